@@ -11,13 +11,14 @@
 /* Name of the VFS to open a mirror with; NULL without memory. */
 const char *checked_pages_vfs(void);
 
-/* Whether that VFS keeps SQLite's temporary files in memory, as files that end at 2 GiB each. */
+/* Whether that VFS keeps SQLite's temporary files in memory, as files of at most 2 GiB each. */
 bool checked_pages_scratch_in_memory(void);
 
-/* Have the pages that this connection makes leave room for the digest. Before the first write to a new file. */
+/* Makes the pages that this connection creates leave room for the digest. Call it before the first write to a new
+ * file. */
 void checked_pages_reserve(sqlite3 *db);
 
-/* A file that is emptied because it is damaged is read all the same. */
+/* Turns the comparison off, to read a damaged file while it is emptied. */
 void checked_pages_trust(sqlite3 *db, bool trust);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * connection.c: the SQLite connection: opening, schema and migrations, cached statements.
+ * connection.c: opens the SQLite connection and applies schema and migrations.
  *
- * synchronous = NORMAL: in write-ahead mode a crash may lose the last commits, never the file, and
- * what is lost is read again from the log. trusted_schema = OFF: a store may come from somebody
- * else, and a view in its lineage.db must not call functions. Preparing costs more than most of
- * these statements, hence the cache.
+ * synchronous = NORMAL: in write-ahead mode a crash may lose the last commits but never the file, and what is lost is
+ * read again from the log. trusted_schema = OFF: a store may come from somebody else, and a view in its lineage.db
+ * must not call functions.
  *
- * There is one connection for a handle and none is shared by threads (NOMUTEX): a handle is used by
- * one thread at a time, and SQLite's own lock around each call would be paid for nothing.
+ * Each handle has its own connection, used by one thread at a time, so SQLite's lock around each call is turned off
+ * (NOMUTEX).
  */
 #include "connection.h"
 
@@ -25,11 +24,11 @@
 #include "statement.h"
 
 #define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
-/* Longer than an ordinary sync takes. Who waits in vain answers from memory, with a notice. */
+/* Longer than an ordinary sync takes. A command that waits longer answers from memory, with a notice. */
 #define DEFAULT_BUSY_MS 5000
 
-/* Statements go first, for the connection would live on for each that is left; all that was
- * known of the file is forgotten with it. */
+/* Statements are finalized first, because each open one would keep the connection alive. Everything known about the
+ * file is forgotten. */
 void mirror_disconnect(struct mirror *mirror)
 {
     for (size_t i = 0; i < mirror->n_statements; i++)
@@ -44,7 +43,7 @@ void mirror_disconnect(struct mirror *mirror)
     buf_reset(&mirror->header);
 }
 
-/* Also the first read of the file, so what is wrong with its head shows here. */
+/* This is also the first read of the file, so a damaged head shows here. */
 static enum lineage_status read_version(struct mirror *mirror, int *version,
                                         struct lineage_error *err)
 {
@@ -59,8 +58,8 @@ static enum lineage_status read_version(struct mirror *mirror, int *version,
     return LINEAGE_OK;
 }
 
-/* The version is set in the same transaction as the tables: a file whose version says so has
- * them. The application_id tells mirrors from other databases, to file(1) too. */
+/* The version is set in the same transaction as the tables, so a file with that version has them. The application_id
+ * distinguishes mirrors from other databases, also for file(1). */
 static enum lineage_status apply_migrations(struct mirror *mirror, int version,
                                             struct lineage_error *err)
 {
@@ -73,8 +72,8 @@ static enum lineage_status apply_migrations(struct mirror *mirror, int version,
     return status == LINEAGE_OK ? mirror_exec(mirror, pragma, err) : status;
 }
 
-/* A newer program may keep in its tables what this one would not bring up to date; read or
- * written it would then be wrong for both. */
+/* A newer program may store things in its tables that this one would not update; reading or writing them would be
+ * wrong for both. */
 static enum lineage_status check_version(struct mirror *mirror, int version, struct lineage_error *err)
 {
     if (version > N_MIGRATIONS)
@@ -86,11 +85,8 @@ static enum lineage_status check_version(struct mirror *mirror, int version, str
     return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d: its making was interrupted", version);
 }
 
-/*
- * Each migration file takes the schema from version n-1 to n; all that are missing go in one
- * transaction. IMMEDIATE, then the version once more: two commands may start on a new store at the
- * same moment.
- */
+/* Each migration file takes the schema from version n-1 to n; all missing ones run in one transaction. IMMEDIATE, and
+ * then the version once more, because two commands may start on a new store at the same moment. */
 static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *err)
 {
     int version = 0;
@@ -114,7 +110,7 @@ static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *
     return status;
 }
 
-/* A writer has its row safe in the log and will not wait for the mirror. */
+/* A writer whose row is safe in the log does not wait for the mirror. */
 void mirror_wait_no_more(struct mirror *mirror, bool no_more)
 {
     unsigned ms = mirror->store->options.busy_ms;
@@ -123,7 +119,7 @@ void mirror_wait_no_more(struct mirror *mirror, bool no_more)
     sqlite3_busy_timeout(mirror->db, no_more ? 0 : ms ? (int)ms : DEFAULT_BUSY_MS);
 }
 
-/* Extended codes off: mirror_fail looks at the kinds alone. */
+/* Extended codes are turned off, because mirror_fail only needs the primary ones. */
 static enum lineage_status open_connection(struct mirror *mirror, const char *path, int flags, const char *vfs,
                                            struct lineage_error *err)
 {
@@ -134,12 +130,9 @@ static enum lineage_status open_connection(struct mirror *mirror, const char *pa
     return LINEAGE_OK;
 }
 
-/*
- * Who may not write takes the file as it lies there: without locks, which would be files of their
- * own. That is right only while nobody writes to it, which each sync looks at. With a write-ahead
- * log beside the file the newest pages are in that, and reading it needs the shared-memory file,
- * which cannot be made here.
- */
+/* A process that may not write the file reads it without locks, which would need files of their own. That is correct
+ * only while nobody writes to it, which each sync checks. If there is a write-ahead log, the newest pages are in it,
+ * and reading it needs a shared-memory file, which cannot be created here. */
 static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file file, struct lineage_error *err)
 {
     if (file != MIRROR_FILE_OURS)
@@ -149,16 +142,14 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
         return store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written, and cannot be shared here",
                           mirror->store->dir);
     mirror->frozen = true;
-    struct buf first = {0}; /* who may not read the log is not told what is in it */
+    struct buf first = {0}; /* a user who may not read the log must not learn its contents */
     enum lineage_status status = log_read(mirror->store->log, 0, 1, &first, err);
     buf_release(&first);
     return status;
 }
 
-/*
- * Judged before SQLite opens it, since SQLite creates, recovers and locks what it is given. Without
- * SQLITE_OPEN_CREATE: the file was made by mirror_file_make, which does not follow a link.
- */
+/* The file is checked before SQLite opens it, because SQLite creates, recovers and locks any file. Without
+ * SQLITE_OPEN_CREATE, because mirror_file_make, which does not follow links, has created it. */
 static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file *file, struct lineage_error *err)
 {
     bool writable = true;
@@ -189,7 +180,7 @@ static enum lineage_status open_file(struct mirror *mirror, bool on_disk, enum m
                                      err);
 }
 
-/* A server that is away is no reason not to open what it said before; nothing is loaded then. */
+/* If the server cannot be reached, the mirror is opened all the same, to answer with what was read before. */
 static enum lineage_status look_from_here(struct mirror *mirror, struct log_state *log, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -197,21 +188,19 @@ static enum lineage_status look_from_here(struct mirror *mirror, struct log_stat
     return status == LINEAGE_OK || status == LINEAGE_EAWAY ? LINEAGE_OK : store_give(err, &why);
 }
 
-/* Below it the load is short either way, and the many small syncs of a night are what is paid
- * for. */
+/* Below this size a load is short with any page size, and the many small syncs of a night cost most. */
 #define LARGE_FILE ((uint64_t)16 << 20)
 
-/* SQLite allocates no more at once, and a memory file is one allocation. What is sorted for an index is smaller than the
- * log that it comes from. */
+/* SQLite allocates at most this much at once, and a memory file is one allocation. What is sorted for an index is
+ * smaller than the log that it comes from. */
 #define LARGEST_SORTED ((uint64_t)2 << 30)
 
 /*
- * Larger pages load a large file faster, and would make each sync of a small one write more.
- * Settled when lineage.db is made; a file that is there keeps its own. SQLite takes it only before
- * the first page is there.
+ * Larger pages load a large file faster, but make each sync of a small one write more. The size is set when
+ * lineage.db is created and never changes; SQLite accepts it only before the first page is written.
  *
- * Sorting must not need a writable /tmp: it goes to files in memory (checked_pages.c), or to lists in memory, which are
- * slower when there are a million rows.
+ * Sorting must not need a writable /tmp: it uses files in memory (checked_pages.c), or lists in memory, which are
+ * slower for a million rows.
  */
 static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_error *err)
 {
@@ -225,7 +214,8 @@ static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_
     return mirror_exec(mirror, files ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY", err);
 }
 
-/* cache_size, in KiB when negative, is four times SQLite's default: a load goes through several trees in turn. */
+/* cache_size, in KiB because it is negative, is four times SQLite's default: a load goes through several trees in
+ * turn. */
 static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = param_function_register(mirror, err);
@@ -238,11 +228,8 @@ static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *e
     return status == LINEAGE_OK ? migrate(mirror, err) : status;
 }
 
-/*
- * Empty the file in place: others may have it open, so it must not be unlinked under them.
- * RESET_DATABASE with VACUUM is what SQLite documents for a file that may be corrupt in any way: it
- * works without reading what is in it.
- */
+/* Empties the file in place, because other processes may have it open. RESET_DATABASE with VACUUM is what SQLite
+ * documents for a file that may be corrupt in any way: it works without reading the contents. */
 static enum lineage_status make_empty(struct mirror *mirror, struct lineage_error *err)
 {
     checked_pages_trust(mirror->db, true);
@@ -253,8 +240,8 @@ static enum lineage_status make_empty(struct mirror *mirror, struct lineage_erro
     return status;
 }
 
-/* A file in its making looks useless until its first page is there: whoever makes it holds its
- * lock until then. Taking the lock waits for them; what is still useless then is nobody's. */
+/* A file that is being created looks useless until its first page is written, and its creator holds the lock until
+ * then. Taking the lock waits for that; a file that is still useless then has no owner. */
 static bool is_useless(struct mirror *mirror, enum mirror_file file)
 {
     bool writable;
@@ -265,8 +252,8 @@ static bool is_useless(struct mirror *mirror, enum mirror_file file)
     return status == LINEAGE_OK && file == MIRROR_FILE_USELESS;
 }
 
-/* A damaged mirror is a cache lost: it is made anew at once, with a word about it. A frozen file
- * cannot be mended by who may not write it: the caller falls back to memory. */
+/* A damaged mirror is a lost cache: it is rebuilt at once, with a notice. A frozen file cannot be rebuilt by this
+ * process, so the caller falls back to memory. */
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -285,7 +272,7 @@ enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct l
         status = mirror_connect_anew(mirror, &why);
     }
     if (status != LINEAGE_OK) {
-        mirror_disconnect(mirror); /* half a connection has no tables */
+        mirror_disconnect(mirror); /* a half-opened connection has no tables */
         store_give(err, &why);
     }
     return status;
@@ -298,8 +285,7 @@ enum lineage_status mirror_recover(struct mirror *mirror, struct lineage_error *
     return sqlite3_get_autocommit(mirror->db) ? LINEAGE_OK : mirror_exec(mirror, "ROLLBACK", err);
 }
 
-/* `damaged` is cleared here, or the first sync of the new file would be taken for another
- * meeting with the old one. */
+/* `damaged` is cleared here; otherwise the first sync of the new file would report the old damage again. */
 enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err)
 {
     enum mirror_file file;
@@ -314,12 +300,9 @@ enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_er
     return status == LINEAGE_OK ? set_up(mirror, err) : status;
 }
 
-/*
- * Many readers beside one writer need the write-ahead log; the first load goes faster without.
- * Failing only means that somebody else has the file open now: the next sync tries again. The mode
- * is kept in the file, so only the first handle ever changes it; SQLite cannot change it inside a
- * transaction, hence after the commit.
- */
+/* Many readers beside one writer need write-ahead mode; the first load is faster without. Failing only means that
+ * another process has the file open: the next sync tries again. The mode is stored in the file, so only one handle
+ * ever changes it. SQLite cannot change it inside a transaction, hence after the commit. */
 void mirror_share(struct mirror *mirror)
 {
     sqlite3_stmt *stmt = NULL;
@@ -337,8 +320,8 @@ enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_er
     return mirror_exec(mirror, schema_indexes, err);
 }
 
-/* Run the statements that a statement makes of the names in sqlite_schema. From the names that
- * are there and not from a list: a mirror of an earlier or later version is emptied as well. */
+/* Runs the statements that `generator` makes from the names in sqlite_schema. Using the names in the file instead of
+ * a list also empties a mirror of an earlier or later version. */
 static enum lineage_status exec_generated(struct mirror *mirror, const char *generator,
                                           struct lineage_error *err)
 {
@@ -357,7 +340,7 @@ static enum lineage_status exec_generated(struct mirror *mirror, const char *gen
     return status;
 }
 
-/* Those without SQL belong to primary keys and cannot be dropped. */
+/* Indexes without SQL belong to primary keys and cannot be dropped. */
 enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err)
 {
     return exec_generated(mirror,
@@ -366,8 +349,8 @@ enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_er
                           err);
 }
 
-/* DROP inside the transaction and not a new file: readers keep the old tables until the commit,
- * and a kill in between leaves the old mirror. */
+/* DROP inside the transaction instead of a new file: readers keep the old tables until the commit, and a kill in
+ * between leaves the old mirror. */
 enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = exec_generated(

@@ -1,7 +1,7 @@
 /*
  * ingest.c: new bytes of the log into rows, in one transaction that the caller holds: a reader never sees half a
- * sync, and a kill in the middle leaves the mirror where it was. The log is read up to the size that was looked up
- * before, however fast others append: a sync ends.
+ * sync, and a kill in the middle leaves the mirror unchanged. The log is read up to the size that was looked up
+ * before, so that a sync ends however fast others append.
  */
 #include "ingest.h"
 
@@ -22,13 +22,14 @@
 #include "specialist_sums.h"
 #include "worker_thread.h"
 
-/* What counts as much: below it a sync is one row or a few, above it a load. */
+/* Below this a sync is one row or a few, above it a load. */
 #define MUCH ((size_t)4 << 20)
 
-/* Read and parsed at a time: a thousand rows, which with all that is made of them stay in a core's cache. */
+/* Bytes read and parsed at a time: about a thousand rows, which fit into a core's cache with everything made of
+ * them. */
 #define CHUNK ((size_t)256 << 10)
 
-/* Where reading stands, ahead of what is in the tables by a batch. */
+/* The position of reading, one batch ahead of the tables. */
 struct reading {
     uint64_t offset, line;
     size_t want;
@@ -39,26 +40,24 @@ struct ingest {
     struct mirror *mirror;
     uint64_t size; /* read up to here */
     struct reading reading;
-    struct row_batch batches[2]; /* one is parsed while the other's rows go into the tables */
-    struct row_parser *parser;   /* from the header on */
+    struct row_batch batches[2]; /* one is parsed while the rows of the other are inserted */
+    struct row_parser *parser;   /* exists once the header is known */
     struct tally *tally;
     struct param_batch *params;
     bool much;
-    bool telemetry; /* the store may have some: it is not sure that there is no such directory */
+    bool telemetry; /* the store has, or may have, a telemetry directory */
 };
 
-/* Sums and parameters that wait in memory into their tables. */
+/* Writes the sums and parameters that wait in memory into their tables. */
 static enum lineage_status flush(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = param_batch_flush(in->params, in->mirror, err);
     return status == LINEAGE_OK ? tally_flush(in->tally, err) : status;
 }
 
-/*
- * The row of a record without line end counts in everything but rows, and can be taken back. What
- * came before it is written already; the copies of the sums that it changes are made when its
- * parameters are there, by which they are found, and nothing is added yet.
- */
+/* The row of a record without a line end counts everywhere except in `rows`, and can be taken back. The rows before
+ * it are written already. The sums that it changes are copied when its parameters are in the tables, by which they
+ * are found, and before anything is added to them. */
 static enum lineage_status add_provisional(struct ingest *in, const struct lineage_trial *trial,
                                            struct lineage_error *err)
 {
@@ -75,8 +74,7 @@ static enum lineage_status add_provisional(struct ingest *in, const struct linea
     return status;
 }
 
-/* The row comes before what refers to it, the sums last, when it is known whether they must be
- * kept aside. */
+/* The row is inserted before the rows that refer to it, and the sums are updated last. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
@@ -97,8 +95,8 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     return status;
 }
 
-/* A damaged record is a row in findings and not in trials, so that the watermark can move on:
- * one bad line must not hide all behind it. */
+/* A damaged record becomes a row of findings instead of trials, so that the watermark can move on: one bad line must
+ * not hide everything behind it. */
 static enum lineage_status add_record(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
@@ -108,13 +106,13 @@ static enum lineage_status add_record(struct ingest *in, struct parsed_record *p
     const char *id = parsed->fault_id;
     status = mirror_insert_finding(mirror, &parsed->record, parsed->digest, parsed->fault, parsed->is_row, id ? id : "",
                                    parsed->reason, err);
-    if (id && parsed->record.terminated) /* other tools read the row: its id is used up */
+    if (id && parsed->record.terminated) /* other tools read the row: its id is used */
         row_note_id(id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
     return status;
 }
 
-/* Only a terminated record moves the watermark. Bytes behind it are read again at every sync
- * until their line end is there. */
+/* Only a terminated record moves the watermark. Bytes behind it are read again at every sync until their line end is
+ * there. */
 static enum lineage_status take_record(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct mirror_meta *meta = &in->mirror->meta;
@@ -133,7 +131,7 @@ static enum lineage_status take_record(struct ingest *in, struct parsed_record *
     return LINEAGE_OK;
 }
 
-/* The parser can begin when the header is known, by which it reads the rows. */
+/* The parser needs the header to read rows. */
 static enum lineage_status start_parser(struct ingest *in, const struct tsv_record *header, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
@@ -145,11 +143,8 @@ static enum lineage_status start_parser(struct ingest *in, const struct tsv_reco
     return in->parser ? LINEAGE_OK : store_no_memory(err);
 }
 
-/*
- * All records that surely end inside the buffer; at the end of the file the last one as well. A
- * record that the buffer ends in may go on in the next chunk; only at the end of the file is there
- * nothing to wait for.
- */
+/* Takes all records that certainly end inside the buffer, and at the end of the log the last one as well. In the
+ * middle of the log, a record at the end of the buffer may continue in the next chunk. */
 static enum lineage_status cut_records(struct ingest *in, struct row_batch *batch, struct lineage_error *err)
 {
     struct reading *reading = &in->reading;
@@ -175,8 +170,8 @@ static enum lineage_status cut_records(struct ingest *in, struct row_batch *batc
     return status;
 }
 
-/* The next stretch of the log, given to the parser. Each begins behind the last whole record, so one that a chunk cuts in
- * half is read again with the next and never put together from pieces. */
+/* Reads the next stretch of the log and gives it to the parser. Each stretch begins behind the last complete record,
+ * so that a record that a chunk cuts is read again with the next one instead of being joined from pieces. */
 static enum lineage_status read_batch(struct ingest *in, struct row_batch *batch, struct lineage_error *err)
 {
     struct reading *reading = &in->reading;
@@ -198,7 +193,8 @@ static enum lineage_status read_batch(struct ingest *in, struct row_batch *batch
     return status;
 }
 
-/* The batch is parsed while the one before it goes into the tables; so what was read ahead when that fails is dropped. */
+/* A batch is parsed while the one before it is inserted. If inserting fails, the batch that was read ahead is
+ * dropped. */
 static enum lineage_status take_batches(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = read_batch(in, &in->batches[0], err);
@@ -214,7 +210,7 @@ static enum lineage_status take_batches(struct ingest *in, struct lineage_error 
     return status;
 }
 
-/* What the last sync took from an unterminated record is read again, whole by now or not. */
+/* Removes what the last sync made of an unterminated record, which is then read again. */
 static enum lineage_status drop_provisional(struct mirror *mirror, struct lineage_error *err)
 {
     struct mirror_meta *meta = &mirror->meta;
@@ -249,7 +245,8 @@ static void *sort_params(void *params)
     return NULL;
 }
 
-/* The parameters that wait are sorted beside it, and put in afterwards: the indexes are those of other tables. */
+/* Waiting parameters are sorted in another thread meanwhile, and inserted afterwards; their table is not indexed
+ * here. */
 static enum lineage_status make_indexes(struct ingest *in, struct lineage_error *err)
 {
     pthread_t thread;
@@ -260,8 +257,8 @@ static enum lineage_status make_indexes(struct ingest *in, struct lineage_error 
     return status;
 }
 
-/* Loading into indexes costs more than making them again when more comes in than is there. All
- * within the transaction, so no reader ever meets a mirror without its indexes. */
+/* If more rows come in than there are, dropping the indexes and creating them again costs less than inserting into
+ * them. It happens inside the transaction, so no reader ever sees a mirror without its indexes. */
 static enum lineage_status ingest_in_bulk(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = mirror_drop_indexes(in->mirror, err);
@@ -270,8 +267,7 @@ static enum lineage_status ingest_in_bulk(struct ingest *in, struct lineage_erro
     return status == LINEAGE_OK ? make_indexes(in, err) : status;
 }
 
-/* The state that was looked up before reading: what came in meanwhile makes the next sync see a
- * larger file. */
+/* Saves the state that was looked up before reading, so that the next sync notices what was appended meanwhile. */
 static void note_file(struct mirror_meta *meta, const struct log_state *log)
 {
     meta->at.log = *log;
@@ -289,8 +285,7 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     struct ingest in = {.mirror = mirror, .size = log->size, .much = coming > MUCH};
     enum lineage_status status;
     struct stat st;
-    /* A store without a telemetry directory is asked for it once and not once a row: a load of a
-     * million rows would open as many files in vain. */
+    /* Checked once, because a load of a million rows would otherwise try to open a million files in vain. */
     in.telemetry = fs_stat(mirror->store->dir_fd, PLACE_TELEMETRY, 0, &st) == 0 || errno != ENOENT;
     in.tally = tally_new(mirror, there == 0, in.much);
     in.params = param_batch_new();
@@ -306,7 +301,7 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
         status = mirror_save_meta(mirror, err);
     tally_free(in.tally);
     param_batch_free(in.params);
-    row_parser_free(in.parser); /* before the batches, one of which it may be reading */
+    row_parser_free(in.parser); /* freed before the batches, one of which it may be reading */
     row_batch_release(&in.batches[0]);
     row_batch_release(&in.batches[1]);
     return status;

@@ -1,6 +1,6 @@
 /*
- * insert.c: one trial, or one finding, into the tables. REPLACE in the side tables: a column or turn that stands twice
- * in a row is a finding of `verify`, not a reason to refuse the file.
+ * insert.c: one trial, or one finding, into the tables. The side tables use REPLACE: a column or turn that occurs
+ * twice in a row is a finding of `verify`, not a reason to refuse the file.
  */
 #include "insert.h"
 
@@ -15,23 +15,19 @@
 #include "mirror_internal.h"
 #include "statement.h"
 
-/* By position, as the table of columns in trial.c orders both. */
+/* The values are in the order of the table of columns in trial.c. */
 static const char insert_trial_sql[] =
     "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
-/* STATIC: the texts live in the row's arena until the statement has run, so SQLite need not copy
- * them. */
+/* STATIC, because the row's arena keeps the texts until the statement has run, so that SQLite need not copy them. */
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
 {
     assert(text); /* an absent cell is empty */
     sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
 }
 
-/*
- * SQLite turns nan into NULL and -0.0 into 0: their bits go into special. SQLite has no nan, and a
- * row must come back from the mirror as it stands in the file, or the same trial would be printed
- * differently with and without one.
- */
+/* SQLite turns nan into NULL and -0.0 into 0, so bits in `special` record these. Otherwise a row would print
+ * differently when it comes from the mirror. */
 static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit,
                         int *special)
 {
@@ -45,8 +41,7 @@ static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number
         *special |= bit * MIRROR_NEGATIVE_ZERO;
 }
 
-/* Where the bytes are and what they were: by these a later sync tells whether somebody changed
- * the log. */
+/* Where the record is and its digest: a later sync compares these to find changes of the log. */
 static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial,
                         const struct tsv_record *record, int64_t digest)
 {
@@ -57,8 +52,7 @@ static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial,
     sqlite3_bind_int64(stmt, 5, digest);
 }
 
-/* expected is worked out here once and not in SQL, since what counts as its leading number is a
- * rule of the file (expected.c). */
+/* `expected` is computed here and not in SQL, because the rule for its leading number is in expected.c. */
 static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
 {
     int special = 0, bit = 1, at = 6;
@@ -84,8 +78,8 @@ static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
     sqlite3_bind_int(stmt, at, special);
 }
 
-/* The first two columns of every side table. exp_id stands in each of them, so that people can
- * ask them without a join. */
+/* Binds the first two columns of every side table. exp_id is in each of them, so that people can query them without a
+ * join. */
 static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
                                         const struct lineage_trial *trial,
                                         struct lineage_error *err)
@@ -98,7 +92,7 @@ static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **st
     return status;
 }
 
-/* Rows of their own, so that one turn can be asked for over all trials. */
+/* Rows of their own, so that one turn can be queried over all trials. */
 static enum lineage_status insert_turns(struct mirror *mirror, const struct lineage_trial *trial,
                                         struct lineage_error *err)
 {
@@ -118,7 +112,7 @@ static enum lineage_status insert_turns(struct mirror *mirror, const struct line
     return status;
 }
 
-/* As text and, if it is one, as a number: queries compare it, printers show what was written. */
+/* As text and, if possible, as a number: queries compare the number, printers show the text. */
 static enum lineage_status insert_extras(struct mirror *mirror, const struct lineage_trial *trial,
                                          struct lineage_error *err)
 {
@@ -139,7 +133,7 @@ static enum lineage_status insert_extras(struct mirror *mirror, const struct lin
     return status;
 }
 
-/* The end of an interrupted trial says nothing that would keep it from being run again. */
+/* The row of an interrupted trial must not keep the trial from being run again. */
 static enum lineage_status insert_night(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -154,7 +148,7 @@ static enum lineage_status insert_night(struct mirror *mirror, const struct line
     return mirror_run(mirror, stmt, err);
 }
 
-/* The row first, as the others refer to it. */
+/* The row comes first, because the others refer to it. */
 enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
                                   const struct tsv_record *record, int64_t digest, struct param_batch *params,
                                   struct lineage_error *err)
@@ -177,7 +171,7 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
     return status;
 }
 
-/* These words are those of FORMAT.md's table, and what `verify` prints. */
+/* The names are those of the table in FORMAT.md, and `verify` prints them. */
 static const char *const fault_kinds[] = {[ROW_LONG] = "long",         [ROW_SHORT] = "short",
                                           [ROW_BAD_STATUS] = "status", [ROW_NOT_UTF8] = "utf8",
                                           [ROW_HEADER_AGAIN] = "header", [ROW_BAD_NUMBER] = "number"};

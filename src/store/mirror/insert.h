@@ -10,7 +10,7 @@
 enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial, const struct tsv_record *record,
                                   int64_t digest, struct param_batch *params, struct lineage_error *err);
 
-/* Inserts what is wrong with a record. is_row: the record is a trial all the same. */
+/* Inserts a finding about a record. is_row: the record is a trial all the same. */
 enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record, int64_t digest,
                                           enum row_fault fault, bool is_row, const char *exp_id, const char *text,
                                           struct lineage_error *err);

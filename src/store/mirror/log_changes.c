@@ -1,14 +1,12 @@
 /*
- * log_changes.c: whether mirrored bytes of results.tsv are still what they were.
+ * log_changes.c: are the mirrored bytes of results.tsv unchanged?
  *
- * At every sync that finds the file grown, its header and the last mirrored record are compared;
- * when the file was touched without growing, or is another file, all of it. Every byte up to the
- * watermark belongs to the header, to a row, to a damaged record, or to the line ends of an empty
- * line between them.
+ * Every sync that finds the file grown compares its header and the last mirrored record. If the file was touched
+ * without growing, or was replaced, everything is compared. Every byte up to the watermark belongs to the header, to
+ * a row, to a damaged record, or to an empty line between them.
  *
- * Why so much is taken on trust at each sync: comparing all bytes at every command would cost as
- * much as reading the log anew. An edit in the middle that an append follows before the next sync
- * is left to `verify`, which compares everything (FORMAT.md says so).
+ * Comparing all bytes at every command would cost as much as reading the log again. So an edit in the middle that is
+ * followed by an append before the next sync is left to `verify`, which compares everything (FORMAT.md says so).
  */
 #include "log_changes.h"
 
@@ -27,11 +25,11 @@ struct window {
     struct log *log;
     struct buf bytes;
     uint64_t offset; /* of bytes */
-    size_t ahead;    /* how much is read at least: where all is compared much, where two places are looked at nothing */
+    size_t ahead;    /* least number of bytes to read: large when everything is compared, 0 when two places are */
 };
 
-/* Bytes [offset, offset+length), or fewer if the file ends. Records are asked for in the order
- * of the file, so nearly all of them lie in the stretch that was read last. */
+/* Returns bytes [offset, offset+length), or fewer if the file ends. Records are asked for in the order of the file,
+ * so nearly all of them are in the stretch that was read last. */
 static enum lineage_status look(struct window *window, uint64_t offset, size_t length,
                                 const char **bytes, size_t *n, struct lineage_error *err)
 {
@@ -60,8 +58,8 @@ static enum lineage_status is_same(struct window *window, uint64_t offset, size_
     return status;
 }
 
-/* Whether there are only line ends from offset to end. Records that log_blank or somebody's
- * editor turned into line ends are no change of any row. */
+/* Whether there are only line ends from offset to end. Records that log_blank or an editor turned into line ends are
+ * not a change of any row. */
 static enum lineage_status is_blank(struct window *window, uint64_t offset, uint64_t end,
                                     bool *blank, struct lineage_error *err)
 {
@@ -80,8 +78,8 @@ static enum lineage_status is_blank(struct window *window, uint64_t offset, uint
     return status;
 }
 
-/* The header is the first record that is not empty; *end is where it ends. The bytes of the
- * header decide how every row is read, so they are compared whole and not by a digest. */
+/* The header is the first record that is not empty; *end is where it ends. It is compared byte by byte instead of by
+ * a digest, because it decides how every row is read. */
 static enum lineage_status check_header(struct mirror *mirror, struct window *window, uint64_t *end,
                                         bool *same, struct lineage_error *err)
 {
@@ -103,19 +101,17 @@ static enum lineage_status check_header(struct mirror *mirror, struct window *wi
     return status;
 }
 
-/* An edit in place keeps the size: time or identity changed but nothing was added, else it would not be looked at. A file
- * that grew was appended to, and its last record was just compared. */
+/* An edit in place keeps the size: time or identity changed, but nothing was added. A file that grew was appended to,
+ * and its last record was just compared. */
 static bool looks_touched(const struct mirror *mirror, const struct log_state *log)
 {
     const struct log_state *then = &mirror->meta.at.log;
     return !log_is_same(log, then) || log->size == then->size;
 }
 
-/*
- * The last record reaches up to the watermark, but for empty lines behind it. A file that was
- * rewritten by another tool, with a row less or a row more before it, has other bytes at that
- * place: the cheapest test that notices most of what can happen.
- */
+/* The last record reaches up to the watermark, except for empty lines behind it. If another tool rewrote the file
+ * with a row more or less before it, other bytes are at that place. This is the cheapest test that notices most
+ * changes. */
 static enum lineage_status check_last(struct mirror *mirror, struct window *window, bool *same,
                                       struct lineage_error *err)
 {
@@ -144,8 +140,8 @@ enum lineage_status mirror_ends_in_log(struct mirror *mirror, bool *ends, struct
     return status;
 }
 
-/* From the cheapest to the dearest: the size, the header, the last record, and all bytes only if
- * something says that the file was touched. */
+/* From the cheapest test to the most expensive: the size, the header, the last record, and all bytes only if the file
+ * looks touched. */
 enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_state *log,
                                       bool *same, struct lineage_error *err)
 {
@@ -166,8 +162,8 @@ enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_st
     return status;
 }
 
-/* Rows and damaged records, each from a statement of its own, merged by offset. Merged, because
- * damaged records stand between the rows and are part of what was read. */
+/* Rows and damaged records, each from a statement of its own, merged by offset, because damaged records are between
+ * the rows and part of what was read. */
 struct records {
     struct mirror *mirror;
     sqlite3_stmt *stmt[2];
@@ -181,7 +177,7 @@ static enum lineage_status advance(struct records *records, int i, struct lineag
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Without what came from a last record that has no line end: that one is allowed to change. */
+/* Leaves out the row of a last record without a line end, which is allowed to change. */
 static enum lineage_status start(struct records *records, struct lineage_error *err)
 {
     static const char rows[] =
@@ -198,8 +194,8 @@ static enum lineage_status start(struct records *records, struct lineage_error *
     return status;
 }
 
-/* Which statement stands at the next record; -1 at the end. By offset, which both have: a
- * damaged record has no number among the rows. */
+/* Which statement has the next record; -1 at the end. Compared by offset, because a damaged record has no row
+ * number. */
 static int next(const struct records *records)
 {
     if (records->has[0] && records->has[1])
@@ -208,11 +204,8 @@ static int next(const struct records *records)
     return records->has[0] ? 0 : records->has[1] ? 1 : -1;
 }
 
-/*
- * From the end of the header on: *line becomes that of the first record that is not what it was.
- * What lies between two records must be line ends: a row inserted there would otherwise belong to
- * nobody and be missed.
- */
+/* Compares from the end of the header on; *line becomes that of the first changed record. Between two records there
+ * must only be line ends; otherwise a row that was inserted there would be missed. */
 static enum lineage_status compare(struct records *records, struct window *window, uint64_t end,
                                    uint64_t *line, struct lineage_error *err)
 {
@@ -239,7 +232,7 @@ static enum lineage_status compare(struct records *records, struct window *windo
     return status;
 }
 
-/* The header is line 1 in messages, wherever empty lines put it. Asked of a mirror that has read something alone. */
+/* The header is line 1 in messages, even if empty lines come before it. */
 enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line,
                                         struct lineage_error *err)
 {

@@ -1,9 +1,8 @@
 /*
  * meta.c: how far the mirror has read, and the header it read.
  *
- * One row, written in the transaction that adds the rows it speaks of: after a kill both are there
- * or neither. Without it a sync would have to compare the whole log with the whole mirror to know
- * where to go on.
+ * This is one row, written in the transaction that adds the rows that it describes: after a kill both are there or
+ * neither. Without it a sync would have to compare the whole log with the whole mirror to know where to continue.
  */
 #include "meta.h"
 
@@ -13,14 +12,13 @@
 #include "mirror_internal.h"
 #include "statement.h"
 
-/* Three digits, so that the first ids given sort as text up to 999. */
+/* Three digits, so that the first ids sort as text up to 999. */
 struct mirror_meta mirror_meta_start(void)
 {
     return (struct mirror_meta){.at = {.line = 1, .id_width = 3}, .id_width = 3};
 }
 
-/* With the table empty there is no header either: one that this handle read before would make the next sync take the
- * header for a row. */
+/* If the table is empty there is no header either: the next sync would take the header for a row. */
 void mirror_forget_header(struct mirror *mirror)
 {
     row_layout_release(&mirror->layout);
@@ -28,7 +26,7 @@ void mirror_forget_header(struct mirror *mirror)
     buf_reset(&mirror->header);
 }
 
-/* Parsed from the copy, because the scanner's bytes are gone when the next chunk is read. */
+/* Parsed from a copy, because the scanner's bytes are gone when the next chunk is read. */
 enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length,
                                       struct lineage_error *err)
 {
@@ -44,7 +42,7 @@ enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, 
     if (mirror->header.failed)
         return store_no_memory(err);
     bool found = tsv_scan(&scanner, &record);
-    assert(found); /* it was a record, and not an empty one */
+    assert(found); /* it was a record, and not empty */
     (void)found;
     enum lineage_status status = tsv_parse(mirror->reader, &record, &cells, &n, err);
     if (status == LINEAGE_OK)
@@ -53,12 +51,9 @@ enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, 
     return status;
 }
 
-/*
- * The columns device, inode and mtime_ns hold the tokens of the log's state, whatever kind of log
- * made them; they are named after those of a file, the first kind there was. The row that has no
- * line end counts for the next id in memory only: it may be gone at the next sync, and its number
- * must then be free.
- */
+/* The columns device, inode and mtime_ns hold the tokens of the log's state for any kind of log; they are named after
+ * those of a file, the first kind. The provisional row counts for the next id in memory only: it may be gone at the
+ * next sync, and its number must then be free. */
 static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
 {
     struct mirror_meta *meta = &mirror->meta;
@@ -79,11 +74,9 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
         row_note_id(mirror_text(stmt, 14), &meta->at.next_id, &meta->at.id_width);
 }
 
-/*
- * The metric comes back for the caller to compare: scores of another column are in the tables then,
- * and all of it must be made anew. The header is parsed only if it is not the one at hand, for this
- * runs at every sync that finds something new.
- */
+/* The caller compares the metric: if the scores in the tables are of another column, the mirror must be rebuilt.
+ * The header is parsed only if it differs from the current one, because this runs at every sync that finds
+ * something new. */
 enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX],
                                      struct lineage_error *err)
 {
@@ -118,8 +111,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
     return status;
 }
 
-/* REPLACE of the one row whose id is 0, which the CHECK of the table makes the only one there
- * can be. */
+/* REPLACE of the row with id 0, the only one that the CHECK of the table allows. */
 enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;

@@ -6,14 +6,14 @@
 
 struct mirror_meta;
 
-/* That of a mirror that has read nothing. */
+/* The meta of a mirror that has read nothing. */
 struct mirror_meta mirror_meta_start(void);
 
 /* Reads mirror->meta and the header from the database. metric: the score column that it was made for. */
 enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX], struct lineage_error *err);
 enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err);
 
-/* The header record of the log, copied and parsed; and none. */
+/* Copies and parses the header record of the log; and forgets it. */
 enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length, struct lineage_error *err);
 void mirror_forget_header(struct mirror *mirror);
 

@@ -1,6 +1,6 @@
 /*
- * mirror_file.c: what stands under the name lineage.db, before SQLite sees it. A reading command makes and mends that file, so
- * it must be sure that it is a mirror: not what a link leads to, and not the database of somebody else.
+ * mirror_file.c: examines the file called lineage.db before SQLite opens it. A reading command creates and repairs
+ * that file, so it must be certain that it is a mirror: not the target of a link, and not somebody else's database.
  */
 #include "mirror_file.h"
 
@@ -22,11 +22,9 @@ static uint32_t number_at(const unsigned char *header, size_t at)
     return (uint32_t)header[at] << 24 | (uint32_t)header[at + 1] << 16 | (uint32_t)header[at + 2] << 8 | header[at + 3];
 }
 
-/*
- * A mirror of a version that set neither application_id nor digests is known by its tables. Without
- * the checked pages, as such a file has none. An empty schema counts as ours, for there is nothing
- * in it to lose.
- */
+/* An early version set neither application_id nor digests, so its mirror is recognised by its tables. It is opened
+ * without the checked pages, because it has none. An empty schema counts as a mirror, because there is nothing in it
+ * to lose. */
 static bool has_our_tables(const struct mirror *mirror)
 {
     static const char sql[] =
@@ -43,8 +41,8 @@ static bool has_our_tables(const struct mirror *mirror)
     return ours;
 }
 
-/* Two signs, so that damage to one does not turn a mirror into a stranger's file, which would
- * then stand in the way for ever. */
+/* Two signs are accepted, so that damage to one does not make a mirror look like somebody else's file, which would
+ * block it for ever. */
 static enum lineage_status judge_header(const struct mirror *mirror, const unsigned char *header, enum mirror_file *file,
                                         struct lineage_error *err)
 {
@@ -55,13 +53,12 @@ static enum lineage_status judge_header(const struct mirror *mirror, const unsig
     if (ours && digests)
         *file = MIRROR_FILE_OURS;
     if (ours || digests || (number_at(header, 68) == 0 && has_our_tables(mirror)))
-        return LINEAGE_OK; /* one bit less is damage, not another application */
+        return LINEAGE_OK; /* one missing sign is damage, not another application */
     return store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " is another application's database; it is left alone",
                       mirror->store->dir);
 }
 
-/* An empty file is one in the making. O_NONBLOCK, for a pipe of that name would keep every
- * command waiting. */
+/* An empty file is one that is being created. O_NONBLOCK, because a pipe with that name would block every command. */
 static enum lineage_status judge_file(struct mirror *mirror, uint64_t size, enum mirror_file *file, struct lineage_error *err)
 {
     unsigned char header[HEADER] = {0};
@@ -77,7 +74,7 @@ static enum lineage_status judge_file(struct mirror *mirror, uint64_t size, enum
     return judge_header(mirror, header, file, err);
 }
 
-/* Writable means the directory too: SQLite makes its journal beside the file. */
+/* The directory must be writable too, because SQLite creates its journal beside the file. */
 enum lineage_status mirror_file_look(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err)
 {
     struct stat st;
@@ -94,7 +91,7 @@ enum lineage_status mirror_file_look(struct mirror *mirror, enum mirror_file *fi
     return judge_file(mirror, (uint64_t)st.st_size, file, err);
 }
 
-/* Not O_EXCL: two commands may make it at once, and both open the same one. */
+/* Not O_EXCL, because two commands may create it at once, and both open the same file. */
 enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error *err)
 {
     int fd = fs_open(mirror->store->dir_fd, PLACE_MIRROR, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
@@ -104,7 +101,7 @@ enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error
     return LINEAGE_OK;
 }
 
-/* Zeroes for a file that cannot be looked at: it then differs from any that can. */
+/* Zeroes for a file that cannot be examined, so that it differs from any file that can. */
 struct mirror_file_state mirror_file_state(const struct mirror *mirror)
 {
     struct stat st;
@@ -114,18 +111,16 @@ struct mirror_file_state mirror_file_state(const struct mirror *mirror)
                                       (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
 }
 
-/* An empty one holds no pages. */
+/* An empty write-ahead log holds no pages. */
 bool mirror_file_has_wal(const struct mirror *mirror)
 {
     struct stat st;
     return fs_stat(mirror->store->dir_fd, WAL, AT_SYMLINK_NOFOLLOW, &st) == 0 && st.st_size > 0;
 }
 
-/*
- * Debian's SQLite takes any name that begins with `file:` for a URI, a directory called so as well.
- * immutable=1 makes SQLite neither lock nor look for a journal, which is all that can be done
- * without writing; `?`, `#` and `%` have a meaning in a URI.
- */
+/* Debian's SQLite treats any name that begins with `file:` as a URI, even a directory called so. immutable=1 makes
+ * SQLite neither lock nor look for a journal, which is all that is possible without writing. `?`, `#` and `%` have a
+ * meaning in a URI. */
 char *mirror_file_path(const struct mirror *mirror, bool frozen)
 {
     const char *dir = mirror->store->dir, *here = dir[0] == '/' ? "" : "./";

@@ -1,8 +1,8 @@
 /*
- * param_batch.c: parameters of many trials, put into param_rows in the order of that table:
- * neighbouring rows then go to the same pages. The sums of param_values are taken from the same
- * sorted rows, where equal values stand together: a learning rate drawn anew for each trial is then
- * one more row in order, and not a place of its own in a table of millions.
+ * param_batch.c: parameters of many trials are inserted into param_rows in the order of that table, so that
+ * neighbouring rows go to the same pages. The sums of param_values are computed from the same sorted rows, where
+ * equal values are adjacent: a learning rate drawn anew for each trial then costs one more row in order, instead of a
+ * random place in a table of millions.
  */
 #include "param_batch.h"
 
@@ -13,23 +13,23 @@
 #include "mirror_internal.h"
 #include "statement.h"
 
-#define BATCH ((size_t)1 << 21) /* 64 MB: of a large log each page of the table is then written once or twice */
+#define BATCH ((size_t)1 << 21) /* 64 MB: with a large log, each page of the table is then written once or twice */
 #define MAX_NAMES 256
 
 #define MAX_SEQ (((uint64_t)1 << 48) - 1)
 
-/* 32 bytes: a load keeps two millions of them. */
+/* 32 bytes, because a load keeps two million of them. */
 struct param_row {
     const char *key; /* in keys */
     union {
         double number;
         const char *text; /* in keys */
     } value;
-    double score; /* nan: none that is finite */
+    double score; /* nan: no finite score */
     uint64_t seq : 48, label : 8, is_text : 1;
 };
 
-/* Names are kept apart from rows: a load has a handful of them and millions of rows. */
+/* Names are stored apart from rows: a load has a handful of names and millions of rows. */
 struct param_batch {
     struct param_row *rows;
     size_t n, capacity;
@@ -54,7 +54,7 @@ void param_batch_free(struct param_batch *batch)
     free(batch);
 }
 
-/* Doubled, so that a load copies each row a constant number of times. */
+/* Doubles the capacity, so that a load copies each row a constant number of times. */
 static bool grow(void **array, size_t *capacity, size_t size)
 {
     size_t wanted = *capacity ? *capacity * 2 : 16;
@@ -66,8 +66,8 @@ static bool grow(void **array, size_t *capacity, size_t size)
     return true;
 }
 
-/* One copy per distinct name; there are a handful. Equal keys are then equal pointers, which the
- * sort compares first. Beyond MAX_NAMES the search in turn would cost more than a flush. */
+/* One copy per distinct name, so that equal keys are equal pointers, which the sort compares first. With more than
+ * MAX_NAMES names, this linear search would cost more than a flush. */
 static const char *intern(struct param_batch *batch, const char *name)
 {
     for (size_t i = 0; i < batch->n_names; i++)
@@ -101,8 +101,8 @@ static bool add_one(struct param_batch *batch, const struct lineage_param *param
     return true;
 }
 
-/* Flushed before the trial and not after it: what waits is then whole trials, the last one among them. A
- * parameter that is nan has no place on an axis. */
+/* Flushed before the trial is added and not after, so that complete trials wait, including the last one. A nan has no
+ * place on an axis, so it is left out. */
 enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror,
                                     const struct lineage_trial *trial, struct lineage_error *err)
 {
@@ -134,14 +134,14 @@ static int in_order(const void *a, const void *b)
     return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* 64 rows by one statement cost half as much as 64 statements, and bind 384 values at most, well below what any
- * SQLite allows (999 in old ones). */
+/* 64 rows in one statement cost half as much as 64 statements, and bind at most 384 values, well below any SQLite's
+ * limit (999 in old versions). */
 #define GROUP 64
 #define TIMES_4(row) row row row row
 #define TIMES_63(row) TIMES_4(TIMES_4(row row row) row row row) row row row
 
-/* OR FAIL: a statement that fails need not be undone, as its whole transaction is, so SQLite keeps no copy of each page
- * that the statement changes. */
+/* OR FAIL: a failed statement need not be undone, because its whole transaction is, so SQLite keeps no copy of each
+ * page that the statement changes. */
 static const char insert_one[] = "INSERT OR FAIL INTO param_rows VALUES (?,?,?)";
 static const char insert_group[] = "INSERT OR FAIL INTO param_rows VALUES " TIMES_63("(?,?,?),") "(?,?,?)";
 
@@ -187,7 +187,7 @@ enum lineage_status param_batch_rows(struct param_batch *batch, struct mirror *m
     return status;
 }
 
-/* A row of param_values: what the trials with one value came to under one label. low > high: no finite score. */
+/* A row of param_values: the trials with one value under one label. low > high: no finite score. */
 struct sum {
     struct param_row setting;
     enum lineage_label label;
@@ -202,8 +202,8 @@ struct sums {
     size_t n;
 };
 
-/* Counts, and a smallest and a largest score, come out the same wherever syncs fell between: so what is there is
- * added to in place. A smallest of NULL and a number would be NULL. */
+/* Counts, smallest and largest scores do not depend on where syncs fell, so the rows are updated in place. The
+ * minimum of NULL and a number would be NULL, hence the coalesce. */
 #define ADD_TO_SUMS                                                                                                    \
     " ON CONFLICT (key, value, status) DO UPDATE SET n = n + excluded.n,"                                              \
     " low = coalesce(min(low, excluded.low), low, excluded.low),"                                                      \
@@ -242,26 +242,26 @@ static enum lineage_status put_sum(struct sums *sums, const struct sum *sum, str
     return write_sums(sums->mirror, sums->waiting, GROUP, err);
 }
 
-/* The rows from `rows` on that have the value of the first, by label. Per label, so that a smallest score of
- * crashes never passes for a measured one. */
+/* Sums the rows from `rows` on that have the value of the first, by label, so that the smallest score of crashes is
+ * never taken for a measured one. */
 static size_t sum_setting(struct sum sums[LINEAGE_N_LABELS], const struct param_row *rows, size_t n)
 {
     struct param_row setting = *rows;
     size_t i = 0;
     if (!setting.is_text)
-        setting.value.number += 0.0; /* -0.0 and 0 are one value: equal to SQLite and in the order above */
+        setting.value.number += 0.0; /* -0.0 and 0 are one value, for SQLite and in the order above */
     for (int label = 0; label < LINEAGE_N_LABELS; label++)
         sums[label] = (struct sum){setting, (enum lineage_label)label, 0, INFINITY, -INFINITY};
     for (; i < n && compare_settings(rows, &rows[i]) == 0; i++) {
         struct sum *sum = &sums[rows[i].label];
         sum->n++;
-        sum->low = fmin(sum->low, rows[i].score); /* which leave a nan aside */
+        sum->low = fmin(sum->low, rows[i].score); /* fmin and fmax ignore a nan */
         sum->high = fmax(sum->high, rows[i].score);
     }
     return i;
 }
 
-/* Labels that no trial has get no row, so the table holds what happened and nothing else. */
+/* Labels without trials get no row. */
 enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
     struct sums out = {.mirror = mirror};

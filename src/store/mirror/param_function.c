@@ -1,10 +1,10 @@
 /*
- * param_function.c: param(notes, key) for statements of this library, a number or text. param_rows
- * finds trials by the value of one parameter; a second one is read from the notes of those found,
- * which is cheaper than joining two ranges.
+ * param_function.c: param(notes, key) for this library's statements; the result is a number or text. param_rows finds
+ * trials by the value of one parameter; a second one is read from the notes of the trials found, which is cheaper
+ * than joining two ranges.
  *
- * Notes are parsed by the same code as everywhere, so a condition cannot see another value than the
- * row that is shown. Deterministic: SQLite may call it once for equal arguments.
+ * Notes are parsed by the same code as everywhere, so a condition sees the same value as the row that is shown.
+ * Deterministic: SQLite may call it once for equal arguments.
  */
 #include "param_function.h"
 
@@ -22,7 +22,7 @@ static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
     if (sqlite3_value_type(values[0]) == SQLITE_NULL || sqlite3_value_type(values[1]) == SQLITE_NULL)
         return;
     const char *notes = (const char *)sqlite3_value_text(values[0]), *key = (const char *)sqlite3_value_text(values[1]);
-    if (!notes || !key || notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK) { /* a text is NULL for want of memory */
+    if (!notes || !key || notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK) { /* a text is NULL if SQLite ran out of memory */
         sqlite3_result_error_nomem(context);
         return;
     }

@@ -5,8 +5,7 @@
 #include "schema_sql.h"
 #include "statement.h"
 
-/* sqlite3_exec cannot bind, and the scripts are files under schema/ that anybody can read beside
- * the tables they undo. */
+/* sqlite3_exec cannot bind values, and the scripts are files under schema/, beside the tables that they undo. */
 static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq,
                                       struct lineage_error *err)
 {
@@ -31,8 +30,7 @@ enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq,
     return run_script(mirror, schema_before, seq, err);
 }
 
-/* By the script beside the tables (schema/undo.sql): who adds a table must say there how a row
- * leaves it. */
+/* A new table needs a statement in schema/undo.sql that removes its rows. */
 enum lineage_status provisional_undo(struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
     return run_script(mirror, schema_undo, seq, err);

@@ -1,9 +1,8 @@
 /*
  * row_batch.c: records of the log as rows, many at a time.
  *
- * Reading a row costs about as much as putting it into the tables, needs nothing of the database and nothing of the row
- * before: so a load does both at once. The thread touches the batch that it was given, the layout of the header and the
- * reader, and nothing else.
+ * Parsing a row costs about as much as inserting it, and needs neither the database nor the row before it, so a load
+ * does both at once. The parsing thread uses only its batch, the layout of the header and the reader.
  */
 #include "row_batch.h"
 
@@ -16,11 +15,11 @@
 struct row_parser {
     const struct row_layout *layout;
     struct tsv_reader *reader;
-    bool apart; /* there is a thread */
+    bool apart; /* there is a parsing thread */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct row_batch *waiting; /* given and not parsed to its end; of the thread alone */
+    struct row_batch *waiting; /* given and not parsed completely; only the thread touches it */
     bool end;
 };
 
@@ -55,7 +54,7 @@ void row_batch_release(struct row_batch *batch)
     arena_release(&batch->arena);
 }
 
-/* Cells live until the next record is parsed, and what is wrong with a row is told later. */
+/* Copies the fault, because cells are valid until the next record is parsed and the fault is reported later. */
 static enum lineage_status keep_fault(struct row_batch *batch, struct parsed_record *parsed, const char *reason,
                                       const struct tsv_cell *cells, size_t n, int id)
 {
@@ -124,7 +123,7 @@ struct row_parser *row_parser_new(const struct row_layout *layout, struct tsv_re
     parser->reader = reader;
     pthread_mutex_init(&parser->lock, NULL);
     pthread_cond_init(&parser->changed, NULL);
-    /* Without a thread all is parsed by its giver: slower, and the same. */
+    /* Without a thread row_parser_give parses: slower, but with the same result. */
     parser->apart = apart && worker_thread_start(&parser->thread, parse_apart, parser);
     return parser;
 }

@@ -1,9 +1,8 @@
 /*
  * specialist_sums.c: sums per specialist.
  *
- * Sums are read from their tables when first touched, added to in file order, and written back at
- * the end: so they are to the last digit what one pass over the whole file would give, wherever
- * syncs fell between.
+ * Sums are read from their tables when first needed, added to in the order of the log, and written back at the end.
+ * So they equal, to the last digit, those of one pass over the whole log, wherever syncs fell.
  */
 #include "specialist_sums.h"
 
@@ -15,7 +14,7 @@
 #include "../format/expected.h"
 #include "statement.h"
 
-/* What the trials of one specialist came to. */
+/* The sums of one specialist. */
 struct entry {
     struct entry *next; /* in the bucket */
     const char *name;
@@ -24,17 +23,17 @@ struct entry {
     double expected_sum, actual_sum, error_sum;
 };
 
-/* 64 for a sync of a row or two; 65536 for a load, where a log may name a specialist a trial and the
- * table must not grow without end. */
+/* 64 for a sync of a row or two; 65536 for a load, because a log may name a different specialist in each trial and
+ * the table must not grow without limit. */
 struct tally {
     struct mirror *mirror;
     bool fresh;
     struct arena arena;
     struct entry **buckets;
-    size_t n, capacity; /* as many buckets as entries; written back early beyond that */
+    size_t n, capacity; /* as many buckets as entries; beyond that, entries are written back early */
 };
 
-/* A power of two, as the bucket is the hash's low bits. */
+/* A power of two, because the bucket is the low bits of the hash. */
 struct tally *tally_new(struct mirror *mirror, bool fresh, bool large)
 {
     struct tally *tally = calloc(1, sizeof *tally);
@@ -121,7 +120,7 @@ static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *n
     return entry;
 }
 
-/* In a fresh mirror the tables are empty, and a look-up per entry would find nothing. */
+/* In a fresh mirror the tables are empty, so looking an entry up is skipped. */
 static enum lineage_status find_entry(struct tally *tally, const char *name, struct entry **out,
                                       struct lineage_error *err)
 {
@@ -138,8 +137,7 @@ static enum lineage_status find_entry(struct tally *tally, const char *name, str
     return tally->fresh ? LINEAGE_OK : load_entry(tally, *out, err);
 }
 
-/* Kept and discarded alone: they were run to the end and compared, which is what the prediction
- * was about. */
+/* Only keep and discard, because those trials ran to the end and were compared, which is what was predicted. */
 static void calibrate(struct entry *entry, const struct lineage_trial *trial)
 {
     double expected, actual = trial->delta_vs_best.value;
@@ -154,8 +152,7 @@ static void calibrate(struct entry *entry, const struct lineage_trial *trial)
     entry->error_sum += fabs(expected - actual);
 }
 
-/* Flushed when as many entries wait as there are buckets, which bounds the memory and keeps
- * chains short. */
+/* Flushed when there are as many entries as buckets, which bounds the memory and keeps the chains short. */
 enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial,
                               struct lineage_error *err)
 {
@@ -201,7 +198,7 @@ static enum lineage_status write_calibration(struct tally *tally, const struct e
     return mirror_run(tally->mirror, stmt, err);
 }
 
-/* Labels that no trial has get no row, so the tables hold what happened and nothing else. */
+/* Labels without trials get no row. */
 static enum lineage_status write_entry(struct tally *tally, const struct entry *entry,
                                        struct lineage_error *err)
 {
@@ -214,7 +211,7 @@ static enum lineage_status write_entry(struct tally *tally, const struct entry *
     return status;
 }
 
-/* In the order of the table of hashes, which does not matter: each entry is written whole. */
+/* In hash order, which does not matter because each entry is written whole. */
 enum lineage_status tally_flush(struct tally *tally, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;

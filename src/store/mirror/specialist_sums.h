@@ -6,15 +6,15 @@
 
 struct tally;
 
-/* fresh: the tables are empty, nothing need be looked up; large: many rows are coming. NULL without memory. */
+/* fresh: the tables are empty, so nothing is looked up; large: many rows will come. NULL without memory. */
 struct tally *tally_new(struct mirror *mirror, bool fresh, bool large);
 void tally_free(struct tally *tally);
 
-/* Count a trial; call in file order. */
+/* Counts a trial. Call it in the order of the log. */
 enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial,
                               struct lineage_error *err);
 
-/* Write the sums into their tables. */
+/* Writes the sums into their tables. */
 enum lineage_status tally_flush(struct tally *tally, struct lineage_error *err);
 
 #endif

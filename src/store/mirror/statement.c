@@ -17,11 +17,9 @@ void mirror_note_damage(struct mirror *mirror)
     mirror->damaged = mirror->damaged || mirror->on_disk;
 }
 
-/*
- * The kinds matter to the callers: what is locked is waited for or left, what is damaged is made
- * anew, what is cancelled is neither. Damage is noted on the handle, since the call that met it may
- * be deep inside a question that has to unwind first.
- */
+/* The callers distinguish three kinds: they wait for a lock or leave, rebuild what is damaged, and do neither if
+ * cancelled. Damage is remembered in the handle, because the failing call may be deep inside a question that must
+ * unwind first. */
 enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct lineage_error *err)
 {
     int code = sqlite3_errcode(mirror->db) & 0xff;
@@ -43,8 +41,7 @@ enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct l
                : mirror_fail(mirror, "cannot run", err);
 }
 
-/* By address, as each text is one constant of this directory: comparing pointers finds one of
- * sixty faster than hashing the text would. */
+/* By address, because each text is a constant: comparing sixty pointers is faster than hashing the text. */
 static sqlite3_stmt *find_statement(struct mirror *mirror, const char *sql)
 {
     for (size_t i = 0; i < mirror->n_statements; i++)
@@ -53,8 +50,8 @@ static sqlite3_stmt *find_statement(struct mirror *mirror, const char *sql)
     return NULL;
 }
 
-/* Reset before use and not only after: a caller that ended early may have left it in the middle.
- * PERSISTENT tells SQLite not to take its memory from the small pool for short-lived statements. */
+/* Reset before use too, because a caller that ended early may have left it in the middle. PERSISTENT tells SQLite not
+ * to take memory from the small pool for short-lived statements. */
 enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
                                    struct lineage_error *err)
 {
@@ -73,7 +70,7 @@ enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
     return LINEAGE_OK;
 }
 
-/* A statement that failed is reset at once, since until then it holds its read transaction. */
+/* A failed statement is reset at once, because it holds its read transaction until then. */
 enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt,
                                 struct lineage_error *err)
 {
@@ -93,17 +90,14 @@ enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status stat
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Reset before anything else happens: SQLite cannot commit past a statement that is still
- * writing. */
+/* Reset before anything else happens, because SQLite cannot commit while a statement is still writing. */
 enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     return mirror_end_rows(stmt, mirror_step(mirror, stmt, err));
 }
 
-/*
- * Labels are written by their names, and a page is what was written to it: one that is unknown is of a later version. Of
- * such a mirror half could be read; the log can be read whole.
- */
+/* Labels are stored by name, and each page has a digest, so an unknown label comes from a later version. Only half of
+ * such a mirror could be used, while the log can be read whole. */
 enum lineage_status mirror_label(struct mirror *mirror, sqlite3_stmt *stmt, int at, enum lineage_label *label,
                                  struct lineage_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * step_metrics.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is
- * missing, forbidden or damaged is no failure of the mirror: `lineage verify` reports it.
+ * step_metrics.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is missing, unreadable
+ * or damaged does not make the sync fail: `lineage verify` reports it.
  */
 #include "step_metrics.h"
 
@@ -30,8 +30,8 @@ static enum lineage_status insert_step(struct mirror *mirror, const struct linea
     return mirror_run(mirror, stmt, err);
 }
 
-/* What is no number was refused when we wrote the file; other writers' files are taken as far as
- * they go. */
+/* This library refuses to write anything but numbers; of other writers' files, the part up to the first error is
+ * used. */
 static enum lineage_status insert_steps(struct mirror *mirror, const struct lineage_trial *trial,
                                         const json_t *steps, struct lineage_error *err)
 {
@@ -47,11 +47,8 @@ static enum lineage_status insert_steps(struct mirror *mirror, const struct line
     return status;
 }
 
-/*
- * What will not be otherwise next time. Another failure (I/O, memory, descriptors) is one of the
- * sync. A failure of the moment must fail the sync, or the row would be marked as read and its
- * metrics be missing until a rebuild.
- */
+/* Whether the failure would be the same next time. A temporary one (I/O, memory, descriptors) must fail the sync;
+ * otherwise the row would count as read and its metrics would be missing until a rebuild. */
 static bool is_permanent(const struct lineage_error *why)
 {
     return why->status == LINEAGE_ENOTFOUND || why->status == LINEAGE_EINVAL || why->status == LINEAGE_ELIMIT ||
@@ -59,8 +56,7 @@ static bool is_permanent(const struct lineage_error *why)
            why->os_errno == EISDIR || why->os_errno == ENOTDIR || why->os_errno == ELOOP;
 }
 
-/* Read when its row comes in and not when a step is asked for: the file belongs to the row from
- * then on (append writes it first). */
+/* Read when its row is inserted, because append writes the file before the row, and it does not change later. */
 enum lineage_status mirror_insert_telemetry(struct mirror *mirror,
                                             const struct lineage_trial *trial,
                                             struct lineage_error *err)

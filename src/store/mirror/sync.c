@@ -1,9 +1,10 @@
 /*
- * sync.c: keeping the mirror in step with the log, and falling back to memory when the disk cannot serve.
+ * sync.c: keeping the mirror in step with the log, and falling back to memory if the disk cannot be used.
  *
- * Nothing that goes wrong with lineage.db may change an answer: it is a cache, the log is the truth. So every
- * failure ends in one of three ways, made anew on disk, made in memory for this handle, or (bytes of the log
- * changed) made in memory with the line named, because only its owner can say which of the two is right.
+ * Nothing that goes wrong with lineage.db may change an answer: it is a cache, and the log is the truth. So every
+ * failure ends in one of three ways: the mirror is rebuilt on disk, or built in memory for this handle, or (if bytes
+ * of the log changed) built in memory with a notice that names the line, because only the owner can say which of the
+ * two is right.
  */
 #include "mirror.h"
 
@@ -47,7 +48,7 @@ const struct row_layout *mirror_layout(const struct mirror *mirror)
     return mirror->has_layout ? &mirror->layout : NULL;
 }
 
-/* Also of an index whose opening failed half-way. */
+/* Also for a mirror whose opening failed half-way. */
 void mirror_close(struct mirror *mirror)
 {
     if (!mirror)
@@ -64,8 +65,8 @@ const struct lineage_error *mirror_fallback(const struct mirror *mirror)
     return mirror->fallback.status == LINEAGE_OK ? NULL : &mirror->fallback;
 }
 
-/* The file is remembered as it was when it failed, so that this handle tries again when it has
- * become another one, and not at every question. */
+/* The state of the failing file is remembered, so that this handle tries again when the file has changed, and not at
+ * every question. */
 static enum lineage_status use_memory(struct mirror *mirror, const struct lineage_error *why,
                                       struct lineage_error *err)
 {
@@ -75,11 +76,8 @@ static enum lineage_status use_memory(struct mirror *mirror, const struct lineag
     return mirror_connect(mirror, false, err);
 }
 
-/*
- * Nothing to do: every byte of the log as it is now has been read, and nothing else happened to it.
- * Same file, same length, same time of change. A file system whose clock ticks coarsely can hide an
- * edit in place made within the tick of the last sync; `verify` finds it.
- */
+/* Every byte of the log has been read and nothing else happened to it: same file, same length, same time of change. A
+ * file system with a coarse clock can hide an edit in place within the tick of the last sync; `verify` finds it. */
 static bool is_current(struct mirror *mirror, const struct log_state *log)
 {
     struct mirror_meta *meta = &mirror->meta;
@@ -90,7 +88,7 @@ static bool is_current(struct mirror *mirror, const struct log_state *log)
     return current;
 }
 
-/* ECORRUPT and not another question's answer: the scores in the tables are of another column. */
+/* ECORRUPT, because the scores in the tables are of another column and would answer another question. */
 static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error *err)
 {
     char metric[LINEAGE_NAME_MAX];
@@ -103,8 +101,8 @@ static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error
     return status;
 }
 
-/* Not mended by itself: which of the two is right, the mirror's rows or the edited file, is a
- * question for the owner, who may have edited on purpose or lost rows by accident. */
+/* Not repaired automatically: only the owner knows whether the mirror's rows or the edited file is right; the edit
+ * may have been intended, or rows lost by accident. */
 static enum lineage_status report_change(struct mirror *mirror, struct lineage_error *err)
 {
     uint64_t line = 0;
@@ -118,7 +116,7 @@ static enum lineage_status report_change(struct mirror *mirror, struct lineage_e
     return store_give(err, &why);
 }
 
-/* Rows that a server lost, as a crash takes what it had not flushed, are nobody's edit: the mirror follows. */
+/* Rows that a server lost, for example in a crash, were edited by nobody, so the mirror follows. */
 static enum lineage_status check_past(struct mirror *mirror, struct lineage_error *err)
 {
     bool was;
@@ -129,8 +127,8 @@ static enum lineage_status check_past(struct mirror *mirror, struct lineage_erro
     return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read", mirror->store->log->place);
 }
 
-/* Inside the transaction: another process may have read on meanwhile. The log is looked at again
- * inside, as it may have grown while the lock was waited for. */
+/* Inside the transaction, because another process may have read on meanwhile. The log is looked up again, because it
+ * may have grown while this process waited for the lock. */
 static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_state log;
@@ -148,11 +146,8 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
     return same ? mirror_ingest(mirror, &log, err) : report_change(mirror, err);
 }
 
-/*
- * IMMEDIATE: two processes that both began by reading would each hold what the other waits for to
- * write. ROLLBACK leaves the tables as they were; `meta` in memory is reset with them, since it was
- * moved while reading.
- */
+/* IMMEDIATE, because two processes that both begin by reading would each hold the lock that the other needs for
+ * writing. ROLLBACK leaves the tables unchanged; `meta` in memory is reset too, because reading has changed it. */
 static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lineage_error *err)
 {
     enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
@@ -182,8 +177,8 @@ static int ask_whether_cancelled(void *context)
 
 enum { STEPS_PER_ASKING = 100000 }; /* of SQLite's virtual machine: a few milliseconds */
 
-/* Questions may be cancelled, syncs not: what one process has read the next need not read again.
- * Set anew each time, because sql() uses the same one handler that a connection has. */
+/* Questions can be cancelled but syncs cannot, because the next process need not read again what this one has read.
+ * Set for each call, because a connection has one handler and sql() uses it too. */
 static void allow_cancelling(struct mirror *mirror, bool allow)
 {
     struct lineage_open_options *options = &mirror->store->options;
@@ -193,11 +188,8 @@ static void allow_cancelling(struct mirror *mirror, bool allow)
     sqlite3_progress_handler(mirror->db, on ? STEPS_PER_ASKING : 0, on ? ask_whether_cancelled : NULL, options);
 }
 
-/*
- * Where nothing is new, not even the mirror's own lock is taken. The common case of every command,
- * so it costs a stat and one row: no transaction, no lock, nothing that a reader could make another
- * wait with.
- */
+/* The common case of every command: if nothing is new it costs a stat and one row. No transaction is opened and no
+ * lock taken, so that readers do not make each other wait. */
 static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_state log;

@@ -1,7 +1,7 @@
 /*
- * worker_thread.c: a thread that a program which uses the library does not notice. All signals are blocked in it, for the
- * program's handlers belong to the program's threads; and its stack is small, as the usual one may be more than a
- * program under a limit of memory has left.
+ * worker_thread.c: a thread that a program which uses the library does not notice. It blocks all signals, because the
+ * program's handlers belong to the program's threads. Its stack is small, because the usual size may be more than a
+ * program with a memory limit has left.
  */
 #include "worker_thread.h"
 
