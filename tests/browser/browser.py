@@ -1,4 +1,4 @@
-"""What the browser tests share: Debian's chromium, driven by its chromedriver through selenium."""
+"""Shared by the browser tests: Debian's chromium, driven through selenium and chromedriver."""
 import os
 import shutil
 import subprocess
@@ -73,7 +73,7 @@ def silent(page, what):
 
 
 def requests(page):
-    """Addresses of every request since the last call."""
+    """Returns the addresses of all requests since the last call."""
     import json
     urls = []
     for entry in page.get_log("performance"):
@@ -84,7 +84,7 @@ def requests(page):
 
 
 def synthetic(directory, n):
-    """A store of n trials with parameters, failures, and a chain of kept ones."""
+    """Makes a store of n trials with parameters, failures, and a chain of kept trials."""
     import random
     import time
     random.seed(3)

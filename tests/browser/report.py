@@ -1,4 +1,4 @@
-"""report.py: a report in a browser: every view, brushing, filters, keyboard, hostile cells, 10,000 trials, no script."""
+"""report.py: tests a report in a browser: views, brushing, filters, keyboard, hostile cells, 10,000 trials, no script."""
 import os
 import time
 
@@ -19,7 +19,7 @@ def settle(page):
 
 
 def drag(page, rail, first, last):
-    """Along an axis, from and to a part of its height measured from the top."""
+    """Drags along an axis between two fractions of its height, measured from the top."""
     grip = page.find_element(By.CSS_SELECTOR, f'g.rail[data-axis="{rail}"] .grip')
     page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", grip)
     box = grip.rect

@@ -1,4 +1,4 @@
-"""serve.py: the live page in a browser: rows arrive, a running trial shows its curves, nothing is asked of anybody else."""
+"""serve.py: tests the live page in a browser: new rows, curves of a running trial, no requests to other hosts."""
 import fcntl
 import json
 import os

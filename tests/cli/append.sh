@@ -1,8 +1,8 @@
 #!/bin/sh
-# append.sh: `lineage append` by options: what is filled in, how it lies on disk, what is refused.
+# append.sh: `lineage append` with options: what it fills in, how rows are written, what it refuses.
 . "$SOURCE/tests/support/shell.sh"
 
-# must_refuse TEXT ARGUMENT...: refused with exit status 2, and not a byte of results.tsv changes.
+# must_refuse TEXT ARGUMENT...: append fails with exit status 2 and TEXT, and results.tsv does not change by a byte.
 must_refuse()
 {
     wanted_text=$1
@@ -21,7 +21,7 @@ sed -n 2p wanted | cut -f1-4,6- >want
 must_match_file want got
 must_equal "$(head -n 1 wanted)" "$(head -n 1 results.tsv)" "header"
 
-# Filled in: the next id, UTC time, best so far, difference to it.
+# Filled in: the next id, the UTC time, the best trial so far, the difference to it.
 must_run append --status keep --core-metric 34.5 --parent 000
 must_equal 001 "$(cat out)"
 line=$(tail -n 1 results.tsv)
@@ -34,7 +34,7 @@ must_equal 1000 "$(cat out)" "the next id"
 must_run append --status keep --core-metric 1 --parent exp_001
 must_equal 001 "$(tail -n 1 results.tsv | cut -f4)" "the parent by its own id"
 
-# Cells: quoted only where TAB, LF, CR or a quote asks for it.
+# Cells are quoted only if they contain TAB, LF, CR or a quote.
 must_run append --status crash --hypothesis "a${tab}b" --notes 'say "hi"' --domain "  blanks, 'and' # \\n  "
 must_equal "  blanks, 'and' # \\n  $tab\"a${tab}b\"" "$(tail -n 1 results.tsv | cut -f6-8)"
 must_equal '"say ""hi"""' "$(tail -n 1 results.tsv | awk -F '\t' '{ print $NF }')"
@@ -43,14 +43,14 @@ must_run query --status crash --format json
 must_equal "$(printf 'a\nb\rc')" "$(json 1.hypothesis)"
 must_equal "a${tab}b" "$(json 0.hypothesis)"
 
-# Numbers: the shortest text that reads back.
+# Numbers are written as the shortest text that reads back exactly.
 for pair in 0.1=0.1 1e-5=1e-05 1e16=1e+16 12480=12480.0 .5=0.5 -0.0=-0.0 1.0000000000000002=1.0000000000000002 \
     123456789012345680=1.2345678901234568e+17 0.00010=0.0001 9007199254740993=9007199254740992.0; do
     must_run append --status crash --train-s "${pair%=*}"
     must_equal "${pair#*=}" "$(tail -n 1 results.tsv | cut -f13)" "${pair%=*}"
 done
 
-# Parameters and statistics go into notes and come back from there.
+# Parameters and statistics are written into notes and read back from there.
 must_run append --status keep --core-metric 1 --alpha 0.3 --gamma 1 --param lr=1e-4 --param α=0.4 --ig-clip-scale-mean 1.014 \
     --ig-clip-scale-std 0.087 --notes 'as planned'
 id=$(cat out)
@@ -64,7 +64,7 @@ must_equal 1 "$(json notes | grep -c 'as planned')"
 must_run append --status keep --core-metric 1 --notes 'alpha=0.5' --alpha 0.5
 must_equal alpha=0.5 "$(tail -n 1 results.tsv | cut -f17)" "a setting that notes has already"
 
-# The whole row on request.
+# --format prints the whole row.
 must_run append --status keep --core-metric 7 --format json
 must_equal 7.0 "$(json core_metric)"
 must_equal keep "$(json status)"
@@ -104,7 +104,7 @@ head -c 131072 /dev/zero | tr '\0' x >long
 printf '{"status": "keep", "core_metric": 1, "notes": "%s"}' "$(cat long)" >long.json
 must_run append --json long.json
 
-# A missing parent is allowed for imports, a cycle never.
+# --allow-missing-parent accepts a missing parent, for imports; a cycle is always refused.
 must_run append --status keep --core-metric 1 --parent nowhere --exp-id orphan --allow-missing-parent
 must_refuse "cycle" --status keep --core-metric 1 --exp-id nowhere --parent orphan
 must_refuse "cycle" --status keep --core-metric 1 --exp-id nowhere --parent exp_orphan --allow-missing-parent

@@ -1,8 +1,8 @@
 #!/bin/sh
-# append_auto.sh: `--status auto` against the best so far: direction, ties, required improvement, noise floor.
+# append_auto.sh: `--status auto` compares with the best so far: direction, ties, required improvement, noise floor.
 . "$SOURCE/tests/support/shell.sh"
 
-# decides WANTED SCORE ARGUMENT...: in $store.
+# decides WANTED SCORE ARGUMENT...: the label that `auto` chooses for SCORE in $store.
 decides()
 {
     wanted_status=$1 score=$2
@@ -30,7 +30,7 @@ decides discard 29
 decides keep 31
 decides discard 31
 
-# The settings of the store, and options over them: max(min_delta, 2 * std * sqrt(2 / seeds)).
+# The store's settings and the options that override them: max(min_delta, 2 * std * sqrt(2 / seeds)).
 must_run init noisy --direction higher --noise-std 1 --noise-seeds 2
 store=noisy
 decides keep 10
@@ -41,7 +41,7 @@ decides discard 15 --noise-seeds 1
 decides keep 15.9 --noise-seeds 1
 decides discard 30 --min-delta 20
 
-# Best is what keep and baseline say; a better discard or a crash does not count, nor does a missing score.
+# The best is a keep or baseline: a better discard, a crash, or a trial without a score does not count.
 must_run init mixed
 store=mixed
 must_run -C mixed append --status discard --core-metric 0.1
@@ -52,7 +52,7 @@ decides discard 4.5
 must_run -C mixed append --status crash
 decides keep 3.5
 
-# Nothing to decide without a score: refused, and nothing is written.
+# Without a score nothing can be decided: the trial is refused and nothing is written.
 before=$(cksum <mixed/results.tsv)
 must_fail 2 "status auto needs a score (core_metric)" append -C mixed --status auto
 must_fail 2 "status keep needs a score" append -C mixed --status keep
@@ -64,7 +64,7 @@ must_fail 2 "needs a score" append -C empty --status auto
 must_run append -C mixed --status crash
 must_run append -C mixed --status baseline
 
-# says NOTES SCORE ARGUMENT...: the discarded row says why, behind its own notes.
+# says NOTES SCORE ARGUMENT...: the discarded row gives its reason after its own notes.
 says()
 {
     wanted_notes=$1 score=$2
@@ -98,7 +98,7 @@ store=plain
 says '' 2.5
 says 'discarded: +0.1, needs less than 0' 2.6
 
-# Notes that fill their cell are not cut for it.
+# Notes that fill their cell are not shortened for the reason.
 printf 'x%.0s' $(seq 1 131060) >long
 printf '{"status": "auto", "core_metric": 9, "notes": "%s"}' "$(cat long)" >long.json
 must_run append -C plain --json long.json --format json

@@ -1,8 +1,8 @@
 #!/bin/sh
-# append_json.sh: `lineage append --json`: a whole trial, options over it, and input that is refused.
+# append_json.sh: `lineage append --json`: a whole trial, options that override it, and input that is refused.
 . "$SOURCE/tests/support/shell.sh"
 
-# must_refuse TEXT JSON
+# must_refuse TEXT JSON: append fails with exit status 2 and TEXT.
 must_refuse()
 {
     printf '%s' "$2" >input.json
@@ -38,7 +38,7 @@ must_equal -0.125 "$(json turns.1.mean)"
 must_equal 8 "$(json turns.0.n)"
 must_equal 0.5 "$(json steps.0.loss telemetry/a7.json)"
 
-# From standard input, options over the object.
+# From standard input, with options that override the object.
 last="lineage append --json -"
 "$LINEAGE" append --json - --exp-id b8 --core-metric 35 --param lr=2e-4 <<'JSON' >out 2>err
 {"exp_id": "x", "status": "discard", "core_metric": 1, "params": {"lr": 0.1, "seed": 7}}

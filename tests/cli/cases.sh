@@ -1,18 +1,18 @@
 #!/bin/sh
-# cases.sh: every case folder through the command: best, chain, findings and rendered bytes. Folders are looked
-# up when the test runs: fixtures/cases, and ../shared/lineage-cases where it is there.
+# cases.sh: runs the command on every case folder: best, chain, findings and rendered bytes. The folders are looked up
+# at run time: fixtures/cases, and ../shared/lineage-cases if it exists.
 . "$SOURCE/tests/support/shell.sh"
 
 cases=${SHARED_DIR:-$SOURCE/../shared}/lineage-cases
 [ -d "$cases" ] || printf 'SKIP released runs: there is no %s\n' "$cases"
 
-# A case's file, or `null` where the key is not there.
+# Prints a value of a case's file, or `null` if the key is missing.
 known()
 {
     "$JSON_GET" "$1" <"$2" 2>/dev/null
 }
 
-# parameters FILE: the options of `render` that params.json stands for, one word per line.
+# parameters FILE: prints the options of `render` that params.json describes, one word per line.
 parameters()
 {
     printf '%s\n' --style fieldkit
@@ -45,7 +45,7 @@ run_with_parameters()
     run -C store render "$@"
 }
 
-# same_bytes CASE SUFFIX: what the parameter set of that suffix renders.
+# same_bytes CASE SUFFIX: the parameters with that suffix render the expected bytes.
 same_bytes()
 {
     expected=$1/expected$2.md
@@ -59,7 +59,7 @@ same_bytes()
     must_match_file "$expected" out
 }
 
-# direction CASE: the one that its facts are about.
+# direction CASE: prints the direction that the case's facts assume.
 direction()
 {
     for file in "$1/import.json" "$1/params.json" "$1/params-defaults.json"; do
@@ -68,7 +68,7 @@ direction()
     printf lower
 }
 
-# same_native FILE PREFIX DIRECTION: best and chain by the native rule.
+# same_native FILE PREFIX DIRECTION: compares best and chain by the native rule.
 same_native()
 {
     best=$(known "$2best" "$1") || return
@@ -86,7 +86,7 @@ same_native()
     must_equal "$i" "$(json chain.#)"
 }
 
-# reports FILE: verify complains about each line that must be reported.
+# reports FILE: verify reports each line that it must.
 reports()
 {
     run -C store verify

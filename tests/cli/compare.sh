@@ -4,8 +4,8 @@
 
 cp "$SOURCE/fixtures/experiments/ladder-5-tuned/"* . || exit 3
 
-# Differences to grpo over eight seeds. The figures were computed outside (mean, sample standard deviation and
-# Student's t of 7 degrees of freedom of the eight differences; Holm and Bonferroni over 6 comparisons).
+# Differences to grpo over eight seeds. The expected figures were computed elsewhere (mean, sample standard deviation
+# and Student's t with 7 degrees of freedom of the eight differences; Holm and Bonferroni over 6 comparisons).
 near() # WANTED PATH
 {
     got=$(json "$2")
@@ -29,7 +29,7 @@ near 1 variants.3.p_holm
 must_equal '"unclear"' "\"$(json variants.1.verdict)\""
 must_equal 'null' "$(json variants.0.difference 2>/dev/null || echo null)"
 
-# Two variants alone: no correction, and then the difference is clear.
+# With only two variants nothing is corrected, and the difference becomes clear.
 must_run compare grpo joint --json
 must_equal better "$(json variants.1.verdict)"
 near 0.0290564496086 variants.1.p_holm
@@ -46,7 +46,7 @@ must_have out "also different"
 must_have out "clip_high: 0.28; 0.13 in joint"
 must_lack out "iterations"
 
-# Seeds by parameter values; a baseline by its value.
+# Pairing by parameter values; a baseline chosen by its value.
 must_run compare turn-group-v1d,alpha=0.3 v1d-alpha-0.9 --json
 must_equal 8 "$(json variants.1.pairs)"
 must_run compare --by alpha --baseline 0.3 --json
@@ -59,7 +59,7 @@ must_equal 2 "$(json variants.1.pairs)"
 must_run compare grpo joint --param seed=1:4 --json
 must_equal 4 "$(json variants.1.pairs)"
 
-# One seed in common: n/a, not an interval of no width.
+# With one common seed the answer is n/a, not an interval of zero width.
 must_run compare 000 001 --json
 must_equal 1 "$(json variants.1.pairs)"
 must_equal n/a "$(json variants.1.verdict)"
@@ -67,7 +67,7 @@ must_equal null "$(json variants.1.low)"
 must_run compare 000 001
 must_have out "n/a"
 
-# Failures and aborts are counted, not averaged.
+# Failures and aborts are counted but not averaged.
 must_run append --specialist joint --status crash --param seed=9
 must_run append --specialist joint --status harness_abort --param seed=10
 must_run append --specialist joint --status discard --core-metric 0.5
@@ -92,7 +92,7 @@ run compare --help
 must_exit 0
 must_have out "subtracted seed by seed"
 
-# What the schema names is there, and nothing else.
+# The output has exactly the members that the schema names.
 must_run compare --json
 schema=$SOURCE/schema/compare.schema.json
 must_equal "$(json 'required' "$schema" | tr -d '[]"' | tr ',' '\n' | sort)" "$(sed -n 's/^  "\([a-z_]*\)":.*/\1/p' out | sort)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# core.sh: `lineage core` and `lineage append --batch`: numbers computed by the training core, bad input refused.
+# core.sh: `lineage core` and `lineage append --batch`: numbers from the training core, and refused input.
 . "$SOURCE/tests/support/shell.sh"
 
 must_run core --list
@@ -7,7 +7,7 @@ for family in agg_loss policy_loss a2tgpo_advantage; do
     must_equal 1 "$(grep -cx "$family" out)" "core --list"
 done
 
-# Mean over the three tokens that count, and its gradient.
+# The mean over the three tokens that count, and its gradient.
 cat >case.json <<'JSON'
 {"loss_agg_mode": "token-mean", "loss_mat": [[1.0, 2.0], [4.5, 100.0]], "loss_mask": [[1, 1], [1, 0]]}
 JSON
@@ -21,7 +21,7 @@ must_equal 2.5 "$(json loss)"
 last="lineage core agg_loss <case.json"
 must_equal 2.5 "$("$LINEAGE" core agg_loss <case.json | "$JSON_GET" loss)"
 
-# A threshold may be written as a number, and prompts may have no anchor yet.
+# A threshold may be written as a number, and prompts may lack an anchor.
 printf '{"response_mask": [[1, 1]], "train_log_prob": [[-1, -3]], "rollout_log_prob": [[-1, -1]],
     "rollout_rs": "token_k2", "rollout_rs_threshold": 1.5}' >case.json
 must_run core rollout_correction case.json
@@ -44,7 +44,7 @@ for text in '{' '[]' '{}' '{"inputs": 3}' '{"inputs": {}}' 'null' \
     must_fail 2 "lineage: " core agg_loss bad.json
 done
 
-# Sizes that would fill the machine, and streams that would train on the wrong thing.
+# Sizes that would fill the memory, and streams that would train on the wrong tokens.
 one='"env_name": "e", "token_ids": [7], "mask": [1], "logprobs": [-1], "temperatures": [1], "advantages": [1]'
 pack()
 {
@@ -85,7 +85,7 @@ must_fail 2 "filter has 0 lists for 1 trainable branches" core prime_streams str
 streams echo 1 '"advantage": 1, "role_weights": {"tool": -1}'
 must_fail 2 "weight of role 'tool' is -1" core prime_streams streams.json
 
-# A batch: the statistics of the row are those of the clip scale that the kernel gives.
+# The statistics in a row are those that the kernel computes for the batch's clip scale.
 batch=$SOURCE/fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json
 numbers()
 {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# core_offpolicy.sh: `lineage core` on off-policy data: the decision tree, the composed loss, routes, diagnostics,
-# OPSM, the envelope and dynamic n; and what they refuse.
+# core_offpolicy.sh: `lineage core` on off-policy data: the decision tree, the composed loss, routes, diagnostics, OPSM,
+# the envelope and dynamic n; and the input that they refuse.
 . "$SOURCE/tests/support/shell.sh"
 
 must_run core --list
@@ -25,7 +25,7 @@ printf '{"engine": "same", "synchrony": "synchronous", "model": "dense", "trajec
          "global_batch": 32, "mini_batch": 64}' >bad.json
 must_fail 2 "mini batch" core correction_tree bad.json
 
-# exp(0.5) = 1.6487212707001282 capped at 1.5; the tool's token counts nowhere.
+# exp(0.5) = 1.6487212707001282 is capped at 1.5; the tool's token is not counted.
 cat >compose.json <<'JSON'
 {"loss_agg_mode": "token-mean", "response_mask": [[1, 1, 1]], "tool_mask": [[0, 1, 0]], "backend_cap": 1.5,
  "log_prob": [[-1, 5, -1]], "proximal_log_prob": [[-1, -1, -1]], "behaviour_log_prob": [[-1, -1, -1]],

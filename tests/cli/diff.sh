@@ -1,6 +1,6 @@
 #!/bin/sh
-# diff.sh: what `lineage diff` shows depends on the bytes of the two snapshots and on nothing else: a store may come
-# from anybody, with configuration and attributes of git in it.
+# diff.sh: the output of `lineage diff` depends only on the bytes of the two snapshots. A store from somebody else may
+# contain git's configuration and attributes.
 . "$SOURCE/tests/support/shell.sh"
 
 mkdir one two
@@ -73,7 +73,7 @@ diff --git a/text b/text
 END
 must_match_file wanted out
 
-# Commands planted in the store, in the snapshots, and in the reader's own configuration: none is run, none decides.
+# Commands planted in the store, in the snapshots and in the user's configuration are not run and change nothing.
 plant()
 {
     printf '[core]\n\tattributesFile = %s/attributes\n\tpager = touch %s/ran\n[diff "evil"]\n\ttextconv = touch %s/ran; cat\n\tcommand = touch %s/ran\n[filter "evil"]\n\tclean = touch %s/ran; cat\n[diff]\n\texternal = touch %s/ran; false\n\tnoprefix = true\n' \
@@ -100,7 +100,7 @@ must_run diff 001
 must_match_file plain out
 [ ! -e ran ] || fail "diff ran a command that it found"
 
-# Only what lies in the store is read: no absolute path, no way up, no link.
+# Only files in the store are read: no absolute path, no `..`, no link.
 mkdir outside
 printf 'secret\n' >outside/secret
 ln -s "$scratch/outside" snapshots/link
@@ -122,7 +122,7 @@ for path in "$scratch/outside" ../outside snapshots/../../outside snapshots/link
     must_have out 'snapshot: 001'
 done
 
-# A file inside a snapshot that became a link out of the store is a link, not what it points to.
+# A file that became a link out of the store is shown as a link, not as the link's target.
 rm snapshots/001_s/text
 ln -s "$scratch/outside/secret" snapshots/001_s/text
 must_run diff 001
@@ -135,7 +135,7 @@ must_have out '-b'
 rm snapshots/001_s/text
 cp two/text snapshots/001_s/text
 
-# Large files are named, and the option that shows them.
+# Large files are named, together with the option that shows them.
 run diff 001 --max-bytes 5
 must_exit 0
 must_have out 'Large files a/text and b/text differ'
@@ -144,7 +144,7 @@ run diff 001 --max-bytes 6
 must_exit 0
 must_have out '+B'
 
-# When diff cannot do it, that is said, with the status of a failure.
+# If diff cannot run, that is reported with the exit status of a failure.
 mkdir bin
 printf '#!/bin/sh\nexit 2\n' >bin/diff
 chmod 755 bin/diff
@@ -159,7 +159,7 @@ PATH=$run_path
 must_exit 3
 must_have err 'cannot run diff'
 
-# On a terminal, control characters of a snapshot do not act.
+# On a terminal, control characters of a snapshot have no effect.
 printf 'a\n\033]0;title\007\302\233x\n' >snapshots/001_s/text
 if command -v script >/dev/null; then
     script -qec "'$LINEAGE' diff 001" /dev/null >out 2>err

@@ -9,7 +9,7 @@ last="schema/CORE.md"
 sed -n '/^    #include <rlcore\/a2tgpo.h>/,/^    }/s/^ \{0,4\}//p' "$SOURCE/schema/CORE.md" >shown
 must_match_file "$examples/a2tgpo.c" shown
 
-# What its tables name is there.
+# Everything that its tables name exists.
 for name in $(grep -o '`rl_[a-z0-9_]*`' "$SOURCE/schema/CORE.md" | tr -d '`' | sort -u); do
     checks=$((checks + 1))
     [ "$name" = rl_x ] || [ "$name" = rl_xf ] || grep -qrw "$name" "$SOURCE/include/rlcore" ||
@@ -31,12 +31,12 @@ sed -n '1s/.*loss \([^,]*\), clipped \(.*\)/\1 \2/p' program >loss
 tail -n +2 program >tokens
 must_equal 12 "$(wc -l <tokens)" "tokens of the example"
 
-# column FILE KEY: the numbers of an output, one a line.
+# column FILE KEY: prints the numbers of an output, one per line.
 column()
 {
     "$JSON_GET" "$2" <"$1" | tr -d '[]' | tr ',' '\n'
 }
-# must_agree WANTED GOT [SQUARE]: columns of numbers within a rounding error, and at least one of them not 0.
+# must_agree WANTED GOT [SQUARE]: two columns of numbers agree within rounding, and at least one number is not 0.
 must_agree()
 {
     checks=$((checks + 1))
@@ -61,7 +61,7 @@ column out d_log_prob >gradient
 cut -d ' ' -f 3 tokens >wanted
 must_agree wanted gradient
 
-# The same batch padded, in double.
+# The same batch, padded, in double precision.
 cat >padded.json <<'END'
 {"loss": "vanilla", "loss_agg_mode": "token-mean",
  "response_mask": [[1, 1, 0, 1], [1, 1, 0, 0], [1, 1, 0, 0]],
@@ -87,10 +87,10 @@ if [ -n "${EXAMPLE_LAYOUTS:-}" ]; then
 else
     echo 'SKIP the C++ example: there is no C++ compiler'
 fi
-# A library that wants its sanitizer loaded first cannot be opened by an interpreter without it.
+# An interpreter cannot open a library that needs its sanitizer to be loaded first.
 if [ "$INSTRUMENTED" != sanitizers ] && command -v python3 >/dev/null; then
     as_padded python3 "$examples/ragged_bf16.py" "$BUILD/src/rlcore/librlcore.so"
 else
-    echo 'SKIP the ctypes example: there is no python3, or the library is instrumented'
+    echo 'SKIP the ctypes example: python3 is missing, or the library is instrumented'
 fi
 finish

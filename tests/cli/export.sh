@@ -1,5 +1,5 @@
 #!/bin/sh
-# export.sh: results.tsv byte for byte out of a store and into another, damaged rows included, with the same digests.
+# export.sh: copies results.tsv byte for byte from one store to another, damaged rows included, with the same digests.
 . "$SOURCE/tests/support/shell.sh"
 
 mkdir a b
@@ -24,13 +24,13 @@ must_equal "$(cat digest)" "$(tail -n 1 out | cut -d' ' -f1)" "digest of the cop
 must_run -C b import --exact copy.tsv
 must_equal '0 bytes imported' "$(cat out)"
 
-# By a pipe, and what came in since.
+# Through a pipe, and only what was appended since.
 printf ' it was\nmore\n' >>a/results.tsv
 must_run -C a export
 "$LINEAGE" -C b import --exact /dev/stdin <out >/dev/null 2>err || fail "import by a pipe"
 must_match_file a/results.tsv b/results.tsv
 
-# Rows of its own are never written over, and the log is no place for a copy of itself.
+# A store's own rows are never overwritten, and the log cannot be the target of a copy of itself.
 must_run -C b append --status keep --core-metric 1.0
 cp b/results.tsv before
 must_fail 2 'not those of the file' -C b import --exact a/results.tsv
@@ -39,7 +39,7 @@ must_fail 2 "the store's own log" -C b export --output b/results.tsv
 must_match_file before b/results.tsv
 must_fail 2 'cannot be used with --metric' -C b import --exact --metric val_bpb copy.tsv
 
-# A file that cannot be written is as it was.
+# A file that cannot be written stays unchanged.
 mkdir dir
 must_fail 3 'cannot write' -C a export --output dir/none/copy.tsv
 must_equal '' "$(ls -A dir)"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# follow.sh: new rows as they come, whoever writes them and whatever becomes of the file.
+# follow.sh: prints new rows no matter which process writes them, also after the file was replaced.
 . "$SOURCE/tests/support/shell.sh"
 
-# until_has FILE TEXT: the row is there, or half a minute has passed.
+# until_has FILE TEXT: waits until FILE contains TEXT, at most half a minute.
 until_has()
 {
     tries=0
@@ -22,14 +22,14 @@ must_run -C store append --status keep --core-metric 1.5 --hypothesis ours
 until_has rows ours
 must_lack rows before
 
-# Of another program, in two writes: half a row is none.
+# Another program writes a row in two parts: nothing is printed before the second.
 printf '009\t2026-01-01T00:00:00Z\topt\t001\t\t\thalf' >>store/results.tsv
 sleep 0.3
 must_lack rows half
 printf ' a row\t\tkeep\t1.0\t\t\t\t\t\t\t\n' >>store/results.tsv
 until_has rows 'half a row'
 
-# Another file in its place, shorter and then longer.
+# The file is replaced, first by a shorter one and then by a longer one.
 head -n 3 store/results.tsv >copy && mv copy store/results.tsv
 until_has errors 'removed from the store'
 must_run -C store rebuild
@@ -49,7 +49,7 @@ must_fail 2 'no trial' -C store follow --from nothing
 must_fail 2 'would print nothing' -C store follow --limit 0
 must_fail 2 'use tsv or json' -C store follow --format table
 
-# A store that is empty yet.
+# A store that is still empty.
 mkdir empty
 "$LINEAGE" -C empty follow --limit 1 --format json >rows 2>errors &
 follower=$!

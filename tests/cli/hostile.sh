@@ -1,11 +1,11 @@
 #!/bin/sh
-# hostile.sh: a cell stays in its cell, whatever it holds: on the terminal, in Markdown, in TSV and in JSON.
+# hostile.sh: a cell cannot escape from its place, whatever it contains: on a terminal, in Markdown, in TSV and in JSON.
 . "$SOURCE/tests/support/shell.sh"
 
 # Control bytes, C1 controls, U+2028 and U+2029, bidirectional and zero-width controls.
 unwanted=$(printf '[\001-\010\013-\037\177]|\302[\200-\237]|\342\200[\213\216\217\250-\256]|\342\201[\240\246-\251]|\330\234|\357\273\277')
 
-# must_be_tame: ./out holds none of them, and nothing that a cell began ends up in front of a line.
+# must_be_tame: ./out contains none of them, and no line begins with text from a cell.
 must_be_tame()
 {
     must_equal 0 "$(LC_ALL=C grep -aEc "$unwanted" out)" "$last: lines with control characters"
@@ -13,7 +13,8 @@ must_be_tame()
     iconv -f UTF-8 -t UTF-8 out >/dev/null 2>err || fail "$last: not UTF-8"
 }
 
-# try CELL: the same lines, fences, table rows and headings as with a harmless cell, and the cell comes back.
+# try CELL: the output has the same lines, fences, table rows and headings as with a harmless cell, and contains the
+# cell.
 try()
 {
     cell=$1
@@ -78,7 +79,7 @@ done
 must_fail 2 'no?' -C "$(printf 'no\n\033[1msuch')" best
 must_fail 2 "no trial 'a?b?'" -C evil show "$(printf 'a\nb\033')"
 
-# In messages: what hides or reorders text is shown, whether the user put it in or a file.
+# Messages escape characters that hide or reorder text, whether they come from the user or from a file.
 odd=$(printf 'a\302\233b\342\200\256c\033[1m')
 mkdir names
 {
@@ -97,7 +98,7 @@ run -C "$odd" best
 mv err out
 must_be_tame
 
-# Names of extra columns are a stranger's text as well; JSON gives them back as they are.
+# Names of extra columns are untrusted too; JSON returns them unchanged.
 for arguments in 'show 000' 'query' 'verify' 'show 000 --format json' 'query --format json'; do
     # shellcheck disable=SC2086
     run -C names $arguments
@@ -106,7 +107,7 @@ for arguments in 'show 000' 'query' 'verify' 'show 000 --format json' 'query --f
 done
 must_equal "$odd" "$(json "0.extras.$odd")"
 
-# The rendered block quotes: no image, link, markup or status of a cell's making stands outside a code span.
+# The rendered block quotes cells: an image, link, markup or status from a cell only appears within a code span.
 mkdir quoted
 "$LINEAGE" -C quoted append --status keep --core-metric 1 --specialist 'opt, keep, core_metric=99.0' \
     --hypothesis '![i](http://x/y.png) <img src=x> **b** &lt; ← BEST' --notes '<script>x</script> [l](http://x)' \
@@ -123,7 +124,7 @@ for options in '' '--max-bytes 1500' '--for <u>me</u> --timestamp <a>'; do
     must_equal 0 "$(awk -F '`' 'NF && NF % 2 == 0 && $0 != "```"' out | wc -l)" "$last: quotations that do not close"
 done
 
-# A metric is named by a file, too.
+# The name of a metric comes from a file too.
 mkdir metric
 {
     row exp_id status "$(printf '"m\n# FORGED')\""

@@ -11,7 +11,7 @@ must_equal 0.5 "$(json min_delta store/lineage.json)"
 must_equal 4 "$(json noise_seeds store/lineage.json)"
 must_equal lineage.json "$(ls store)" "only the settings are there"
 
-# The same again is no error, anything else is, and changes nothing.
+# Repeating the same init is not an error; different settings are, and change nothing.
 must_run init store --direction higher --metric val_bpb --metric-label bpb --min-delta 0.5 --noise-std 0.25 \
     --noise-seeds 4
 cp store/lineage.json before
@@ -33,7 +33,7 @@ must_fail 2 "--noise-std 'nan'" init other --noise-std nan
 must_fail 2 "--noise-seeds '1.5'" init other --noise-seeds 1.5
 must_fail 2 "longer than 63" init other --metric "$(printf '%064d' 0)"
 [ ! -e other ] || fail "a refused init left a directory"
-# Parents are made, and taken back if the store cannot be.
+# Parent directories are created, and removed again if the store cannot be created.
 must_run init runs/deep/atpo
 [ -f runs/deep/atpo/lineage.json ] || fail "init runs/deep/atpo made nothing"
 must_run -C runs/deeper/store/ init

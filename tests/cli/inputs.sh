@@ -1,9 +1,9 @@
 #!/bin/sh
-# inputs.sh: what is read is a regular file of a size that somebody meant; a pipe, a device or a gigabyte of nothing under
-# a file's name neither hangs nor fills the memory.
+# inputs.sh: input must be a regular file of a sensible size. A pipe, a device or a gigabyte of zeros under a file's
+# name neither hangs the program nor fills the memory.
 . "$SOURCE/tests/support/shell.sh"
 
-# soon COMMAND...: as run, but a command that hangs is ended and fails.
+# soon COMMAND...: like run, but a command that hangs is ended and counts as failed.
 soon()
 {
     timeout 20 "$LINEAGE" "$@" >out 2>err </dev/null
@@ -24,7 +24,7 @@ for path in pipe /dev/zero; do
     done
 done
 
-# A file of 400 MB that occupies nothing.
+# A sparse file of 400 MB.
 truncate -s 400M sparse
 for command in 'append --json' 'append --status keep --core-metric 1 --telemetry' 'core a2tgpo_advantage'; do
     # shellcheck disable=SC2086
@@ -37,7 +37,7 @@ must_run append --json large.json
 must_fail 2 'larger than 1 MiB' append --json large.json --max-input 1
 must_equal 'larger' "$("$LINEAGE" append --json - --max-input 1 <large.json 2>&1 | grep -o larger)" "standard input"
 
-# In the store itself: the rows are read all the same, and verify says what is wrong.
+# The same in the store itself: rows are still read, and verify reports what is wrong.
 mkdir -p telemetry
 for path in fifo zero sparse; do
     rm -rf telemetry/000.json lineage.db*
@@ -70,7 +70,7 @@ for path in pipe /dev/zero; do
     mv kept results.tsv
 done
 
-# Snapshots: holes stay holes, the store's own files are not part of anybody's work, copies cut off are cleaned up.
+# Snapshots: holes stay holes, the store's own files are not copied, incomplete copies are removed.
 rm pipe sparse large.json
 mkdir work
 truncate -s 300M work/holes
@@ -93,7 +93,7 @@ must_have out 'snapshots/.copy-1-2-0'
 must_run append --status discard --core-metric 3
 [ ! -e snapshots/.copy-1-2-0 ] || fail "a copy that was cut off is still there"
 
-# Two rows that want one name for their snapshots both get theirs; what a kill left under the name is replaced.
+# Two rows that want the same snapshot name both get one; what a killed process left under the name is replaced.
 mkdir -p snapshots/a_b_c && printf old >snapshots/a_b_c/old
 must_run append --status keep --core-metric 0.1 --exp-id a --specialist b_c --snapshot work --format json
 must_equal snapshots/a_b_c "$(json snapshot_path)"

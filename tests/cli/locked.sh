@@ -1,5 +1,5 @@
 #!/bin/sh
-# locked.sh: what an append waits for: another writer, and says whom; never somebody at work on the mirror.
+# locked.sh: an append waits for another writer and says for whom; it never waits for a client of the mirror.
 . "$SOURCE/tests/support/shell.sh"
 
 must_run append --status keep --core-metric 1
@@ -17,12 +17,12 @@ if grep -q FLOCK /proc/locks 2>/dev/null; then
 fi
 wait
 
-# Nobody is told of a wait that is none.
+# An append that does not wait prints no message.
 must_run append --status keep --core-metric 0.25
 must_equal 002 "$(cat out)"
 
-# Another client has a transaction open on the mirror, and keeps it: rows go in, one after another, with what is decided
-# from the rows before them, and the next reader finds them all.
+# Another client keeps a transaction open on the mirror: rows are appended one after another, each decided from the rows
+# before it, and the next reader finds them all.
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 mkfifo say
 sqlite3 lineage.db <say >held &

@@ -1,5 +1,5 @@
 #!/bin/sh
-# manners.sh: help on every level, exit statuses, what goes to which stream, output that cannot be written.
+# manners.sh: help on every level, exit statuses, standard output and standard error, output that cannot be written.
 . "$SOURCE/tests/support/shell.sh"
 
 commands=$(sed -n 's/^CLI_\(TRAIN_\)\{0,1\}COMMAND([a-z]*, \([a-z]*\),.*/\2/p' "$SOURCE/cli/commands/commands.def")
@@ -48,7 +48,7 @@ for command in $commands; do
     must_fail 2 "--no-such-option" "$command" --no-such-option
 done
 
-# Whoever appends learns from the help alone what there is to be said: labels, keys, and where their schema is.
+# The help of append alone explains what can be recorded: labels, keys, and where their schema is.
 must_run append --help
 cp out help
 for word in $(sed -n '/"enum": \["auto"/,/\]/p' "$SOURCE/schema/trial.schema.json" | grep -o '"[a-z_]*"' | tr -d '"' | grep -vx enum) \
@@ -59,13 +59,13 @@ for word in $(sed -n '/"enum": \["auto"/,/\]/p' "$SOURCE/schema/trial.schema.jso
 done
 [ -f "$SOURCE/schema/batch.schema.json" ] || fail "no schema of a batch"
 
-# A broken width of the terminal changes nothing.
+# An invalid width of the terminal changes nothing.
 for columns in abc 0 -5 999999999999; do
     COLUMNS=$columns must_run append --help
     must_match_file help out
 done
 
-# The scripts explain themselves, and refuse what they do not know, before they install or build anything.
+# The scripts print their own help, and refuse unknown arguments before they install or build anything.
 for script in cli/first-night.sh tests/run.sh $(cd "$SOURCE" && echo tests/bench/*.sh); do
     last="sh $script --help"
     sh "$SOURCE/$script" --help >out 2>err </dev/null
@@ -124,14 +124,14 @@ must_equal 000 "$(json exp_id)"
 must_run -C store append --status discard --core_metric 3
 must_equal 002 "$(cat out)"
 
-# Nothing but the result: no escape sequences, no notices.
+# Standard output has only the result: no escape sequences, no notices.
 for command in best chain tree query verify render "show 001" "sweep alpha"; do
     # shellcheck disable=SC2086
     run -C store $command
     must_lack out "$(printf '\033')"
 done
 
-# Where no store is, a command that fails, or only asks, leaves nothing behind.
+# Where no store is, a command that fails or only asks leaves no files behind.
 mkdir empty
 for command in "append --status bogus" "append --core-metric 3" "append --status keep" \
     "append --status keep --core-metric 1 --parent 007" "append --json nowhere" best chain tree query render verify \
@@ -145,7 +145,7 @@ done
 must_run -C empty append --status keep --core-metric 1
 must_equal 'results.tsv' "$(ls empty)"
 
-# Output that cannot be written is a failure of the system, whoever notices.
+# Output that cannot be written is a failure of the system, in every command.
 if [ -c /dev/full ]; then
     for command in --help --version "best --help" "-C store best" "-C store best --format json" "-C store query" \
         "-C store query --format tsv" "-C store render" "-C store tree" "-C store sql SELECT(1)"; do
@@ -162,7 +162,7 @@ last="lineage query >&-"
 status=$?
 must_exit 3
 
-# A damaged results.tsv, a damaged lineage.json.
+# A damaged results.tsv and a damaged lineage.json.
 mkdir dir json && mkdir dir/results.tsv
 must_fail 3 "dir/results.tsv" -C dir best
 for text in '{' '[]' '{"direction": "up"}' '{"dirction": "lower"}' '{"metric": 3}' '{"min_delta": "x"}'; do

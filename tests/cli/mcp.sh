@@ -1,11 +1,11 @@
 #!/bin/sh
-# lineage mcp, message by message: both eras, every tool, errors that say what would be right, pages, budgets.
+# mcp.sh: `lineage mcp`, message by message: both eras, every tool, helpful errors, pages, budgets.
 # shellcheck disable=SC1091,SC2034,SC2089,SC2090,SC2154
 . "$SOURCE/tests/support/shell.sh"
 
 meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
 
-# serve [OPTION...]: the messages of ./in to a server; answers in ./out, one a line.
+# serve [OPTION...]: sends the messages of ./in to a server; answers are in ./out, one per line.
 serve()
 {
     "$LINEAGE" mcp "$@" <in >out 2>err
@@ -13,7 +13,7 @@ serve()
     last="lineage mcp $*"
 }
 
-# modern METHOD [PARAMS]: one request of the newer era; the answer in ./out.
+# modern METHOD [PARAMS]: sends one request of the newer era; the answer is in ./out.
 modern()
 {
     printf '{"jsonrpc":"2.0","id":1,"method":"%s","params":{%s%s}}\n' "$1" "$meta" "${2:+,$2}" >in
@@ -22,7 +22,7 @@ modern()
     must_exit 0
 }
 
-# tool NAME [ARGUMENTS]: a tool call of the newer era, reading only.
+# tool NAME [ARGUMENTS]: calls a reading tool in the newer era.
 tool()
 {
     modern tools/call "\"name\":\"$1\",\"arguments\":{${2:-}}"
@@ -352,7 +352,7 @@ modern subscriptions/listen '"notifications":{"toolsListChanged":true}'
 must_have out 'notifications/subscriptions/acknowledged'
 must_equal complete "$(line 2 result.resultType)"
 
-# ---- writing, only when asked for ----
+# ---- writing, only with --allow-write ----
 
 cat >in <<END
 {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{$meta,"name":"append","arguments":{"status":"auto","core_metric":0.7,"hypothesis":"by an agent","parent":"004","params":{"alpha":0.5,"optimizer":"sgd"}}}}
@@ -383,7 +383,7 @@ serve --allow-write
 must_equal 2 "$(line 2 'result.structuredContent.remarks.#')" 'a line that was cut off hides no other'
 cd .. || exit 3
 
-# ---- what a trial changed ----
+# ---- the tool diff ----
 
 mkdir diffs work diffs/.git
 printf '[diff "x"]\n textconv = touch %s/ran; cat\n' "$scratch" >diffs/.git/config
@@ -412,7 +412,7 @@ checks=$((checks + 1))
 [ ! -e "$scratch/ran" ] || fail 'a store ran a command'
 cd .. || exit 3
 
-# ---- hostile cells, and ids that are no words ----
+# ---- hostile cells, and ids that are not plain words ----
 
 new_store hostile
 {
@@ -437,7 +437,7 @@ tool trial '"id":"@9","fields":["hypothesis"]'
 must_answer trial.hypothesis 'an id like a row'
 cd .. || exit 3
 
-# ---- defaults fit an agent's window; cancelling and progress ----
+# ---- defaults fit an agent's context; cancellation and progress ----
 
 new_store long
 i=0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # shared with shell.sh and trainer.sh
-# programs.sh: the two programs of the command: what each loads, how `lineage` finds `lineage-train`, what it
-# says where that is missing, and what happens where address space is short.
+# programs.sh: the two programs: what each loads, how `lineage` finds `lineage-train`, what it reports if that is
+# missing, and what happens with a limited address space.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
 
@@ -28,8 +28,8 @@ golden=$SOURCE/fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json
 must_run core a2tgpo_advantage "$golden"
 cp out wanted
 
-# ---- where lineage-train may be ----
-# finds COMMAND...: it runs the kernel.
+# ---- places of lineage-train ----
+# finds COMMAND...: the command finds lineage-train and runs the kernel.
 finds()
 {
     last="$*"
@@ -55,7 +55,7 @@ finds sh -c 'cd tree/bin && exec ./lineage "$@"' sh
 PATH="$scratch/links:$PATH" finds lineage
 finds env -i beside/lineage
 
-# ---- where it is not ----
+# ---- lineage-train is missing ----
 run=$LINEAGE
 LINEAGE=$scratch/alone/lineage
 for command in train night rollout eval passk judge core "-C store train" "help train" "train --help"; do
@@ -76,7 +76,7 @@ printf 'no program' >alone/lineage-train
 must_fail 3 'cannot run lineage-train' core --list
 LINEAGE=$run
 
-# The other way round there is no way back.
+# lineage-train never hands a command over to `lineage`.
 LINEAGE=$train
 must_fail 2 'lineage-train only trains' best
 LINEAGE=$run
@@ -88,7 +88,7 @@ if [ "$INSTRUMENTED" = no ] && unshare -rm sh -c 'mount -t tmpfs none /proc' 2>/
     eval "finds $bare '$LINEAGE'"
     eval "finds $bare links/lineage"
     eval "PATH=\"$scratch/links:$PATH\" finds $bare lineage"
-    # A child is found and started again, and what it cannot read there it does without.
+    # A child process is found and started again, and works without what it cannot read there.
     last="lineage train without /proc"
     eval "$bare '$LINEAGE' train tiny.json -C noproc -q --set budget.memory_bytes=2e9 >out 2>err </dev/null"
     status=$?
@@ -101,7 +101,7 @@ else
 fi
 
 # ---- a limit on address space ----
-# within KIB COMMAND...: it ends by itself, in time, with an answer or with a line that says what is wrong.
+# within KIB COMMAND...: the command exits by itself, in time, with an answer or with a message.
 within()
 {
     limit=$1
@@ -127,7 +127,8 @@ if [ "$INSTRUMENTED" = no ]; then
         done
         within "$kib" core --list
     done
-    # What trains ends too, wherever the room ends. Waiting workers sleep, or a busy machine takes minutes.
+    # Training exits too, wherever the address space runs out. Waiting workers sleep; otherwise a busy machine would
+    # take minutes.
     OMP_WAIT_POLICY=passive
     export OMP_WAIT_POLICY
     for kib in 70000 100000 140000 200000 300000; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# query.sh: `lineage query`: ranges, labels, dates, order, limits, names that are not known.
+# query.sh: `lineage query`: ranges, labels, dates, order, limits, unknown names.
 . "$SOURCE/tests/support/shell.sh"
 
 {
@@ -12,7 +12,7 @@
     row 004 2026-05-05T00:00:00Z a '' '' '' '' '' keep nan '' '' '' '' '' '' 'α=0.9; the parent used alpha=0.3' 0.95
 } >results.tsv
 
-# finds IDS ARGUMENT...
+# finds IDS ARGUMENT...: the query finds exactly these trials, in this order.
 finds()
 {
     wanted_ids=$1
@@ -115,7 +115,7 @@ must_fail 1 "no trial has beta" sweep beta
 must_fail 2 "known are" sweep beats
 must_fail 2 "known are" sweep alpha beats
 
-# Whether it was tried.
+# Whether a setting was tried.
 must_run tried --alpha 0.3 --gamma 1 --format json
 must_equal 001 "$(json 0.exp_id)"
 run tried --alpha 0.3 --gamma 2
@@ -132,7 +132,7 @@ must_fail 2 "at least one parameter" tried
 must_fail 2 "not a number" tried --alpha 0.1:0.3
 must_fail 2 "tolerance" tried --alpha 0.3 --tolerance -1
 
-# Timestamps of other tools: instants are compared, whatever their zone; what is no date and time has none.
+# Timestamps of other tools are compared as instants, whatever their time zone; an invalid one matches no condition.
 new_store zones
 {
     row 000 2026-05-07T01:00:00+02:00 a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
@@ -146,7 +146,7 @@ finds '001' -C zones --since 2026-05-06T23:15Z
 finds '000 002' -C zones --until 2026-05-06T23:15Z
 finds '000 002' -C zones --since 2026-05-06T23:00:00Z --until 2026-05-06T23:00:01Z
 
-# Words count from now.
+# Words such as `yesterday` count from now.
 new_store words
 {
     row 000 "$(date -u -d '3 days ago' +%Y-%m-%dT%H:%M:%SZ)" a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
@@ -160,7 +160,7 @@ finds '000 001 002' -C words --since '4 days ago'
 finds '002' -C words --since 10h --until tomorrow
 finds '000' -C words --until '2 days ago'
 
-# What the harness ended was not tried.
+# A trial that the harness aborted does not count as tried.
 new_store aborts
 {
     trial 000 '' keep 2 '' 'alpha=0.1; gamma=1'
@@ -190,7 +190,7 @@ must_run sweep -C aborts alpha
 must_have out "2 trials with harness_abort left out"
 must_fail 1 "no trial has beta" sweep -C aborts beta
 
-# A long table has the widths of its first rows, and loses none of the others.
+# A long table gets its widths from its first rows and loses none of the others.
 mkdir long
 {
     header

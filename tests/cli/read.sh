@@ -42,7 +42,7 @@ must_fail 2 "no trial '5'" show 5
 must_fail 2 "no trial ''" show ''
 must_fail 2 "no trial 'x' OR" show "x' OR '1'='1"
 
-# ids ID: the ids of the chain, root first, joined by blanks.
+# ids ID: prints the ids of the chain, root first, separated by blanks.
 ids()
 {
     i=0

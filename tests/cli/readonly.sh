@@ -1,5 +1,5 @@
 #!/bin/sh
-# readonly.sh: a store that may not be written is read all the same, and a refused write leaves nothing behind.
+# readonly.sh: a store that cannot be written can still be read, and a refused write leaves nothing behind.
 . "$SOURCE/tests/support/shell.sh"
 
 must_run -C "$scratch" init store
@@ -12,7 +12,7 @@ find store no-mirror -type f -exec chmod 444 '{}' ';'
 chmod 555 store no-mirror
 chmod 755 .
 
-# The superuser may write anywhere: become somebody else.
+# The superuser may write anywhere, so become another user.
 if [ "$(id -u)" -eq 0 ]; then
     plain="setpriv --reuid=65534 --regid=65534 --clear-groups"
     $plain "$LINEAGE" --version >/dev/null 2>&1 || skip "cannot run the command as another user"

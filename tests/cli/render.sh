@@ -27,7 +27,7 @@ rm -f lineage.db*
 must_run render --for optimizer --timestamp 2026-05-12T20:30:00Z
 must_match_file first out
 
-# A budget holds, whatever it is.
+# Every budget is respected.
 full=$(wc -c <first)
 for budget in 1 20 100 200 300 400 500 700 900 1200 1500 2000 $((full - 1)) "$full" 100000; do
     must_run render --for optimizer --timestamp 2026-05-12T20:30:00Z --max-bytes "$budget"
@@ -56,7 +56,7 @@ must_run render --style blackboard --output-dir board
 must_equal 'KNOWLEDGE.md LEADERBOARD.md tree.tsv ' "$(ls board | tr '\n' ' ')"
 must_fail 2 "--output-dir" render --style blackboard
 
-# --output replaces the file whole and keeps what a person wrote under Key Insights.
+# --output replaces the file as a whole and keeps the text under Key Insights.
 must_run render --for optimizer --timestamp T --output KNOWLEDGE.md
 must_equal '' "$(cat out)"
 printf '\n## Key Insights\n\n- warm up longer\n- not `this` | that\n' >>KNOWLEDGE.md
@@ -77,20 +77,20 @@ run render --output nowhere/KNOWLEDGE.md
 must_exit 3
 must_equal '' "$(find . -name '*.tmp*' -o -name 'KNOWLEDGE.md?*')" "temporary files left"
 
-# --record saves what was shown.
+# --record saves the block that was printed.
 run render --for 'opt/imizer' --timestamp 2026-05-12T20:30:00Z --record
 must_exit 0
 must_equal 1 "$(find lineage_snapshots -type f -name '*.md' | wc -l)" "recorded"
 must_match_file out "$(find lineage_snapshots -type f)"
 
-# ---- what the block says ----
+# ---- contents of the block ----
 
-# A title without a time has no dash, and a file named KNOWLEDGE.md no heading of that name inside.
+# A title without a time has no dash, and a file named KNOWLEDGE.md has no heading of that name.
 must_run render
 must_equal '# Session start' "$(head -n 1 out)"
 must_lack out '## KNOWLEDGE'
 
-# The threshold stands above, and a discard says how far from it it was: both directions.
+# The threshold is stated above, and a discard says how far it was from it, in both directions.
 mkdir noisy
 "$LINEAGE" init noisy --direction higher --noise-std 0.02 >/dev/null
 must_run -C noisy append --status auto --core-metric 0.5
@@ -111,7 +111,7 @@ must_run -C down append --status auto --core-metric 0.4932
 must_run -C down render
 must_have out 'discard (-0.0068, needs less than -0.0566)'
 
-# Parameters: integers as integers, constants once, what differs from the parent, else from the best of its time.
+# Parameters: integers as integers, constants once, differences from the parent or else from the best at the time.
 mkdir sweep
 {
     header
@@ -125,7 +125,7 @@ mkdir sweep
 } >sweep/results.tsv
 must_run -C sweep render
 must_have out 'same in all trials: lr=0.001, steps=300'
-must_equal 1 "$(grep -c 'steps=300' out)" "a constant stands once"
+must_equal 1 "$(grep -c 'steps=300' out)" "a constant is printed once"
 must_lack out '300.0'
 must_have out 'against exp_000: alpha 0.1 → 0.3'
 must_have out 'against exp_001: alpha 0.3 → 0.9, beta=0.5, gamma 1 → 0.9, seed 1 → 3'
@@ -137,7 +137,7 @@ must_have out '**crash**: 3 (opt 3)'
 must_have out 'exp_004 and 1 more: `CUDA out of memory`'
 must_have out 'exp_005: `nan in the loss`'
 
-# A parameter that always moves with another one is told once.
+# A parameter that always changes together with another is reported once.
 mkdir linked
 {
     header
@@ -150,14 +150,14 @@ must_have out 'only moved together: high and low'
 must_equal 1 "$(grep -c '^- untried' out)"
 must_have out 'untried high × size (1 of 4): 0.2×2'
 
-# The chain is shown from both ends, whatever its length.
+# Both ends of the chain are shown, whatever its length.
 mkdir deep
 {
     header
     trial 0 '' baseline 100 root
     i=1
     while [ $i -le 200 ]; do
-        trial $i $((i - 1)) keep "$(awk "BEGIN { print 100 - $i / 4 }")" "step $i of a long way that is told in many words so that there is something to cut" "alpha=0.$((i % 5))"
+        trial $i $((i - 1)) keep "$(awk "BEGIN { print 100 - $i / 4 }")" "step $i of a long way described with many words so that there is something to cut" "alpha=0.$((i % 5))"
         i=$((i + 1))
     done
     trial 201 200 crash '' boom 'out of luck'
@@ -168,7 +168,7 @@ must_have out 'exp_200 [opt, keep'
 must_have out '171 kept ancestors between'
 [ "$(sed -n '/^```/,/^```/p' out | grep -c exp_)" -eq 30 ] || fail "$last: not 30 of the chain"
 
-# A budget is filled: what an agent cannot plan without is there at any size, and what was cut is said.
+# A budget is used up: what an agent needs for planning is there at any size, and the block says what was left out.
 full=$(wc -c <out)
 for budget in 1200 1600 2000 3000 4000 6000 8000 $((full - 1)); do
     must_run -C deep render --max-bytes "$budget"
@@ -193,7 +193,7 @@ must_lack out 'leaderboard'
 must_run -C deep render --sections knowledge
 must_have out '## Lineage of the Best'
 
-# Blackboard: a path or an indentation does not grow beyond what the blackboard's own program can nest.
+# Blackboard: a path or an indentation never gets deeper than the blackboard's own program can handle.
 mkdir deeper
 {
     header
@@ -208,7 +208,7 @@ must_equal '…/11984/11985/11986/11987/11988/11989/11990/11991/11992/11993/1199
     "$(tail -n 1 deeper/board/tree.tsv | cut -f 4)"
 must_equal 998 "$(sed -n 1000p deeper/board/tree.tsv | cut -f 4 | tr -cd / | wc -c)" "the path at depth 998"
 
-# Nothing there yet.
+# An empty store.
 mkdir empty
 must_run -C empty render --for optimizer
 must_run -C empty render --for optimizer --style fieldkit

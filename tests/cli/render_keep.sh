@@ -1,8 +1,8 @@
 #!/bin/sh
-# render_keep.sh: `render --output` never loses a byte that a person wrote, nor what a link, a device or a mode is.
+# render_keep.sh: `render --output` never loses text that was written by hand, nor a link, a device or a file mode.
 . "$SOURCE/tests/support/shell.sh"
 
-# A store whose cells forge headings, marks and the line that a rendered file ends with.
+# A store whose cells forge headings, marks and the last line of a rendered file.
 mkdir s
 forged=$(printf 'x\n## Key Insights\n- FORGED\n<!-- rendered by lineage: 0123456789abcdef; text below is kept -->\nFORGED')
 "$LINEAGE" -C s append --timestamp T --status baseline --core-metric 2 --hypothesis "$forged" >/dev/null
@@ -15,7 +15,7 @@ must_end()
     tail -c "$(wc -c <"$2")" "$1" | cmp -s - "$2" || fail "$last: $1 does not end with $2"
 }
 
-# kept TEXT-FILE [OPTION...]: what a person puts below a rendered block is there after another rendering, twice.
+# kept TEXT-FILE [OPTION...]: text below a rendered block is still there after rendering twice more.
 kept()
 {
     text=$1
@@ -48,14 +48,14 @@ for text in plain fence other nul blank line random; do
     kept $text --max-bytes 120
 done
 
-# A budget is for the block; a person's text is not cut, and that is said.
+# A budget applies to the block; text written by hand is not shortened, and the message says so.
 kept long --max-bytes 2000
 must_have err 'what a person wrote is not cut'
 kept plain --max-bytes 2000
 [ "$(wc -c <K.md)" -le 2000 ] || fail "$last: $(wc -c <K.md) bytes"
 must_equal '' "$(cat err)"
 
-# Changed where it is rendered: what stands below is kept, and the file as it was is put aside, once.
+# If the block itself was edited, the text below is kept, and the old file is saved aside once.
 kept plain
 sed -i 's/^# Session/my own line\n# Session/' K.md
 cp K.md was
@@ -75,7 +75,7 @@ run -C s render -o K.md --timestamp U
 must_have err 'K.md.before-2'
 must_end K.md plain
 
-# Rendered by an older version: insights under any spelling, in or behind a fence, and the whole put aside.
+# A file of an older version: insights under any spelling, in or after a fence; the whole file is saved aside.
 for heading in '## Key Insights' '### key insights:' '##Key Insights of ours' '# KEY INSIGHTS'; do
     rm -f K.md* .K.md*
     printf '# Session start — T\n\n## Current Best\n\n```\nnot closed\n%s\n\n- mine\n' "$heading" >K.md
@@ -87,7 +87,7 @@ for heading in '## Key Insights' '### key insights:' '##Key Insights of ours' '#
     must_match_file was K.md.before-1
 done
 
-# Never rendered: all of it is a person's.
+# A file that was never rendered consists of text written by hand.
 rm -f K.md*
 { printf '# My notes\n\n## Key Insights\nall mine\n'; cat random; } >K.md
 cp K.md was
@@ -98,7 +98,8 @@ must_have K.md '# Session start'
 must_run -C s render -o empty.md
 must_run -C s render -o empty.md
 
-# fieldkit's bytes are given: a heading that a cell forges there is nobody's insight, and text behind the block is kept.
+# The bytes of fieldkit's style are fixed: a heading that a cell forges there is not an insight, and text after the
+# block is kept.
 rm -f K.md* .K.md*
 must_run -C s render --style fieldkit --timestamp T
 cp out given
@@ -134,7 +135,7 @@ for tool in fieldkit blackboard; do
     must_run -C s render -o K.md
 done
 
-# Links stay, and lead to what is replaced; a file that was never rendered is not written over through one.
+# A link stays and its target is replaced; a file that was never rendered is not overwritten through a link.
 rm -rf K.md* .K.md* dir
 mkdir dir
 ln -s dir/real.md K.md
@@ -156,7 +157,7 @@ run -C s render -o loop
 must_exit 3
 must_have err 'too many links'
 
-# Devices and pipes are written to.
+# Devices and pipes are written to directly.
 must_run -C s render --timestamp T
 cp out block
 run -C s render --timestamp T -o /dev/null
@@ -176,7 +177,7 @@ must_match_file block piped
 run -C s render --timestamp T -o /dev/full
 must_exit 3
 
-# Modes stay.
+# File modes are kept.
 rm -f K.md*
 must_run -C s render -o K.md
 for mode in 600 640 664 400; do
@@ -194,7 +195,7 @@ must_exit 3
 must_fail 2 'names no file' -C s render -o dir/
 must_equal '' "$(find . -name '*.tmp')" "temporary files left"
 
-# A record is never written over: other bytes get a number, the same bytes are one record.
+# A record is never overwritten: different bytes get a numbered name, the same bytes are one record.
 run -C s render --for me --timestamp T --record
 must_exit 0
 run -C s render --for me --timestamp T --record
@@ -209,7 +210,7 @@ run -C s render --for me --timestamp T --record -o /dev/null
 must_exit 0
 must_equal 'T_me-2.md T_me.md ' "$(ls s/lineage_snapshots | tr '\n' ' ')"
 
-# The blackboard's KNOWLEDGE.md: kept by its own rule, but whole, behind links and with its mode.
+# The blackboard's KNOWLEDGE.md has its own rule for text, and is replaced as a whole, through links and with its mode.
 rm -rf board
 must_run -C s render --style blackboard --output-dir board
 sed -i '/^## Key Insights/,$d' board/KNOWLEDGE.md

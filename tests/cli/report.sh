@@ -1,6 +1,6 @@
 #!/bin/sh
-# report.sh: `lineage report`: every view is there, the file is well-formed and names no address, hostile cells are text,
-# and what is there already is not lost.
+# report.sh: `lineage report`: every view is there, the file is well-formed and names no address, hostile cells are
+# text, and existing files are not lost.
 . "$SOURCE/tests/support/shell.sh"
 
 must_check()
@@ -62,12 +62,12 @@ must_hold 'Few trials' importance.svg
 must_hold 'Information gain by turn' store/report.html
 must_hold 'differs from the parent' store/report.html
 must_lack 'https*:' "$(sed 's,http://www.w3.org/2000/svg,,' store/report.html >addresses; echo addresses)"
-# The same bytes from the same store.
+# The same store gives the same bytes.
 cp store/report.html first.html
 must_run report -C store
 must_match_file first.html store/report.html
 
-# Several stores side by side; standard output.
+# Several stores side by side, and standard output.
 must_run report store empty -o -
 cp out both.html
 must_check both.html
@@ -77,7 +77,7 @@ must_run report store empty
 must_equal report.html "$(cat out)"
 must_check report.html
 
-# Step curves and what the files of a kept trial changed.
+# Step curves, and the diff of a kept trial's files.
 mkdir work
 echo 'rate = 1' >work/train.py
 must_run init files --direction higher
@@ -125,7 +125,7 @@ for view in $views; do
 done
 must_check history.svg
 
-# The same for the format's own hostile cases, and the released runs if they are there.
+# Also the hostile cases of the format, and the published runs if they are there.
 for case in "$SOURCE"/fixtures/cases/fk-* "$SOURCE"/../shared/lineage-cases/run-*; do
     [ -f "$case/input.tsv" ] || continue
     rm -rf case
@@ -137,7 +137,7 @@ for case in "$SOURCE"/fixtures/cases/fk-* "$SOURCE"/../shared/lineage-cases/run-
     must_check case.html
 done
 
-# Refusals.
+# Refused commands.
 must_fail 2 "is not a picture; use one of morning, history" report -C store --svg nope
 must_fail 2 "not both" report -C store empty
 must_fail 2 "shows one store" report store empty --svg history
@@ -151,7 +151,7 @@ must_check store/report.html
 must_fail 3 "cannot write" report -C store -o nowhere/report.html
 must_equal 0 "$(find . -name 'report.html.*' | wc -l)"
 
-# What stands under a name that was typed stays what it is: a pipe (as /dev/null is, to root), a link, a private file.
+# A path that the user typed keeps its type: a pipe (/dev/null is one to root), a link, a private file.
 must_run report -C store -o store/report.html
 mkfifo pipe
 cat pipe >piped &

@@ -1,10 +1,10 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # shared with shell.sh and trainer.sh
-# rollout.sh: looking at a policy: rollouts turn by turn, its score, its pass@k.
+# rollout.sh: looks at a policy: rollouts turn by turn, its score, its pass@k.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
 
-# holds CONDITION: of awk.
+# holds CONDITION: an awk condition is true.
 holds()
 {
     checks=$((checks + 1))
@@ -14,7 +14,7 @@ holds()
 must_run train tiny.json -C t -q
 policy=t/snapshots/000_tiny/policy.ckpt
 
-# ---- score: a checkpoint's is its trial's ----
+# ---- score: a checkpoint has the score of its trial ----
 must_run -C t show 000 --format json
 score=$(json core_metric)
 greedy=$(json final.em_greedy t/telemetry/000.json)
@@ -42,7 +42,7 @@ must_run rollout 000 -C t --n 2 --group --format json
 must_equal 8 "$(json '#')" "rollouts of two groups of four"
 must_equal '0 0 0 0' "$(json 0.group) $(json 1.group) $(json 2.group) $(json 3.group)"
 must_equal "$(json 0.prompt)" "$(json 3.prompt)"
-# A right answer is the string from its end.
+# The right answer is the string read backwards.
 i=0
 while [ "$i" -lt 8 ]; do
     case $(json $i.reward) in
@@ -57,7 +57,8 @@ must_match_file once out
 must_run rollout 000 -C t --n 2 --group --format json --seed 2
 ! cmp -s once out || fail "another seed gives the same rollouts"
 
-# hopworld: searches, answers of the tool, information gain; a recipe without a checkpoint warms up first.
+# hopworld: searches, responses of the tool, information gain; a recipe without a checkpoint trains its warm start
+# first.
 cat >hop.json <<'END'
 {
   "threads": 1, "world": {"regions": 2, "region_size": 2, "relations": 2},
@@ -89,7 +90,7 @@ while [ "$i" -lt 24 ]; do
 done
 holds "$searches > 5"
 
-# sums: the calculator's calls, and the list that is added up.
+# sums: the calculator's calls and the list that is summed.
 sed 's/"hopworld", "k_min": 2/"sums", "k_min": 1/' hop.json >sums.json
 run rollout sums.json --n 6 --group
 must_exit 0

@@ -1,5 +1,5 @@
-# A store on a server, as far as it goes without one: names that are refused, a server that is not there, a build without
-# PostgreSQL. What needs a server is in tests/server.
+# server_absent.sh: a store on a server, as far as it can be tested without one: refused names, a server that does not
+# answer, a build without PostgreSQL. Tests that need a server are in tests/server.
 . "$SOURCE/tests/support/shell.sh"
 XDG_STATE_HOME=$PWD/state
 export XDG_STATE_HOME
@@ -11,7 +11,7 @@ if "$LINEAGE" -C "$nobody/db" best 2>&1 | grep -q 'built without'; then
     finish
 fi
 
-# A password would be seen in the list of processes, in lineage.json and in messages.
+# A password would be visible in the list of processes, in lineage.json and in messages, so it is refused.
 for name in postgres://a:secret@h/db 'postgres://h/db?password=secret' 'postgres://h/db/s?x=1&sslpassword=secret'; do
     must_fail 2 'a password does not belong' -C "$name" best
     must_equal '' "$(grep -r secret err state 2>/dev/null)" "the password of $name"
@@ -21,14 +21,14 @@ must_fail 2 'is no name of a store' -C 'postgres://h/db?store=..' best
 must_fail 2 'is no name of a store' -C postgres://h/db/.hidden best
 must_fail 2 'blanks and control characters' -C 'postgres://h/d b' best
 
-# A server that is away: what reads says so, and leaves a directory that knows where it is.
+# If the server does not answer, reading commands say so and leave a directory that knows the server's address.
 must_fail 3 'is away: ' -C "$nobody/db/s" best
 must_fail 3 'is away: ' init "$nobody/db/s"
 must_equal "{
   \"log\": \"$nobody/db/s\"
 }" "$(cat state/lineage/s-*/lineage.json)"
 
-# The same store from a directory; beside the log nothing else is set there.
+# The same store opened through a directory; its lineage.json may set only the log.
 mkdir d
 echo "{\"log\": \"$nobody/db/s\"}" >d/lineage.json
 must_fail 3 'is away: ' -C d best

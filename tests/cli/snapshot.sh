@@ -1,5 +1,5 @@
 #!/bin/sh
-# snapshot.sh: work directories frozen by append, differences between them, telemetry beside the row.
+# snapshot.sh: work directories that append copies, differences between them, telemetry beside the row.
 . "$SOURCE/tests/support/shell.sh"
 
 mkdir -p work/sub
@@ -60,7 +60,7 @@ must_exit 1
 must_have out 'snapshot: 000'
 rm -rf "$path"
 
-# Refused, and nothing is left behind.
+# Refused snapshots leave nothing behind.
 cp results.tsv before
 mkfifo work/pipe
 must_fail 2 "pipe" append --status keep --core-metric 1 --snapshot work
@@ -71,7 +71,7 @@ must_fail 2 "already in" append --status keep --core-metric 1 --exp-id 000 --sna
 must_match_file before results.tsv
 must_equal '' "$(ls -A snapshots)" "left in snapshots"
 
-# No id leads out of the store.
+# An id cannot lead out of the store.
 for id in ../../evil a/b .. .; do
     run append --status keep --core-metric 1 --exp-id "$id" --snapshot work --specialist ../../x
     [ ! -e ../evil ] || fail "a file outside of the store"
@@ -79,13 +79,13 @@ done
 must_equal '' "$(find snapshots -mindepth 2 -maxdepth 2 -name '*_*')" "nested snapshots"
 must_equal "" "$(find . -path ./snapshots -prune -o -path ./work -prune -o -name 'train.py' -print)" "stray copies"
 
-# A snapshot of the directory that holds the store does not copy the store's snapshots into themselves.
+# A snapshot of the directory that contains the store does not copy the store's snapshots into themselves.
 rm -rf inner && mkdir inner && printf 'a\n' >inner/file
 must_run -C inner append --status keep --specialist s --snapshot inner --core-metric 1
 must_run -C inner append --status keep --specialist s --snapshot inner --core-metric 0.5 --parent 000
 must_run -C inner verify
 
-# Telemetry lies beside the row, and is there before it.
+# Telemetry is written beside the row, and before it.
 printf '{"steps": [{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25}]}' >steps.json
 must_run append --status keep --core-metric 1 --telemetry steps.json
 id=$(cat out)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# sql.sh: `lineage sql` reads the mirror, and nothing it is given can write.
+# sql.sh: `lineage sql` reads the mirror, and no statement can write.
 . "$SOURCE/tests/support/shell.sh"
 
 must_run append --status keep --core-metric 1.5 --alpha 0.3 --hypothesis "tab${tab}bed"
@@ -40,7 +40,7 @@ must_fail 2 "no such table: nope" sql 'SELECT * FROM nope'
 must_fail 2 "syntax error" sql 'SELEC 1'
 must_fail 2 "no such function: writefile" sql "SELECT writefile('x', 'y')"
 
-# Only what computes may be called, and only the schema read.
+# Only functions that compute may be called, and only the schema's tables may be read.
 for call in 'fts3_tokenizer(1)' "load_extension('x')" 'randomblob(9)' 'zeroblob(1000000000)' 'sqlite_version()' \
     'sqlite_compileoption_get(1)' 'last_insert_rowid()'; do
     must_fail 2 "not authorized to use '${call%%(*}'" sql "SELECT $call"
@@ -54,7 +54,7 @@ done
 must_run sql "SELECT sum(value), max(score), json_extract('[1,2]', '\$[1]'), upper(substr(trials.exp_id, 1, 2)), round(1.25, 1)
     FROM trials JOIN params USING (seq) WHERE hypothesis LIKE 'tab%' AND hypothesis GLOB '*'"
 
-# A statement that would not end, or would take the machine, is ended, and says by which limit.
+# A statement that would not end, or would use too much memory, is ended, and the message names the limit.
 endless='WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT'
 must_fail 2 "not done after 0.2 seconds" sql --max-seconds 0.2 "$endless count(*) FROM c"
 must_fail 2 "more than 8 MiB of memory" sql --max-memory 8 "$(echo "$endless" | sed 's/ALL//') count(*) FROM c"

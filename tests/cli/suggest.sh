@@ -1,5 +1,5 @@
 #!/bin/sh
-# suggest.sh: what a proposer would try next: ranges, the past of a store, no repeats, trials that run, the sweep's own.
+# suggest.sh: what a proposer would try next: ranges, earlier trials, no repeats, running trials, a sweep's own ranges.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 
@@ -27,7 +27,7 @@ must_have err 'after 0 measured and 0 failed'
 must_run suggest --range alpha=0.25 --format json
 must_equal 0.25 "$(json suggestions.0.alpha)"
 
-# ---- the past ----
+# ---- earlier trials ----
 
 must_run append --status baseline --core-metric 1 --param x=1 --param o=adam
 must_run append --status discard --core-metric 2 --param x=2 --param o=adam
@@ -45,7 +45,7 @@ must_run append --status crash --param α=0.5
 run suggest --range α=0.5 --format json
 must_exit 1
 
-# ---- trials that run ----
+# ---- running trials ----
 
 mkdir .trial-abcdef .trial-ghijkl
 printf '{"name": "t", "params": {"x": 4, "o": "adam"}}\n{"step": 1}\n' >.trial-abcdef/events.jsonl
@@ -54,7 +54,7 @@ flock .trial-abcdef sh -c '"$LINEAGE" suggest --range x=1:5:integer --range o=ad
 must_equal '1 5.0 1' "$(json 'suggestions.#') $(json suggestions.0.x) $(json trials.running)"
 rm -r .trial-abcdef .trial-ghijkl
 
-# ---- better is found ----
+# ---- the proposer finds better settings ----
 
 must_run init b --direction higher
 i=0
@@ -80,7 +80,7 @@ must_equal '{"o":"adam","y":1.0}{"o":"sgd","y":1.0}{"o":3.0,"y":1.0}' "$(for i i
 run suggest sweep.json --propose sobol --seed 6 --format json
 must_equal 'sobol 6' "$(json method) $(json seed)"
 
-# ---- what is none ----
+# ---- refused input ----
 
 must_fail 2 'give at least one range' suggest
 must_fail 2 'a log range begins above 0' suggest --range lr=0:1:log

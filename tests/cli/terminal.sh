@@ -1,5 +1,5 @@
 #!/bin/sh
-# terminal.sh: results on a terminal: fitted, coloured, paged; and what a pipe gets, which is none of that.
+# terminal.sh: results on a terminal are fitted, coloured and paged; results in a pipe are not.
 #
 # The terminal is the pseudo-terminal of `script`.
 . "$SOURCE/tests/support/shell.sh"
@@ -9,7 +9,7 @@ TERM=xterm-256color
 export TERM
 script -qec true /dev/null >/dev/null 2>&1 </dev/null || skip "no pseudo-terminal here"
 
-# on_terminal COLUMNS LINES ARGUMENT...: as `run`, on a terminal of that size; both streams are ./out.
+# on_terminal COLUMNS LINES ARGUMENT...: like `run`, on a terminal of that size; both streams are in ./out.
 on_terminal()
 {
     size="stty cols $1 rows $2"
@@ -60,7 +60,7 @@ long='one two three four five six seven eight nine ten eleven twelve thirteen fo
     trial 006 005 keep 35.25 'after it' 'lr=1e-05'
 } >results.tsv
 printf '{"direction": "higher"}\n' >lineage.json
-"$LINEAGE" verify >/dev/null 2>&1 # makes the mirror, whose notices are no part of what follows
+"$LINEAGE" verify >/dev/null 2>&1 # builds the mirror now, so that its notices do not appear below
 
 # ---- widths ----
 commands='query;tree;chain;best;show 003;sweep alpha;sweep alpha gamma;tried --alpha 0.3'
@@ -101,7 +101,7 @@ must_have out 9.123456789012
 on_terminal 200 100 query
 must_have out 2026-05-12T20:30:00Z
 
-# Numbers by their decimal points, at whatever magnitude; a letter keeps its accent.
+# Numbers are aligned at their decimal points, whatever their size; a letter keeps its accent.
 on_terminal 80 100 query --color never
 must_equal 1 "$(grep -E '^00[0-26]|^005' out | awk '{ match($0, /[0-9]+\.[0-9]+/); print index(substr($0, RSTART), ".") + RSTART }' |
     sort -u | wc -l)" "columns of the decimal point"
@@ -113,15 +113,15 @@ for columns in 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44; do
     grep -qE 'e(é|…|$)|comb|hypothesis' out || fail "$last: a letter without its accent"
 done
 
-# Parameters that all trials have are said once.
+# Parameters that all trials share are printed once.
 on_terminal 120 100 query --param alpha=0.3 --color never
 must_have out '  gamma=0.5  '
 must_have out 'all: alpha=0.3'
-must_equal 1 "$(grep -c 'alpha=0.3' out)" "where alpha=0.3 stands"
+must_equal 1 "$(grep -c 'alpha=0.3' out)" "lines with alpha=0.3"
 on_terminal 120 100 query --param alpha=0.3 --wide
-must_equal 2 "$(grep -c 'alpha=0.3 gamma=' out)" "where alpha=0.3 stands in --wide"
+must_equal 2 "$(grep -c 'alpha=0.3 gamma=' out)" "lines with alpha=0.3 in --wide"
 
-# ---- what is drawn ----
+# ---- drawings ----
 on_terminal 80 100 tree --color never
 must_have out '┌ 000'
 must_have out '├── 002'
@@ -232,7 +232,7 @@ done
 IFS=' '
 
 # ---- pager ----
-# paged VARIABLES ARGUMENT...: on ten lines.
+# paged VARIABLES ARGUMENT...: runs on a terminal of ten lines.
 paged()
 {
     variables=$1
@@ -271,7 +271,7 @@ paged "LINEAGE_PAGER= PAGER='sed s/^/P:/'" query
 must_lack out P:
 must_have out 2999
 paged "PAGER='sed s/^/P:/' LESS=x; export LESS" query
-# What is missing, or left early, is no error, and nothing is lost or said twice.
+# A pager that is missing or is left early is not an error; nothing is lost or printed twice.
 paged "LINEAGE_PAGER=/nowhere/pager" query
 must_exit 0
 must_have out 2999
@@ -284,7 +284,7 @@ for early in true 'head -n 2' 'exit 5;'; do
         [ "$(wc -l <out)" -le 2 ] || fail "$last: more than the pager showed"
     done
 done
-# ... and `less`, where nobody chose another.
+# `less` is the default pager.
 if command -v less >/dev/null; then
     printf 'GGq' | timeout 60 script -qec "stty cols 80 rows 10; '$LINEAGE' query --color never" /dev/null >out 2>&1
     status=$? last='query in less'

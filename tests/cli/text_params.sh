@@ -2,7 +2,7 @@
 # text_params.sh: parameters that are text, from append to every question about them.
 . "$SOURCE/tests/support/shell.sh"
 
-# finds IDS ARGUMENT...
+# finds IDS ARGUMENT...: the query finds exactly these trials.
 finds()
 {
     wanted_ids=$1
@@ -90,7 +90,7 @@ finds '000 002' --param optimizer=adam
 must_run verify
 
 
-# Import keeps them; rows of others whose prose is full of key=value keep their numbers, and nothing else.
+# Import keeps them. Rows of other tools whose prose is full of key=value keep only their numbers.
 {
     header
     row 000 2026-05-01T00:00:00Z a '' '' '' '' '' baseline 3.0 '' '' '' '' '' '' \
@@ -104,7 +104,7 @@ must_equal 'adam' "$(json 0.params.optimizer)"
 must_equal '{"alpha": 0.3, "optimizer": "adam"}' "$(sed -n 2p out | sed 's/.*"params": \({[^}]*}\).*/\1/')"
 must_equal '{"alpha": 0.5}' "$(sed -n 3p out | sed 's/.*"params": \({[^}]*}\).*/\1/')"
 
-# What cannot be written, or contradicts the notes, is refused, and nothing is written.
+# Texts that cannot be written or contradict the notes are refused, and nothing is written.
 cp results.tsv before
 must_fail 2 "a text that begins with a digit" append --status keep --core-metric 1 --param lr=1e-4x
 must_fail 2 "is not a parameter's text" append --status keep --core-metric 1 --param 'optimizer=a;b'

@@ -1,8 +1,8 @@
 #!/bin/sh
-# verify.sh: every fault is found, with its line; the mirror follows other writers, and may be lost or broken.
+# verify.sh: every fault is found with its line; the mirror follows other writers, and may be lost or damaged.
 . "$SOURCE/tests/support/shell.sh"
 
-# finds N TEXT: `verify` has N findings, one of them TEXT.
+# finds N TEXT: `verify` has N findings, and one of them is TEXT.
 finds()
 {
     run verify
@@ -29,7 +29,7 @@ must_equal '' "$(cat out)"
 must_run verify --format json
 must_equal '[]' "$(cat out)"
 
-# One fault at a time, always reported with the line it is on.
+# One fault at a time is reported with its line.
 sound && row 003 short >>results.tsv
 finds 1 'results.tsv:5: short: 003: 2 cells, header has 17'
 sound && trial 003 002 keep 1.0 h "n${tab}surplus" >>results.tsv
@@ -65,7 +65,7 @@ finds 1 'results.tsv:5: snapshot: 003'
 must_run query --format tsv
 must_equal '000 001 002 003 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
 
-# Several faults at once do not hide each other or the good rows.
+# Several faults hide neither each other nor the valid rows.
 sound && row 003 short >>results.tsv && trial 004 002 keep 1.0 >>results.tsv && trial 005 gone kept 1.0 >>results.tsv
 run verify --format json
 must_exit 1
@@ -74,7 +74,7 @@ must_equal '{"exp_id":"003","kind":"short","line":5,"text":"2 cells, header has 
 must_run best --format json
 must_equal 004 "$(json exp_id)"
 
-# A torn end is moved aside by the next writer, a sound last row without line end gets one.
+# The next writer moves a torn record aside and ends a valid last row that lacks its line end.
 sound && printf '003\tx' >>results.tsv
 run append --status keep --core-metric 1
 must_exit 0
@@ -82,7 +82,8 @@ must_have err 'results.tsv.torn-1'
 must_equal "003${tab}x" "$(cat results.tsv.torn-1)"
 must_run verify
 
-# So is a last row without line end, however sound it looks: half a sentence looks no different. A person puts it back.
+# A last row without a line end is moved aside even if it looks valid, because half a sentence looks no different.
+# `restore` puts it back.
 sound && trial 003 002 keep 1.0 >last && printf '%s' "$(cat last)" >>results.tsv
 rm -f results.tsv.torn-*
 must_run best --format json
@@ -107,7 +108,7 @@ must_fail 2 'no sound row' restore results.tsv.torn-1
 [ -e results.tsv.torn-1 ] || fail "a file that cannot be put back is gone"
 rm results.tsv.torn-1
 
-# Rows behind a quote that another tool never closed are all kept; the one record is moved aside.
+# Rows after a quote that another tool never closed are all kept; only the one record is moved aside.
 sound
 must_run best
 {
@@ -135,7 +136,7 @@ must_equal 1006 "$("$LINEAGE" query --format tsv | sed 1d | wc -l)" "rows"
 must_run verify
 rm -f results.tsv.torn-*
 
-# Rows that somebody pasted into a cell are no rows, wherever the cell was cut.
+# Rows that somebody pasted into a cell are not rows, wherever the cell was cut.
 sound
 printf '003\tT\tx\t\t\t\t"as we saw:\n%s\n and so' "$(trial 001 000 keep 1.5)" >>results.tsv
 run append --status keep --core-metric 0.5
@@ -145,14 +146,14 @@ must_have results.tsv.torn-1 'and so'
 must_run verify
 rm -f results.tsv.torn-*
 
-# The mirror follows what another program appends.
+# The mirror follows rows that another program appends.
 sound
 must_run query --format tsv
 trial 003 002 keep 1.0 >>results.tsv
 must_run best --format json
 must_equal 003 "$(json exp_id)"
 
-# Losing the mirror loses nothing; a change to bytes already mirrored is noticed and reported with its line.
+# Losing the mirror loses no data. A change of bytes that were already mirrored is noticed and reported with its line.
 rm -f lineage.db*
 must_run best --format json
 must_equal 003 "$(json exp_id)"
@@ -175,7 +176,7 @@ must_have out mirror
 must_run rebuild
 must_run verify
 
-# A mirror that is no database, is a directory, or is held by somebody else.
+# A mirror that is not a database, is a directory, or is locked by another process.
 printf 'garbage' >lineage.db
 run best --format json
 must_exit 0
@@ -199,7 +200,7 @@ must_run best --direction higher --format json
 must_equal 000 "$(json exp_id)"
 must_fail 1 "finite val_bpb" best --metric val_bpb
 
-# A changed row is found by its digest whatever is done to the mirror, until somebody says that it was meant.
+# A changed row is found by its digest, whatever is done to the mirror, until `rebuild --digests` accepts it.
 sound
 must_run append --status keep --core-metric 1.2
 must_run append --status keep --core-metric 1.1

@@ -1,12 +1,12 @@
 #!/bin/sh
 # shellcheck disable=SC2154,SC2034 # shared with shell.sh
-# faults.sh: `lineage judge` against an endpoint that plays every fault (judge_server.c): what is tried again, what stops
-# everything, what is paid for twice, and that nothing is passed off as judged. Also that a key is written nowhere.
+# faults.sh: `lineage judge` with an endpoint that simulates every fault (judge_server.c): what is retried, what ends the
+# command, what is paid for twice, and that nothing is falsely reported as judged. Also that the key is never written.
 . "$SOURCE/tests/support/shell.sh"
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy SSL_CERT_FILE LINEAGE_JUDGE_KEY
 key=sk-test-0123456789abcdef
 
-# serve ARGUMENT...: a server; $port and ./requests. It ends when descriptor 9 is closed.
+# serve ARGUMENT...: starts a server; sets $port, logs to ./requests. It exits when descriptor 9 is closed.
 serve()
 {
     exec 9>&-
@@ -23,7 +23,7 @@ serve()
     [ -n "$port" ] || fail "no server"
 }
 
-# ask FILE ARGUMENT...: of the server; no waiting between attempts worth the name.
+# ask FILE ARGUMENT...: runs the judge with that server, almost without waiting between attempts.
 ask()
 {
     file=$1
@@ -31,14 +31,14 @@ ask()
     run judge "$file" --endpoint "http://127.0.0.1:$port/v1" --model test --backoff 0.01 "$@"
 }
 
-# one TASK [REWARD]: a trajectory of two steps, of which the first is good.
+# one TASK [REWARD]: prints a trajectory of two steps, of which the first is good.
 one()
 {
     printf '{"id": "x", "task": "%s", "reward": %s, "steps": [{"action": "a good step", "observation": "o"}, {"action": "a step"}]}\n' \
         "$1" "${2:-1}"
 }
 
-# ends WANTED FAULT: the mark of a trajectory with that fault.
+# ends WANTED FAULT: a trajectory with that fault gets the mark WANTED.
 ends()
 {
     one "$2 FAULT=$2" >t.jsonl
@@ -53,7 +53,7 @@ marks()
     sed -n 's/.*"mark":"\([a-z]*\)".*/\1/p' out | tr '\n' ' ' | sed 's/ $//'
 }
 
-# at_least_a_second: between the first two requests.
+# at_least_a_second: the first two requests are at least a second apart.
 at_least_a_second()
 {
     must_equal yes "$(awk -F '"ms":' '{ split($2, a, ","); t[NR] = a[1] } END { print (t[2] - t[1] >= 990 ? "yes" : "no") }' requests)" "$1"
@@ -98,7 +98,7 @@ for fault in one fence think; do
     must_have out '"flags":[1,0]'
     must_equal 1 "$(wc -l <requests)" "$fault, requests"
 done
-# Asked once more, with what was wrong, and then believed or given up.
+# The judge asks once more and says what was wrong; then it accepts the answer or gives up.
 for fault in missing doubled schema prose null reason utf8 huge html empty nochoice nofinish; do
     ends judged $fault
     must_equal 4 "$(tail -n 1 requests | sed 's/.*"messages":\([34]\).*/\1/; s/3/4/')" "$fault, repair"
@@ -112,7 +112,7 @@ ends refused filter!
 ends refused refusal!
 ends refused long!
 
-# Nothing more is asked after these.
+# After these faults no further request is sent.
 for i in 1 2 3 4 5 6 7 8 9; do one "stop $i"; done >many.jsonl
 for fault in 400 401 403 404 quota redirect; do
     one "first FAULT=$fault!" | cat - many.jsonl >t.jsonl
@@ -125,7 +125,7 @@ for fault in 400 401 403 404 quota redirect; do
     must_equal $wanted "$(wc -l <requests)" "$fault, requests"
 done
 
-# ---- Retry-After is a lower bound, and longer than the deadline is too long ----
+# ---- Retry-After is a lower bound; beyond the deadline the request fails ----
 one 'w FAULT=after' >t.jsonl
 : >requests
 ask t.jsonl --no-cache
@@ -154,7 +154,7 @@ must_exit 1
 must_have out '"mark":"failed"'
 must_have out 'connect'
 
-# ---- a queue of our own: the deadline of those that wait does not run ----
+# ---- the queue: the deadline of a waiting request does not run ----
 serve --delay 100
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do one "queue $i"; done >t.jsonl
 ask t.jsonl --no-cache --concurrency 3 --deadline 60 --timeout 60
@@ -225,7 +225,7 @@ run judge t.jsonl --endpoint "https://127.0.0.1:$port/v1" --model test --no-cach
 must_exit 1
 must_equal 9 "$(grep -c '"mark":"failed"' out)" 'no TLS there'
 
-# ---- who is asked ----
+# ---- which trajectories are sent ----
 {
     one one 1 | sed 's/"id"/"group": 1, "id"/'
     one two 0 | sed 's/"id"/"group": 1, "id"/'
@@ -258,7 +258,7 @@ must_run -C store verify
 printf '{"version": "mine", "success": "Other words."}' >words.json
 ask t.jsonl -C store --prompt words.json
 must_equal 3 "$(grep -c '"mark":"judged"' out)" 'other words are another question'
-# Two at once, one of them killed in the middle: what the other wrote is whole.
+# Two judges at once, one of them killed: the lines of the other are complete.
 awk 'BEGIN { for (i = 0; i < 60; i++) printf "{\"task\": \"kill %d\", \"reward\": 0, \"steps\": [{\"action\": \"good\"}]}\n", i }' >t.jsonl
 serve --delay 20
 rm -f store/judge-cache.jsonl

@@ -1,12 +1,12 @@
 /*
- * judge_server.c: a chat endpoint that answers as the trajectories say. Usage:
+ * judge_server.c: a chat endpoint whose answers are determined by the trajectories. Usage:
  *
  *     judge_server LOG [--delay MS] [--no-form] [--key KEY] [--tls CERTIFICATE KEY]
  *
- * prints its port and serves until its standard input ends. A task "... FAULT=name ..." gets that fault the first time
- * it is asked about, FAULT=name! every time; all else gets a whole answer: GOOD for an action with the word "good" or
- * "search" in it, else BAD. Every request is a line of JSON in LOG: task, attempt, milliseconds, how many are answered at
- * once, whether a form was asked for, number of messages.
+ * It prints its port and serves until its standard input ends. The first request about a task "... FAULT=name ..." gets
+ * that fault, with FAULT=name! every request does; all others get a complete answer: GOOD for an action that contains
+ * "good" or "search", else BAD. Each request is logged to LOG as a line of JSON: task, attempt, milliseconds, number of
+ * requests in progress, whether a form was asked for, number of messages.
  */
 #include <jansson.h>
 #include <microhttpd.h>
@@ -25,16 +25,16 @@ enum { TASKS_MAX = 4096, HUGE_BYTES = 3 << 20 };
 struct server {
     pthread_mutex_t lock;
     FILE *log;
-    const char *key; /* what Authorization must hold; NULL: it is not looked at */
+    const char *key; /* what Authorization must contain; NULL: not checked */
     bool no_form;
     long delay_ms;
     int active;
-    char *tasks[TASKS_MAX]; /* asked about so far .. */
-    int times[TASKS_MAX];   /* .. so often */
+    char *tasks[TASKS_MAX]; /* tasks that were asked about .. */
+    int times[TASKS_MAX];   /* .. and how often */
     size_t n_tasks;
 };
 
-/* One request as it comes in, and as it is answered. */
+/* One request, while it is received and answered. */
 struct exchange {
     struct server *server;
     char *body, *reply;
@@ -63,7 +63,7 @@ static bool is_good(const json_t *step)
     return strstr(action, "good") || strstr(action, "search");
 }
 
-/* The content of a whole answer, but for what the fault does to it. */
+/* Returns the content of a complete answer, with the damage that the fault asks for. */
 static char *content_of(const json_t *steps, const char *fault)
 {
     json_t *list = json_array();
@@ -137,7 +137,7 @@ static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned sta
                       MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY));
 }
 
-/* A byte a moment, for longer than anybody waits. */
+/* Sends one byte after another for longer than any timeout. */
 static ssize_t drip(void *context, uint64_t at, char *to, size_t most)
 {
     (void)context;
@@ -147,7 +147,7 @@ static ssize_t drip(void *context, uint64_t at, char *to, size_t most)
     return 1;
 }
 
-/* The connection is gone in the middle, with a reset or with what looks like an end. */
+/* Closes the connection in the middle, with a reset or with what looks like a normal end. */
 static ssize_t break_off(void *context, uint64_t at, char *to, size_t most)
 {
     struct MHD_Connection *connection = context;
@@ -203,7 +203,7 @@ static enum MHD_Result redirect(struct MHD_Connection *connection)
     return send_reply(connection, 302, response);
 }
 
-/* What a server that talks too much says about a key. */
+/* The message of a server that repeats the key it received. */
 static enum MHD_Result tell_the_key(struct MHD_Connection *connection, unsigned status)
 {
     const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
@@ -263,7 +263,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const json_t *s
 
 /* ---- requests ---- */
 
-/* How often this task was asked about before. */
+/* Returns how often this task was asked about before. */
 static int times_before(struct server *server, const char *task)
 {
     size_t i = 0;
@@ -300,7 +300,7 @@ static bool has_key(struct MHD_Connection *connection, const struct server *serv
     return !server->key || (header && strncmp(header, "Bearer ", 7) == 0 && strcmp(header + 7, server->key) == 0);
 }
 
-/* The first message of the user is the trajectory, whatever the rules before it say. */
+/* The trajectory is the first message of the user, whatever the rules before it say. */
 static enum MHD_Result handle(struct server *server, struct MHD_Connection *connection, const struct exchange *exchange)
 {
     json_t *request = json_loadb(exchange->body, exchange->length, 0, NULL);
@@ -389,7 +389,7 @@ static struct MHD_Daemon *start(struct server *server, const char *certificate, 
                             read_text(key), MHD_OPTION_END);
 }
 
-/* Ends without freeing: a connection may be in the middle of a drip. */
+/* Exits without freeing, because a connection may still be sending. */
 int main(int argc, char **argv)
 {
     static struct server server = {.lock = PTHREAD_MUTEX_INITIALIZER};

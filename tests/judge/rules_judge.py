@@ -3,10 +3,10 @@
 
 usage: python3 tests/judge/rules_judge.py PORT
 
-For experiments about judges behind `judge.endpoint` (who is asked, what the unasked get) without a model: a search is GOOD
-where it asks for a wanted fact that is not known yet, an answer where it is right or nothing is left to find out. What the
-tool would have said is not known here, nor how many searches are allowed: an answer that had to come too early is BAD if it is
-wrong. PORT 0 takes a free one. Prints its port, and runs until it is ended.
+For experiments with `judge.endpoint` (which trajectories are sent, what the others get) without a model. A search is GOOD if
+it asks for a needed fact that is not known yet; an answer is GOOD if it is right or if no fact is missing. This judge knows
+neither the tool's responses nor the limit on searches, so a wrong answer that was forced by the limit is BAD. PORT 0 takes a
+free port. Prints its port and runs until it is killed.
 """
 import http.server
 import json
@@ -15,7 +15,7 @@ import sys
 
 
 def flags(trajectory):
-    """One flag for each step, by the text that a judge sees."""
+    """Returns one flag for each step, from the text that a judge sees."""
     asked = re.search(r"Wanted: of (\S+) tell (.*)$", trajectory["task"])
     entity, wanted, found, out = asked[1], set(asked[2].split()), set(), []
     for step in trajectory["steps"]:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2154,SC2034 # shared with shell.sh and trainer.sh
-# trial.sh: trials whose steps are judged by a model: marks and tokens in the row and in telemetry, the second trial for
-# free, a judge that fails, walls and interruptions while the judge is waited for, and no key in anything that is kept.
+# trial.sh: trials whose steps a model judges: marks and tokens in the row and in telemetry, a repeated trial that costs
+# nothing, a judge that fails, limits and interruptions while the trial waits for the judge, and no key in any file.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy SSL_CERT_FILE
@@ -19,7 +19,7 @@ serve()
     port=$(cat port)
 }
 
-# judged SECONDS [MEMBERS]: a recipe for that server.
+# judged SECONDS [MEMBERS]: prints a recipe for that server.
 judged()
 {
     cat >judged.json <<END
@@ -53,13 +53,13 @@ must_have out judged
 first=$(wc -l <requests)
 [ "$first" -gt 0 ] || fail 'nobody was asked'
 
-# The same trial again: the same answers, for nothing.
+# Repeating the trial gives the same answers without a request.
 must_run train judged.json -C store -q
 must_equal "$first" "$(wc -l <requests)" 'requests of the second trial'
 must_equal "$(sed -n 2p store/results.tsv | cut -f 10)" "$(sed -n 3p store/results.tsv | cut -f 10)" 'score of the second trial'
 must_have store/telemetry/001.json '"judge_judged": 0.0'
 
-# What a rollout shows by hand is what the trial asked.
+# A rollout by hand shows the same trajectories that the trial sent.
 must_run -C store rollout 000 --n 1 --group --format jsonl
 cp out attempts.jsonl
 must_equal 4 "$(wc -l <attempts.jsonl)"
@@ -79,7 +79,7 @@ while read -r _ arguments; do
 done <commands
 must_equal '3 trials' "$(($(wc -l <runs/hop/results.tsv) - 1)) trials"
 
-# ---- the key is nowhere, and the password of nobody is asked for ----
+# ---- the key is in no file, and no password is asked for ----
 must_equal '' "$(grep -rlF "$key" store out err)" 'files with the key'
 LINEAGE_JUDGE_KEY=wrong
 run train judged.json -C refused -q
@@ -89,7 +89,7 @@ must_have refused/results.tsv 'HTTP 401 (key refused)'
 must_have refused/results.tsv 'max_failed_share is 0.2'
 LINEAGE_JUDGE_KEY=$key
 
-# ---- a judge that fails now and then ----
+# ---- a judge that fails sometimes ----
 exec 9>&-
 serve
 judged 1
@@ -105,7 +105,7 @@ must_exit 1
 must_equal preflight_crash "$(field gone 9)"
 must_have gone/results.tsv 'NO_SUCH_KEY'
 
-# ---- walls and signals while the judge is waited for ----
+# ---- limits and signals while the trial waits for the judge ----
 exec 9>&-
 serve --delay 600000
 judged 600

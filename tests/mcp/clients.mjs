@@ -1,4 +1,4 @@
-// clients.mjs LINEAGE STORE: the clients of npm against the server; see clients.sh.
+// clients.mjs LINEAGE STORE: tests the server with MCP clients from npm; see clients.sh.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync, existsSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Real clients from npm ask `lineage mcp`, in both eras of the protocol; every line is checked against the published
-# JSON Schemas. What is missing is installed into the build directory; without Node, npm or a network it is skipped.
+# clients.sh: MCP clients from npm talk to `lineage mcp` in both eras of the protocol; every line is checked against the
+# published JSON Schemas. Missing packages are installed into the build directory. Skipped without Node, npm or a network.
 # shellcheck disable=SC1091
 . "$SOURCE/tests/support/shell.sh"
 

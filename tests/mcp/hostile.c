@@ -1,7 +1,7 @@
 /*
- * hostile.c: ten thousand hostile or cut-off messages to `lineage mcp`. It must answer the ping that follows every
- * hundred of them, write nothing but JSON-RPC answers, leave the store as it was, and end cleanly in the middle of
- * a message.
+ * hostile.c: sends ten thousand hostile or truncated messages to `lineage mcp`. It must answer the ping that follows
+ * every hundred of them, write only JSON-RPC answers, leave the store unchanged, and exit cleanly in the middle of a
+ * message.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static const char *const pieces[] = {
     "\"_meta\":{}", "\"cursor\":\"@1\"", "\xe2\x80\xae", "\x1b[2J", "\r", "SELECT", "params", "\\n", "alpha"};
 enum { N_PIECES = sizeof pieces / sizeof *pieces, ROOM = 4096 };
 
-/* One to four changes: a byte, a piece put in, a part taken out, or all behind a place cut off. */
+/* Makes one to four changes: replaces a byte, inserts or removes a part, or cuts off the end. */
 static size_t mutate(char *text, unsigned *seed)
 {
     size_t length = strlen(text);
@@ -68,7 +68,7 @@ static size_t mutate(char *text, unsigned *seed)
             length += size;
         }
     }
-    for (size_t i = 0; i < length; i++) /* one line stays one, but for one in a hundred */
+    for (size_t i = 0; i < length; i++) /* a message stays one line, except for one in a hundred */
         if (text[i] == '\n' && rand_r(seed) % 100)
             text[i] = ' ';
     return length;
@@ -83,7 +83,7 @@ static void put_hostile(struct server *server, unsigned *seed)
     server_put(server, text, length + 1);
 }
 
-/* An answer is an object of the protocol's version with a result or an error; which is all that may come. */
+/* Whether the message is an answer: an object with the protocol's version and a result or an error. */
 static bool is_message(const json_t *message)
 {
     const char *version = json_string_value(json_object_get(message, "jsonrpc"));
@@ -92,7 +92,7 @@ static bool is_message(const json_t *message)
     return version && strcmp(version, "2.0") == 0 && (answer || (method && strncmp(method, "notifications/", 14) == 0));
 }
 
-/* Read until the ping of that number is answered. */
+/* Reads until the ping with that number is answered. */
 static bool await_ping(struct server *server, int number)
 {
     char wanted[32];

@@ -1,7 +1,7 @@
 /*
- * hostile.c: `lineage serve` among clients that mean it ill: other hosts and origins, wrong tokens, other methods, noise,
- * heads cut off or without end, connections that say nothing, many of each, while the store grows; afterwards it still
- * answers, its listeners hear of new rows, and it ends when told.
+ * hostile.c: tests `lineage serve` with hostile clients: other hosts and origins, wrong tokens, other methods, noise,
+ * truncated and endless heads, silent connections, many of each, while the store grows. Afterwards it must still
+ * answer, notify its listeners of new rows, and exit on a signal.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ static int dial(const struct served *s)
     return fd;
 }
 
-/* What comes back, up to room - 1 bytes, until the other side closes, or all of `until` came. */
+/* Receives up to room - 1 bytes, until the other side closes or `until` has arrived. */
 static size_t receive(int fd, char *out, size_t room, const char *until)
 {
     size_t n = 0;
@@ -90,7 +90,7 @@ static size_t receive(int fd, char *out, size_t room, const char *until)
     return n;
 }
 
-/* The status of the answer to a request; 0 if the connection was just closed. */
+/* Returns the status of the answer to a request, or 0 if the connection was just closed. */
 static int ask(const struct served *s, const char *request)
 {
     char answer[4096];
@@ -148,7 +148,7 @@ static void guards(struct served *s)
     }
 }
 
-/* Another trial, as a night would append it. */
+/* Appends another trial, as a night would. */
 static void grow(struct served *s)
 {
     FILE *out = fopen(s->path, "a");
@@ -157,7 +157,7 @@ static void grow(struct served *s)
     check(s, out && fclose(out) == 0, "a row can be appended");
 }
 
-/* Whatever bytes: an answer that is no success, or none. */
+/* Random bytes: the answer is an error, or the connection is closed. */
 static void noise(struct served *s)
 {
     static const char *const seeds[] = {"GET /?token=", "GET / HTTP/1.1\r\nHost: ", "\x16\x03\x01\x02", "PRI * HTTP/2.0\r\n\r\nSM",
@@ -196,7 +196,7 @@ static void noise(struct served *s)
     check(s, get(s, "/?token=", here, "") == 200, "it answers after the noise");
 }
 
-/* Connections that say nothing or half of something take places, but not for ever, and not all memory. */
+/* Connections that send nothing or half a request occupy places, but neither forever nor all memory. */
 static void slow(struct served *s)
 {
     int fds[SILENT];
@@ -218,14 +218,14 @@ static void slow(struct served *s)
     check(s, status == 200, "it answers after silent connections");
 }
 
-/* Listeners are admitted up to a number; one that does not read holds up nobody. */
+/* A fixed number of listeners is admitted; one that does not read delays nobody. */
 static void listeners(struct served *s)
 {
     int fds[LISTENERS], admitted = 0, refused = 0;
     bool open[LISTENERS] = {false};
     char request[256], answer[2048];
     grow(s);
-    usleep(1200000); /* the server looks at its store twice a second: once while nobody listens */
+    usleep(1200000); /* the server checks its store twice a second; wait for a check without listeners */
     snprintf(request, sizeof request, "GET /events?token=%s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", s->token, s->port);
     for (int i = 0; i < LISTENERS; i++) {
         fds[i] = dial(s);
