@@ -69,23 +69,19 @@ static bool set_param(struct append_options *o, const char *name, const char *te
     return !text || (cli_number_parse(&value, name, text) && append_set_param(&o->request, name, value));
 }
 
-static bool set_value(struct append_options *o, const char *name, const char *text)
-{
-    struct lineage_param param;
-    if (!cli_value_parse(&param, &o->texts, name, text))
-        return false;
-    return param.text ? append_set_text(&o->request, name, param.text) : append_set_param(&o->request, name, param.value);
-}
-
 static bool set_params(struct append_options *o)
 {
     char name[LINEAGE_NAME_MAX];
     const char *value;
     if (!set_param(o, "alpha", o->alpha) || !set_param(o, "beta", o->beta) || !set_param(o, "gamma", o->gamma))
         return false;
-    for (char **param = o->params; param && *param; param++)
-        if (!cli_assignment_parse(name, &value, "param", *param) || !set_value(o, name, value))
+    for (char **option = o->params; option && *option; option++) {
+        struct lineage_param param;
+        if (!cli_assignment_parse(name, &value, "param", *option) || !cli_value_parse(&param, &o->texts, name, value) ||
+            !(param.text ? append_set_text(&o->request, name, param.text)
+                         : append_set_param(&o->request, name, param.value)))
             return false;
+    }
     return true;
 }
 

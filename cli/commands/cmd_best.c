@@ -16,11 +16,6 @@ struct progress {
     size_t n, improved; /* improved: how many trials beat all earlier ones */
 };
 
-static bool is_better(double score, double than, enum lineage_direction direction)
-{
-    return direction == LINEAGE_HIGHER ? score > than : score < than;
-}
-
 /* A trial without a rank repeats the previous best, so that the drawing shows how long a plateau lasted. */
 static bool add_progress(struct progress *p, const struct lineage_trial *trial, enum lineage_direction direction)
 {
@@ -35,9 +30,10 @@ static bool add_progress(struct progress *p, const struct lineage_trial *trial, 
             return false;
         p->values = grown;
     }
-    bool better = ranks && (!p->n || is_better(trial->score.value, before, direction));
+    double score = trial->score.value;
+    bool better = ranks && (!p->n || (direction == LINEAGE_HIGHER ? score > before : score < before));
     p->improved += better && p->n;
-    p->values[p->n++] = better ? trial->score.value : before;
+    p->values[p->n++] = better ? score : before;
     return true;
 }
 

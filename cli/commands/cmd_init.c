@@ -34,12 +34,6 @@ static bool fill_config(struct lineage_config *config, const struct init_options
     return ok;
 }
 
-static int create(const struct init_options *o, const char *dir)
-{
-    struct lineage_config config = {0};
-    return fill_config(&config, o) ? cli_store_create(dir ? dir : ".", &config) : CLI_USAGE;
-}
-
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct init_options o = {0};
@@ -56,9 +50,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "number of seeds averaged in one score (default: 1)", "N"},
         POPT_TABLEEND};
     struct cli_args args;
+    struct lineage_config config = {0};
     int status = cli_parse(&args, command, options, 0, 1, argc, argv);
-    if (status == CLI_GO_ON)
-        status = create(&o, args.n_positional ? args.positional[0] : o.where.dir);
+    if (status == CLI_GO_ON) {
+        const char *dir = args.n_positional ? args.positional[0] : o.where.dir;
+        status = fill_config(&config, &o) ? cli_store_create(dir ? dir : ".", &config) : CLI_USAGE;
+    }
     cli_args_release(&args);
     return status;
 }

@@ -49,19 +49,16 @@ static bool add_condition(struct query_options *o, const char *name, const char 
     return false;
 }
 
-static bool add_param(struct query_options *o, const char *name, const char *text)
-{
-    size_t i = o->query.n_conditions;
-    return next_condition(o, name) && cli_condition_parse(&o->conditions[i], &o->texts, name, text);
-}
-
 static bool add_params(struct query_options *o)
 {
     char name[LINEAGE_NAME_MAX];
-    const char *range;
-    for (char **param = o->params; param && *param; param++)
-        if (!cli_assignment_parse(name, &range, "param", *param) || !add_param(o, name, range))
+    const char *condition;
+    for (char **param = o->params; param && *param; param++) {
+        size_t i = o->query.n_conditions;
+        if (!cli_assignment_parse(name, &condition, "param", *param) || !next_condition(o, name) ||
+            !cli_condition_parse(&o->conditions[i], &o->texts, name, condition))
             return false;
+    }
     return true;
 }
 

@@ -185,13 +185,6 @@ static void print_below(const struct cli_screen *screen, const struct lineage_sw
     free(text);
 }
 
-static int print_table(struct cli_session *session, const struct lineage_sweep *sweep, const char *x, const char *y)
-{
-    int status = print_cells(sweep, x, y, CLI_TABLE, &session->screen);
-    print_below(&session->screen, sweep, x, y, true);
-    return status;
-}
-
 /* Draws the map only if no format was asked for. */
 static int print_sweep(struct cli_session *session, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
@@ -199,10 +192,10 @@ static int print_sweep(struct cli_session *session, const struct lineage_sweep *
         return print_json(sweep, x, y);
     if (session->format == CLI_TSV)
         return print_cells(sweep, x, y, CLI_TSV, &session->screen);
-    if (!session->screen.terminal || session->format_text || !y || !heat_map_suits(sweep))
-        return print_table(session, sweep, x, y);
-    int status = heat_map_print(sweep, x, y, lineage_store_config(session->store)->direction, &session->screen);
-    print_below(&session->screen, sweep, x, y, false);
+    bool map = session->screen.terminal && !session->format_text && y && heat_map_suits(sweep);
+    int status = map ? heat_map_print(sweep, x, y, lineage_store_config(session->store)->direction, &session->screen)
+                     : print_cells(sweep, x, y, CLI_TABLE, &session->screen);
+    print_below(&session->screen, sweep, x, y, !map);
     return status;
 }
 

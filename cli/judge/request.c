@@ -118,13 +118,6 @@ static void make_url(struct judge *judge)
     snprintf(judge->url, sizeof judge->url, "%.*s%s", (int)n, endpoint, whole ? "" : chat);
 }
 
-static bool make_form(struct judge *judge)
-{
-    judge->form = json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema", "name", "step_flags",
-                            "strict", 1, "schema", wording_answer_schema());
-    return judge->form != NULL;
-}
-
 bool request_open(struct judge *judge)
 {
     bool good = curl_library_load(&judge->curl, judge->why) && read_key(judge);
@@ -132,7 +125,9 @@ bool request_open(struct judge *judge)
     if (!good)
         return false;
     make_url(judge);
-    good = make_headers(judge) && make_form(judge) && (judge->multi = judge->curl.multi_init()) &&
+    judge->form = json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema", "name", "step_flags",
+                            "strict", 1, "schema", wording_answer_schema());
+    good = judge->form && make_headers(judge) && (judge->multi = judge->curl.multi_init()) &&
            (judge->slots = calloc(n, sizeof *judge->slots));
     for (size_t i = 0; i < n && good; i++)
         good = make_handle(judge, &judge->slots[i]);

@@ -220,12 +220,6 @@ static json_t *turns_json(const struct lineage_trial *trial)
     return mcp_text_json(&text);
 }
 
-static json_t *column_json(const struct lineage_trial *trial, size_t i, size_t max)
-{
-    return lineage_column(i)->kind == LINEAGE_COLUMN_TEXT ? mcp_cell(lineage_trial_text(trial, i), max)
-                                                          : cli_json_column(trial, i);
-}
-
 static json_t *other_json(const struct lineage_trial *trial, const char *name, size_t max)
 {
     const struct lineage_param *param = lineage_trial_find_param(trial, lineage_param_canonical(name));
@@ -244,8 +238,10 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
     int column = lineage_column_find(name);
     if (strcmp(name, "exp_id") == 0)
         return mcp_id(trial);
+    if (column >= 0 && lineage_column((size_t)column)->kind == LINEAGE_COLUMN_TEXT)
+        return mcp_cell(lineage_trial_text(trial, (size_t)column), max);
     if (column >= 0)
-        return column_json(trial, (size_t)column, max);
+        return cli_json_column(trial, (size_t)column);
     if (strcmp(name, "score") == 0)
         return cli_json_figure(trial->score);
     if (strcmp(name, "params") == 0)

@@ -239,12 +239,6 @@ static int parse(char id[ID_MAX], const char *uri)
     return -1;
 }
 
-static json_t *read_part(struct mcp_call *call, int part, const char *id)
-{
-    static json_t *(*const readers[N_PARTS])(struct mcp_call *, const char *) = {read_trial, read_diff, read_steps};
-    return readers[part](call, id);
-}
-
 /* A missing trial and a trial without a diff are the same to a reader: this address holds nothing. Each era has its
  * error code, and the newer one adds the address as data. */
 static json_t *not_found(struct mcp_call *call, const char *uri)
@@ -258,6 +252,7 @@ static json_t *not_found(struct mcp_call *call, const char *uri)
 /* The contents repeat the client's own spelling of the URI, which it uses to match the answer. */
 json_t *mcp_resources_read(struct mcp_call *call)
 {
+    static json_t *(*const readers[N_PARTS])(struct mcp_call *, const char *) = {read_trial, read_diff, read_steps};
     const char *uri = mcp_text_param(call, "uri");
     char id[ID_MAX];
     if (!uri)
@@ -268,7 +263,7 @@ json_t *mcp_resources_read(struct mcp_call *call)
         mcp_trouble(call, "Resource not found: %.200s; use lineage://knowledge or lineage://trial/ID, /diff, "
                           "/steps",
                     uri);
-    json_t *text = knowledge ? read_knowledge(call) : part < 0 ? NULL : read_part(call, part, id);
+    json_t *text = knowledge ? read_knowledge(call) : part < 0 ? NULL : readers[part](call, id);
     if (!text)
         return not_found(call, uri);
     return json_pack("{s:[{s:s, s:s, s:o}]}", "contents", "uri", uri, "mimeType",

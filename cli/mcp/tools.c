@@ -97,11 +97,6 @@ static json_t *tool_result(json_t *value)
     return result;
 }
 
-static json_t *tool_error(const char *text)
-{
-    return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", cli_json_text(text), "isError", 1);
-}
-
 /* Reads new rows before the time limit of the question begins: after a long import that takes long, cannot be aborted,
  * and is not the question's fault. An error here occurs again in the tool, with its message. */
 static void catch_up(struct mcp_server *server)
@@ -126,8 +121,10 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
     call->server->deadline = 0;
     if (value)
         return tool_result(value);
+    if (call->code)
+        return NULL;
     /* Code 0 means mcp_trouble: a result that the model sees, because it can correct its arguments. */
-    return call->code ? NULL : tool_error(call->error);
+    return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", cli_json_text(call->error), "isError", 1);
 }
 
 json_t *mcp_tools_call(struct mcp_call *call)

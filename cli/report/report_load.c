@@ -272,14 +272,13 @@ enum lineage_status model_load(struct model *model, struct lineage_store *store,
                             .noise_std = config->noise_std,
                             .noise_seeds = config->noise_seeds ? config->noise_seeds : 1,
                             .best = MODEL_NONE};
-    enum lineage_status status = lineage_report_load(&model->summary, store, NULL, err);
-    if (status == LINEAGE_OK)
-        status = load_trials(model, err);
-    if (status == LINEAGE_OK && (!name_store(model) || !axes_find(model)))
-        status = cli_no_memory_error(err);
-    if (status == LINEAGE_OK)
-        status = load_comparison(model, err);
-    if (status != LINEAGE_OK)
+    enum lineage_status status;
+    if ((status = lineage_report_load(&model->summary, store, NULL, err)) != LINEAGE_OK ||
+        (status = load_trials(model, err)) != LINEAGE_OK)
+        return status;
+    if (!name_store(model) || !axes_find(model))
+        return cli_no_memory_error(err);
+    if ((status = load_comparison(model, err)) != LINEAGE_OK)
         return status;
     model->metric = model->summary->metric;
     find_best(model);
