@@ -1,4 +1,4 @@
-/* blobs_absent.c: in place of blobs_postgres.c in a build without PostgreSQL, in which no store is on a server. */
+/* blobs_absent.c: replaces blobs_postgres.c in a build without PostgreSQL, in which no store is on a server. */
 #include "blobs_backend.h"
 
 static enum lineage_status absent(struct lineage_error *err)

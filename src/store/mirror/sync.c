@@ -209,11 +209,8 @@ static enum lineage_status sync_connection(struct mirror *mirror, struct lineage
     return catch_up(mirror, false, err);
 }
 
-/*
- * A header that cannot be used is the file's fault, not the mirror's: memory would not help. The
- * file's own faults are told by their message, for the status alone is that of a damaged mirror as
- * well.
- */
+/* A header that cannot be used is the file's fault, not the mirror's, so memory would not help. Such a fault is
+ * recognised by its message, because a damaged mirror has the same status. */
 static bool memory_would_help(const struct mirror *mirror, const struct lineage_error *why)
 {
     return mirror->on_disk &&
@@ -221,7 +218,7 @@ static bool memory_would_help(const struct mirror *mirror, const struct lineage_
             (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
 }
 
-/* No sync yet: a command that fails for its arguments should not read a million rows first. */
+/* Does not sync yet: a command that fails because of its arguments should not read a million rows first. */
 enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store,
                                 struct lineage_error *err)
 {
@@ -253,10 +250,9 @@ static bool is_same_file(const struct mirror *mirror)
            now.changed_ns == mirror->file.changed_ns;
 }
 
-/*
- * A handle that lives long sees the file that it cannot use become another one: the reason is gone (a rebuild, another
- * client's end), or may be. And a file read without locks is another one when somebody wrote to it.
- */
+/* A handle that lives long tries the unusable file again when it has changed, because the reason (a rebuild by
+ * somebody, another client's lock) may be gone. A file that is read without locks is opened again when somebody has
+ * written to it. */
 static enum lineage_status look_at_file_again(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error before = mirror->fallback, why = {0};
@@ -279,7 +275,7 @@ static enum lineage_status make_anew_in_memory(struct mirror *mirror, struct lin
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
 
-/* In memory an edit of the log costs another reading of it, each time with a word. */
+/* A mirror in memory is rebuilt after an edit of the log, with a notice each time. */
 static enum lineage_status read_again(struct mirror *mirror, const struct lineage_error *why, struct lineage_error *err)
 {
     store_notice(mirror->store, why->line, "results.tsv:%llu: changed since it was read; reading it again",
@@ -287,8 +283,8 @@ static enum lineage_status read_again(struct mirror *mirror, const struct lineag
     return make_anew_in_memory(mirror, err);
 }
 
-/* In one transaction, so that others read the old mirror until the new one is whole. One that cannot be used at all
- * (damaged, made by a newer program) is emptied first. Somebody else's transaction is not ours to end. */
+/* In one transaction, so that others read the old mirror until the new one is complete. A mirror that cannot be used
+ * at all (damaged, made by a newer program) is emptied first. Another process's transaction is not interrupted. */
 static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = mirror_connect(mirror, true, err);
@@ -301,7 +297,7 @@ static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
 
-/* In the order of what costs least: another try at the file, the file made anew, memory. */
+/* In the order of cost: another try at the file, rebuilding the file, memory. */
 static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -328,8 +324,8 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
 
 enum { TIMES_MENDED = 3 };
 
-/* A disk that damages what it is given will do so again: then memory it is. `damaged` is cleared
- * before and after: the new file is judged by its own pages, and a fallback to memory has none. */
+/* A disk that keeps damaging its data will do so again, so after a few times memory is used. `damaged` is cleared
+ * before and after: the new file is judged by its own pages, and a mirror in memory cannot be damaged. */
 bool mirror_mended(struct mirror *mirror)
 {
     struct lineage_error why = {LINEAGE_EDB, 0, 0, "lineage.db is damaged"};
@@ -359,10 +355,8 @@ enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, v
     return status;
 }
 
-/*
- * With the server away a mirror on disk says what the log was when it was last read, which is worth more than nothing. Told
- * once, with its age: the file with the server's settings is touched whenever the mirror is in step.
- */
+/* If the server cannot be reached, a mirror on disk still answers as of its last sync, with one notice that states
+ * its age: the file with the server's settings is touched whenever the mirror is in step. */
 static bool answer_from_before(struct mirror *mirror, const struct lineage_error *why)
 {
     struct stat seen;
@@ -393,8 +387,8 @@ static enum lineage_status sync_with_server(struct mirror *mirror, struct lineag
     return status;
 }
 
-/* The owner is checked because SQLite's connections must not be carried across a fork: the child
- * has none of the parent's locks, and would write as if it had. */
+/* The owner is checked because SQLite's connections must not be used after a fork: the child has none of the parent's
+ * locks, and would write as if it had. */
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = store_check_owner(mirror->store, err);
@@ -405,10 +399,8 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
     return status;
 }
 
-/*
- * Behind or not, it says how far it has read: what another client's transaction keeps from it now,
- * the next sync reads. load_meta again, since the transaction that failed reset what was known.
- */
+/* The mirror may stay behind: what another client's transaction blocks now, the next sync reads. meta is loaded
+ * again, because the failed transaction reset it. */
 enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -426,8 +418,7 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
     return status;
 }
 
-/* After the row is in the log nothing may fail for its sake: a caller that is told of an error
- * would append it again. */
+/* The row is in the log, so nothing may fail now: a caller that gets an error would append it again. */
 void mirror_follow(struct mirror *mirror)
 {
     struct lineage_error why = {0};
@@ -439,7 +430,7 @@ void mirror_follow(struct mirror *mirror)
                      "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
 
-/* Where it fails the handle goes on answering, and tries the file again when that has become another. */
+/* After a failure the handle goes on answering, and tries the file again when that has changed. */
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};

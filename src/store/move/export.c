@@ -1,4 +1,4 @@
-/* export.c: the log as bytes, out of a store. */
+/* export.c: writes the log as bytes. */
 #include <lineage/move.h>
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define PIECE ((size_t)1 << 20)
 
-/* The size is taken once: what comes in meanwhile is for the next export, and no half of it is in this one. */
+/* The size is looked up once: rows that are added meanwhile are left to the next export, and never half included. */
 enum lineage_status lineage_export(struct lineage_store *store, lineage_export_fn *give, void *context,
                                    struct lineage_error *err)
 {
@@ -69,7 +69,7 @@ static enum lineage_status into_device(struct lineage_store *store, const char *
     return status;
 }
 
-/* The new name is on disk when the command says that it is done. */
+/* Makes the new name durable before the command reports success. */
 static enum lineage_status sync_parent(const char *path, struct lineage_error *err)
 {
     struct buf parent = {0};
@@ -85,7 +85,7 @@ static enum lineage_status sync_parent(const char *path, struct lineage_error *e
     return synced ? LINEAGE_OK : LINEAGE_EIO;
 }
 
-/* By a temporary name beside it, whose bytes are on disk before it gets the other one. */
+/* Through a temporary file beside it, whose bytes are durable before it gets the final name. */
 static enum lineage_status into_file(struct lineage_store *store, const char *path, mode_t mode, struct lineage_error *err)
 {
     struct buf temporary = {0};
@@ -107,7 +107,7 @@ static enum lineage_status into_file(struct lineage_store *store, const char *pa
     return status;
 }
 
-/* A file in the place of the log would take the rows away that come in meanwhile. */
+/* Refuses the log itself: replacing it would lose rows that are added meanwhile. */
 static enum lineage_status check_apart(struct lineage_store *store, const struct stat *there, const char *path,
                                        struct lineage_error *err)
 {
@@ -119,7 +119,7 @@ static enum lineage_status check_apart(struct lineage_store *store, const struct
     return status;
 }
 
-/* A link stays, what it leads to is replaced; the mode of a file that is there stays too. */
+/* A link stays and its target is replaced; the mode of an existing file stays too. */
 enum lineage_status lineage_export_file(struct lineage_store *store, const char *path, struct lineage_error *err)
 {
     struct stat there;

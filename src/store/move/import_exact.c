@@ -1,8 +1,8 @@
 /*
- * import_exact.c: a log made equal to a file.
+ * import_exact.c: makes the log equal to a file.
  *
- * The other way in (append/import.c) understands rows and writes them anew; here nothing is understood, so that what is
- * damaged arrives as it was. Nothing is mended either: a torn end of the log may be half of a record whose rest is in the file.
+ * append/import.c parses rows and writes them anew; here nothing is parsed, so that damaged records arrive unchanged.
+ * Nothing is mended either: a torn end of the log may be half of a record whose rest is in the file.
  */
 #include <lineage/move.h>
 
@@ -21,7 +21,7 @@ static enum lineage_status differs(const struct lineage_store *store, struct lin
                       store->log->place);
 }
 
-/* Whether the log, as it is under the claim, is a beginning of the bytes. */
+/* Whether the log, as seen under the claim, is the beginning of the bytes. */
 static enum lineage_status check_beginning(struct lineage_store *store, const struct log_state *end, const struct buf *bytes,
                                            struct lineage_error *err)
 {
@@ -38,7 +38,7 @@ static enum lineage_status check_beginning(struct lineage_store *store, const st
     return status;
 }
 
-/* One claim. What an append left that was cut off is gone under it; mirrors that have it find that out when they are asked. */
+/* One claim. It removes an unfinished append; mirrors that have its rows find that out when they are asked. */
 static enum lineage_status add_rest(struct lineage_store *store, const struct buf *bytes, uint64_t *n_bytes,
                                     struct lineage_error *err)
 {
@@ -56,8 +56,8 @@ static enum lineage_status add_rest(struct lineage_store *store, const struct bu
     return status;
 }
 
-/* The source first: it may be a pipe that somebody types into. A claim that a server lost before the append is taken again;
- * whatever became of it before, the comparison finds out. */
+/* The source is read first, because it may be a pipe that somebody types into. A claim that a server lost before the
+ * append is taken again; the comparison shows what happened before. */
 enum lineage_status lineage_import_exact(struct lineage_store *store, const char *path, uint64_t *n_bytes,
                                          struct lineage_error *err)
 {

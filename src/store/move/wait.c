@@ -1,4 +1,4 @@
-/* wait.c: until a log has changed. */
+/* wait.c: waits until a log has changed. */
 #include <lineage/move.h>
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include "../internal.h"
 #include "../log/log.h"
 
-#define LONGEST_MS (1 << 30) /* twelve days: longer than that nobody counts */
+#define LONGEST_MS (1 << 30) /* twelve days; a longer wait makes no difference */
 
 enum lineage_status lineage_store_wait(struct lineage_store *store, double seconds, bool *news, struct lineage_error *err)
 {

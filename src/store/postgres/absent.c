@@ -1,4 +1,7 @@
-/* absent.c: a build without PostgreSQL (LINEAGE_POSTGRES=OFF), in place of the other files here: it says so. */
+/*
+ * absent.c: replaces the other files of this folder in a build without PostgreSQL (LINEAGE_POSTGRES=OFF) and reports
+ * that.
+ */
 #include "log_postgres.h"
 #include "pg.h"
 #include "server_name.h"

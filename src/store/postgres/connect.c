@@ -2,10 +2,10 @@
  * connect.c: see connect.h.
  *
  * Up to libpq 17 a connection that was never made has a text and no SQLSTATE. The text has the server's words in the
- * server's language, but in the form of every message of a server, SEVERITY colon two blanks; then the same connection is
- * tried once more with the verbosity that puts the SQLSTATE into it. What libpq itself has to say (TLS, a password that is
- * not there) has words only: they are read in the locale "C". A name that it cannot read is what PQping tells, documented,
- * as "no attempt".
+ * server's language, in the form of every server message: SEVERITY, a colon and two blanks. Then the connection is
+ * tried once more with the verbosity that adds the SQLSTATE. Messages of libpq itself (TLS, a missing password) have
+ * words only; they are read in the locale "C". For a name that libpq cannot read, PQping returns "no attempt", which
+ * is documented.
  */
 #include "connect.h"
 
@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* client_connection_check_interval, and what the migrations use. */
+/* needed for client_connection_check_interval and the migrations */
 enum { OLDEST_SERVER = 140000 };
 
-/* What stands before dbname is the default of what its URI says. */
+/* Keywords before dbname are defaults for those in its URI. */
 #define KEYWORDS                                                                                                        \
     {"fallback_application_name", "client_encoding", "connect_timeout", "keepalives_idle", "keepalives_interval",       \
      "keepalives_count", "tcp_user_timeout", "dbname", NULL}
@@ -28,8 +28,8 @@ void connect_first_line(char *out, size_t size, const char *text)
     snprintf(out, size, "%.*s", (int)(n < size ? n : size - 1), text);
 }
 
-/* Classes that pass by themselves: 08 connection, 53 disk full and such, 57P the server stops or starts, 25P03 we were too
- * slow, 25006 a standby, 40 undone by the server. */
+/* Classes of errors that go away by themselves: 08 connection, 53 disk full and similar, 57P the server stops or
+ * starts, 25P03 this client was too slow, 25006 a standby, 40 undone by the server. */
 bool connect_is_passing(const char *sqlstate)
 {
     static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX"};
@@ -51,7 +51,7 @@ static bool has_one_of(const char *text, const char *const *words)
     return false;
 }
 
-/* Behind "connection to server at .. failed: ", which has names of others' choosing. */
+/* The text behind "connection to server at .. failed: ", which contains names that others chose. */
 static const char *behind_host(const char *line)
 {
     static const char failed[] = " failed: ";
@@ -59,14 +59,14 @@ static const char *behind_host(const char *line)
     return behind ? behind + sizeof failed - 1 : line;
 }
 
-/* What a server itself said. */
+/* The part that a server itself said. */
 static const char *behind_severity(const char *text)
 {
     const char *behind = strstr(text, ":  ");
     return behind ? behind + 3 : NULL;
 }
 
-/* "28P01: text": the text; NULL if it does not begin so. */
+/* "28P01: text": returns the text; NULL for any other form. */
 static const char *behind_sqlstate(const char *text)
 {
     return strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && strncmp(text + 5, ": ", 2) == 0 ? text + 7 : NULL;
@@ -85,7 +85,7 @@ static enum verdict judge_words(const char *text)
     return !has_one_of(text, not_reached) && has_one_of(text, refused) ? REFUSED : NOT_REACHED;
 }
 
-/* *words: what of the line is worth to be shown. */
+/* *words: the part of the line that is worth showing. */
 static enum verdict judge_line(const char *line, const char **words)
 {
     const char *text = behind_host(line), *said = behind_severity(text), *plain = said ? behind_sqlstate(said) : NULL;
@@ -98,10 +98,8 @@ static enum verdict judge_line(const char *line, const char **words)
     return REFUSED;
 }
 
-/*
- * A line for each host or address that was tried, and for each of its ways (TLS, then without). libpq goes on to the next
- * host where one is not reached, and back to a way without TLS where that was lost, which says nothing then.
- */
+/* There is a line for each host or address that was tried, and for each of its ways (TLS, then without). libpq tries
+ * the next host if one is not reached, and the way without TLS if the other was lost, which then means nothing. */
 static enum verdict judge_text(const char *text, char *words, size_t size)
 {
     enum verdict verdict = NOT_REACHED;
@@ -110,7 +108,7 @@ static enum verdict judge_text(const char *text, char *words, size_t size)
         char alone[400];
         const char *shown;
         connect_first_line(alone, sizeof alone, line);
-        enum verdict one = *line == '\t' ? NOT_REACHED : judge_line(alone, &shown); /* indented is advice */
+        enum verdict one = *line == '\t' ? NOT_REACHED : judge_line(alone, &shown); /* indented lines are advice */
         if (one != NOT_REACHED && (one == LOST || verdict == NOT_REACHED)) {
             verdict = one;
             connect_first_line(words, size, shown);
@@ -126,7 +124,7 @@ static bool is_there(const struct libpq *pq, const PGconn *connection)
     return connection && pq->status(connection) == CONNECTION_OK;
 }
 
-/* Once more if a server said something, for the SQLSTATE of it. By then it may be there. */
+/* Connects once more if a server answered, to get the SQLSTATE. This time the connection may succeed. */
 static void try_again_verbosely(const struct libpq *pq, PGconn *connection)
 {
     if (!connection || is_there(pq, connection) || !behind_severity(pq->errorMessage(connection)))

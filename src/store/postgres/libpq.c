@@ -1,14 +1,14 @@
 /*
- * libpq.c: libpq, loaded when a log on a server is opened; see libpq.h for why.
+ * libpq.c: loads libpq when a log on a server is opened; libpq.h says why.
  *
- * The version in the name is the one whose structures the header describes: another major one must not be loaded.
+ * The version in the name is the one whose structs the header describes: another major version must not be loaded.
  */
 #include "libpq.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-/* A pointer to data becomes one to a function bit by bit, as POSIX means dlsym to be used. */
+/* Converts a pointer to data into one to a function bit by bit, which is how POSIX means dlsym to be used. */
 static bool find(void *function, size_t size, void *library, const char *name)
 {
     void *found = dlsym(library, name);
@@ -16,7 +16,7 @@ static bool find(void *function, size_t size, void *library, const char *name)
     return found != NULL;
 }
 
-/* RTLD_NODELETE: the TLS library below it registers what is to be done at exit, and must be there then. */
+/* RTLD_NODELETE, because the TLS library below it registers functions to run at exit and must still be loaded then. */
 enum lineage_status libpq_load(struct libpq *pq, struct lineage_error *err)
 {
     *pq = (struct libpq){.library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};

@@ -1,6 +1,7 @@
 /*
- * libpq.h: the functions of libpq that a log on a server needs, found when one is opened. Linked, libpq and the TLS and
- * Kerberos libraries behind it would be loaded by every `lineage best` on a directory, which takes longer than the answer.
+ * libpq.h: the functions of libpq that a log on a server needs, loaded when one is opened. If libpq were linked,
+ * every `lineage best` on a directory would load it with its TLS and Kerberos libraries, which takes longer than the
+ * answer.
  */
 #ifndef POSTGRES_LIBPQ_H
 #define POSTGRES_LIBPQ_H

@@ -1,9 +1,10 @@
 /*
- * log_postgres.c: the log as rows on a server, one for each record of results.tsv: the store, its state, statements about it.
+ * log_postgres.c: the log as rows on a server, one for each record of results.tsv: the store, its state, statements
+ * about it.
  *
- * The claim is the head row of the store, locked in a transaction, so that the order of the records is the order of the
- * commits (log_postgres_claim.c). What the server ends (a client that stopped, a backend that was killed) ends the claim with
- * it; the append that follows is then refused and nothing is there.
+ * The claim is the head row of the store, locked in a transaction, so that the order of the records is the order of
+ * the commits (log_postgres_claim.c). If the server ends the session (a client that stopped, a backend that was
+ * killed), it ends the claim too: the append that follows is refused, and nothing was added.
  */
 #include "log_postgres.h"
 #include "log_postgres_parts.h"
@@ -95,7 +96,7 @@ enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *resul
 
 /* ---- state ------------------------------------------------------------------------------------------------------ */
 
-/* Eight bytes of hexadecimal digits, dashes passed over. */
+/* Reads eight bytes of hexadecimal digits and skips dashes. */
 static uint64_t number_of(const char **digits)
 {
     uint64_t n = 0;
@@ -107,10 +108,8 @@ static uint64_t number_of(const char **digits)
     return n;
 }
 
-/*
- * The digest of the last record stands for everything before it: a log that was set back, by a restored copy for example,
- * has another one at the same length. 64 bits of it are enough to be the same or not.
- */
+/* The digest of the last record covers everything before it: a log that was set back, for example by a restored copy,
+ * has another digest at the same length. 64 bits of it are enough for comparing. */
 enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result,
                                         struct lineage_error *err)
 {
@@ -139,10 +138,8 @@ void postgres_take_identity(struct log_state *state, const char *uuid)
     state->identity[1] = number_of(&uuid);
 }
 
-/*
- * With a flush behind it, so that nothing is told that a crash of the server would take back. Under a claim there can be none:
- * it ends with the transaction.
- */
+/* Followed by a flush, so that nothing is returned that a crash of the server could take back. There is none under a
+ * claim, because it would end with the transaction. */
 enum lineage_status postgres_look(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
@@ -162,10 +159,8 @@ enum lineage_status postgres_look(struct log *log, struct log_state *state, stru
     return status;
 }
 
-/*
- * By the digest of the record that ended there. Where there ever was an open end it may not have been a record then, and what
- * the mirror itself compares must do.
- */
+/* Compares the digest of the record that ended there. If there ever was an open end, that may not have been a record
+ * then, and the mirror's own comparison must be enough. */
 enum lineage_status postgres_was(struct log *log, const struct log_state *before, bool *was, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
@@ -204,7 +199,7 @@ static const struct log_kind kind = {.look = postgres_look,
                                      .claim_unchanged = postgres_claim_unchanged,
                                      .append = postgres_append,
                                      .append_next = postgres_append_next,
-                                     .append_many = postgres_append, /* a transaction is all or nothing whatever is in it */
+                                     .append_many = postgres_append, /* a transaction is all or nothing, whatever is in it */
                                      .set_aside = postgres_set_aside,
                                      .blank = postgres_blank,
                                      .settle = postgres_settle,

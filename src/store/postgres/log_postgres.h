@@ -6,29 +6,27 @@
 
 struct pg;
 
-/*
- * The log of the store that `name` names (server_name.h). The server is not asked yet: every call connects if it must, and
- * answers LINEAGE_EAWAY while it cannot be reached. dir_fd is the directory for what is moved aside; the caller's, and must
- * stay open.
- */
+/* Opens the log of the store called `name` (server_name.h). The server is not contacted yet: every call connects if
+ * it must, and returns LINEAGE_EAWAY while the server cannot be reached. dir_fd is the directory for torn records; it
+ * belongs to the caller and must stay open. */
 enum lineage_status log_postgres_open(struct log **log, int dir_fd, const char *name, struct lineage_error *err);
 
-/*
- * Make schema and store where they are missing (`lineage init`): migrations, grants, a row in lineage.store with these
- * settings. A store that is there keeps its own. *there (freed by the caller) are those in force.
- */
+/* Creates schema and store if they are missing (`lineage init`): migrations, grants, a row in lineage.store with
+ * these settings. An existing store keeps its settings. *there, which the caller frees, receives the settings in
+ * force. */
 enum lineage_status log_postgres_create(const char *name, const char *settings, char **there, struct lineage_error *err);
 
-/* Settings of the store, as the text of a lineage.json (add to out). LINEAGE_EREFUSED: no such store on the server. */
+/* Appends the settings of the store to out, as the text of a lineage.json. LINEAGE_EREFUSED: the server has no such
+ * store. */
 enum lineage_status log_postgres_settings(struct log *log, struct buf *out, struct lineage_error *err);
 
-/* Replace them if they are `before`; LINEAGE_EEXIST if somebody else was faster. */
+/* Replaces the settings if they equal `before`; LINEAGE_EEXIST if somebody else was faster. */
 enum lineage_status log_postgres_set_settings(struct log *log, const char *before, const char *after, struct lineage_error *err);
 
 /* The connection of a log; NULL for a log that is a file. */
 struct pg *log_postgres_pg(struct log *log);
 
-/* The number of its store there, as a parameter of statements; the server is asked if it was not yet. */
+/* The number of its store on the server, as a parameter of statements; asks the server the first time. */
 #define LOG_POSTGRES_STORE 24
 enum lineage_status log_postgres_store(struct log *log, char number[LOG_POSTGRES_STORE], struct lineage_error *err);
 

@@ -1,11 +1,11 @@
 /*
- * log_postgres_append.c: records into the log.
+ * log_postgres_append.c: adds records to the log.
  *
- * An append is one function call, and the commit goes with it in one message, and behind it the flush: the commit frees the head
- * without waiting for the server's disk, and the append has taken place when the flush is told (004_append.sql). When the
- * connection breaks after it was sent, nobody here knows how far it came, so it is looked up by the request that the caller
- * named before anything was sent: under a claim of its own, which waits until a transaction that is still at work has ended one
- * way or the other.
+ * An append is one function call. Its commit is sent in the same message, and the flush after that: the commit frees
+ * the head without waiting for the server's disk, and the append has taken place when the flush is confirmed
+ * (004_append.sql). If the connection breaks after sending, nobody knows how far the append came. It is then looked
+ * up by its request number, which the caller chose before anything was sent, under a claim of its own, which waits
+ * until a transaction that is still running has ended.
  */
 #include "log_postgres.h"
 #include "log_postgres_parts.h"
@@ -17,18 +17,18 @@
 
 enum { BATCH_BYTES = 1 << 20 };
 
-/* Records of an append on their way into calls of lineage.append. */
+/* An append whose records are split into calls of lineage.append. */
 struct appending {
     struct log_postgres *p;
-    struct buf joined; /* the open end and what is added */
+    struct buf joined; /* the open end and the bytes to add */
     struct tsv_scanner scanner;
     int64_t seq, part;
     struct buf sql;
-    double seconds; /* what the server may take */
-    bool committed; /* and not known to be on its disk, unless all went well */
+    double seconds; /* longest time that the server may take */
+    bool committed; /* committed; not known to be on disk, unless everything succeeded */
 };
 
-/* A CR at the very end is perhaps half of CR LF, and then the record has not ended. */
+/* A CR at the very end may be half of CR LF, and then the record has not ended. */
 static bool next_whole(struct appending *a, struct tsv_record *record)
 {
     size_t at = a->scanner.position;
@@ -39,8 +39,8 @@ static bool next_whole(struct appending *a, struct tsv_record *record)
     return false;
 }
 
-/* One call with as many records as make a message of a size that the server takes at once; false when they are all. The
- * first one takes at least the open end; where no transaction was begun, one call is all. */
+/* Fills one call with as many records as the server accepts in one message; false when there are no more. The first
+ * call includes the open end; without a transaction, one call has everything. */
 static bool next_call(struct appending *a)
 {
     struct tsv_record record;
@@ -62,7 +62,7 @@ static bool next_call(struct appending *a)
     return taken >= limit;
 }
 
-/* The open end goes with each call as what is left: the rest of the bytes if no record is, else what was not sent yet. */
+/* Each call has the new open end: the rest of the bytes if it is not a record, else what has not been sent yet. */
 static void end_call(struct appending *a, bool last)
 {
     const struct log_after *after = &a->p->log.after;
@@ -77,7 +77,7 @@ static void end_call(struct appending *a, bool last)
 static const struct pg_part commit = {.sql = "COMMIT", .ends = true};
 static const struct pg_part flush = {.sql = "SELECT lineage.flush()", .name = "lineage_flush", .ends = true};
 
-/* Where no transaction was begun the call is one by itself. */
+/* Without a transaction the call is one by itself. */
 static enum lineage_status send_last(struct appending *a, struct pg_result *result, struct lineage_error *err)
 {
     const bool begun = a->p->claim == CLAIMED;
@@ -90,7 +90,7 @@ static enum lineage_status send_last(struct appending *a, struct pg_result *resu
     return status;
 }
 
-/* All calls but the last one by themselves; the last with its commit, and the flush, in one message. */
+/* Sends each call but the last by itself; the last together with the commit and the flush. */
 static enum lineage_status send_calls(struct appending *a, struct pg_result *result, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -107,11 +107,9 @@ static enum lineage_status send_calls(struct appending *a, struct pg_result *res
     return status;
 }
 
-/*
- * After the connection was lost on the way. The claim waits for a transaction that is still at work; what it does not find
- * then is not there and will not come, for the statement of a dead connection that the server reads only now is refused by
- * the place it names, or by its request. Without an answer the caller keeps the row, and asks another time.
- */
+/* Called after the connection was lost during an append. The claim waits for a transaction that is still running. A
+ * request that is not found then will never come: if the server reads a statement of the dead connection only now, it
+ * refuses it by its position or its request. Without an answer the caller keeps the row and asks later. */
 static enum lineage_status find_out(struct log_postgres *p, struct log_state *state, struct lineage_error *err)
 {
     struct lineage_error why;
@@ -120,7 +118,7 @@ static enum lineage_status find_out(struct log_postgres *p, struct log_state *st
     p->claim = NO_CLAIM;
     enum lineage_status status = postgres_claim(&p->log, state, &why);
     if (status != LINEAGE_OK)
-        return LINEAGE_EAWAY; /* with the text of the failure that led here */
+        return LINEAGE_EAWAY; /* with the message of the failure that led here */
     bool found = p->log.found;
     if (!found)
         postgres_end(p, "ROLLBACK");
@@ -130,11 +128,9 @@ static enum lineage_status find_out(struct log_postgres *p, struct log_state *st
                  : store_fail(err, LINEAGE_EAWAY, "%s: the connection was lost before the append", p->name.shown);
 }
 
-/*
- * LN001: others were faster than an assumed claim. LN002, and 23505 of a row without a claim: this very request came through
- * before. What was committed is there
- * although the server refused the flush (somebody ended the statement), and is asked for like one that nobody heard of.
- */
+/* LN001: others were faster than an assumed claim. LN002, and 23505 of a row without a claim: this very request was
+ * added before. A commit whose flush the server refused (somebody ended the statement) is looked up like one whose
+ * answer was lost. */
 static enum lineage_status judge(struct appending *a, enum lineage_status status, struct log_state *state,
                                  struct lineage_error *err)
 {
@@ -144,7 +140,7 @@ static enum lineage_status judge(struct appending *a, enum lineage_status status
         return status;
     if (!pg_is_connected(p->pg) || a->committed || strcmp(sqlstate, "LN002") == 0 || strcmp(sqlstate, "23505") == 0)
         return find_out(p, state, err);
-    p->log.lost = strcmp(sqlstate, "LN001") == 0; /* now: the next statement forgets the SQLSTATE */
+    p->log.lost = strcmp(sqlstate, "LN001") == 0; /* read now, because the next statement clears the SQLSTATE */
     if (p->claim == CLAIMED)
         postgres_end(p, "ROLLBACK");
     p->claim = NO_CLAIM;
@@ -159,7 +155,7 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
     struct appending a = {.p = p, .seq = p->seq, .seconds = PG_PATIENCE + (double)length / 1e5};
     struct pg_result result = {0};
     enum lineage_status status = LINEAGE_OK;
-    (void)sync; /* the head is free before the server's disk has the row: waiting costs nobody else anything */
+    (void)sync; /* the head is free before the row is on the server's disk, so waiting delays nobody else */
     if (p->claim == CLAIMED && !pg_is_connected(p->pg)) {
         log->lost = true;
         return store_fail(err, LINEAGE_EAWAY, "%s is away: the connection was lost under the claim", p->name.shown);
@@ -202,7 +198,7 @@ static enum lineage_status send_next(struct appending *a, struct pg_result *resu
 
 enum { NEXT_ID = HEAD_UUID }; /* the column behind a head */
 
-/* Others may have come in between: then the caller knows as much as before, and not where his row is. */
+/* If others came in between, the caller's *state is unchanged, and the row's offset is unknown. */
 static void take_next(struct log_postgres *p, struct log_state *state, const struct pg_result *result, char id[LOG_ID_MAX])
 {
     snprintf(id, LOG_ID_MAX, "%s", pg_text(result, 0, NEXT_ID, NULL));

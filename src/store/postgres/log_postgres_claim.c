@@ -1,8 +1,9 @@
 /*
- * log_postgres_claim.c: the head row of a store, locked in a transaction. What others added since the last look comes with it.
+ * log_postgres_claim.c: the head row of a store, locked in a transaction. The claim also returns what others added
+ * since the last look.
  *
- * A writer that appends row after row need not ask for the claim: the append says behind which record it belongs, and the
- * server refuses it if others came first (claim_unchanged).
+ * A writer that appends row after row need not claim: each append says behind which record it belongs, and the server
+ * refuses it if others came first (claim_unchanged).
  */
 #include "log_postgres_parts.h"
 
@@ -31,10 +32,10 @@ static void make_request(struct log *log)
 {
     static const unsigned char none[sizeof log->request];
     if (memcmp(log->request, none, sizeof none) == 0 && getrandom(log->request, sizeof log->request, 0) < 0)
-        memset(log->request, 0, sizeof log->request); /* the server then makes none of it unique: it cannot fail on Linux */
+        memset(log->request, 0, sizeof log->request); /* zeros make the server choose a number; getrandom cannot fail on Linux */
 }
 
-/* The lock may be waited for longer than a lost connection takes to be noticed, so a broken one is tried again here too. */
+/* Waiting for the lock may take longer than noticing a lost connection, so a broken one is tried again here too. */
 static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *result, struct lineage_error *err)
 {
     struct buf sql = {0};
@@ -59,7 +60,8 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
 
 enum { FOUND = HEAD_UUID + 1, NEWER };
 
-/* Before the state is taken, which tells from where on. What was known through an earlier connection may be gone. */
+/* Called before the state is taken, which says from where on. What was known through an earlier connection may be
+ * gone. */
 static void take_newer(struct log_postgres *p, const struct pg_result *result)
 {
     size_t length;
@@ -70,7 +72,7 @@ static void take_newer(struct log_postgres *p, const struct pg_result *result)
     postgres_add_bytes(&p->newer, text, length);
 }
 
-/* Whose request is in the log has nothing to add, but may say so only when it is on the disk. */
+/* A request that is in the log already adds nothing, but this may be reported only when its row is on disk. */
 static enum lineage_status give_up_found(struct log_postgres *p, struct lineage_error *err)
 {
     enum lineage_status status = pg_query(p->pg, NULL, PG_PATIENCE, "ROLLBACK; SELECT lineage.flush()", err);
@@ -105,7 +107,7 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
     return log->found ? give_up_found(p, err) : status;
 }
 
-/* Not asked: the append says what it was to follow, and is refused if others were faster. */
+/* Does not ask the server: the append says which record it follows, and is refused if others were faster. */
 bool postgres_claim_unchanged(struct log *log, struct log_state *state)
 {
     struct log_postgres *p = postgres_of(log);
@@ -118,7 +120,7 @@ bool postgres_claim_unchanged(struct log *log, struct log_state *state)
     return true;
 }
 
-/* What was mended stays mended, whatever became of the append. */
+/* A mended record stays mended, whatever happened to the append. */
 void postgres_release(struct log *log)
 {
     struct log_postgres *p = postgres_of(log);

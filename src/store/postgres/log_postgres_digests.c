@@ -1,4 +1,4 @@
-/* log_postgres_digests.c: the records beside the digests that the server made when they came. */
+/* log_postgres_digests.c: compares the records with the digests that the server computed when they were added. */
 #include "log_postgres_parts.h"
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include "../log/digest_chain.h"
 #include "../log/record_walk.h"
 
-/* The records from the chain on, beside the digests that the server made when they came. */
+/* The comparison, from the end of the chain on. */
 struct comparing {
     struct log_digests *digests;
     struct digest_chain chain;
@@ -30,7 +30,7 @@ static void say_broken(struct comparing *c, const char *format, ...)
         c->digests->broken(c->digests->context, c->line, text);
 }
 
-/* Behind a record that was changed the digests go on from what was kept, so that each change is found by itself. */
+/* Behind a record that was changed, digests continue from the stored one, so that each change is found by itself. */
 static void compare_record(struct comparing *c, const struct pg_result *result, size_t row)
 {
     size_t length;

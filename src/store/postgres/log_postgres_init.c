@@ -1,4 +1,4 @@
-/* log_postgres_init.c: schema and store on a server, made and brought up to date; settings of a store. */
+/* log_postgres_init.c: creates and upgrades schema and store on a server; settings of a store. */
 #include "log_postgres.h"
 #include "log_postgres_parts.h"
 
@@ -55,7 +55,7 @@ enum lineage_status log_postgres_set_settings(struct log *log, const char *befor
 
 /* ---- making it -------------------------------------------------------------------------------------------------- */
 
-/* -1 where there is no schema yet. */
+/* -1 if there is no schema yet. */
 static enum lineage_status read_version(struct pg *pg, int *version, struct lineage_error *err)
 {
     struct pg_result result = {0};
@@ -72,7 +72,7 @@ static enum lineage_status read_version(struct pg *pg, int *version, struct line
     return status;
 }
 
-/* All that are missing in one transaction; two inits at once go one after the other. */
+/* Applies all missing migrations in one transaction; of two inits at once, one waits for the other. */
 static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
 {
     int version = 0;
@@ -97,7 +97,7 @@ static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
     return status;
 }
 
-/* Who does not own the schema can neither bring it up to date nor make a store in it, and may be told what is there. */
+/* A user who does not own the schema can neither upgrade it nor create a store in it, but may be told what exists. */
 static enum lineage_status make_schema(struct pg *pg, struct lineage_error *err)
 {
     struct pg_result result = {0};

@@ -1,4 +1,4 @@
-/* log_postgres_parts.h: what the parts of a log on a server share; each part does what its name says. */
+/* log_postgres_parts.h: what the files of a log on a server share; each is named after what it does. */
 #ifndef POSTGRES_LOG_POSTGRES_PARTS_H
 #define POSTGRES_LOG_POSTGRES_PARTS_H
 
@@ -10,22 +10,22 @@ enum claim { NO_CLAIM, ASSUMED, CLAIMED };
 
 struct log_postgres {
     struct log log;
-    int dir_fd; /* for what is moved aside */
+    int dir_fd; /* directory for torn records */
     struct pg *pg;
     struct server_name name;
     int64_t store;   /* its number on the server; 0: not asked yet */
-    int64_t seq;     /* of the last record that was looked at */
-    unsigned session; /* number of the connection that it was looked at through */
+    int64_t seq;     /* seq of the last record seen */
+    unsigned session; /* number of the connection through which it was seen */
     uint64_t size;   /* bytes of the records, without the open end */
     struct buf open_end;
-    struct buf newer; /* under a claim: the bytes from newer_from on that others added since the last look */
+    struct buf newer; /* under a claim: the bytes from newer_from on, which others added since the last look */
     uint64_t newer_from;
     bool has_newer;
     enum claim claim;
-    bool mended;     /* under this claim, and not committed yet */
+    bool mended;     /* under this claim, not committed yet */
     unsigned listening; /* number of the connection that listens for rows; 0: none */
-    struct log_state seen; /* by the last wait */
-    bool crowded;    /* others appended since this handle did: assuming would cost more than asking */
+    struct log_state seen; /* state at the last wait */
+    bool crowded;    /* others appended since this handle did, so that assuming a claim would cost more than asking for it */
 };
 
 static inline struct log_postgres *postgres_of(struct log *log)
@@ -35,54 +35,50 @@ static inline struct log_postgres *postgres_of(struct log *log)
 
 /* ---- log_postgres.c: the store, its state, statements about it ---- */
 
-/* Add a bytea as the server prints it, \x and digits. */
+/* Appends the bytes of a bytea that the server printed, \x and digits. */
 void postgres_add_bytes(struct buf *out, const char *text, size_t length);
 
-/* Add the number of the append to come, as SQL. */
+/* Appends the number of the next request, as SQL. */
 void postgres_add_request(struct buf *out, const struct log *log);
 
-/* What can be wrong before there is a store has its own words, for `lineage init` mends all of it. */
+/* Rewords failures that mean that the store or the schema is missing, which `lineage init` repairs. */
 enum lineage_status postgres_explain(struct log_postgres *p, enum lineage_status status, struct lineage_error *err);
 
-/* Once for a handle: the number of the store, and that the schema is the one that is known here. */
+/* Looks up the number of the store, once per handle, and checks the version of the schema. */
 enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_error *err);
 
-/*
- * The statement that `format` makes. Outside a claim a connection that broke since the last statement is made anew, once: a
- * server that was started again is there. Under one nothing can be asked again.
- */
+/* Runs the statement that `format` makes. Without a claim, a connection that broke since the last statement is made
+ * again, once, because the server may have restarted. Under a claim nothing can be repeated. */
 enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result, struct lineage_error *err,
                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The columns of every statement that tells a state, in this order. */
+/* The columns of every statement that returns a state, in this order. */
 #define POSTGRES_HEAD "s.seq, s.size, s.digest, s.open_end, s.open_ends"
 enum { HEAD_SEQ, HEAD_SIZE, HEAD_DIGEST, HEAD_OPEN_END, HEAD_OPEN_ENDS, HEAD_UUID };
 
-/*
- * Of the first row: state, seq, size and open end. The identity stays as it is, which the other one takes from a UUID.
- * LINEAGE_EAWAY, and nothing taken, of an answer without numbers: as if none had come.
- */
+/* Takes state, seq, size and open end from the first row. The identity is unchanged; postgres_take_identity reads it
+ * from a UUID. An answer without numbers is LINEAGE_EAWAY and changes nothing, as if no answer had come. */
 enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result,
                                         struct lineage_error *err);
 void postgres_take_identity(struct log_state *state, const char *uuid);
 
-/* Bytes of one answer, which is in memory twice, once of it as hexadecimal digits. */
+/* Bytes of one answer, which is in memory twice, once as hexadecimal digits. */
 enum { POSTGRES_READ_AT_ONCE = 8 << 20 };
 
 /* ---- log_postgres_claim.c ---- */
 
-/* "COMMIT" or "ROLLBACK", where there is still a connection; no claim afterwards. */
+/* Sends "COMMIT" or "ROLLBACK" if there is a connection; afterwards there is no claim. */
 void postgres_end(struct log_postgres *p, const char *how);
 
-/* To the user: for pg_tell_waiting, context is the log. */
+/* Notifies the user; for pg_tell_waiting, with the log as its context. */
 void postgres_tell_waiting(void *context);
 
 /* ---- log_postgres_init.c ---- */
 
-/* LINEAGE_EDB, with what is to be done, for a schema of another version than the one that is known here. */
+/* LINEAGE_EDB, with the remedy, if the schema has another version than this program knows. */
 enum lineage_status postgres_check_version(struct log_postgres *p, int64_t version, struct lineage_error *err);
 
-/* ---- what log.h asks of a log, in the parts that are called so ---- */
+/* ---- the functions of log.h, each in the file that is named after it ---- */
 
 enum lineage_status postgres_look(struct log *log, struct log_state *state, struct lineage_error *err);
 enum lineage_status postgres_was(struct log *log, const struct log_state *before, bool *was, struct lineage_error *err);

@@ -1,7 +1,7 @@
-/* log_postgres_read.c: the bytes of records, of a stretch of the log or of a request. */
+/* log_postgres_read.c: reads the bytes of records, of a stretch of the log or of a request. */
 #include "log_postgres_parts.h"
 
-/* Of the records in the answer what lies in [from, to). */
+/* Takes the part of the records in the answer that is in [from, to). */
 static bool take_records(const struct pg_result *result, uint64_t from, uint64_t to, struct buf *out, struct buf *record)
 {
     for (size_t i = 0; i < pg_rows(result); i++) {
@@ -17,7 +17,7 @@ static bool take_records(const struct pg_result *result, uint64_t from, uint64_t
     return !out->failed && !record->failed;
 }
 
-/* In one statement, so that records and open end are of one moment. */
+/* One statement, so that records and open end are of the same moment. */
 static enum lineage_status read_piece(struct log_postgres *p, uint64_t from, uint64_t to, struct buf *out,
                                       struct buf *record, struct lineage_error *err)
 {
@@ -47,13 +47,13 @@ enum lineage_status postgres_read(struct log *log, uint64_t from, size_t length,
         return out->failed ? store_no_memory(err) : LINEAGE_OK;
     }
     enum lineage_status status = postgres_find_store(p, err);
-    const uint64_t known = to < p->size ? to : p->size; /* no server takes that back */
+    const uint64_t known = to < p->size ? to : p->size; /* no server takes these records back */
     bool more = true;
     while (status == LINEAGE_OK && from < to && more) {
         uint64_t end = to - from > POSTGRES_READ_AT_ONCE ? from + POSTGRES_READ_AT_ONCE : to;
         size_t before = out->length;
         status = read_piece(p, from, end, out, &record, err);
-        more = out->length - before == end - from; /* else the log ends */
+        more = out->length - before == end - from; /* otherwise the log ends */
         if (status == LINEAGE_OK && !more && from + (out->length - before) < known)
             status = store_fail(err, LINEAGE_EIO, "%s: the server gives %zu bytes behind %llu and has more", p->name.shown,
                                 out->length - before, (unsigned long long)from);

@@ -1,13 +1,14 @@
-/* log_postgres_wait.c: until there are new rows. */
+/* log_postgres_wait.c: waits for new rows. */
 #include "log_postgres_parts.h"
 
 #include <poll.h>
 
 #include "../clock.h"
 
-enum { LOOK_MS = 30000 }; /* a server that is gone without a word is noticed by asking it */
+enum { LOOK_MS = 30000 }; /* only asking shows that a server has gone silently */
 
-/* Before the first look, so that a row which comes in between is told. A new connection begins anew. */
+/* Listens before the first look, so that a row that is added in between is noticed. A new connection must listen
+ * again. */
 static enum lineage_status listen_for_rows(struct log_postgres *p, bool *fresh, struct lineage_error *err)
 {
     struct pg_result result = {0};
@@ -35,7 +36,8 @@ static enum lineage_status look_for_news(struct log_postgres *p, bool *news, str
     return LINEAGE_OK;
 }
 
-/* A NOTIFY only says that it is worth a look: it may be of a transaction that was looked at already, and two of them one. */
+/* A NOTIFY only says that looking is worth it: it may be of a transaction that was seen already, and one NOTIFY may
+ * stand for two of them. */
 enum lineage_status postgres_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
@@ -52,7 +54,7 @@ enum lineage_status postgres_wait(struct log *log, int milliseconds, bool *news,
         int64_t left = milliseconds < 0 ? LOOK_MS : until - clock_now_ms();
         if (status != LINEAGE_OK || *news)
             return status;
-        if (!pg_is_connected(p->pg) && !again) { /* that was the server saying goodbye: it may be back */
+        if (!pg_is_connected(p->pg) && !again) { /* the server said goodbye: it may be back */
             again = true;
             continue;
         }

@@ -1,9 +1,9 @@
 /*
  * pg.c: statements with a deadline.
  *
- * libpq's blocking calls wait as long as the server keeps the connection, and a backend that is stopped keeps it for ever.
- * So every statement is sent, polled for and read here, until its deadline. Afterwards the connection is of no use, for an
- * answer may still come on it: it is closed, and the next call makes another.
+ * libpq's blocking calls wait as long as the server keeps the connection, and a stopped backend keeps it for ever. So
+ * every statement is sent, polled for and read here, until its deadline. After that the connection is closed, because
+ * an answer may still come on it, and the next call makes another.
  */
 #include "pg.h"
 
@@ -22,11 +22,11 @@ struct pg {
     PGconn *connection;
     char *uri, *shown;
     pid_t owner; /* of the connection */
-    unsigned connections; /* so far */
+    unsigned connections; /* number of connections so far */
     char sqlstate[6];
-    const char *prepared[PG_PARTS_MAX]; /* names, on this connection */
+    const char *prepared[PG_PARTS_MAX]; /* statements prepared on this connection, by name */
     size_t n_prepared;
-    double failed;   /* when connecting failed last, and what that was */
+    double failed;   /* time of the last failure to connect, and its message */
     struct lineage_error why;
     void (*waiting)(void *context);
     void *context;
@@ -48,10 +48,8 @@ enum lineage_status pg_open(struct pg **out, const char *uri, const char *shown,
     return status;
 }
 
-/*
- * In a child of a fork the connection is the parent's, and ending it would say goodbye in its name: there the descriptor
- * leads nowhere first.
- */
+/* In a forked child the connection belongs to the parent, and closing it would say goodbye in its name. So there the
+ * descriptor is first redirected to nowhere. */
 void pg_disconnect(struct pg *pg)
 {
     if (!pg->connection)
@@ -95,18 +93,16 @@ static void say_nothing(void *context, const char *text)
     (void)text;
 }
 
-/*
- * What the writers of one log must agree on, and must not inherit from a role or a service file: a commit is on the disk
- * when it is told, a lock is not waited for without end, who stops in a transaction is ended, and so is the statement of a
- * client that is gone. The last one is known to some platforms only.
- */
+/* Settings that the writers of one log must agree on, and must not inherit from a role or a service file: a commit is
+ * confirmed when it is on disk, no lock is waited for without limit, a client that stops inside a transaction is
+ * ended, and so is the statement of a client that is gone. Only some platforms know the last one. */
 static const char session[] =
     "SET search_path = pg_catalog; SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '10s';"
     "SET default_transaction_isolation = 'read committed'; SET bytea_output = hex; SET DateStyle = ISO; SET statement_timeout = 0;"
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
     "DO $$ BEGIN SET client_connection_check_interval = '5s'; EXCEPTION WHEN OTHERS THEN NULL; END $$";
 
-/* A command has several questions, and each would wait for a server that hangs. */
+/* A command asks several questions, and each would wait for a server that hangs. */
 #define SECONDS_AWAY 1.0
 
 enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error *err)
@@ -131,20 +127,20 @@ enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error 
     if (fresh)
         *fresh = true;
     enum lineage_status status = pg_query(pg, NULL, PG_PATIENCE, session, err);
-    if (status != LINEAGE_OK) /* or the next statement would go without all that */
+    if (status != LINEAGE_OK) /* otherwise the next statement would run without these settings */
         pg_disconnect(pg);
     return status;
 }
 
-/* Until something can be read, or written where that is wanted, or a moment has passed. */
+/* Waits until data can be read (or written, if `writing`), or a short time has passed. */
 static void wait_a_moment(struct pg *pg, bool writing, double left)
 {
     struct pollfd fd = {pg->pq.socket(pg->connection), (short)(POLLIN | (writing ? POLLOUT : 0)), 0};
     poll(&fd, 1, left > 1 ? 1000 : left > 0 ? (int)ceil(left * 1000) : 0);
 }
 
-/* What is left to send goes out while answers come in, or both ends would wait for each other. False when the connection is
- * lost, or at the deadline, which *late tells. */
+/* Sends the rest while answers come in; otherwise both ends would wait for each other. Returns false when the
+ * connection is lost, or at the deadline, which sets *late. */
 static bool wait_for_answer(struct pg *pg, double start_time, double seconds, bool *told, bool *late)
 {
     for (;;) {
@@ -181,7 +177,7 @@ static enum lineage_status refused(struct pg *pg, const PGresult *rows, struct l
     return store_fail(err, LINEAGE_EIO, "%s: %s", pg->shown, text);
 }
 
-/* The first failure counts: what follows it in one message was not tried. */
+/* The first failure counts: the statements behind it in one message were not tried. */
 static void keep(struct pg *pg, struct pg_result *kept, PGresult *rows, enum lineage_status *status, struct lineage_error *err)
 {
     ExecStatusType kind = pg->pq.resultStatus(rows);
@@ -196,10 +192,9 @@ static void keep(struct pg *pg, struct pg_result *kept, PGresult *rows, enum lin
     }
 }
 
-/*
- * A refusal that comes with the end of the connection (a server that is stopped says why first) counts as away, as does the
- * loss of it after a result: in a message of several statements the last may be the commit.
- */
+/* A refusal together with the end of the connection (a server that is stopped states the reason first) counts as
+ * unreachable. So does losing the connection after a result, because the last statement of a message may be the
+ * commit. */
 static enum lineage_status collect(struct pg *pg, struct pg_result *out, double seconds, struct lineage_error *err)
 {
     struct pg_result kept = {0};
@@ -274,7 +269,7 @@ static bool send_part(struct pg *pg, const struct pg_part *part, bool prepare)
     return !part->ends || pg->pq.pipelineSync(pg->connection);
 }
 
-/* Answers on their way: to part `at`, or to its preparation where prepare says so. */
+/* The answers that are on their way: part `at`, or its preparation if `prepare` is set. */
 struct answers {
     const struct pg_part *parts;
     size_t at, done;
@@ -283,7 +278,7 @@ struct answers {
     enum lineage_status status;
 };
 
-/* A part that was skipped because one before it failed has no reason of its own. */
+/* A part that was skipped because an earlier one failed has no reason of its own. */
 static void take_answer(struct pg *pg, struct answers *a, PGresult *rows, struct lineage_error *err)
 {
     ExecStatusType kind = pg->pq.resultStatus(rows);
@@ -302,7 +297,7 @@ static void end_part(struct answers *a)
     a->at++;
 }
 
-/* What `ends` is committed when the piece of the pipeline ends, and not before. */
+/* Parts are committed at the end of their piece of the pipeline (`ends`), and not before. */
 static void end_answer(struct pg *pg, struct answers *a)
 {
     const struct pg_part *part = &a->parts[a->at];
@@ -314,7 +309,7 @@ static void end_answer(struct pg *pg, struct answers *a)
         end_part(a);
 }
 
-/* libpq ends the answer to a statement with NULL, and a piece of the pipeline with a result that has no NULL behind it. */
+/* libpq ends the answer to a statement with NULL, and a piece of the pipeline with a result that no NULL follows. */
 static bool take_answers(struct pg *pg, struct answers *a, size_t n, double seconds, bool *late, struct lineage_error *err)
 {
     const double start_time = clock_now();
@@ -324,7 +319,7 @@ static bool take_answers(struct pg *pg, struct answers *a, size_t n, double seco
             return false;
         PGresult *rows = pg->pq.getResult(pg->connection);
         const bool piece = rows && pg->pq.resultStatus(rows) == PGRES_PIPELINE_SYNC;
-        *late = !rows && clock_now() - start_time >= seconds; /* nothing to wait for, and no end of it */
+        *late = !rows && clock_now() - start_time >= seconds; /* there is no result and more must come */
         if (*late)
             return false;
         if (rows)
@@ -416,7 +411,7 @@ bool pg_is_null(const struct pg_result *result, size_t row, size_t column)
     return !result->rows || result->pg->pq.getisnull(result->rows, (int)row, (int)column);
 }
 
-/* libpq has NULL, of no length, for a cell that is not in the answer. */
+/* libpq returns NULL, with no length, for a cell that is not in the answer. */
 const char *pg_text(const struct pg_result *result, size_t row, size_t column, size_t *length)
 {
     if (length)

@@ -1,6 +1,6 @@
 /*
- * server_name.c: the name of a store on a server, taken apart. Only what libpq does not know is handled here (the store),
- * or must not get through (a password); how the rest is meant is libpq's affair.
+ * server_name.c: parses the name of a store on a server. Only what libpq does not know is handled here (the store),
+ * or must not get through (a password); libpq interprets the rest.
  */
 #include "server_name.h"
 
@@ -39,7 +39,7 @@ static enum lineage_status no_password(struct lineage_error *err)
                       "~/.pgpass, a service file or PGPASSWORD");
 }
 
-/* As the server has it (schema/postgresql/001_log.sql). */
+/* The same rule as on the server (schema/postgresql/001_log.sql). */
 static enum lineage_status take_store(struct server_name *name, const char *text, size_t length, struct lineage_error *err)
 {
     bool ok = length && length < SERVER_STORE_MAX && isalnum((unsigned char)text[0]);
@@ -60,7 +60,7 @@ static bool is_keyword(const char *pair, size_t length, const char *keyword)
     return length > n && pair[n] == '=' && strncmp(pair, keyword, n) == 0;
 }
 
-/* The keywords go on to libpq, but for the store. */
+/* All keywords except the store are passed to libpq. */
 static enum lineage_status take_keywords(struct server_name *name, const char *query, struct buf *uri,
                                          struct lineage_error *err)
 {
@@ -143,7 +143,7 @@ void server_name_release(struct server_name *name)
     *name = (struct server_name){0};
 }
 
-/* A name has neither control characters nor, percent-encoded, quotes that JSON would have to escape, but may hold some. */
+/* A name has no control characters and no quotes that are percent-encoded, but plain ones must be escaped in JSON. */
 void server_name_settings(struct buf *out, const char *text)
 {
     buf_puts(out, "{\n  \"log\": \"");
@@ -155,7 +155,7 @@ void server_name_settings(struct buf *out, const char *text)
     buf_puts(out, "\"\n}\n");
 }
 
-/* Everything in it is found again by its name alone, so directories are made one by one and stay. */
+/* Everything in it is found again by its name alone, so directories are created one by one and stay. */
 static enum lineage_status make_parents(char *path, struct lineage_error *err)
 {
     for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
@@ -172,7 +172,7 @@ static enum lineage_status make_parents(char *path, struct lineage_error *err)
     return LINEAGE_OK;
 }
 
-/* The whole name counts, so that one store under two names has two mirrors, and never two stores one. */
+/* The whole name counts, so one store under two names has two mirrors, but two stores never share one. */
 static enum lineage_status find_dir(struct buf *path, const char *text, struct lineage_error *err)
 {
     struct server_name name;

@@ -1,11 +1,11 @@
 /*
- * server_name.h: what a store on a server is called: a connection URI of libpq, and in it the store.
+ * server_name.h: the name of a store on a server: a connection URI of libpq, with the store in it.
  *
  *     postgres://[USER@]HOST[:PORT]/DATABASE[/STORE][?KEYWORD=VALUE&...]      also postgresql://
  *
  * STORE is the second part of the path, or a keyword `store` (for names without a path, ?service=NAME&store=STORE);
- * without either it is "default". Everything else is libpq's. A password in it is refused: the name stands in lineage.json,
- * in the list of processes and in messages.
+ * without either it is "default". Everything else is libpq's. A password is refused, because the name is in
+ * lineage.json, in the list of processes and in messages.
  */
 #ifndef POSTGRES_SERVER_NAME_H
 #define POSTGRES_SERVER_NAME_H
@@ -22,10 +22,10 @@ struct server_name {
     char store[SERVER_STORE_MAX];
 };
 
-/* Whether a text where a directory may stand names a store on a server. */
+/* Whether a text that may be a directory names a store on a server. */
 bool server_name_is(const char *text);
 
-/* LINEAGE_EINVAL for a password, a path of three parts, or a store name that is none. */
+/* LINEAGE_EINVAL for a password, a path of three parts, or an invalid store name. */
 enum lineage_status server_name_parse(struct server_name *name, const char *text, struct lineage_error *err);
 void server_name_release(struct server_name *name);
 

@@ -1,10 +1,10 @@
 /*
  * chain.c: from a trial through its parents to the root.
  *
- * A parent is a name, not a row: it may be missing, stand behind its child, or lead back to where the walk came
- * from. So visited rows are remembered (a hash of seqs, cheap beside reading a row) and the end of the walk says
- * which of these it was. Trials are loaded only when it is known which are shown: a chain of a hundred thousand
- * passes most of its rows over by three columns.
+ * A parent is a name, not a row: it may be missing, come after its child, or lead back into the walk. So visited rows
+ * are remembered (a hash of seqs, cheap compared with reading a row), and the end of the walk says which of these
+ * happened. Trials are loaded only when it is known which are shown: a chain of a hundred thousand skips most of its
+ * rows after reading three columns.
  */
 #include <lineage/query.h>
 
@@ -17,7 +17,7 @@
 /* One trial of the walk, from the trial upwards. */
 struct link {
     int64_t seq;
-    size_t passed_over; /* between this one and the next shown above */
+    size_t passed_over; /* between this one and the next one shown above it */
 };
 
 struct walk {
@@ -25,13 +25,13 @@ struct walk {
     enum mirror_chain_rule rule;
     struct link *links;
     size_t n, capacity;
-    sqlite3_int64 *visited; /* open addressing, a power of two of slots, 0 is empty */
+    sqlite3_int64 *visited; /* open addressing; the number of slots is a power of two, and 0 is an empty slot */
     size_t n_visited, slots;
     struct lineage_chain *chain;
 };
 
-/* 2^64 divided by the golden ratio (Knuth 6.4): rows of a chain have numbers close together, and
- * the product spreads them over the slots. */
+/* 2^64 divided by the golden ratio (Knuth 6.4): the rows of a chain have close numbers, and the product spreads them
+ * over the slots. */
 static size_t slot_of(const struct walk *walk, int64_t seq)
 {
     size_t slot = (size_t)((uint64_t)seq * 0x9e3779b97f4a7c15u) & (walk->slots - 1);
@@ -40,8 +40,7 @@ static size_t slot_of(const struct walk *walk, int64_t seq)
     return slot;
 }
 
-/* Half full at most, so that a search ends after a step or two; there is always an empty slot to
- * end it. */
+/* At most half full, so that a search ends after a step or two; an empty slot always ends it. */
 static bool grow_visited(struct walk *walk)
 {
     struct walk larger = *walk;
@@ -57,8 +56,8 @@ static bool grow_visited(struct walk *walk)
     return true;
 }
 
-/* False if seq was visited before (*again) or memory ran out. Remembered before the row is read,
- * so that a row which is its own parent ends the walk at its second step. */
+/* Returns false if seq was visited before (*again) or memory ran out. The seq is remembered before the row is read,
+ * so that a row that is its own parent ends the walk at its second step. */
 static bool visit(struct walk *walk, int64_t seq, bool *again)
 {
     *again = false;
@@ -87,14 +86,14 @@ static bool add_link(struct walk *walk, int64_t seq)
     return true;
 }
 
-/* Where a trial's parent is, and whether the trial itself is shown. */
+/* A trial's parent, and whether the trial itself is shown. */
 struct step {
     char *parent;
     char *id;
     bool kept;
 };
 
-/* Three columns instead of the whole row: a deep chain looks at each trial, and shows few. */
+/* Reads three columns instead of the whole row, because a deep chain looks at every trial but shows few. */
 static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct step *step,
                                      struct lineage_error *err)
 {
@@ -117,19 +116,16 @@ static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct 
     return status;
 }
 
-/*
- * The name given to the end of the walk is the one that led there. A reader who is told "missing"
- * must see which name, since that is what another tool wrote wrongly. Without memory it stays NULL,
- * which the loaders notice.
- */
+/* The walk ends with the name that led there: a reader who sees "missing" must see which name is missing, because
+ * another tool may have written it wrongly. Without memory the name stays NULL, which the loaders notice. */
 static void end_at(struct lineage_chain *chain, enum lineage_chain_end end, const char *id)
 {
     chain->end = end;
     chain->end_id = strdup(id);
 }
 
-/* Adds the trial to the walk, or counts it as passed over by the one below it. The trial that
- * was asked for is always there, kept or not: the chain begins with it. */
+/* Adds the trial to the walk, or counts it as passed over. The trial that was asked for is always added, kept or
+ * not. */
 static enum lineage_status take(struct walk *walk, int64_t seq, bool kept,
                                 struct lineage_error *err)
 {
@@ -140,8 +136,7 @@ static enum lineage_status take(struct walk *walk, int64_t seq, bool kept,
     return add_link(walk, seq) ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* By the id as it stands in the row, since the name that led there may be another spelling of
- * it. */
+/* Uses the id as spelled in the row, because the name that led there may be the other spelling. */
 static enum lineage_status end_in_cycle(struct walk *walk, int64_t seq, struct lineage_error *err)
 {
     struct step again = {0};
@@ -153,8 +148,8 @@ static enum lineage_status end_in_cycle(struct walk *walk, int64_t seq, struct l
     return status;
 }
 
-/* *seq becomes the parent's, or 0 where the walk ends. The two rules differ in this look-up only:
- * fieldkit compares ids as text, so its printer must not find exp_014 under 014. */
+/* *seq becomes the parent's, or 0 at the end of the walk. The two rules differ in this look-up only: fieldkit
+ * compares ids as text, so its printer must not find exp_014 for 014. */
 static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *seq,
                                  struct lineage_error *err)
 {
@@ -191,7 +186,7 @@ static enum lineage_status climb(struct walk *walk, int64_t *seq, struct lineage
     return status;
 }
 
-/* Reversed: the walk goes up, and a chain is read from its root. */
+/* In reverse, because the walk goes up and a chain is listed from its root. */
 static enum lineage_status load_links(struct walk *walk, struct lineage_error *err)
 {
     struct lineage_chain *chain = walk->chain;
@@ -209,7 +204,7 @@ static enum lineage_status load_links(struct walk *walk, struct lineage_error *e
     return status;
 }
 
-/* Only the links are kept of the middle: the trials of a deep chain are most of what it would cost. */
+/* Of the middle only the links are kept, because loading trials is most of the cost of a deep chain. */
 static enum lineage_status load_ends(struct walk *walk, size_t first, size_t last, struct mirror_chain_ends *ends,
                                      struct arena *arena, struct lineage_error *err)
 {
@@ -230,8 +225,8 @@ static enum lineage_status load_ends(struct walk *walk, size_t first, size_t las
     return status;
 }
 
-/* The row to come cannot be met by walking, as it is not there yet; its name is what the walk
- * ends at when a row above names it as its parent, in either spelling. */
+/* The row to come is not in the log yet, so the walk cannot reach it; the walk ends with its name if a row above
+ * names it as its parent, in either spelling. */
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor,
                                     bool *descends, struct lineage_error *err)
 {
@@ -252,7 +247,7 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
     return status;
 }
 
-/* Links from the trial up to where the walk ends. The first row is visited like the others, or a
+/* Collects the links from the trial up to the end of the walk. The first row is marked as visited too; otherwise a
  * cycle back to it would be walked twice. */
 static enum lineage_status walk_up(struct walk *walk, int64_t seq, struct lineage_error *err)
 {
@@ -284,7 +279,7 @@ enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum m
                                      size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                      struct lineage_error *err)
 {
-    struct lineage_chain chain = {0}; /* for the end of the walk alone */
+    struct lineage_chain chain = {0}; /* only for the end of the walk */
     struct walk walk = {.mirror = mirror, .rule = rule, .chain = &chain};
     enum lineage_status status = walk_up(&walk, seq, err);
     if (status == LINEAGE_OK)
@@ -295,7 +290,7 @@ enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum m
     return status;
 }
 
-/* Its statement is not reset when `each` fails: the next who prepares it does that. */
+/* The statement is not reset if `each` fails; the next mirror_prepare does that. */
 enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
                                       struct lineage_error *err)
 {
@@ -307,7 +302,7 @@ enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Also of a chain that failed half-way: n counts what was loaded. */
+/* Also for a chain whose loading failed half-way: n counts what was loaded. */
 void lineage_chain_release(struct lineage_chain *chain)
 {
     if (!chain)

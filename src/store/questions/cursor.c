@@ -1,7 +1,6 @@
 /*
- * cursor.c: the trials that a query found, one after another. What is found is settled when the cursor opens, rows
- * are loaded one by one: a caller that takes its time holds no transaction open, and a large answer costs eight
- * bytes a row.
+ * cursor.c: the trials that a query found, one after another. The list of seqs is complete when the cursor opens, and
+ * rows are loaded one by one: a slow caller holds no transaction open, and a large answer costs eight bytes per row.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,16 +9,16 @@
 
 #include "questions.h"
 
-/* What was found belongs to the cursor and not to the index, so that two cursors of one handle,
- * or a sync between two rows, do not disturb each other. */
+/* The list belongs to the cursor and not to the mirror, so that two cursors of one handle, or a sync between two
+ * rows, do not disturb each other. */
 struct lineage_cursor {
     struct mirror *mirror;
     struct mirror_seqs found;
     size_t next;
-    struct arena arena; /* of the trial at hand */
+    struct arena arena; /* of the current trial */
 };
 
-/* A cursor with nothing in it, and an index that is up to date. */
+/* Makes an empty cursor and brings the mirror up to date. */
 static enum lineage_status begin(struct lineage_cursor **cursor, struct lineage_store *store,
                                  struct lineage_error *err)
 {
@@ -93,7 +92,7 @@ enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct li
     return finish(cursor, status);
 }
 
-/* The last one may be of a record that has no line end yet. */
+/* The last trial found may be of a record that has no line end yet; it is left out. */
 enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after,
                                        uint64_t *rows, struct lineage_error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * find.c: which row is meant: by its id, as the best one, as somebody's parent. The numbers are those of rows; load.c
+ * find.c: finds rows: by id, the best one, a parent, a trial of a night, snapshots. The answers are seqs; load.c
  * makes trials of them.
  */
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* The last row of that name: a file of another tool may hold an id twice, and the later row is
- * what it knows now. The prefix is joined inside SQLite, so ids of any length need no buffer. */
+/* The last row with that id: a file of another tool may contain an id twice, and the later row is more recent. SQLite
+ * adds the prefix, so that ids of any length need no buffer. */
 static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length,
                                       const char *prefix, int64_t *seq, struct lineage_error *err)
 {
@@ -33,7 +33,7 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
     return find_exact(mirror, id, strlen(id), "", seq, err);
 }
 
-/* By the index on the key alone: two sweeps that have one key share a trial, and are two or three. */
+/* The index on the key is enough, because few rows share a key. */
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
                                      struct lineage_error *err)
 {
@@ -51,8 +51,8 @@ enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineag
     return status;
 }
 
-/* As written, then bare, then with the prefix: the order of find_spelling in append, which must
- * not accept an id that readers resolve to another row. */
+/* Unchanged, then bare, then with the prefix: the same order as find_spelling in append, which must not accept an id
+ * that readers resolve to another row. */
 enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq,
                                 struct lineage_error *err)
 {
@@ -64,12 +64,9 @@ enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *
     return status;
 }
 
-/*
- * The bounds leave infinities and NULL out in a form that an index on score answers; IN ('keep',
- * 'baseline') word for word makes SQLite take the partial index of schema/indexes.sql, where the
- * answer is the first entry. Ties go to the earlier row: a later one that only equals it was no
- * improvement.
- */
+/* The bounds exclude infinities and NULL in a form that an index on score can answer. IN ('keep', 'baseline'), word
+ * for word, makes SQLite use the partial index of schema/indexes.sql, whose first entry is the answer. Ties go to the
+ * earlier row, because a later one that equals it was no improvement. */
 enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score,
                                 struct lineage_error *err)
 {
@@ -91,7 +88,7 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
     return status;
 }
 
-/* The last condition is that of the partial index, without which SQLite would not use it. */
+/* SQLite uses the partial index only with its condition, the last one. */
 enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found,
                                      struct lineage_error *err)
 {
@@ -125,8 +122,8 @@ enum lineage_status mirror_each_snapshot(struct mirror *mirror,
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Not indexed: asked only when a name is already taken, which takes an unusual specialist or a
- * kill. */
+/* Not indexed, because it is rarely asked: only if a name is taken, after a kill or because of an unusual
+ * specialist. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;

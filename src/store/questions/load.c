@@ -1,18 +1,18 @@
 /*
  * load.c: rows of the mirror as trials.
  *
- * Parameters, clip scale and turns are parsed from notes again instead of joined from their tables: one place says
- * what notes mean, and a row costs one lookup.
+ * Parameters, clip scale and turns are parsed from notes instead of joined from their tables, so that only one place
+ * interprets notes and a row costs one lookup.
  */
 #include <math.h>
 #include <string.h>
 
 #include "load.h"
 
-/* Of the label in TRIAL_COLUMNS. */
+/* Position of the label in TRIAL_COLUMNS. */
 enum { LABEL_AT = 10 };
 
-/* Copied with its length: SQLite's own text is gone with the next step of the statement. */
+/* Copied with its length, because SQLite's text is gone at the next step of the statement. */
 static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool *ok)
 {
     const char *text = mirror_text(stmt, at);
@@ -23,8 +23,7 @@ static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool
     return out;
 }
 
-/* `special` says what the column cannot (see bind_number); without it a nan would come back as
- * absent, and a printed row differ from the file's. */
+/* `special` records what the column cannot hold (see bind_number): without it a nan would come back as absent. */
 static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
 {
     if (special & 1)
@@ -36,8 +35,8 @@ static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
     return (struct lineage_number){true, sqlite3_column_double(stmt, at)};
 }
 
-/* All but the label. The bits of `special` are in the order of the number columns, so they are shifted along with
- * them. */
+/* Loads everything except the label. The bits of `special` are in the order of the number columns, so they are
+ * shifted along. */
 static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena,
                          bool *ok)
 {
@@ -54,8 +53,8 @@ static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct
     trial->score = number_at(stmt, at, special);
 }
 
-/* Columns outside the 17 in the order of the file, empty until they are filled in. Every extra
- * column is there, filled or not, for printers line them up. */
+/* The columns outside the 17 in the order of the file, still empty. Every extra column is listed, filled or not,
+ * because printers align them. */
 static struct lineage_extra *name_extras(const struct row_layout *layout, struct arena *arena)
 {
     struct lineage_extra *extras = arena_alloc(arena, layout->n_extras, sizeof *extras);
@@ -70,8 +69,7 @@ static struct lineage_extra *name_extras(const struct row_layout *layout, struct
     return extras;
 }
 
-/* The first of two columns of one name is not told from the second here: the table has one row
- * for both. */
+/* Two extra columns with the same name share one row of the table, so both get its text. */
 static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stmt,
                        struct arena *arena)
 {
@@ -84,7 +82,7 @@ static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stm
     return ok;
 }
 
-/* Most stores have none, and pay nothing. */
+/* Most stores have no extra columns, and this costs them nothing. */
 static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial,
                                        struct arena *arena, struct lineage_error *err)
 {
@@ -109,8 +107,7 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* `memory` is kept over the zeroing: the trial may be the owner of the very arena that is
- * filled. */
+/* `memory` survives the zeroing, because the trial may own the very arena that is being filled. */
 enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt,
                                  struct lineage_trial *trial, struct arena *arena,
                                  struct lineage_error *err)
@@ -129,8 +126,7 @@ enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt,
     return status == LINEAGE_OK ? load_extras(mirror, trial, arena, err) : status;
 }
 
-/* Into the caller's arena, so that a list of rows is one allocation after another in the same
- * blocks. */
+/* Allocates from the caller's arena, so that a list of rows fills the same blocks. */
 enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
                                   struct arena *arena, struct lineage_error *err)
 {
@@ -147,8 +143,7 @@ enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lin
     return status;
 }
 
-/* The seq is one that an index of this handle gave, so that it is not there means only that a
- * last record without line end was read again. */
+/* This handle's mirror returned the seq, so if it is missing the provisional row was read again. */
 enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
                                 struct lineage_error *err)
 {

@@ -1,13 +1,13 @@
 /*
- * query.c: trials by conditions. The statement is put together from fixed pieces and the names of
- * known columns; every value, and every name that a user gave, is bound.
+ * query.c: trials by conditions. The statement is built from fixed pieces and the names of known columns; every
+ * value, and every name that a user gave, is bound.
  *
- * A query must cost what it returns and not what the store holds: agents ask all night, of a store
- * that only grows. Hence the two ways to the rows. A condition on a parameter or an extra column
- * has an index of its own, and the one that leads to the fewest rows is read, the others being
- * tested row by row (param_function.c). A short list in some order is walked in that order until it
- * is full. SQLite's planner cannot choose between them, as it keeps no statistics here (ANALYZE
- * would have to be run again as the store grows).
+ * The cost of a query must depend on what it returns, not on the size of the store, because agents ask all night and
+ * the store only grows. So there are two ways to the rows. A condition on a parameter or an extra column has an index
+ * of its own: the condition that leads to the fewest rows is read from its index, and the others are tested row by
+ * row (param_function.c). A short list in some order is walked in that order until it is full. SQLite's planner
+ * cannot choose between them, because it has no statistics here (ANALYZE would have to be repeated as the store
+ * grows).
  */
 #include <lineage/query.h>
 
@@ -40,8 +40,8 @@ static void add_labels(struct builder *b, unsigned labels)
     buf_puts(&b->sql, ")");
 }
 
-/* Absent conditions are left out of the statement instead of being made always true, which would
- * keep SQLite from using an index. */
+/* Absent conditions are left out of the statement; a condition that is always true would keep SQLite from using an
+ * index. */
 static void add_text(struct builder *b, const char *test, const char *text)
 {
     if (!text)
@@ -50,12 +50,12 @@ static void add_text(struct builder *b, const char *test, const char *text)
     builder_bind_text(b, text);
 }
 
-/* What a query sorts by, as SQL: of the row at hand, and of the row `a` for a page that begins behind it. */
+/* The sort key of a query as SQL: for the current row, and for row `a` if the page begins behind it. */
 struct order {
     struct named by;
     bool down;
-    bool by_seq;    /* file order, or its reverse */
-    char value[96]; /* with one `?` for the name if bound */
+    bool by_seq;    /* order of the log, or its reverse */
+    char value[96]; /* with one `?` for the name if it is bound */
     char after[96];
     const char *seq;
     bool bound, after_bound;
@@ -67,7 +67,7 @@ static void name_column(struct order *order)
     snprintf(order->after, sizeof order->after, "a.%s", order->by.name);
 }
 
-/* The number of a parameter or extra column of the row that goes by the name `row`. */
+/* Writes the expression for the number of a parameter or extra column, in the row with the alias `row`. */
 static void name_number(char out[96], const struct named *named, const char *row)
 {
     if (named->kind == NAME_PARAM)
@@ -76,7 +76,7 @@ static void name_number(char out[96], const struct named *named, const char *row
         snprintf(out, 96, "(SELECT number FROM extras WHERE seq = %s.seq AND name = ?)", row);
 }
 
-/* Sorted by what leads, the value is at hand in the index and is not parsed from notes again. */
+/* If the lead is also the sort key, its value comes from the index instead of being parsed from notes again. */
 static void name_values(struct order *order, const struct lead *lead)
 {
     bool led = lead->found && lead->named.kind == order->by.kind &&
@@ -103,8 +103,8 @@ static void describe_order(struct order *order, const struct lead *lead)
         name_values(order, lead);
 }
 
-/* The name is bound once for each time that the expression stands in the statement: order of the
- * texts and of the bound values must be the same. */
+/* The name is bound once for each time that the expression occurs in the statement; the bound values must be in the
+ * order of the text. */
 static void add_value(struct builder *b, const struct order *order, const char *before)
 {
     buf_printf(&b->sql, "%s%s", before, order->value);
@@ -112,10 +112,8 @@ static void add_value(struct builder *b, const struct order *order, const char *
         builder_bind_text(b, order->by.name);
 }
 
-/*
- * The instants are compared, because timestamps of other tools may carry a zone or a blank instead of T. Before
- * that stands a comparison of text that the index answers: a zone moves an instant by less than a day.
- */
+/* Instants are compared, because timestamps of other tools may have a zone, or a blank instead of T. A text
+ * comparison comes first, which the index can answer: a zone moves an instant by less than a day. */
 static enum lineage_status add_time(struct builder *b, const char *text, bool since, struct lineage_error *err)
 {
     char day[LINEAGE_TIME_MAX];
@@ -132,8 +130,8 @@ static enum lineage_status add_time(struct builder *b, const char *text, bool si
     return LINEAGE_OK;
 }
 
-/* Rows without a value to sort by are left out. Where they would stand among the others is a
- * question without an answer, and NULL first is SQLite's habit alone. */
+/* Rows without a value to sort by are left out, because they have no position among the others; NULL first is only
+ * SQLite's convention. */
 static void add_sortable(struct builder *b, const struct order *order)
 {
     if (order->by_seq)
@@ -142,11 +140,8 @@ static void add_sortable(struct builder *b, const struct order *order)
     buf_puts(&b->sql, order->by.kind == NAME_TEXT_COLUMN ? " <> ''" : " IS NOT NULL");
 }
 
-/*
- * Only what comes behind a row in the order. `>=` alone stands first, because an index can answer
- * it. A page begins behind a row and not at a count, so that rows which come in between two pages
- * shift nothing.
- */
+/* Only rows behind the row `after` in the order. `>=` alone comes first, because an index can answer it. A page
+ * begins behind a row and not at a count, so that rows that are added between two pages shift nothing. */
 static void add_after(struct builder *b, const struct order *order, uint64_t after)
 {
     const char *beyond = order->down ? "<" : ">";
@@ -168,7 +163,7 @@ static void add_after(struct builder *b, const struct order *order, uint64_t aft
     builder_bind_number(b, (double)after);
 }
 
-/* Ties keep file order. */
+/* Ties keep the order of the log. */
 static void add_order(struct builder *b, const struct order *order)
 {
     add_value(b, order, " ORDER BY ");
@@ -190,7 +185,7 @@ static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
     return sort ? name_resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
 }
 
-/* Without another lead, the order of a parameter comes from its index. */
+/* If no condition leads, the index of the parameter gives the order. */
 static enum lineage_status find_lead(struct builder *b, const struct lineage_query *query,
                                      const struct named *sort, struct lead *lead,
                                      struct lineage_error *err)
@@ -209,23 +204,23 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
 }
 
 /*
- * A short list of what matches wide conditions. The index of a parameter is in the order of its values, so to sort
- * otherwise all that it finds would have to be read. Walking in the order asked for fills the list after a few rows
- * instead, unless the matching ones lie elsewhere: so only so many rows are walked, more each time, until reading
- * all that the narrowest condition leads to is the lesser cost.
+ * For a short list under wide conditions. The index of a parameter is in the order of its values, so sorting by
+ * anything else means reading everything that it finds. Walking in the wanted order fills the list after a few rows
+ * instead, unless the matching ones are elsewhere. So the number of rows to walk is limited and grows with each try,
+ * until reading all rows of the narrowest condition is cheaper.
  */
 enum { SHORT_LIST = 1000, FIRST_WALK = 400, WALK_GROWTH = 4 };
 
-/* How a statement comes to its trials. */
+/* How a statement reaches its trials. */
 struct plan {
     enum { COUNT, LIST, WALK } what;
-    size_t walked; /* rows that a walk may look at */
+    size_t walked; /* most rows that a walk may look at */
     struct lead lead;
     struct order order;
 };
 
-/* Whether there is an index in this order, other than that of the lead, which is walked in its
- * order anyway. A list without a limit reads everything in any case, and a long one most of it. */
+/* Whether there is an index in this order, other than that of the lead, which is read in its order anyway. A list
+ * without a limit reads everything in any case, and a long one most of it. */
 static bool can_walk(const struct plan *plan, const struct lineage_query *query)
 {
     static const char *const indexed[] = {"score", "timestamp", "exp_id"};
@@ -242,8 +237,8 @@ static bool can_walk(const struct plan *plan, const struct lineage_query *query)
     return false;
 }
 
-/* Conditions on what is sorted by bound the walk. The walk then begins where the condition does,
- * instead of passing rows that it excludes one by one. */
+/* Conditions on the sort key bound the walk: it begins where the condition does, instead of passing excluded rows one
+ * by one. */
 static enum lineage_status add_bounds(struct builder *b, const struct order *order, const struct lineage_query *query,
                                       struct lineage_error *err)
 {
@@ -257,7 +252,7 @@ static enum lineage_status add_bounds(struct builder *b, const struct order *ord
     return status;
 }
 
-/* Columns, then the rows that an index has in the order. */
+/* The columns, then the rows that an index has in the order. */
 static enum lineage_status add_indexed(struct builder *b, const char *columns, const struct plan *plan,
                                        const struct lineage_query *query, struct lineage_error *err)
 {
@@ -276,7 +271,7 @@ static enum lineage_status add_indexed(struct builder *b, const char *columns, c
     return status;
 }
 
-/* The value that the walk ends with. */
+/* The sort key at which the walk ends. */
 static enum lineage_status add_edge(struct builder *b, const struct plan *plan, const struct lineage_query *query,
                                     struct lineage_error *err)
 {
@@ -288,7 +283,8 @@ static enum lineage_status add_edge(struct builder *b, const struct plan *plan, 
     return status;
 }
 
-/* Ties keep file order, which an index read backwards does not: what lies above the edge, then ties there. */
+/* Ties keep the order of the log, but an index read backwards reverses them. So the walk takes the rows above the
+ * edge, and then the ties at the edge. */
 static enum lineage_status add_walk_down(struct builder *b, const char *columns, const struct plan *plan,
                                          const struct lineage_query *query, struct lineage_error *err)
 {
@@ -306,11 +302,9 @@ static enum lineage_status add_walk_down(struct builder *b, const char *columns,
     return status;
 }
 
-/*
- * The first rows in the order, from an index alone. The conditions come outside, on the few rows
- * that the inner statement lets through; inside, its limit would count rows that match instead of
- * rows that were looked at, and the walk could go on to the end.
- */
+/* The first rows in the order, from an index alone. The conditions are outside, on the few rows that the inner
+ * statement returns; inside, its limit would count matching rows instead of rows that were looked at, and the walk
+ * might not end. */
 static enum lineage_status add_walk(struct builder *b, struct plan *plan, const struct lineage_query *query,
                                     struct lineage_error *err)
 {
@@ -348,7 +342,7 @@ static enum lineage_status add_conditions(struct builder *b, const struct plan *
     return status;
 }
 
-/* The same pieces for all three, so that a count is of exactly the rows that a list would show. */
+/* The same pieces for list, count and walk, so that a count is of exactly the rows that a list would show. */
 static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct plan *plan,
                                  struct lineage_error *err)
 {
@@ -377,7 +371,7 @@ static enum lineage_status build(struct builder *b, const struct lineage_query *
     return status;
 }
 
-/* Whether the narrowest condition leads to so many rows. */
+/* Whether the narrowest condition leads to more than `rows` rows. */
 static enum lineage_status is_wider(struct mirror *mirror, const struct lead *lead, size_t rows, bool *wider,
                                     struct lineage_error *err)
 {
@@ -388,8 +382,8 @@ static enum lineage_status is_wider(struct mirror *mirror, const struct lead *le
     return status;
 }
 
-/* *filled: the list was found so, as long as it was to be, or there is no more. Four times as
- * many each time: all tries together cost at most a third more than the last one. */
+/* *filled: the walk found the whole list, or there are no more rows. Each try walks four times as many rows, so that
+ * all tries together cost at most a third more than the last one. */
 static enum lineage_status walk(struct mirror *mirror, const struct lineage_query *query, const struct lead *lead,
                                 struct mirror_seqs *found, bool *filled, struct lineage_error *err)
 {
@@ -404,7 +398,7 @@ static enum lineage_status walk(struct mirror *mirror, const struct lineage_quer
         status = build(&b, query, &plan, err);
         if (status == LINEAGE_OK)
             status = builder_collect(found, &b, err);
-        *filled = found->n >= query->limit || rows > mirror_position(mirror)->rows + 1; /* one may have no line end */
+        *filled = found->n >= query->limit || rows > mirror_position(mirror)->rows + 1; /* the provisional row may add one */
         if (status == LINEAGE_OK && !*filled)
             status = is_wider(mirror, lead, rows * WALK_GROWTH, &wider, err);
         buf_release(&b.sql);
@@ -412,8 +406,8 @@ static enum lineage_status walk(struct mirror *mirror, const struct lineage_quer
     return status;
 }
 
-/* The first plan counts ranges only as far as FEW, which is all that deciding for a walk needs;
- * after one that ended empty-handed they are counted further, to choose well among wide ones. */
+/* The first plan counts ranges only up to FEW, which is enough to decide for a walk. After a walk that found too
+ * little they are counted further, to choose well among wide ones. */
 enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
                                 struct lineage_error *err)
 {
@@ -450,11 +444,9 @@ enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_que
     return status;
 }
 
-/*
- * The wanted value whose neighbourhood holds the fewest trials leads. Relative to the value, but
- * never below the tolerance itself, or 0 would have a neighbourhood of nothing. The order of the
- * pieces of the statement wants the lead first, hence two passes over the values.
- */
+/* The wanted value with the fewest trials near it leads. "Near" is relative to the value, but at least the tolerance
+ * itself; otherwise 0 would have no neighbourhood. The lead comes first in the statement, hence two passes over the
+ * values. */
 static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted,
                                        size_t n_wanted, double tolerance, struct lineage_error *err)
 {

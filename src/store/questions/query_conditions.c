@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Both ends belong to the range, as one types it: alpha=0.1:0.5 asks for 0.5 too. */
+/* Both ends belong to the range: alpha=0.1:0.5 includes 0.5. */
 void query_add_range(struct builder *b, const char *value, const struct lineage_range *range)
 {
     if (range->low.present) {
@@ -22,7 +22,7 @@ static bool is_any(const struct lineage_condition *condition)
     return !condition->n_texts && !condition->range.low.present && !condition->range.high.present;
 }
 
-/* A parameter whose trials all hold the other kind of value: no trial could match, whatever was tried. */
+/* Refuses a condition on a parameter whose trials all have the other kind of value, because no trial could match. */
 static enum lineage_status check_kind(struct mirror *mirror, const char *name, const struct lineage_condition *condition,
                                       struct lineage_error *err)
 {
@@ -55,8 +55,8 @@ enum lineage_status query_resolve_condition(struct mirror *mirror,
     return status == LINEAGE_OK && named->kind == NAME_PARAM ? check_kind(mirror, named->name, condition, err) : status;
 }
 
-/* `= ?` or `IN (?, ?)`. A list of one as `=`, after which the rows of the index are in file
- * order and need no sort. */
+/* `= ?` or `IN (?, ?)`. A single text uses `=`, so that the rows of the index are in the order of the log and need no
+ * sort. */
 static void add_texts(struct builder *b, const struct lineage_condition *condition)
 {
     buf_puts(&b->sql, condition->n_texts == 1 ? " = ?" : " IN (?");
@@ -81,8 +81,7 @@ static void add_text_condition(struct builder *b, const struct named *named, con
     add_texts(b, condition);
 }
 
-/* Two values are bound at most, after the name: the expression that gives the number, then its
- * range. */
+/* At most two values are bound behind the name. */
 void query_add_condition(struct builder *b, const struct named *named,
                          const struct lineage_condition *condition)
 {
@@ -186,8 +185,8 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
     return status;
 }
 
-/* Trials that the lead finds, else all of them. CROSS JOIN is how SQLite is told to begin with
- * the left table; its planner has no statistics here and would guess. */
+/* The trials that the lead finds, or all of them. CROSS JOIN tells SQLite to begin with the left table; its planner
+ * has no statistics here and would guess. */
 void lead_add_source(struct builder *b, const struct lead *lead)
 {
     bool param = lead->named.kind == NAME_PARAM;
@@ -210,7 +209,7 @@ void lead_add_source(struct builder *b, const struct lead *lead)
         range.high = (struct lineage_number){true, (double)INFINITY};
     if (range.low.present && range.low.value == range.high.value) {
         buf_printf(&b->sql, " AND l.%s = ?",
-                   param ? "value" : "number"); /* one value: its rows are in file order */
+                   param ? "value" : "number"); /* one value: its rows are in the order of the log */
         builder_bind_number(b, range.low.value);
     } else {
         query_add_range(b, param ? "l.value" : "l.number", &range);

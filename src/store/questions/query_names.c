@@ -1,7 +1,7 @@
 /*
- * query_names.c: columns, parameters and extra columns by name. A wrong name is an error that lists the known ones: an
- * agent that mistyped a parameter would take "no rows" for "never tried". Where a name could be two things the
- * column wins, so that a parameter cannot hide what every store has.
+ * query_names.c: columns, parameters and extra columns by name. An unknown name is an error that lists the known
+ * ones: an agent that mistyped a parameter would take "no rows" for "never tried". A column wins over a parameter
+ * with the same name, so that a parameter cannot hide what every store has.
  */
 #include "query_names.h"
 
@@ -11,7 +11,7 @@
 
 #include "../mirror/statement.h"
 
-/* Columns of the mirror that are none of the 17, as far as a person may want to ask for them. */
+/* Also columns of the mirror outside the 17, as far as people ask for them. */
 static bool is_number_column(const char *name)
 {
     static const char *const more[] = {
@@ -38,7 +38,7 @@ bool name_exists(struct mirror *mirror, const char *sql, const char *name, enum 
     return found;
 }
 
-/* By the header and not the table: a column that is empty in every row is known all the same. */
+/* Looked up in the header, because a column that is empty in every row is known too. */
 static bool is_extra(struct mirror *mirror, const char *name)
 {
     const struct row_layout *layout = mirror_layout(mirror);
@@ -48,8 +48,8 @@ static bool is_extra(struct mirror *mirror, const char *name)
     return false;
 }
 
-/* 40 at most: a message is a line of a terminal or of a model's context. Distinct keys come from
- * the table of sums, which has a row per value where param_rows has one per trial. */
+/* At most 40 names, because a message is one line of a terminal or of a model's context. Distinct keys come from the
+ * table of sums, which has a row per value where param_rows has one per trial. */
 static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
                                       struct lineage_error *err)
 {
@@ -66,7 +66,7 @@ static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The list costs two index scans, which only a mistake pays for. */
+/* The list costs two index scans, which only happen after a mistake. */
 static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
                                         struct lineage_error *err)
 {
@@ -80,8 +80,8 @@ static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
     return status;
 }
 
-/* Parameters that may be asked for before any trial has set them. An agent's first question in a
- * new store is often what alpha was tried; the answer is "nothing yet", and not an error. */
+/* Parameters that may be asked for before any trial has set them: an agent's first question in a new store is often
+ * which alpha was tried, and the answer is "nothing yet", not an error. */
 static bool is_usual(const char *param)
 {
     return strcmp(param, "alpha") == 0 || strcmp(param, "beta") == 0 || strcmp(param, "gamma") == 0;
@@ -94,7 +94,7 @@ static bool is_param(struct mirror *mirror, const char *param, enum lineage_stat
            name_exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
 }
 
-/* Only parameters, where a column would make no sense: an axis of a sweep. */
+/* Only parameters, for example for the axis of a sweep, where a column would make no sense. */
 enum lineage_status name_check_param(struct mirror *mirror, const char *name,
                                        struct lineage_error *err)
 {
@@ -104,8 +104,8 @@ enum lineage_status name_check_param(struct mirror *mirror, const char *name,
     return unknown_name(mirror, name, err);
 }
 
-/* Extra columns come last, as each file has others: a new column in somebody's file must not
- * change what a query for a parameter answers. */
+/* Extra columns come last, because each file has others: a new column in a file must not change what a query for a
+ * parameter finds. */
 enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
                                  struct lineage_error *err)
 {

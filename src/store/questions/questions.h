@@ -16,24 +16,24 @@
 
 /* ---- one trial ---- */
 
-/* seq of the last row named id, resolving the exp_ prefix; LINEAGE_ENOTFOUND without message. */
+/* Finds the last row with that id, in either spelling (exp_); LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
-/* mirror_find without the exp_ rule. */
+/* mirror_find for exactly this spelling. */
 enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
-/* seq of the first row of that trial of a night, harness_abort apart; LINEAGE_ENOTFOUND without message. */
+/* Finds the first row of that trial of a night, except harness_abort; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
                                      struct lineage_error *err);
 
-/* seq and score of the best trial by the native rule (lineage_best); LINEAGE_ENOTFOUND without message. */
+/* Finds the best trial by the native rule (lineage_best); LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score, struct lineage_error *err);
 
-/* The row with that seq, its text in arena; LINEAGE_ENOTFOUND without message. */
+/* Loads the row with that seq, with its text in arena; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial, struct arena *arena,
                                  struct lineage_error *err);
 
-/* The same into memory of its own (lineage_trial_release). */
+/* The same into memory that the trial owns (lineage_trial_release). */
 enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
                                struct lineage_error *err);
 
@@ -42,54 +42,54 @@ enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct linea
 /* Whether some row names id (or exp_id) as its parent. */
 enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found, struct lineage_error *err);
 
-/* Whether walking up from the trial named `from` meets the id `ancestor`, which need not be there yet. */
+/* Whether walking up from the trial `from` reaches the id `ancestor`, which need not be in the log yet. */
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,
                                    struct lineage_error *err);
 
 enum mirror_chain_rule {
-    MIRROR_CHAIN_KEPT, /* kept and baseline ancestors, parents resolved with the exp_ rule: the native one */
-    MIRROR_CHAIN_ALL   /* every ancestor, parents by exact id: that of the tools the file is shared with */
+    MIRROR_CHAIN_KEPT, /* kept and baseline ancestors, parents in either spelling: the native rule */
+    MIRROR_CHAIN_ALL   /* every ancestor, parents by exact id: the rule of the tools that share the file */
 };
 
-/* The chain of the trial with that seq (lineage_chain_release). */
+/* The chain of the trial with that seq; release it with lineage_chain_release. */
 enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule,
                                 struct lineage_chain *chain, struct lineage_error *err);
 
-/* The two ends of a chain, in an arena: its first trials and its last ones. */
+/* The first and last trials of a chain, in an arena. */
 struct mirror_chain_ends {
     struct lineage_trial *trials; /* [n], root first */
     size_t *passed_over;          /* [n] as in lineage_chain */
     size_t n, total;
-    size_t first; /* total - n trials are missing behind this many */
+    size_t first; /* total - n trials are left out behind this many */
     enum lineage_chain_end end;
     char *end_id;
 };
 
-/* mirror_chain without the middle: the `first` first and `last` last trials, all of a chain that is no longer. */
+/* mirror_chain without the middle: the `first` first and `last` last trials; a shorter chain is complete. */
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
                                      size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                      struct lineage_error *err);
 
-/* Every trial's parent_exp as written ("" for none), in the order of the log. each may ask the index. */
+/* Calls each with every trial's parent_exp as written ("" for none), in the order of the log. each may ask the
+ * mirror. */
 typedef enum lineage_status mirror_parent_fn(void *context, int64_t seq, const char *parent, struct lineage_error *err);
 enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
                                       struct lineage_error *err);
 
-/* The part of lineage_tree_walk that no root leads to: trials in a cycle, or below one. The others cost their links. As of the
- * last sync: it makes none. */
+/* Visits only what lineage_tree_walk finds without a root: trials in a cycle, or below one. Does not sync. */
 enum lineage_status mirror_each_in_cycle(struct lineage_store *store,
                                         bool (*visit)(void *context, const struct lineage_tree_node *node),
                                         void *context, struct lineage_error *err);
 
 /* ---- many trials ---- */
 
-/* Seqs that were found, in the order asked for. Zeroed: none; items are the caller's to free, also after a failure. */
+/* A list of seqs, in the order asked for. Zeroed: empty. The caller frees items, also after a failure. */
 struct mirror_seqs {
     int64_t *items;
     size_t n, capacity;
 };
 
-/* A cursor over these seqs, which it takes over, also when it fails. Close it with lineage_cursor_close. */
+/* Trials by conditions (lineage_query_open). An unknown name is LINEAGE_EINVAL with the known ones. */
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
                                       struct lineage_error *err);
 
@@ -99,15 +99,15 @@ enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_que
 enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n,
                                 struct lineage_error *err);
 
-/* Trials near the wanted values (lineage_tried). */
+/* Coverage of one or two parameters (lineage_sweep_load). Having no cells is not a failure here. */
 enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
                                 double tolerance, struct mirror_seqs *found, struct lineage_error *err);
 
-/* Coverage of one or two parameters (lineage_sweep_load); no cell is no failure here. */
+/* A user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql). */
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
                                 struct lineage_error *err);
 
-/* A user's read-only statement in the language of schema/001_mirror.sql (lineage_sql). */
+/* Visits trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
                               struct lineage_error *err);
 
@@ -119,26 +119,26 @@ enum lineage_status mirror_each_snapshot(struct mirror *mirror,
 /* Whether some row names that snapshot. Reads all rows. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err);
 
-/* ---- what a report is made of; everything found goes to the arena ---- */
+/* keep with a finite score, best first; ties in the order of the log */
 
 enum mirror_order {
-    MIRROR_BEST_KEPT,   /* keep with a finite score, best first, then as in the file */
-    MIRROR_BEST_KEPT_UNSCORED_INFINITE, /* keep, best first; no score counts as +inf, nan is left out */
-    MIRROR_BEST_SCORED, /* any label but harness_abort, with a score, best first, then as in the file */
-    MIRROR_FIRST_SCORED, /* the same with nan, as in the file */
-    MIRROR_FIRST,        /* as in the file */
+    MIRROR_BEST_KEPT,   /* keep, best first; a missing score counts as +inf, nan is left out */
+    MIRROR_BEST_KEPT_UNSCORED_INFINITE, /* any label but harness_abort, with a score, best first; ties in the order of the log */
+    MIRROR_BEST_SCORED, /* the same with nan, in the order of the log */
+    MIRROR_FIRST_SCORED, /* in the order of the log */
+    MIRROR_FIRST,        /* newest first */
     MIRROR_NEWEST,       /* last in the file first */
     MIRROR_NEWEST_INFORMATIVE /* the same without harness_abort */
 };
 
 #define MIRROR_ALL ((size_t)-1)
 
-/* At most `limit` trials in that order. */
+/* The newest `limit` trials with a label that is a failure (see lineage_report_failure). */
 enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
                                struct lineage_trial **trials, size_t *n, struct arena *arena,
                                struct lineage_error *err);
 
-/* The newest `limit` trials with a label of failure (see lineage_report_failure). */
+/* How many trials of a specialist have a label: [n], sorted by specialist, then by the label's name. */
 enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_label label, size_t limit,
                                         struct lineage_trial **trials, size_t *n, struct arena *arena,
                                         struct lineage_error *err);
@@ -152,28 +152,25 @@ struct mirror_label_count {
 enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
                                        struct arena *arena, struct lineage_error *err);
 
-/* Records that could not be read in full. */
+/* Names of the first LINEAGE_REPORT_PARAMS parameters (alpha, beta, gamma, then by name); *more counts the others. */
 enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, struct lineage_error *err);
 
-/* Names of all parameters but for the first LINEAGE_REPORT_PARAMS only counted in *more: alpha, beta, gamma, then
- * by name. */
+/* The values of one parameter, ascending, at most LINEAGE_REPORT_VALUES. Does not fill in `constant`. */
 enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more,
                                       struct arena *arena, struct lineage_error *err);
 
-/* The values of one parameter, ascending, at most LINEAGE_REPORT_VALUES; `constant` is not decided. */
+/* Whether some trial, except harness_abort, has both parameters at these values. Both lists of trials are walked
+ * together, each skipping ahead to where the other one is. *steps limits the cost and is counted down: at 0 the
+ * answer is MIRROR_UNSETTLED. */
 enum lineage_status mirror_param_values(struct mirror *mirror, const char *name, struct lineage_report_param *param,
                                        struct arena *arena, struct lineage_error *err);
 
-/*
- * Whether some trial, harness_abort apart, has both parameters at these values. Both lists of trials are walked
- * at once, each leaping to where the other one is; *steps is what that may cost, and is counted down: at 0 the
- * answer is MIRROR_UNSETTLED.
- */
+/* What was expected and what happened, for at most `limit` specialists, most trials first. */
 enum mirror_cell { MIRROR_UNTRIED, MIRROR_TRIED, MIRROR_UNSETTLED };
 enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineage_param pair[2], size_t *steps,
                                      enum mirror_cell *cell, struct lineage_error *err);
 
-/* Expected against happened, at most `limit` specialists, most trials first. */
+/* The same by proposer; reads every trial that names one. lower: a lower score is better. */
 enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
                                       size_t *n, struct arena *arena, struct lineage_error *err);
 

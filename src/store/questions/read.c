@@ -1,6 +1,6 @@
 /*
- * read.c: the public questions about trials: each brings the mirror up to date, asks it, and says what it means that
- * there is no answer.
+ * read.c: the public questions about trials: each brings the mirror up to date, asks it, and explains a missing
+ * answer.
  *
  * A question is asked through mirror_ask, because lineage.db may turn out to be damaged at any page.
  */

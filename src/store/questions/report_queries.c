@@ -1,9 +1,9 @@
 /*
- * report_queries.c: what a report asks of the mirror.
+ * report_queries.c: the questions of a report.
  *
- * A report must cost the same at any size of the store, because it is made after every trial of a night. So each
- * statement here ends after a bounded number of rows of an index, or reads one of the tables of sums; none sorts
- * or counts trials.
+ * A report must cost the same for any size of the store, because it is made after every trial of a night. So each
+ * statement here ends after a bounded number of rows of an index, or reads one of the tables of sums; none sorts or
+ * counts trials.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define TRIALS "SELECT " TRIAL_COLUMNS " FROM trials t "
 
-/* The label is named twice because the index of kept trials is on IN ('keep', 'baseline'). */
+/* The label occurs twice because the index of kept trials is on IN ('keep', 'baseline'). */
 #define KEPT "WHERE t.status IN ('keep', 'baseline') AND t.status = 'keep'"
 #define SCORED "WHERE t.score IS NOT NULL AND t.status <> 'harness_abort' "
 
@@ -34,19 +34,19 @@ static const struct {
     [MIRROR_NEWEST_INFORMATIVE] = {TRIALS "WHERE t.status <> 'harness_abort' ORDER BY t.seq DESC LIMIT ?1", NULL},
 };
 
-/* Apart from the others, because one list is made of two of them. */
+/* Separate from the others, because one list is made of both. */
 static const char kept_unscored[] = TRIALS KEPT " AND (t.score IS NULL OR t.score = 9e999) ORDER BY t.seq LIMIT ?1";
 static const char kept_lower[] = TRIALS KEPT " AND t.score < 9e999 ORDER BY t.score, t.seq LIMIT ?1";
 static const char kept_higher[] = TRIALS KEPT " AND t.score < 9e999 ORDER BY t.score DESC, t.seq LIMIT ?1";
 
-/* Trials while they are read: how many there will be is not known, and an arena cannot grow a piece. */
+/* A list of trials while it is read: its length is not known in advance, and an arena cannot grow a piece. */
 struct growing {
     struct lineage_trial *items;
     size_t n, capacity;
     struct arena *arena;
 };
 
-/* Doubled: a list of all trials (fieldkit with 0) is a million long. */
+/* Doubled: a list of all trials (fieldkit with 0) may have a million. */
 static bool grow(struct growing *list)
 {
     if (list->n < list->capacity)
@@ -60,8 +60,8 @@ static bool grow(struct growing *list)
     return true;
 }
 
-/* A statement is reset on every way out: one left in the middle would hold a read transaction
- * open, and with it the size of the write-ahead log. */
+/* The statement is reset on every path: one left in the middle would hold a read transaction open, and the
+ * write-ahead log could not be emptied. */
 static enum lineage_status add_rows(struct growing *list, struct mirror *mirror, sqlite3_stmt *stmt,
                                     struct lineage_error *err)
 {
@@ -80,7 +80,7 @@ static enum lineage_status add_rows(struct growing *list, struct mirror *mirror,
     return mirror_end_rows(stmt, status);
 }
 
-/* -1 is no limit to SQLite, and SIZE_MAX does not fit its integers. */
+/* For SQLite -1 means no limit, and SIZE_MAX does not fit its integers. */
 static enum lineage_status add_list(struct growing *list, struct mirror *mirror, const char *sql, size_t limit,
                                     struct lineage_error *err)
 {
@@ -92,7 +92,7 @@ static enum lineage_status add_list(struct growing *list, struct mirror *mirror,
     return add_rows(list, mirror, stmt, err);
 }
 
-/* Copied once at the end: the arena then holds one piece, and nothing of what growing left behind. */
+/* Copied once at the end, so that the arena holds one piece and nothing that growing left behind. */
 static enum lineage_status keep_list(struct growing *list, enum lineage_status status, struct lineage_trial **trials,
                                      size_t *n, struct lineage_error *err)
 {
@@ -110,7 +110,7 @@ static enum lineage_status keep_list(struct growing *list, enum lineage_status s
     return status;
 }
 
-/* Without a score last where lower is better, first where higher is: an index cannot give both in one go. */
+/* Trials without a score come last if lower is better, first if higher is; one index cannot give both. */
 static enum lineage_status add_unscored_infinite(struct growing *list, struct mirror *mirror, bool up, size_t limit,
                                                  struct lineage_error *err)
 {
@@ -121,7 +121,7 @@ static enum lineage_status add_unscored_infinite(struct growing *list, struct mi
     return status;
 }
 
-/* By the order alone: callers say what they want to see, not how it is found. */
+/* Callers name the order; how it is found is decided here. */
 enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
                                struct lineage_trial **trials, size_t *n, struct arena *arena,
                                struct lineage_error *err)
@@ -142,8 +142,8 @@ enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_lab
                                         struct lineage_trial **trials, size_t *n, struct arena *arena,
                                         struct lineage_error *err)
 {
-    /* The conditions behind the first are those of the index, word for word: SQLite would not use it otherwise. The
-     * list is how mirrors made by earlier versions have it. */
+    /* The conditions behind the first are those of the index, word for word; otherwise SQLite would not use it. The
+     * NOT IN list is the condition of indexes made by earlier versions. */
     static const char sql[] = TRIALS "WHERE t.status = ?2 AND t.status <> 'keep' AND t.status <> 'discard'"
                                      " AND t.status <> 'baseline' AND t.status <> 'harness_abort'"
                                      " AND t.status NOT IN ('keep', 'discard', 'baseline', 'harness_abort')"
@@ -161,16 +161,15 @@ enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_lab
 
 /* ---- sums ---- */
 
-/* Copied at once: SQLite's text is gone with the next step. */
+/* Copied at once, because SQLite's text is gone at the next step. */
 static const char *text_of(sqlite3_stmt *stmt, int at, struct arena *arena)
 {
     const char *text = mirror_text(stmt, at);
     return arena_text(arena, text, strlen(text));
 }
 
-/* Rows of a statement as items of one size in the arena: counted first, because sums are few. A
- * count of a table of sums reads as many rows as there are specialists, and an arena cannot grow
- * a piece. */
+/* Counts the rows of a statement, so that the arena can hold them in one piece. There are few, because tables of sums
+ * have a row per specialist. */
 static enum lineage_status count_rows(struct mirror *mirror, const char *sql, size_t *n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -192,7 +191,7 @@ enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, st
     return status;
 }
 
-/* Ordered here, not where it is printed, so that every printer has the same order. */
+/* Sorted here and not by each printer, so that all have the same order. */
 enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
                                        struct arena *arena, struct lineage_error *err)
 {
@@ -221,7 +220,7 @@ enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_lab
     return mirror_end_rows(stmt, status);
 }
 
-/* Each name by one look-up of the next larger: a parameter such as seed may have a million values. */
+/* Each name is one look-up of the next larger one, because a parameter such as seed may have a million values. */
 static const char names_sql[] =
     "WITH RECURSIVE k(key) AS (SELECT min(key) FROM param_values UNION ALL"
     " SELECT (SELECT min(key) FROM param_values p WHERE p.key > k.key) FROM k WHERE k.key IS NOT NULL)"
@@ -248,8 +247,8 @@ enum lineage_status mirror_param_names(struct mirror *mirror, const char ***name
     return mirror_end_rows(stmt, status);
 }
 
-/* One row of param_values: the outcomes of a value under one label. The smallest and the largest
- * score were kept as rows came in, so the best is known without looking at a trial. */
+/* Adds one row of param_values: the outcomes of a value under one label. The smallest and the largest score were
+ * tracked as rows came in, so the best is known without looking at a trial. */
 static void add_outcome(struct lineage_report_value *value, sqlite3_stmt *stmt, enum lineage_label label, bool higher)
 {
     int at = higher ? 4 : 3;
@@ -262,7 +261,7 @@ static void add_outcome(struct lineage_report_value *value, sqlite3_stmt *stmt, 
         value->best = (struct lineage_number){true, score};
 }
 
-/* The value in a column: a number, or nan and a text in the arena. False when out of memory. */
+/* Reads a value: a number, or nan and a text in the arena. False when out of memory. */
 static bool read_value(double *number, const char **text, sqlite3_stmt *stmt, int at, struct arena *arena)
 {
     bool is_text = sqlite3_column_type(stmt, at) == SQLITE_TEXT;
@@ -279,7 +278,7 @@ static bool is_of(const struct lineage_report_value *value, sqlite3_stmt *stmt, 
     return value->value == sqlite3_column_double(stmt, at);
 }
 
-/* One value more than is listed is read, to know that there is one; the rest of a million is not. */
+/* Reads one value more than is listed, to know whether there are more. */
 static enum lineage_status read_values(struct mirror *mirror, struct lineage_report_param *param,
                                        struct lineage_report_value *values, struct arena *arena,
                                        struct lineage_error *err)
@@ -311,7 +310,7 @@ static enum lineage_status read_values(struct mirror *mirror, struct lineage_rep
     return mirror_end_rows(stmt, status);
 }
 
-/* Low and high are known from the listed values unless there are more. */
+/* Low and high are those of the listed values, unless there are more. */
 enum lineage_status mirror_param_values(struct mirror *mirror, const char *name, struct lineage_report_param *param,
                                        struct arena *arena, struct lineage_error *err)
 {
@@ -329,7 +328,7 @@ enum lineage_status mirror_param_values(struct mirror *mirror, const char *name,
     }
     if (status != LINEAGE_OK || !param->more)
         return status;
-    /* From the other end of the same index: one look-up, however many values lie between. */
+    /* From the other end of the same index: one look-up, however many values are in between. */
     status = mirror_prepare(mirror, &stmt, "SELECT max(value) FROM param_values WHERE key = ?1", err);
     if (status != LINEAGE_OK)
         return status;
@@ -349,8 +348,8 @@ static void bind_value(sqlite3_stmt *stmt, int at, const struct lineage_param *p
         sqlite3_bind_double(stmt, at, param->value);
 }
 
-/* The first trial from `seq` on that has the parameter at that value; LINEAGE_ENOTFOUND. One
- * look-up in the primary key of param_rows, which is ordered by seq within a value. */
+/* Finds the first trial from `seq` on that has the parameter at that value; LINEAGE_ENOTFOUND. One look-up in the
+ * primary key of param_rows, which is ordered by seq within a value. */
 static enum lineage_status leap(struct mirror *mirror, const struct lineage_param *param, int64_t *seq,
                                 struct lineage_error *err)
 {
@@ -369,7 +368,7 @@ static enum lineage_status leap(struct mirror *mirror, const struct lineage_para
     return status;
 }
 
-/* Asked of a found pair alone: an abort is rare, and param_rows does not know labels. */
+/* Checked only for a pair that was found, because aborts are rare and param_rows has no labels. */
 static enum lineage_status is_informational(struct mirror *mirror, int64_t seq, bool *yes, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -384,8 +383,8 @@ static enum lineage_status is_informational(struct mirror *mirror, int64_t seq, 
     return status;
 }
 
-/* Most pairs were tried by one of the first trials with the first value, and one statement finds that out; the walk
- * is for the others. */
+/* Most pairs were tried by one of the first trials with the first value, which one statement finds; the walk is for
+ * the others. */
 static enum lineage_status first_trials_tried(struct mirror *mirror, const struct lineage_param pair[2], bool *tried,
                                               struct lineage_error *err)
 {
@@ -420,7 +419,7 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
         bool yes = false;
         --*steps;
         enum lineage_status status = leap(mirror, &pair[0], &x, err);
-        /* From where the first one is: nothing in front of it can be common to both. */
+        /* Starts where the first one is, because nothing before it can have both. */
         y = x;
         if (status == LINEAGE_OK)
             status = leap(mirror, &pair[1], &y, err);
@@ -432,13 +431,14 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
         }
         if (status != LINEAGE_OK)
             return status;
-        /* Equal means an abort: go on behind it. Else the first one leaps to the second. */
+        /* Equal means an abort: go on behind it. Otherwise the first one skips ahead to the second. */
         at = x == y ? x + 1 : y;
     }
     return LINEAGE_OK;
 }
 
-/* Sums were added up in file order during the sync, so a mean is the same to the last digit after a rebuild. */
+/* Sums were added up in the order of the log during the sync, so a mean is the same to the last digit after a
+ * rebuild. */
 enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
                                       size_t *n, struct arena *arena, struct lineage_error *err)
 {
@@ -467,7 +467,7 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
 
 /* ---- proposers ---- */
 
-/* Kept in no table of sums: few stores name a proposer, and those that do have as many trials as nights can run. */
+/* Not a table of sums, because few stores name a proposer, and those have only as many trials as nights can run. */
 static const char proposers_sql[] =
     "SELECT name, count(*), sum(status = 'keep'), sum(told), sum(told AND expected * delta > 0), "
     "avg(CASE WHEN told THEN expected END), avg(CASE WHEN told THEN delta END), "

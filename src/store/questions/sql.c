@@ -1,5 +1,7 @@
-/* sql.c: a user's SELECT. Three locks: one statement only, SQLite's own read-only test, and an authorizer that
- * lists what may be used; and limits, because an agent's statement may be one that never ends. */
+/*
+ * sql.c: a user's SELECT. Three checks guard it: a single statement, SQLite's own read-only test, and an authorizer
+ * that lists what may be used. Limits guard against a statement that never ends.
+ */
 #include <lineage/query.h>
 
 #include <limits.h>
@@ -10,12 +12,11 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* printf and replace can make a value of any length within one step, between two looks at the
- * clock. */
+/* printf and replace can make a value of any length within one step, between two checks of the limits. */
 #define LONGEST_VALUE ((size_t)64 << 20)
 #define STEPS_PER_LOOK 2000 /* of SQLite's virtual machine: well under a millisecond */
 
-/* Sorted. What reads values and computes; nothing that reaches files, pointers, the process or the connection. */
+/* Sorted. Functions that read values and compute; none that reach files, pointers, the process or the connection. */
 static const char *const functions[] = {
     "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling", 
     "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date",
@@ -28,22 +29,22 @@ static const char *const functions[] = {
     "strftime", "substr", "substring", "sum", "tan", "tanh", "time", "total", "trim", "trunc", "typeof", "unicode",
     "unixepoch", "unlikely", "upper"};
 
-/* Sorted. Those of the schema. Anything else that can be read (pragma_*, other virtual tables) says something of the
- * machine, or of more than the store. */
+/* Sorted. The tables of the schema. Anything else that can be read (pragma_*, other virtual tables) reveals something
+ * about the machine, or about more than the store. */
 static const char *const readable[] = {
     "calibration", "calibration_before", "extras", "findings", "label_counts",
     "label_counts_before", "meta", "night_rows", "param_rows", "param_values", "param_values_before", "params", "sqlite_master",
     "sqlite_schema", "step_metrics", "text_params", "trials", "turn_stats"};
 
-/* A statement under way. Limits are checked from callbacks that have no way to fail with a
- * message, so what ended it is noted here. */
+/* A running statement. Limits are checked in callbacks that cannot return a message, so the reason for ending is
+ * noted here. */
 struct asking {
     struct mirror *mirror;
     struct lineage_sql_limits limits;
     double start; /* by clock_now */
     int64_t memory_at_start;
     enum { WITHIN, CANCELLED, TOO_LONG, TOO_LARGE } ended;
-    char refused[64]; /* the function or table that is not to be used */
+    char refused[64]; /* the function or table that was refused */
 };
 
 static int by_name(const void *name, const void *entry)
@@ -51,8 +52,7 @@ static int by_name(const void *name, const void *entry)
     return sqlite3_stricmp(name, *(const char *const *)entry);
 }
 
-/* The first name that was refused is kept for the message: SQLite's own says only "not
- * authorized". */
+/* Remembers the first refused name for the message, because SQLite only says "not authorized". */
 static int allow_name(struct asking *asking, const char *name, const char *const *list, size_t n)
 {
     if (bsearch(name, list, n, sizeof *list, by_name))
@@ -61,8 +61,8 @@ static int allow_name(struct asking *asking, const char *name, const char *const
     return SQLITE_DENY;
 }
 
-/* Without a column (count(*)) the name may be one that the statement itself made, by WITH: only virtual tables that
- * come with SQLite are left to refuse. */
+/* Without a column (count(*)) the name may be one that the statement defined by WITH, so only SQLite's own virtual
+ * tables are refused. */
 static int allow_table(struct asking *asking, const char *name, const char *column)
 {
     static const char *const prefixes[] = {"pragma_", "sqlite_", "fts", "dbstat", "json_"};
@@ -74,7 +74,7 @@ static int allow_table(struct asking *asking, const char *name, const char *colu
     return SQLITE_OK;
 }
 
-/* Refused by default: what a later SQLite adds is not allowed until somebody looked at it. */
+/* Everything is refused by default, so that what a later SQLite adds is not allowed until somebody has reviewed it. */
 static int allow(void *context, int action, const char *a, const char *b, const char *c, const char *d)
 {
     (void)c, (void)d;
@@ -87,11 +87,8 @@ static int allow(void *context, int action, const char *a, const char *b, const 
     }
 }
 
-/*
- * SQLite counts the memory of the process, not of a statement: what was added since is put down to
- * this one. Asked between steps of the virtual machine, so that neither a thread nor a signal is
- * needed to end it.
- */
+/* SQLite counts the memory of the process, not of a statement: everything allocated since the start is attributed to
+ * this one. Called between steps of the virtual machine, so that neither a thread nor a signal is needed to end it. */
 static int look(void *context)
 {
     struct asking *asking = context;
@@ -110,8 +107,7 @@ static size_t longest_value(const struct lineage_sql_limits *limits)
     return limits->bytes < LONGEST_VALUE ? limits->bytes : LONGEST_VALUE;
 }
 
-/* The authorizer stands for this statement only: the library's own statements use more than a
- * user may. */
+/* The authorizer applies to this statement only, because the library's own statements use more than a user may. */
 static void begin(struct asking *asking)
 {
     const struct lineage_sql_limits *given = &mirror_store(asking->mirror)->options.sql;
@@ -126,8 +122,7 @@ static void begin(struct asking *asking)
     sqlite3_progress_handler(db, STEPS_PER_LOOK, look, asking);
 }
 
-/* The connection serves others next; the handler is theirs to set again. Whatever happened: a
- * handler or an authorizer left behind would judge the library's own statements. */
+/* Always called: a handler or an authorizer left behind would apply to the library's own statements. */
 static void end(struct asking *asking)
 {
     sqlite3 *db = mirror_db(asking->mirror);
@@ -136,8 +131,7 @@ static void end(struct asking *asking)
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, INT_MAX);
 }
 
-/* SQLite says "interrupted" for all of them; which limit it was is what one can do something
- * about. */
+/* SQLite reports "interrupted" for all of them; the message names the limit, which the user can raise. */
 static enum lineage_status say_why_ended(const struct asking *asking, enum lineage_status status,
                                          struct lineage_error *err)
 {
@@ -160,8 +154,8 @@ static bool is_only_blank(const char *text)
     return text[strspn(text, " \t\r\n;")] == '\0';
 }
 
-/* The read-only test comes after the authorizer as a second opinion: each of the two alone would
- * do, and neither is known to be without a hole. */
+/* The read-only test comes after the authorizer as a second opinion: each of the two should be enough, but either may
+ * have a gap. */
 static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, const char *statement,
                                    struct lineage_error *err)
 {
@@ -185,7 +179,7 @@ static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, c
     return LINEAGE_OK;
 }
 
-/* A limit on rows as well, for a statement can be quick and endless at once. */
+/* The number of rows is limited too, because a statement can be fast and endless. */
 static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineage_sql_row *row, void *context,
                                struct lineage_error *err)
 {

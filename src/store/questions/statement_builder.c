@@ -1,9 +1,8 @@
 /*
- * statement_builder.c: a statement that was put together, run with its values bound.
+ * statement_builder.c: runs a statement that was built piece by piece, with its values bound.
  *
- * A list of row numbers is collected to its end before anybody sees one: eight bytes a row, and no
- * statement stays open while a caller takes its time, which would keep the write-ahead log from
- * being emptied.
+ * A list of row numbers is collected completely before the caller sees one: it takes eight bytes per row, and no
+ * statement stays open while the caller takes its time, which would keep the write-ahead log from being emptied.
  */
 #include "statement_builder.h"
 
@@ -24,8 +23,9 @@ void builder_bind_number(struct builder *b, double number)
         b->bound[b->n - 1].number = number;
 }
 
-/* Bound and never printed into the statement: names and texts come from users and agents. Not copied, as the question
- * outlives its statement, and a copy that does not fit into memory would be a NULL, which no row equals. */
+/* Values are bound and never printed into the statement, because names and texts come from users and agents. They are
+ * not copied, because the question outlives its statement, and a copy that does not fit into memory would become
+ * NULL. */
 static void bind_all(sqlite3_stmt *stmt, const struct builder *b)
 {
     for (int i = 0; i < b->n; i++) {
@@ -50,8 +50,8 @@ static bool add_seq(struct mirror_seqs *found, int64_t seq)
     return true;
 }
 
-/* Not through the cache of statements, which knows them by the address of a constant: this text
- * is another one each time. */
+/* Bypasses the cache of statements, which identifies them by the address of a constant: this text is different each
+ * time. */
 enum lineage_status builder_collect(struct mirror_seqs *found, const struct builder *b, struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;

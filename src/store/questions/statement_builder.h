@@ -1,4 +1,4 @@
-/* statement_builder.h: a statement put together piece by piece, and what it finds. */
+/* statement_builder.h: a statement that is built piece by piece, and running it. */
 #ifndef QUESTIONS_STATEMENT_BUILDER_H
 #define QUESTIONS_STATEMENT_BUILDER_H
 
@@ -18,15 +18,15 @@ struct builder {
     int n;
 };
 
-/* The value of the next question mark. A text is borrowed. A query beyond MAX_BOUND is refused when it is put together
- * (sql.failed), and never run with a condition less. */
+/* Binds the value of the next question mark; a text is borrowed. More than MAX_BOUND values make the build fail
+ * (sql.failed), so that a statement never runs with a condition missing. */
 void builder_bind_text(struct builder *b, const char *text);
 void builder_bind_number(struct builder *b, double number);
 
-/* The one number that the statement gives. */
+/* Runs a statement that returns one number. */
 enum lineage_status builder_count(size_t *n, const struct builder *b, struct lineage_error *err);
 
-/* Run a statement that selects seq. Seqs that were found are the caller's to free also after a failure. */
+/* Runs a statement that selects seq. The caller frees the seqs that were found, also after a failure. */
 enum lineage_status builder_collect(struct mirror_seqs *found, const struct builder *b, struct lineage_error *err);
 
 #endif

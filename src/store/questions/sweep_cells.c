@@ -1,7 +1,7 @@
 /*
- * sweep_cells.c: which values of one or two parameters were tried, and how it went. Rows come in the order of their values,
- * so a cell is done when the next begins, and cells are compared by the exact number: 0.1 + 0.2 is not 0.3, as it is
- * not in the notes either.
+ * sweep_cells.c: which values of one or two parameters were tried, and how well they did. Rows come in the order of
+ * their values, so a cell is complete when the next begins. Cells are distinguished by the exact number: 0.1 + 0.2 is
+ * not 0.3, as in the notes.
  */
 #include <lineage/query.h>
 
@@ -15,16 +15,14 @@
 #include "query_names.h"
 #include "questions.h"
 
-/* The sums of each value and label, in the order of the primary key: as many rows as there are values, however many
- * trials had them. */
+/* The sums of each value and label, in the order of the primary key: one row per value and label, however many trials
+ * there are. */
 static const char sums_sql[] = "SELECT value, status, n, low, high FROM param_values WHERE key = ?1"
                                " ORDER BY value, status";
 
-/*
- * The trial behind a best score, the first of the file where several have it. By the index on scores, as few trials
- * share one; not beyond the first 64 of them, since where scores are coarse the trials of the value itself hold the
- * score early. CROSS JOIN keeps SQLite, which has no statistics here, from beginning at the other end.
- */
+/* The trial with a best score; the first in the log if several have it. It uses the index on scores, because few
+ * trials share one, but only for the first 64 of them: if scores are coarse, the trials of the value itself reach the
+ * score early. CROSS JOIN keeps SQLite, which has no statistics here, from beginning at the other end. */
 #define MEASURED "t.status IN ('keep', 'baseline', 'discard')"
 static const char best_by_score_sql[] =
     "SELECT t.exp_id FROM (SELECT seq FROM trials WHERE score = ?1 ORDER BY seq LIMIT 64) s"
@@ -33,22 +31,23 @@ static const char best_by_score_sql[] =
 static const char best_by_value_sql[] =
     "SELECT t.exp_id FROM param_rows p CROSS JOIN trials t ON t.seq = p.seq"
     " WHERE p.key = ?2 AND p.value = ?3 AND t.score = ?1 AND " MEASURED " ORDER BY p.seq LIMIT 1";
-/* -0.0 is 0 to SQLite and to the sums, and yet printed as its trial wrote it: as the first that counts. */
+/* -0.0 equals 0 for SQLite and in the sums, but is printed as the trial wrote it: the first trial that counts
+ * decides. */
 static const char zero_sql[] =
     "SELECT p.value FROM param_rows p CROSS JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND p.value = 0.0"
     " AND p.seq >= ?2 AND t.status <> 'harness_abort' ORDER BY p.seq LIMIT 1";
-/* Where nearly each trial has a value of its own (seed), a look per value would cost more than the rows. */
+/* If nearly every trial has a value of its own (seed), a look-up per value would cost more than reading the rows. */
 static const char each_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p"
                                " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
-enum { ROWS_A_VALUE = 4 }; /* fewer than so many on average */
-enum { FEW_TRIALS = 4 }; /* with the value: reading them is as quick as the index on scores */
+enum { ROWS_A_VALUE = 4 }; /* rows per value, on average, below which each row is read */
+enum { FEW_TRIALS = 4 }; /* trials of a value that are read as fast as the index on scores */
 
-/* For two parameters the rows of each are read from their index, in the order of the values, and met by seq in memory:
- * 20 bytes a row, where a join would look each up and a parse of the notes would cost ten times that. */
+/* For two parameters the rows of each are read from their index, in the order of the values, and matched by seq in
+ * memory: 20 bytes per row. A join would look each up, and parsing the notes would cost ten times as much. */
 static const char axis_sql[] = "SELECT value, seq FROM param_rows WHERE key = ?1 ORDER BY value, seq";
 static const char rows_sql[] = "SELECT seq, status, score, exp_id FROM trials WHERE seq >= ?1 ORDER BY seq";
-/* Where the first has few rows the second comes from their notes (param_function.c): a read of the whole index for a
- * handful would cost more. */
+/* If the first parameter has few rows, the second comes from their notes (param_function.c), because reading the
+ * whole index for a handful would cost more. */
 static const char few_sql[] =
     "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
     " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
@@ -60,14 +59,13 @@ struct sweeping {
     bool higher;
 };
 
-/* A value on an axis: nan and a text, or a number. Text parameters (`optimizer=adam`) make axes
- * like numbers do. */
+/* A value on an axis: a number, or nan and a text. Text parameters (`optimizer=adam`) make axes as numbers do. */
 struct value {
     double number;
     const char *text;
 };
 
-/* The text is SQLite's until the next step; a cell that keeps it copies it. */
+/* SQLite's text is gone at the next step; a cell that keeps it copies it. */
 static struct value value_at(sqlite3_stmt *stmt, int at)
 {
     if (sqlite3_column_type(stmt, at) == SQLITE_TEXT)
@@ -75,7 +73,7 @@ static struct value value_at(sqlite3_stmt *stmt, int at)
     return (struct value){sqlite3_column_double(stmt, at), NULL};
 }
 
-/* Numbers ascending, then texts by their bytes: as SQLite orders them. */
+/* Numbers ascending, then texts by their bytes, as SQLite sorts them. */
 static int by_value(const void *a, const void *b)
 {
     const struct value *x = a, *y = b;
@@ -96,15 +94,14 @@ static struct value y_of(const struct lineage_sweep_cell *cell)
     return (struct value){cell->y, cell->y_text};
 }
 
-/* By the order that also sorts them, or two cells could be one to the first and two to the
- * second. */
+/* Uses the same order as sorting, so that both agree on which values are equal. */
 static bool is_at(const struct lineage_sweep_cell *cell, struct value x, struct value y)
 {
     const struct value here[] = {x_of(cell), y_of(cell)};
     return by_value(&here[0], &x) == 0 && by_value(&here[1], &y) == 0;
 }
 
-/* Only the last cell can be the one, for rows come sorted. */
+/* Rows come sorted, so only the last cell can match. */
 static struct lineage_sweep_cell *cell_for(struct sweeping *s, struct value x, struct value y)
 {
     struct lineage_sweep *sweep = s->sweep;
@@ -138,7 +135,7 @@ static bool is_better(const struct lineage_number *best, double score, bool high
     return !best->present || (higher ? score > best->value : score < best->value);
 }
 
-/* score - score is 0 for finite numbers alone. */
+/* score - score is 0 only for finite numbers. */
 static bool add_score(struct sweeping *s, struct lineage_sweep_cell *cell, enum lineage_label label, sqlite3_stmt *stmt,
                       int score_at, int id_at)
 {
@@ -154,14 +151,14 @@ static bool add_score(struct sweeping *s, struct lineage_sweep_cell *cell, enum 
     return cell->best_id != NULL;
 }
 
-/* A row of few_sql or each_sql. */
+/* Adds a row of few_sql or each_sql. */
 static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_label label;
     enum lineage_status status = mirror_label(mirror, stmt, 2, &label, err);
     if (status != LINEAGE_OK)
         return status;
-    if (!lineage_label_is_informational(label)) { /* the harness failed: the setting is as untried as before */
+    if (!lineage_label_is_informational(label)) { /* the harness failed: the setting counts as untried */
         s->sweep->aborted++;
         return LINEAGE_OK;
     }
@@ -169,7 +166,7 @@ static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, 
     return cell && add_score(s, cell, label, stmt, 3, 4) ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* The distinct ones of n values, as numbers and texts; false when out of memory. */
+/* The distinct values among n, as numbers and texts; false when out of memory. */
 static bool list_axis(struct value *values, size_t n, double **numbers, const char ***texts, size_t *kept)
 {
     *kept = 0;
@@ -186,7 +183,7 @@ static bool list_axis(struct value *values, size_t n, double **numbers, const ch
     return true;
 }
 
-/* From the cells and not by another statement: an axis then has no value without a cell. */
+/* Made from the cells instead of by another statement, so that every value of an axis has a cell. */
 static enum lineage_status list_axes(struct lineage_sweep *sweep, struct lineage_error *err)
 {
     struct value *xs = calloc(sweep->n_cells + 1, sizeof *xs), *ys = calloc(sweep->n_cells + 1, sizeof *ys);
@@ -237,7 +234,7 @@ static enum lineage_status sign_zero(struct mirror *mirror, const char *key, siz
 
 /* ---- one parameter ------------------------------------------------------------------------------------------------- */
 
-/* A row of sums_sql. Smallest and largest scores of the sums are of finite ones. */
+/* Adds a row of sums_sql. The smallest and largest scores of the sums are finite. */
 static enum lineage_status add_sum(struct sweeping *s, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_label label;
@@ -261,7 +258,7 @@ static enum lineage_status add_sum(struct sweeping *s, struct mirror *mirror, sq
     return LINEAGE_OK;
 }
 
-/* *id stays NULL where the statement finds none. */
+/* *id stays NULL if the statement finds none. */
 static enum lineage_status look_for_best(struct mirror *mirror, const char *sql, const char *key,
                                          const struct lineage_sweep_cell *cell, char **id, struct lineage_error *err)
 {
@@ -281,7 +278,7 @@ static enum lineage_status look_for_best(struct mirror *mirror, const char *sql,
     return mirror_end_rows(stmt, status);
 }
 
-/* A best score that no row has is a mirror whose sums are not of its rows: it is of no use. */
+/* A best score that no row has means that the mirror's sums do not match its rows: it is damaged. */
 static enum lineage_status name_best(struct mirror *mirror, const char *key, struct lineage_sweep_cell *cell,
                                      struct lineage_error *err)
 {
@@ -331,7 +328,7 @@ static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, c
 
 /* ---- two parameters ------------------------------------------------------------------------------------------------ */
 
-/* A trial that has both, by the numbers of its values among those of each parameter. */
+/* The trials that have both parameters, by the positions of their values on the two axes. */
 struct pair {
     uint32_t x, y, seq;
 };
@@ -345,7 +342,7 @@ struct pairing {
     struct axis axes[2];
     struct pair *pairs;
     size_t n, capacity;
-    uint32_t *by_seq; /* the number of y + 1; then of the cell + 1; 0 for none */
+    uint32_t *by_seq; /* position of y + 1; later, cell + 1; 0 for none */
     size_t n_by_seq;
 };
 
@@ -360,7 +357,7 @@ static bool grow(void **array, size_t *capacity, size_t size)
     return true;
 }
 
-/* Values come in order: it is the last one or a new one. */
+/* Values come in order, so this is the last one or a new one. */
 static bool note_value(struct axis *axis, struct value value)
 {
     if (axis->n && by_value(&axis->values[axis->n - 1], &value) == 0)
@@ -373,7 +370,7 @@ static bool note_value(struct axis *axis, struct value value)
     return true;
 }
 
-/* Rows that came in since the last sync are no rows of this answer. */
+/* Rows that were added since the last sync do not belong to this answer. */
 static bool is_known(const struct pairing *p, sqlite3_stmt *stmt)
 {
     return (uint64_t)sqlite3_column_int64(stmt, 1) < p->n_by_seq;
@@ -421,7 +418,8 @@ static int by_cell(const void *a, const void *b)
     return order ? order : (p->seq > q->seq) - (p->seq < q->seq);
 }
 
-/* Cells in their order, and of each trial the number of its cell. Who lacks the second parameter is left out here. */
+/* Makes the cells in their order, and notes the cell of each trial. Trials without the second parameter are left
+ * out. */
 static bool make_cells(struct sweeping *s, struct pairing *p)
 {
     size_t kept = 0;
@@ -443,7 +441,7 @@ static bool make_cells(struct sweeping *s, struct pairing *p)
     return true;
 }
 
-/* The next trial that is in a cell: by the next step where it is near, else by the key. */
+/* Moves to the next trial that is in a cell: by stepping if it is near, otherwise by its key. */
 static enum lineage_status go_to(struct mirror *mirror, sqlite3_stmt *stmt, size_t seq, size_t *at, struct lineage_error *err)
 {
     enum { NEAR = 8 };
@@ -468,7 +466,7 @@ static enum lineage_status sign_zeros(struct mirror *mirror, const char *x, cons
     return status == LINEAGE_OK ? sign_zero(mirror, y, seq, cell->y_text, &cell->y, err) : status;
 }
 
-/* In file order, so that the first of equal scores is the one named, and pages are read once each. */
+/* In the order of the log, so that the first of equal scores is named and each page is read once. */
 static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
                                       const struct pairing *p, struct lineage_error *err)
 {
@@ -493,7 +491,7 @@ static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror,
         if (status == LINEAGE_OK && !add_score(s, cell, label, stmt, 2, 3))
             status = store_no_memory(err);
     }
-    if (status == LINEAGE_ENOTFOUND) { /* a parameter of a row that is not there */
+    if (status == LINEAGE_ENOTFOUND) { /* a parameter of a row that does not exist */
         mirror_note_damage(mirror);
         status = store_fail(err, LINEAGE_EDB, "lineage.db: a parameter is of no row");
     }
@@ -501,7 +499,7 @@ static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror,
     return status;
 }
 
-/* Those of trials whose harness failed, all of them. */
+/* Drops the cells whose trials are all harness_abort. */
 static void drop_empty_cells(struct lineage_sweep *sweep)
 {
     size_t kept = 0;
@@ -543,7 +541,7 @@ static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, 
 static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const char *x, const char *y, size_t *n,
                                     struct lineage_error *err)
 {
-    /* From 1, and one row may have no line end. */
+    /* Counted from 1, and the provisional row may add one. */
     struct pairing p = {.n_by_seq = (size_t)mirror_position(mirror)->rows + 2};
     enum lineage_status status = read_axis(mirror, x, &p, note_x, err);
     if (status == LINEAGE_OK)
@@ -552,8 +550,8 @@ static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, c
     return status;
 }
 
-/* What has no value of the parameter is counted, for a table of ten cells from a thousand trials
- * should say so. */
+/* Trials without a value of the parameter are counted, because a table of ten cells from a thousand trials should say
+ * so. */
 static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
                                 struct lineage_error *err)
 {
@@ -564,8 +562,8 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
     return status == LINEAGE_OK ? list_axes(s->sweep, err) : status;
 }
 
-/* All reads in one transaction: another process may take a last record back in between, and then a sum or a parameter
- * would be of a row that is not there. COMMIT, as a cursor of the handle may be open. */
+/* All reads are in one transaction, because another process may take a last record back in between, and a sum or a
+ * parameter would then refer to a missing row. COMMIT, because a cursor of the handle may be open. */
 static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
                                         struct lineage_error *err)
 {

@@ -1,16 +1,13 @@
 /*
- * tree.c: all trials in tree order, with links by row instead of recursion: a chain of a hundred thousand trials would
- * take the stack. Links are 24 bytes a row; trials are loaded one by one as they are shown.
+ * tree.c: all trials in tree order, with links by row instead of recursion, because a chain of a hundred thousand
+ * trials would exhaust the stack. Links take 24 bytes per row; trials are loaded one by one as they are shown.
  */
 #include <stdlib.h>
 
 #include "questions.h"
 
-/*
- * Indices are seq; 0 is none. children of a row hang in file order. 32 bits for a row: a log of
- * four thousand million of them is beyond what one file and its mirror are made for, and the links
- * are all the memory that a tree takes.
- */
+/* Positions are seqs; 0 is none. Children are linked in the order of the log. 32 bits are enough for four thousand
+ * million rows, more than one file and its mirror are made for, and the links are all the memory that a tree needs. */
 struct node {
     uint32_t parent, first_child, last_child, sibling, n_children;
     bool missing, seen;
@@ -23,11 +20,10 @@ struct tree {
     bool (*visit)(void *context, const struct lineage_tree_node *node);
     void *context;
     bool stopped;
-    bool cycles_only; /* of the others nothing is loaded */
+    bool cycles_only; /* load only trials in a cycle */
 };
 
-/* Behind the last child, without which appending to a parent of many children would walk them
- * all each time. */
+/* Appends behind the last child, so that a parent of many children is not walked each time. */
 static void hang(struct tree *tree, uint32_t child, uint32_t parent)
 {
     struct node *above = &tree->nodes[parent];
@@ -40,21 +36,21 @@ static void hang(struct tree *tree, uint32_t child, uint32_t parent)
     above->n_children++;
 }
 
-/* A parent may stand anywhere in the file, also behind its child. So links are made in a pass of
- * their own, before the first row is shown. */
+/* A parent may be anywhere in the log, also behind its child. So links are made in a pass of their own, before the
+ * first row is shown. */
 static enum lineage_status link_one(void *context, int64_t seq, const char *parent, struct lineage_error *err)
 {
     struct tree *tree = context;
     int64_t found = 0;
     enum lineage_status status = LINEAGE_ENOTFOUND;
     if (seq < 1 || (size_t)seq > tree->n)
-        return LINEAGE_OK; /* came in since nodes were counted */
+        return LINEAGE_OK; /* added since the nodes were counted */
     if (parent[0])
         status = mirror_find(tree->store->mirror, parent, &found, err);
     if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
         return status;
     if (found < 0 || (size_t)found > tree->n)
-        found = 0; /* came in since, like the other */
+        found = 0; /* added since, too */
     tree->nodes[seq].missing = parent[0] && !found;
     hang(tree, (uint32_t)seq, (uint32_t)found); /* node 0 collects the roots */
     return LINEAGE_OK;
@@ -72,8 +68,7 @@ static enum lineage_status ask_row(void *question, struct lineage_error *err)
     return mirror_load(q->mirror, q->seq, q->trial, err);
 }
 
-/* Damage that is met here is mended below the walk: the links stay right, for the new mirror
- * gives every row the seq it had. */
+/* Damage is repaired below the walk, and the links stay right, because the new mirror gives every row the same seq. */
 static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, bool in_cycle,
                                 struct lineage_error *err)
 {
@@ -92,8 +87,7 @@ static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, b
     return LINEAGE_OK;
 }
 
-/* Preorder without a stack: down to the first child, else to the next sibling of the nearest
- * ancestor. */
+/* Preorder without a stack: down to the first child, else to the next sibling of the nearest ancestor. */
 static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *err)
 {
     uint32_t at = tree->nodes[0].first_child;
@@ -137,11 +131,11 @@ static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
     enum lineage_status status = mirror_ask(store->mirror, link_all, &tree, err);
     if (status == LINEAGE_OK)
         status = walk_roots(&tree, err);
-    /* Shown at depth 0 and marked, for there is no root to count from; left out, they would be
-     * rows that no command lists. */
+    /* Shown at depth 0 and marked, because there is no root to count from; otherwise no command would list these
+     * rows. */
     for (uint32_t i = 1; status == LINEAGE_OK && i <= tree.n && !tree.stopped; i++)
         if (!tree.nodes[i].seen && tree.nodes[i].parent)
-            status = show(&tree, i, 0, true, err); /* what no root leads to hangs on a cycle */
+            status = show(&tree, i, 0, true, err); /* without a path from a root, it hangs on a cycle */
     free(tree.nodes);
     return status;
 }

@@ -1,4 +1,4 @@
-/* claim_absent.c: in place of queue_postgres.c in a build without PostgreSQL, in which no store is on a server. */
+/* claim_absent.c: replaces claim_postgres.c in a build without PostgreSQL, in which no store is on a server. */
 #include "queue_backend.h"
 
 enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)

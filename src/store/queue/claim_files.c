@@ -2,23 +2,24 @@
  * claim_files.c: claims as files, for the processes of one machine.
  *
  * checkpoints/KEY.claim is one claim: a line of JSON, and a flock that its holder keeps for as long as it lives. So a
- * holder that was killed is known to be gone at once, whatever became of its process number, in a container or out of one;
- * one that was only stopped keeps the lock, and loses the claim when its lease ends. A fork shares the lock: the process
- * that runs the trial has it until it ends too.
+ * holder that was killed is recognised at once, whatever happened to its process number, inside a container or
+ * outside. A holder that was only stopped keeps the lock, and loses the claim when its lease ends. A fork shares the
+ * lock, so the process that runs the trial holds it too, until it ends.
  *
- * Who takes a claim over makes a new file in the place of the old one, so that the old holder sees by its descriptor that
- * the name is no longer its own. What is decided by looking first (take over, renew, release) is done under a second,
- * short lock on checkpoints/.claims. A process can be stopped while it has that: nobody waits for it longer than a moment.
+ * A worker that takes a claim over puts a new file in place of the old one, so that the old holder sees from its
+ * descriptor that the name is no longer its own. Decisions that begin with a look (take over, renew, release) are
+ * made under a second, short lock on checkpoints/.claims. A process can be stopped while it holds that, so nobody
+ * waits for it longer than a moment.
  *
- * A kill leaves, at worst, a file that nobody has locked: a free claim. Nothing is synced, because a machine that stops
- * takes all holders with it.
+ * A kill leaves, at worst, a file that nobody has locked, which is a free claim. Nothing is synced, because a machine
+ * that stops takes all holders with it.
  *
- * Who waits is told by inotify(7): of a claim that is given up or whose holder was killed, because the last descriptor that
- * could write to it is closed then; and of what is written to the log.
+ * inotify(7) wakes waiting workers when a claim is given up or its holder is killed, because the last descriptor that
+ * could write to it is closed then, and when something is written to the log.
  *
- * Leases end by CLOCK_MONOTONIC, which is one for all processes of a machine, is not set by anybody, and stands still
- * while the machine is asleep, as they do. The id of the boot stands beside it: a time of another machine, of a shared
- * file system say, cannot be compared, and then the lock alone decides.
+ * Leases end by CLOCK_MONOTONIC, which is the same for all processes of a machine, cannot be set, and stops while the
+ * machine is asleep, as the processes do. The id of the boot is stored with it: a time of another machine, for
+ * example on a shared file system, cannot be compared, and then only the lock decides.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,8 @@
 #include "../log/log.h"
 #include "queue_backend.h"
 
-/* Times a millisecond: long for what is done under the lock, short for who watches a trial meanwhile. */
+/* At one try per millisecond: long for what is done under the lock, short for a process that watches a trial
+ * meanwhile. */
 enum { LOCK_TRIES = 1000 };
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -62,7 +64,7 @@ static enum lineage_status failed(const struct queue_files *files, const char *d
                             files->queue.store->dir);
 }
 
-/* Without /proc all boots are alike, and a lease of the last one may look longer than it is; the lock is gone with it. */
+/* Without /proc all boots look alike, and a lease of the last one may look longer than it is; but its lock is gone. */
 static void read_boot(struct queue_files *files)
 {
     struct buf text = {0};
@@ -73,7 +75,7 @@ static void read_boot(struct queue_files *files)
 
 /* ---- the short lock ---- */
 
-/* LINEAGE_ENOTFOUND without a message where nobody ever claimed anything. */
+/* LINEAGE_ENOTFOUND, without a message, if nobody ever claimed anything. */
 static enum lineage_status open_place(struct queue_files *files, bool make, struct lineage_error *err)
 {
     int store = files->queue.store->dir_fd;
@@ -124,7 +126,7 @@ static void copy_text(char *out, size_t size, const json_t *object, const char *
     snprintf(out, size, "%s", text ? text : "");
 }
 
-/* What cannot be read was cut off, or is nobody's claim: then the lock says all that is known. */
+/* A file that cannot be read was cut off, or is not a claim: then only the lock counts. */
 static void read_claim(const struct queue_files *files, int fd, struct lineage_claim *claim)
 {
     char text[2 * sizeof *claim];
@@ -154,13 +156,13 @@ static enum lineage_status write_claim(const struct queue_files *files, int fd, 
     if (!text)
         return store_fail(err, LINEAGE_EINVAL, "a claim of the night '%.60s' cannot be written: no memory, or a text that "
                           "is not UTF-8", claim->night);
-    text[length] = '\n'; /* in the place of the NUL; readers look no further */
+    text[length] = '\n'; /* replaces the NUL; readers look no further */
     int written = fs_write_at(fd, text, length + 1, 0);
     free(text);
     return written == 0 ? LINEAGE_OK : failed(files, "write", err);
 }
 
-/* A claim whose lock can be had is nobody's. */
+/* Nobody holds a claim whose lock can be taken. */
 static bool is_held(int fd)
 {
     if (fs_try_lock(fd) != 0)
@@ -169,7 +171,7 @@ static bool is_held(int fd)
     return false;
 }
 
-/* LINEAGE_ENOTFOUND without a message if nobody ever claimed it. */
+/* LINEAGE_ENOTFOUND, without a message, if nobody ever claimed it. */
 static enum lineage_status look_at(const struct queue_files *files, const char *name, struct lineage_claim *claim,
                                    struct lineage_error *err)
 {
@@ -183,13 +185,13 @@ static enum lineage_status look_at(const struct queue_files *files, const char *
     return LINEAGE_OK;
 }
 
-/* Locked and written under another name first: a claim that is there is held. */
+/* Locked and written under another name first, so that a claim that exists is held. */
 static enum lineage_status take(const struct queue_files *files, struct lineage_claim *claim, double lease,
                                 struct lineage_error *err)
 {
     char name[64];
     name_of(name, claim->key);
-    fs_unlink(files->dir, PLACE_CLAIM_NEW); /* of a process that was killed here */
+    fs_unlink(files->dir, PLACE_CLAIM_NEW); /* left by a process that was killed here */
     claim->hold = fs_open(files->dir, PLACE_CLAIM_NEW, O_RDWR | O_CREAT | O_EXCL, 0666);
     enum lineage_status status = claim->hold >= 0 && fs_try_lock(claim->hold) == 0 ? LINEAGE_OK : failed(files, "make", err);
     if (status == LINEAGE_OK)
@@ -201,7 +203,7 @@ static enum lineage_status take(const struct queue_files *files, struct lineage_
     return status;
 }
 
-/* Whether the file of that name is still the one that this process holds. */
+/* Whether the file with that name is still the one that this process holds. */
 static bool is_ours(const struct queue_files *files, const struct lineage_claim *claim)
 {
     char name[64];
@@ -224,7 +226,7 @@ static bool is_claim(const char *name)
     return strspn(name, "0123456789abcdef") == 16 && strcmp(name + 16, PLACE_CLAIM_END) == 0;
 }
 
-/* One that goes between the list and the look was released. */
+/* A claim that disappears between the listing and the look was released. */
 static enum lineage_status files_each(struct lineage_queue *queue, bool (*visit)(void *, const struct lineage_claim *),
                                       void *context, struct lineage_error *err)
 {
@@ -280,7 +282,7 @@ static enum lineage_status has_room(struct lineage_queue *queue, const struct li
     return status == LINEAGE_OK && census.n >= request->at_most ? LINEAGE_ENOTFOUND : status;
 }
 
-/* Under the lock: the first that is free. */
+/* Under the lock: takes the first free one. */
 static enum lineage_status take_first(struct queue_files *files, const struct lineage_claim_request *request, size_t *which,
                                       struct lineage_claim *claim, struct lineage_error *err)
 {
@@ -341,8 +343,8 @@ static enum lineage_status files_renew(struct lineage_queue *queue, struct linea
     return status;
 }
 
-/* One that is given up stays as a file that nobody holds: attempts go on counting. What was found free is cleared away if
- * it is still the same. */
+/* A claim that is given up stays as a file that nobody holds, so that attempts keep counting. A free claim is removed
+ * if it has not changed. */
 static enum lineage_status files_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
                                          struct lineage_error *err)
 {
@@ -363,7 +365,7 @@ static enum lineage_status files_release(struct lineage_queue *queue, struct lin
     return status;
 }
 
-/* Of a fork's two processes the one that closes its descriptor leaves the lock to the other. */
+/* Of a fork's two processes, the one that closes its descriptor leaves the lock to the other. */
 void lineage_queue_leave(struct lineage_claim *claim)
 {
     if (claim->hold >= 0)
@@ -381,7 +383,7 @@ static void watch_log(struct queue_files *files)
     files->log = fs_watch_add(files->watch, store->dir_fd, store->log->name, IN_MODIFY);
 }
 
-/* The store's directory tells of the first row, and of another file in the place of the log. */
+/* The store's directory is watched for the first row, and for another file in the place of the log. */
 static enum lineage_status files_listen(struct lineage_queue *queue, bool *news, struct lineage_error *err)
 {
     struct queue_files *files = files_of(queue);
@@ -400,7 +402,7 @@ static enum lineage_status files_listen(struct lineage_queue *queue, bool *news,
     return LINEAGE_OK;
 }
 
-/* Files that nobody waits for are written all the time: a mirror, KNOWLEDGE.md, the lock of the claims. */
+/* Other files are written all the time and are ignored: the mirror, KNOWLEDGE.md, the lock of the claims. */
 static bool tells(struct queue_files *files, const struct inotify_event *event)
 {
     const char *log = files->queue.store->log->name;

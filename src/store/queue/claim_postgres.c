@@ -1,12 +1,12 @@
 /*
  * claim_postgres.c: claims on a server, for workers on any machine.
  *
- * Everything is decided by the functions of schema/postgresql/002_queue.sql, each a transaction of its own that ends before
- * the trial begins. A holder is named by worker and attempt. When a connection breaks under a claim that was made nobody is
- * told of it: it is free again when its lease ends.
+ * The functions of schema/postgresql/002_queue.sql make all decisions, each in a transaction of its own that ends
+ * before the trial begins. A holder is identified by worker and attempt. If a connection breaks while a claim is
+ * made, nobody learns of the claim, and it becomes free when its lease ends.
  *
- * The connection is that of the log; a claim of the log is never held meanwhile. It listens only while somebody waits: what
- * the server has to tell would pile up behind a trial of hours.
+ * The connection is that of the log, which is never claimed meanwhile. It listens only while somebody waits;
+ * otherwise notifications would pile up during a trial of hours.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,14 +19,14 @@
 #include "../postgres/pg.h"
 #include "queue_backend.h"
 
-/* Seconds: who watches a trial renews its claim in between and must not lose sight of it. */
+/* Seconds. A process that watches a trial renews its claim in between and must not neglect the trial. */
 #define SHORT_PATIENCE 2.0
 
 enum { NUMBER_MAX = 32, WINDOW = 256 };
 
 struct queue_postgres {
     struct lineage_queue queue;
-    unsigned listening; /* the connection that does (pg_connections); 0: none */
+    unsigned listening; /* number of the connection that listens (pg_connections); 0: none */
 };
 
 static struct queue_postgres *postgres_of(struct lineage_queue *queue)
@@ -36,8 +36,8 @@ static struct queue_postgres *postgres_of(struct lineage_queue *queue)
 
 static void end_listening(struct lineage_queue *queue);
 
-/* A connection that broke since the last statement is made anew, once: a server that was started again is there. What is
- * asked twice then may have been done twice: a second claim ends with its lease, the others are as good once as twice. */
+/* A connection that broke since the last statement is made again, once, because the server may have restarted. The
+ * statement may then run twice: a second claim ends with its lease, and the others may safely be repeated. */
 static enum lineage_status ask(struct lineage_queue *queue, struct pg_result *result, double seconds, const char *sql, size_t n,
                                const char *const *params, struct lineage_error *err)
 {
@@ -67,7 +67,7 @@ static void take_claim(struct lineage_claim *claim, const struct lineage_claim_r
     snprintf(claim->night, sizeof claim->night, "%s", request->night);
 }
 
-/* Of n keys from one on. LINEAGE_ENOTFOUND if all are held. */
+/* Claims one of n keys. LINEAGE_ENOTFOUND if all are held. */
 static enum lineage_status claim_among(struct lineage_queue *queue, const struct lineage_claim_request *request, size_t from,
                                        size_t n, size_t *which, struct lineage_claim *claim, struct lineage_error *err)
 {
@@ -94,8 +94,8 @@ static enum lineage_status claim_among(struct lineage_queue *queue, const struct
     return status;
 }
 
-/* What others hold stands at the beginning of a list, as trials with rows are in no list: so a window of it is enough, and
- * where there are more workers than that, a wider one behind it. */
+/* Keys that others hold are at the beginning of the list, because trials with rows are not in it. So a window of it
+ * is enough, and a wider one behind it if there are more workers than that. */
 static enum lineage_status postgres_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
                                           size_t *which, struct lineage_claim *claim, struct lineage_error *err)
 {
@@ -110,7 +110,7 @@ static enum lineage_status postgres_claim(struct lineage_queue *queue, const str
     return status;
 }
 
-/* A claim by its store, key, attempt and worker, as parameters of a statement. */
+/* A claim as parameters of a statement: its store, key, attempt and worker. */
 struct name {
     char store[LOG_POSTGRES_STORE], key[NUMBER_MAX], attempt[NUMBER_MAX];
 };
@@ -206,7 +206,8 @@ static enum lineage_status say_listen(struct lineage_queue *queue, const char *w
     return status == LINEAGE_OK ? pg_query(log_postgres_pg(queue->store->log), NULL, SHORT_PATIENCE, sql, err) : status;
 }
 
-/* What was told meanwhile goes too. Where the server does not answer the connection is gone, and nobody listens either. */
+/* Also discards notifications that came meanwhile. If the server does not answer, the connection is gone, and nobody
+ * listens either. */
 static void end_listening(struct lineage_queue *queue)
 {
     struct pg *pg = log_postgres_pg(queue->store->log);
@@ -216,7 +217,7 @@ static void end_listening(struct lineage_queue *queue)
     postgres_of(queue)->listening = 0;
 }
 
-/* A new connection begins anew. */
+/* A new connection must listen again. */
 static enum lineage_status postgres_listen(struct lineage_queue *queue, bool *news, struct lineage_error *err)
 {
     struct pg *pg = log_postgres_pg(queue->store->log);
@@ -231,7 +232,7 @@ static enum lineage_status postgres_listen(struct lineage_queue *queue, bool *ne
     return status;
 }
 
-/* A notice may come along with any statement; those of the last one are taken behind it. */
+/* A notification may come with any statement, so those of the last one are read after it. */
 static enum lineage_status postgres_hear(struct lineage_queue *queue, bool *news, double *lease, struct lineage_error *err)
 {
     char store[LOG_POSTGRES_STORE];

@@ -1,4 +1,4 @@
-/* queue_backend.h: what every kind of queue can do; lineage/queue.h says what each function means. */
+/* queue_backend.h: the functions of every kind of queue; lineage/queue.h says what each one means. */
 #ifndef QUEUE_QUEUE_BACKEND_H
 #define QUEUE_QUEUE_BACKEND_H
 
@@ -6,11 +6,9 @@
 
 #include "../internal.h"
 
-/*
- * Waiting is in three parts. listen: hear of what happens from now on; *news if this begins here, or had to begin anew. hear:
- * whether anything has happened, and how many seconds the lease lasts that ends first (INFINITY: there is none). descriptor:
- * can be read when there is something to hear; -1: look from time to time.
- */
+/* Waiting has three parts. listen: start to notice events; *news if listening begins here or had to begin again.
+ * hear: whether anything has happened, and in how many seconds the first lease ends (INFINITY: there is none).
+ * descriptor: becomes readable when there is something to hear; -1: look from time to time. */
 struct queue_backend {
     enum lineage_status (*claim)(struct lineage_queue *, const struct lineage_claim_request *, size_t *which,
                                  struct lineage_claim *, struct lineage_error *);

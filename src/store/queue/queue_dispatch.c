@@ -1,4 +1,4 @@
-/* queue_dispatch.c: which kind of queue a store has, and who this process is in it. */
+/* queue_dispatch.c: opens the kind of queue that a store has, and passes calls on to it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -39,7 +39,7 @@ void lineage_queue_close(struct lineage_queue *queue)
         queue->kind->close(queue);
 }
 
-/* What cannot be asked for is the caller's mistake and not a trial that others have. */
+/* An impossible request is the caller's mistake, not a trial that others hold. */
 static enum lineage_status check(const struct lineage_queue *queue, double lease, struct lineage_error *err)
 {
     if (!(lease > 0) || lease > 1e9)
@@ -76,18 +76,18 @@ enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct li
 
 /* ---- waiting ---- */
 
-/* Without a descriptor there is a look so often; and no poll takes more than 24 days. */
+/* Seconds between two looks if there is no descriptor; a poll cannot take more than 24 days. */
 #define LOOK_SECONDS 1.0
 #define LONGEST_SECONDS 1e6
 
-/* A lease that ends is over a moment later for all clocks. */
+/* Waits this much longer than a lease, so that it has ended for all clocks. */
 #define MOMENT_SECONDS 0.01
 
 struct waiting {
     struct pollfd *fds; /* [n], and the queue's own */
     size_t n;
     double until, lease;
-    bool over; /* the time is, or a descriptor is ready */
+    bool over; /* the deadline has passed, or a descriptor is ready */
 };
 
 static enum lineage_status look(struct lineage_queue *queue, struct waiting *w, bool *news, struct lineage_error *err)
@@ -97,7 +97,7 @@ static enum lineage_status look(struct lineage_queue *queue, struct waiting *w, 
     return status == LINEAGE_OK && !*news ? queue->kind->hear(queue, news, &w->lease, err) : status;
 }
 
-/* After news only what the caller's descriptors say. */
+/* After news, only reports which of the caller's descriptors are ready. */
 static enum lineage_status sleep_until(struct lineage_queue *queue, struct waiting *w, bool *news, struct lineage_error *err)
 {
     const int own = queue->kind->descriptor(queue);

@@ -1,16 +1,16 @@
 /*
- * faults.c: what is wrong with single rows, from what the sync noted of them and from their ids.
+ * faults.c: faults of single rows, as noted by the sync and found by their ids.
  *
- * A record that could not be read was noted when it came in, because nothing else of it is in the
- * mirror; what is wrong between rows can change with every row that comes, so it is asked for anew.
+ * A record that could not be read is noted when it comes in, because nothing else of it is in the mirror. Faults
+ * between rows can change with every new row, so they are looked for each time.
  */
 #include <lineage/verify.h>
 
 #include "../mirror/statement.h"
 #include "mirror_checks.h"
 
-/* Rows of `SELECT line, exp_id, text[, kind]`, each a finding. Given out row by row: a damaged
- * file may have a million findings. */
+/* Reports the rows of `SELECT line, exp_id, text[, kind]`, one by one, because a damaged file may have a million
+ * findings. */
 static enum lineage_status report_rows(struct mirror *mirror, const char *kind, const char *sql,
                                        lineage_finding_fn *report, void *context, struct lineage_error *err)
 {
@@ -34,11 +34,9 @@ enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *r
                        context, err);
 }
 
-/*
- * Each row by the index on exp_id, so that the cost grows with the rows and not with their square.
- * A parent is looked for in each spelling that readers resolve, and reported only if none is there;
- * the lines are those of the row at fault and not of the first with the id, which was there before.
- */
+/* Each row is looked up in the index on exp_id, so that the cost grows with the rows and not with their square. A
+ * parent is looked for in each spelling, and reported only if none exists. The line is that of the row at fault, not
+ * of the first row with the id. */
 static const struct {
     const char *kind, *sql;
 } id_faults[] = {
@@ -47,7 +45,7 @@ static const struct {
      "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT min(line) FROM trials f"
      " WHERE f.exp_id = t.exp_id) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1"
      " FROM trials f WHERE f.exp_id = t.exp_id AND f.seq < t.seq) ORDER BY t.seq"},
-    {"id", /* from the spelling with the prefix, which most stores have not at all or in every row */
+    {"id", /* starts from the spelling with the prefix, which most stores have in no row or in every row */
      "SELECT t.line, t.exp_id, 'names the same trial as ''' || f.exp_id || ''' in line ' || f.line FROM trials t, trials f"
      " WHERE substr(t.exp_id, 1, 4) = 'exp_' AND f.exp_id <> '' AND f.exp_id = substr(t.exp_id, 5)"
      " AND f.seq = (SELECT min(seq) FROM trials g WHERE g.exp_id = f.exp_id) ORDER BY t.seq"},

@@ -1,4 +1,4 @@
-/* mirror_checks.h: what is wrong with rows, and with lineage.db itself. Call mirror_sync first. */
+/* mirror_checks.h: faults of rows, and of lineage.db itself. Call mirror_sync first. */
 #ifndef VERIFY_MIRROR_CHECKS_H
 #define VERIFY_MIRROR_CHECKS_H
 
@@ -6,25 +6,25 @@
 
 #include "../mirror/mirror.h"
 
-/* What the sync found wrong with records, in the order of the log. */
+/* Reports the faults that the sync found in records, in the order of the log. */
 enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *report, void *context,
                                    struct lineage_error *err);
 
-/* Ids that are empty or used twice, parents that are nowhere. */
+/* Reports ids that are empty or used twice, and parents that do not exist. */
 enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *report, void *context,
                                     struct lineage_error *err);
 
 /*
- * Whether the index on disk covers the whole log and is what it should be, found out in little memory with the help of
- * another one, `apart`, in memory, which is empty afterwards. If so (*sound), it stands still until mirror_leave_sound and
- * can be asked instead of one made from the log; it is not to be synced meanwhile. If not, or if that cannot be told,
- * mirror_check says what is wrong. Writes nothing.
+ * Checks, in little memory, whether the mirror on disk covers the whole log correctly. `apart` is a mirror in memory
+ * that is used for this and is empty afterwards. If *sound is true, the mirror on disk stays unchanged until
+ * mirror_leave_sound and can be asked instead of one built from the log; do not sync it meanwhile. If it is not
+ * sound, or that cannot be determined, mirror_check reports what is wrong. Writes nothing.
  */
 enum lineage_status mirror_enter_sound(struct mirror *on_disk, struct mirror *apart, bool *sound, struct lineage_error *err);
 void mirror_leave_sound(struct mirror *on_disk);
 
-/* Whether the index on disk is what it should be: sound in itself, and the same, row by row, as one
- * just made in memory from the log (which may have grown since). Writes nothing. */
+/* Checks whether the mirror on disk is intact and, row by row, the same as one just built in memory from the log
+ * (which may have grown since). Reports differences; writes nothing. */
 enum lineage_status mirror_check(struct mirror *on_disk, struct mirror *truth, lineage_finding_fn *report,
                                 void *context, struct lineage_error *err);
 

@@ -1,9 +1,8 @@
 /*
  * verify.c: everything that can be wrong with a store, one finding each.
  *
- * It takes no lock and changes nothing, so it can run beside a night that appends. A finding is not
- * a failure and the check goes on; only what keeps it from looking (memory, I/O) ends it, because
- * "nothing found" would be believed.
+ * It takes no lock and changes nothing, so it can run while a night appends. A finding is not a failure, and the
+ * check goes on; only what prevents checking (memory, I/O) ends it, because "nothing found" would be believed.
  */
 #include <lineage/verify.h>
 
@@ -28,7 +27,7 @@ struct verifying {
     lineage_finding_fn *report;
     void *context;
     size_t n;
-    const char *known; /* a digest noted elsewhere, NULL: none */
+    const char *known; /* a digest noted elsewhere, or NULL */
     struct lineage_digests *digests;
 };
 
@@ -41,8 +40,8 @@ static void found(struct verifying *v, const char *kind, uint64_t line, const ch
         v->report(v->context, &finding);
 }
 
-/* No fault yet, since editors save files so and a writer may be in the middle; but the next
- * append will move it aside, and a person should know before. */
+/* Not a fault yet, because editors save files so and a writer may be in the middle; but the next append will move it
+ * aside, and the user should know before. */
 static void check_tail(struct verifying *v)
 {
     char text[128];
@@ -54,8 +53,7 @@ static void check_tail(struct verifying *v)
     }
 }
 
-/* Found on the way of the tree walk, which visits each row once; a walk up from every row would
- * cost the depth for each. */
+/* Found during the tree walk, which visits each row once; a walk up from every row would cost the depth for each. */
 static bool report_cycle(void *context, const struct lineage_tree_node *node)
 {
     if (node->in_cycle)
@@ -69,8 +67,8 @@ static void pass_on(void *context, const struct lineage_finding *finding)
     found(context, finding->kind, finding->line, finding->exp_id, finding->text);
 }
 
-/* A mirror that cannot even be read through is a finding, not a failure of the check. A mirror
- * that this handle gave up on earlier has said why; there is nothing behind it to compare. */
+/* A mirror that cannot even be read is a finding, not a failure of the check. If this handle gave up a mirror
+ * earlier, it has reported why, and there is nothing to compare. */
 static enum lineage_status check_index(struct verifying *v, struct mirror *on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -87,8 +85,8 @@ static enum lineage_status check_index(struct verifying *v, struct mirror *on_di
     return status == LINEAGE_OK ? status : store_give(err, &why);
 }
 
-/* A path comes from the row, which another tool may have written: `/etc` or `../..` are
- * directories that exist, and no snapshot of this store. */
+/* The path comes from the row, which another tool may have written: `/etc` and `../..` are existing directories, but
+ * not snapshots of this store. */
 static void check_snapshot(void *context, const struct lineage_trial *trial)
 {
     struct verifying *v = context;
@@ -96,11 +94,8 @@ static void check_snapshot(void *context, const struct lineage_trial *trial)
         found(v, "snapshot", trial->line, trial->exp_id, "snapshot_path is not there, or leads out of the store");
 }
 
-/*
- * One file of telemetry/: named after a row, and readable. By exact id, because the file is found
- * by it: exp_014.json does not belong to 014. Only readability is asked for; what is in it was
- * checked when it was written.
- */
+/* Checks that a file of telemetry/ is named after a row and readable. By exact id, because the file is found by it:
+ * exp_014.json does not belong to 014. Its contents were checked when it was written. */
 static enum lineage_status check_telemetry_file(struct verifying *v, const char *name, struct lineage_error *err)
 {
     char id[PLACE_MAX];
@@ -109,7 +104,7 @@ static enum lineage_status check_telemetry_file(struct verifying *v, const char 
     json_t *root = NULL;
     int64_t seq;
     if (!place_telemetry_id(id, name))
-        return LINEAGE_OK; /* a stranger's file */
+        return LINEAGE_OK; /* a file of another program */
     enum lineage_status status = mirror_find_exact(v->store->mirror, id, &seq, err);
     if (status == LINEAGE_ENOTFOUND)
         found(v, "telemetry", 0, id, "telemetry without a row");
@@ -175,15 +170,14 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
     return LINEAGE_OK;
 }
 
-/* A log on a server out of which somebody took records cannot be read through; the digests say from where on. */
+/* A log on a server from which somebody removed records cannot be read through; the digests show from where on. */
 static bool is_explained(struct verifying *v)
 {
     const size_t before = v->n;
     return check_digests(v, NULL) == LINEAGE_OK && v->n > before;
 }
 
-/* What a kill left: nobody's, and taken away by the next append. A copy under way is locked, and
- * is not mentioned. */
+/* Reports what a kill left, which the next append removes. A copy in progress is locked, and is not reported. */
 static void check_leftovers(struct verifying *v)
 {
     struct stat st;
@@ -210,11 +204,10 @@ enum lineage_status lineage_findings(struct lineage_store *store, lineage_findin
 }
 
 /*
- * on_disk: the index that is to be checked; NULL if that was done, and v->store's is it.
+ * on_disk: the mirror to be checked; NULL if that was done, and v->store's is it.
  *
- * From the log outwards: rows, their ids, the end of the file, then parents; the mirror is compared
- * only when it is known what the log says, and the files beside it come last as they are found by
- * way of the rows.
+ * From the log outwards: rows, their ids, the end of the file, then parents. The mirror is compared when it is known
+ * what the log contains. The files beside it come last, because the rows lead to them.
  */
 static enum lineage_status check_store(struct verifying *v, struct mirror *on_disk, struct lineage_error *err)
 {
@@ -240,10 +233,8 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
     return status == LINEAGE_OK ? check_digests(v, err) : status;
 }
 
-/*
- * Rows are asked for in lineage.db, once it is known to say what the log says; else in a mirror made in memory for the
- * purpose, so that lineage.db is judged and not mended.
- */
+/* If lineage.db is known to match the log, its rows are used; otherwise a mirror is built in memory for this, so that
+ * lineage.db is checked instead of being repaired. */
 enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known,
                                            struct lineage_digests *digests, size_t *n_findings,
                                            lineage_finding_fn *report, void *context, struct lineage_error *err)
@@ -253,8 +244,8 @@ enum lineage_status lineage_verify_digests(struct lineage_store *store, const ch
     struct lineage_store *apart = NULL;
     bool sound = false;
     *n_findings = 0;
-    /* The settings of the handle that is checked and not those of the file: a caller that opened
-     * the store with another score column is answered about that. */
+    /* Uses the settings of the handle instead of those of the file: a caller that opened the store with another score
+     * column gets an answer about that. */
     options.metric = store->config.metric[0] ? store->config.metric : NULL;
     enum lineage_status status = lineage_store_open(&apart, store->dir, &options, err);
     if (status == LINEAGE_OK)
@@ -275,7 +266,7 @@ enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findin
     return lineage_verify_digests(store, NULL, NULL, n_findings, report, context, err);
 }
 
-/* Under the claim, whose log holds no part of an append that was cut off. */
+/* Under the claim, when the log has no part of an unfinished append. */
 enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests,
                                             size_t *n_findings, lineage_finding_fn *report, void *context,
                                             struct lineage_error *err)

@@ -1,13 +1,13 @@
 /*
- * verify_in_pieces.c: whether lineage.db is sound, found out a piece of the log at a time.
+ * verify_in_pieces.c: checks whether lineage.db is sound, one piece of the log at a time.
  *
- * Most stores that are verified are sound, and to see that needs no second mirror of everything: some ten thousand rows
- * are put into tables in memory by the code that fills lineage.db, compared with the same rows there, and thrown away. What
- * has no order of rows is summed up. A parameter is counted on both sides by a hash of its row; param_values is made again
- * from param_rows, which stands in the same order, and from the label and the score of each row, nine bytes that are kept.
+ * Most stores are sound, and seeing that needs no second mirror of everything. Some ten thousand rows at a time are
+ * inserted into tables in memory by the code that fills lineage.db, compared with the same rows there, and dropped.
+ * Tables without an order of rows are summed up: parameters are compared by the sum of a hash of each row, and
+ * param_values is computed again from param_rows, which is in the same order, and from the label and score of each
+ * row, nine bytes that are kept.
  *
- * Nothing is said here of what is wrong: who is told `false` looks for it in the other way (mirror_check), with everything
- * at hand.
+ * The result is only yes or no. After a no, mirror_check finds out what is wrong, with a complete mirror in memory.
  */
 #include <assert.h>
 #include <math.h>
@@ -27,8 +27,8 @@ struct pieces {
     struct mirror *mirror, *apart;
     struct verify_extent extent;
     struct log_state log;
-    uint64_t params;       /* sum of the hashes of the rows of param_rows, from the log */
-    double *scores;        /* [rows + 1], nan: none that is finite */
+    uint64_t params;       /* sum of the hashes of the rows of param_rows, computed from the log */
+    double *scores;        /* [rows + 1], nan: no finite score */
     unsigned char *labels; /* [rows + 1] */
 };
 
@@ -38,13 +38,13 @@ static void count_finding(void *context, const struct lineage_finding *finding)
     ++*(size_t *)context;
 }
 
-/* LINEAGE_ENOTFOUND: not sound. */
+/* LINEAGE_ENOTFOUND means: not sound. */
 static enum lineage_status unless(bool wrong)
 {
     return wrong ? LINEAGE_ENOTFOUND : LINEAGE_OK;
 }
 
-/* A row of param_rows: key, value, seq. Numbers by their bits, which SQLite gives alike for equal ones. */
+/* Hashes a row of param_rows: key, value, seq. Numbers by their bits, which SQLite returns alike for equal ones. */
 static uint64_t hash_param(sqlite3_stmt *stmt)
 {
     const char *key = mirror_text(stmt, 0);
@@ -76,7 +76,7 @@ static enum lineage_status keep_scores(struct pieces *p)
         int64_t seq = sqlite3_column_int64(stmt, 0);
         double score = sqlite3_column_type(stmt, 2) == SQLITE_FLOAT ? sqlite3_column_double(stmt, 2) : (double)NAN;
         bool known = lineage_label_parse(&label, mirror_text(stmt, 1));
-        assert(known && seq >= 1 && seq <= p->extent.rows); /* made just now, and counted by read_stretch */
+        assert(known && seq >= 1 && seq <= p->extent.rows); /* just inserted, and counted by read_stretch */
         (void)known;
         p->labels[seq] = (unsigned char)label;
         p->scores[seq] = isfinite(score) ? score : (double)NAN;
@@ -84,7 +84,7 @@ static enum lineage_status keep_scores(struct pieces *p)
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Where the row with that number ends. */
+/* The end of the row with that number. */
 static enum lineage_status end_of_row(struct pieces *p, int64_t seq, int64_t *end)
 {
     sqlite3_stmt *stmt;
@@ -100,7 +100,8 @@ static enum lineage_status end_of_row(struct pieces *p, int64_t seq, int64_t *en
     return status;
 }
 
-/* The next stretch ends with a row, as lineage.db says; with one that is not there, or where none ends, it is not sound. */
+/* The next stretch ends with a row of lineage.db. If that row does not exist, or no row ends there, the mirror is not
+ * sound. */
 static enum lineage_status next_stretch(struct pieces *p, struct verify_stretch *next)
 {
     int64_t rows = PIECE_ROWS, from = next->watermark, after = next->rows;
@@ -118,7 +119,7 @@ static enum lineage_status next_stretch(struct pieces *p, struct verify_stretch 
     return status == LINEAGE_OK ? unless(next->watermark <= from) : status;
 }
 
-/* Indexes are of no use for rows that are compared in order and forgotten. */
+/* Without indexes, because the rows are only compared in order and dropped. */
 static enum lineage_status read_stretch(struct pieces *p, const struct verify_stretch *stretch)
 {
     struct log_state log = p->log;
@@ -141,7 +142,7 @@ static enum lineage_status compare(struct pieces *p, unsigned kinds, const struc
     return status == LINEAGE_OK ? unless(n > 0) : status;
 }
 
-/* The sums per specialist grow on, and are compared when all is read. */
+/* The sums per specialist keep growing, and are compared when everything has been read. */
 static enum lineage_status forget_rows(struct mirror *apart)
 {
     return mirror_exec(apart, "DELETE FROM param_rows; DELETE FROM param_values; DELETE FROM turn_stats;"
@@ -168,7 +169,7 @@ static enum lineage_status compare_pieces(struct pieces *p)
     return status == LINEAGE_OK ? compare(p, VERIFY_SUMS, &stretch) : status;
 }
 
-/* What the rows with one value came to, by label. */
+/* The rows with one value, summed by label. */
 struct group {
     sqlite3_value *key, *value;
     int64_t n[LINEAGE_N_LABELS];
@@ -208,7 +209,7 @@ static bool begin_group(struct group *group, sqlite3_stmt *row)
     return group->key && group->value;
 }
 
-/* No finite score is NULL. */
+/* NULL means no finite score. */
 static bool same_number(sqlite3_stmt *sum, int column, double number)
 {
     if (!isfinite(number))
@@ -216,7 +217,8 @@ static bool same_number(sqlite3_stmt *sum, int column, double number)
     return sqlite3_column_type(sum, column) == SQLITE_FLOAT && sqlite3_column_double(sum, column) == number;
 }
 
-/* As many rows of param_values as labels were met, each of them once: its primary key keeps it from saying one twice. */
+/* param_values must have one row for each label that occurred; its primary key guarantees that no label occurs
+ * twice. */
 static enum lineage_status compare_group(struct pieces *p, sqlite3_stmt *sums, const struct group *group)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -242,7 +244,7 @@ static enum lineage_status add_to_group(struct pieces *p, sqlite3_stmt *row, str
         return LINEAGE_ENOTFOUND;
     int label = p->labels[seq];
     group->n[label]++;
-    group->low[label] = fmin(group->low[label], p->scores[seq]); /* which leave a nan aside */
+    group->low[label] = fmin(group->low[label], p->scores[seq]); /* fmin and fmax ignore a nan */
     group->high[label] = fmax(group->high[label], p->scores[seq]);
     return LINEAGE_OK;
 }
@@ -290,7 +292,7 @@ static enum lineage_status compare_params(struct pieces *p)
     return status;
 }
 
-/* The whole log, up to a line end, and nothing provisional: else there is more to say than yes. */
+/* The mirror covers the whole log, up to a line end, without a provisional row; otherwise the answer is no. */
 static enum lineage_status is_whole(struct pieces *p)
 {
     char metric[LINEAGE_NAME_MAX];
@@ -324,7 +326,7 @@ static enum lineage_status check(struct pieces *p)
     return status;
 }
 
-/* The cache is for what is asked of the ids, in any order: they would be read a page at a time. */
+/* The larger cache is for looking ids up in any order; without it they would be read a page at a time. */
 enum lineage_status mirror_enter_sound(struct mirror *mirror, struct mirror *apart, bool *sound, struct lineage_error *err)
 {
     struct pieces pieces = {.mirror = mirror, .apart = apart};
@@ -333,7 +335,7 @@ enum lineage_status mirror_enter_sound(struct mirror *mirror, struct mirror *apa
     *sound = tried && check(&pieces) == LINEAGE_OK;
     if (tried && !*sound)
         mirror_leave_sound(mirror);
-    mirror_forget_damage(mirror); /* looked for again by who reports it */
+    mirror_forget_damage(mirror); /* mirror_check looks for damage again */
     return mirror_connect(apart, false, err);
 }
 

@@ -1,15 +1,15 @@
 /*
- * verify_mirror.c: lineage.db against a mirror just made in memory from results.tsv. Two files that say the same row
- * by row in every table say the same. Only the first difference of each table is reported: the rest follows from it,
- * and the remedy (`lineage rebuild`) is one.
+ * verify_mirror.c: compares lineage.db with a mirror just built in memory from results.tsv, row by row in every
+ * table. Only the first difference of each table is reported: the others follow from it, and the remedy (`lineage
+ * rebuild`) is the same.
  */
 #include "verify_mirror.h"
 
 #include <string.h>
 #include <time.h>
 
-/* Each gives line and exp_id first; ?1 is the last row, ?2 the end of the bytes that lineage.db
- * covers, ?3 the row and ?4 the byte where the stretch begins. */
+/* Each returns line and exp_id first. ?1 is the last row, ?2 the end of the bytes that lineage.db covers, ?3 the row
+ * and ?4 the byte where the stretch begins. */
 static const struct {
     const char *table, *sql;
     enum verify_kind kind;
@@ -57,8 +57,8 @@ struct comparison {
     void *context;
 };
 
-/* Exact, numbers too: both sides were computed from the same bytes in the same order, so a last
- * digit that differs is a difference. */
+/* Exact, also for numbers: both sides were computed from the same bytes in the same order, so a difference in the
+ * last digit counts. */
 static bool same_value(sqlite3_value *a, sqlite3_value *b)
 {
     int type = sqlite3_value_type(a);
@@ -74,7 +74,7 @@ static bool same_value(sqlite3_value *a, sqlite3_value *b)
             memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0);
 }
 
-/* Every finding ends in the remedy, since it is the only one and harmless. */
+/* Every finding ends with the remedy, because there is only one and it is harmless. */
 static void report(const struct comparison *c, sqlite3_stmt *at, const char *what)
 {
     char text[200];
@@ -84,11 +84,8 @@ static void report(const struct comparison *c, sqlite3_stmt *at, const char *wha
     c->report(c->context, &finding);
 }
 
-/*
- * The bytes of the record changed, or what is said of them. A row whose place or bytes differ is
- * another thing to its owner than a value that the mirror has wrong: the first was edited, the
- * second is the mirror's fault.
- */
+/* Distinguishes a changed record from a wrong value: if position or bytes differ, somebody edited the log; otherwise
+ * the mirror is at fault. */
 static void report_column(const struct comparison *c, int column)
 {
     static const char *const place[] = {"line", "offset", "length", "digest"};
@@ -103,7 +100,7 @@ static void report_column(const struct comparison *c, int column)
     report(c, c->truth, what);
 }
 
-/* False at the first difference. */
+/* Returns false at the first difference. */
 static bool compare_rows(const struct comparison *c)
 {
     for (int i = 2; i < sqlite3_column_count(c->truth); i++)
@@ -114,7 +111,7 @@ static bool compare_rows(const struct comparison *c)
     return true;
 }
 
-/* Both statements in step, so that nothing is kept in memory however large the tables are. */
+/* Steps both statements together, so that nothing is kept in memory however large the tables are. */
 static int compare_table(const struct comparison *c)
 {
     for (;;) {
@@ -134,7 +131,7 @@ static int compare_table(const struct comparison *c)
     }
 }
 
-/* Not cached, as each is used once by each of the two databases. Not all of them take all of it. */
+/* Not cached, because each is used once per database. Not every statement uses all the values. */
 static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, const struct verify_stretch *stretch)
 {
     int code = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
@@ -147,7 +144,7 @@ static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, const stru
     return code;
 }
 
-/* From the file and not from memory, since it is the file that is judged. */
+/* Read from the file instead of from memory, because the file is checked. */
 enum lineage_status verify_extent_read(struct mirror *mirror, struct verify_extent *extent, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -184,10 +181,8 @@ enum lineage_status verify_tables(struct mirror *mirror, struct mirror *truth, u
     return status;
 }
 
-/*
- * Others write meanwhile. lineage.db stands still inside the transaction; if it is ahead of what the truth was made from,
- * the truth reads on. Only rows of terminated records are compared, unless both saw the file at the same length.
- */
+/* Others write meanwhile. lineage.db does not change inside the transaction; if it is ahead of the truth, the truth
+ * reads on. Only rows of terminated records are compared, unless both saw the log at the same length. */
 static enum lineage_status compare_tables(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
                                           void *context, struct lineage_error *err)
 {
@@ -203,11 +198,8 @@ static enum lineage_status compare_tables(struct mirror *mirror, struct mirror *
     return verify_tables(mirror, truth, kinds, &all, report_one, context, err);
 }
 
-/*
- * SQLite's own look at its trees and indexes: an index that lacks an entry gives wrong answers
- * although each table is right. Five lines, since the remedy is the same for one and for a
- * thousand.
- */
+/* SQLite checks its trees and indexes: an index that lacks an entry gives wrong answers although each table is right.
+ * Five lines are enough, because the remedy is the same for one and for a thousand. */
 enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *report_one, void *context,
                                      struct lineage_error *err)
 {
@@ -221,7 +213,7 @@ enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* BEGIN without IMMEDIATE: it only reads, and writers go on. */
+/* BEGIN without IMMEDIATE, because it only reads; writers go on. */
 static enum lineage_status check_once(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
                                       void *context, struct lineage_error *err)
 {
@@ -243,10 +235,8 @@ static void count_finding(void *context, const struct lineage_finding *finding)
 
 enum { LOOKS = 5, PAUSE_MS = 50 };
 
-/*
- * A writer that finds the end of the log cut off by a kill mends it, and then the mirror: in between the two differ, and
- * nothing is wrong. What is there to stay is there at the next look as well.
- */
+/* A writer that finds a torn end mends the log first and the mirror after it; in between the two differ, and nothing
+ * is wrong. A real difference is still there at the next look. */
 enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
                                 void *context, struct lineage_error *err)
 {

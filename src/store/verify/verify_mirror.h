@@ -7,12 +7,12 @@
 #include "../mirror/statement.h"
 #include "mirror_checks.h"
 
-/* How a table grows with the log, and so which part of it can be compared alone. */
+/* How a table grows with the log, which decides what part of it can be compared alone. */
 enum verify_kind {
-    VERIFY_BY_ROW = 1, /* behind what is there: any stretch of rows */
-    VERIFY_PARAMS = 2, /* anywhere, by value: all rows up to one */
-    VERIFY_SUMS = 4,   /* few rows that change with each trial: only when both have read the same bytes */
-    VERIFY_VALUES = 8  /* the same, and as many as there are values */
+    VERIFY_BY_ROW = 1, /* new rows go to the end: any stretch of rows */
+    VERIFY_PARAMS = 2, /* new rows go anywhere, by value: all rows up to one */
+    VERIFY_SUMS = 4,   /* few rows that change with each trial: only when both sides have read the same bytes */
+    VERIFY_VALUES = 8  /* the same, with as many rows as there are values */
 };
 
 /* Rows (after_row, rows] and findings from byte `from` up to `watermark`. */
@@ -20,18 +20,18 @@ struct verify_stretch {
     int64_t after_row, rows, from, watermark;
 };
 
-/* What lineage.db says of itself: how far it has read; rows is -1 if it has read nothing yet. */
+/* How far lineage.db has read, according to itself; rows is -1 if it has read nothing yet. */
 struct verify_extent {
     int64_t rows, watermark, size, provisional;
 };
 enum lineage_status verify_extent_read(struct mirror *mirror, struct verify_extent *extent, struct lineage_error *err);
 
-/* Compare the tables of these kinds; the first difference of each is reported. */
+/* Compares the tables of these kinds; reports the first difference of each. */
 enum lineage_status verify_tables(struct mirror *mirror, struct mirror *truth, unsigned kinds,
                                   const struct verify_stretch *stretch, lineage_finding_fn *report, void *context,
                                   struct lineage_error *err);
 
-/* SQLite's own look at its trees and indexes. */
+/* Runs SQLite's own check of its trees and indexes. */
 enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *report, void *context,
                                      struct lineage_error *err);
 
