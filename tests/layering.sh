@@ -74,7 +74,7 @@ src/trainer/run            -                           include/trainer include/r
 cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
-cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h   include/lineage cli/cli.h cli/support
+cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h propose_math.h propose_space.h   include/lineage cli/cli.h cli/support
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
@@ -85,7 +85,7 @@ cli/sweep                  *                           include/lineage include/t
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
 cli/plan                   *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep cli/share
 cli/night                  night.h night_loop.h        include/lineage include/trainer cli/cli.h cli/trial cli/run cli/recipe cli/report cli/sweep cli/share cli/plan
-cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
+cli/ranks                  launch.h stand_in.h team.h          include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
@@ -141,8 +141,6 @@ circles()
 {
     cat <<'END'
 cli              dispatch usage
-cli/propose      propose propose_math propose_space sobol tpe
-cli/ranks        launch team
 END
 }
 

@@ -12,6 +12,7 @@
 #include "recipe/recipe_store.h"
 #include "recipe/recipe_request.h"
 #include "ranks/launch.h"
+#include "ranks/stand_in.h"
 #include "ranks/team.h"
 #include "run/abandoned_trial.h"
 #include "trial/run_and_append.h"
@@ -225,7 +226,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     if (status == CLI_GO_ON && launch.rank > 0)
         return team_work(launch.rank);
     if (status == CLI_GO_ON && launch.size > 1)
-        status = launch_apart();
+        status = stand_in_fork();
     if (status != CLI_GO_ON)
         return status;
     struct train_options *o = calloc(1, sizeof *o);

@@ -14,7 +14,7 @@
 #include <lineage/query.h>
 
 #include "cli.h"
-#include "propose/propose.h"
+#include "propose/propose_math.h"
 
 enum { PURPOSE = 77 }; /* a random stream that no proposer uses */
 

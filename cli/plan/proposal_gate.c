@@ -10,6 +10,7 @@
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 
+#include "propose/propose_space.h"
 #include "sweep/forecast.h"
 #include "sweep/sweep_file.h"
 #include "sweep/trial_files.h"

@@ -1,4 +1,4 @@
-/* propose.c: the methods, and that none of them says anything twice. */
+/* propose.c: see propose.h. */
 #include "propose/propose.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "propose/sobol.h"
 #include "propose/tpe.h"
 
-/* Draws after which a setting that was not tried is looked for in order. */
+/* After this many draws, a setting that was not tried is searched for in order. */
 enum { DRAWS = 1000 };
 
 static const char *const names[PROPOSE_N_METHODS] = {"sobol", "tpe", "random", "grid"};
@@ -32,7 +32,7 @@ bool propose_method_parse(enum propose_method *method, const char *name)
 
 /* ---- what was tried ---- */
 
-/* The past sorted by its settings, since some methods ask of hundreds of points. */
+/* The past sorted by setting, since some methods look up hundreds of points. */
 struct tried {
     const struct propose_problem *problem;
     const double **sorted; /* [n_past] */
@@ -51,7 +51,7 @@ static int by_setting(const void *a, const void *b)
     return compare(*(const double *const *)a, *(const double *const *)b);
 }
 
-/* What follows the last range in x is 0 everywhere. */
+/* Compares all of x: values behind the last range are 0. */
 static bool was_tried(const struct tried *tried, const double *x)
 {
     return bsearch(&x, tried->sorted, tried->problem->n_past, sizeof *tried->sorted, by_setting) != NULL;
@@ -90,7 +90,7 @@ static void grid_point(double *x, const struct propose_problem *problem, size_t 
     }
 }
 
-/* All values of whole ranges in order: where draws no longer find what is left. */
+/* Counts through all settings of whole ranges in order, for a space in which draws no longer find a new one. */
 static void nth_setting(double *x, const struct propose_problem *problem, double index)
 {
     for (size_t i = problem->n_ranges; i-- > 0;) {
@@ -131,7 +131,8 @@ static bool first_new(double *x, const struct tried *tried, point_fn *point, siz
     return false;
 }
 
-/* A space that is nearly full is walked through: the past holds at most n_past of its settings. */
+/* Walks through a space that is nearly exhausted. The past holds at most n_past settings, so one of the first n_past + 1 is
+ * new. */
 static bool anything_new(double *x, const struct tried *tried)
 {
     const struct propose_problem *problem = tried->problem;

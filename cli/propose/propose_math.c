@@ -1,11 +1,9 @@
-/* propose_math.c: functions and random numbers that are the same on every machine. */
+/* propose_math.c: see propose_math.h. */
 #include "propose/propose_math.h"
-
-#include "propose/propose.h"
 
 #include <math.h>
 
-/* frexp, ldexp, floor and sqrt are exact by IEEE 754 and may come from libm. */
+/* frexp, ldexp, floor and sqrt may come from libm: IEEE 754 defines their results exactly. */
 static const double ln2_high = 0x1.62e42fee00000p-1, ln2_low = 0x1.a39ef35793c76p-33;
 
 /* log m = 2 artanh((m - 1) / (m + 1)), a series that is short for m near 1. */
@@ -68,7 +66,7 @@ double propose_uniform(struct propose_stream *stream)
     return (double)(x >> 11) * 0x1p-53;
 }
 
-/* Marsaglia's polar method, whose second number is thrown away so that a stream has no other state. */
+/* Marsaglia's polar method. Its second number is discarded, so that a stream has no further state. */
 double propose_normal(struct propose_stream *stream)
 {
     double x, y, square;

@@ -1,29 +1,33 @@
 /*
- * propose_math.h: logarithm, exponential and normal distribution, the same to the last bit wherever doubles are
- * IEEE 754 and products are not fused. libm's are not: glibc picks them by the processor, and a
- * candidate that wins by one bit would be another proposal. Within 4 units in the last place of libm's
- * (propose_normal_cdf: 1e-14 absolute).
+ * propose_math.h: logarithm, exponential, normal distribution and random numbers that are the same to the last bit wherever
+ * doubles are IEEE 754 and products are not fused. Those of libm are not: glibc chooses them by the processor, and a candidate
+ * that wins by one bit would be another proposal. The results are within 4 units in the last place of libm's
+ * (propose_normal_cdf: within 1e-14).
  */
 #ifndef CLI_PROPOSE_MATH_H
 #define CLI_PROPOSE_MATH_H
 
 #include <stdint.h>
 
-double propose_log(double x); /* of x > 0 and normal */
-double propose_exp(double x); /* 0 below -700; x at most 700 */
+double propose_log(double x); /* x > 0 and not denormal */
+double propose_exp(double x); /* x at most 700; 0 below -700 */
 double propose_normal_cdf(double x);
+double propose_sigmoid(double x); /* 1 / (1 + exp(-x)) */
 
-/* splitmix64 (Steele, Lea, Flood 2014), as a function of a seed and an index. */
+/* One step of splitmix64 (Steele, Lea, Flood 2014), as a hash. */
 uint64_t propose_mix(uint64_t x);
 
 struct propose_stream {
     uint64_t state;
 };
 
-/* A stream of its own for each purpose and index. */
+/* Each purpose and index has an independent stream. */
 struct propose_stream propose_stream_of(uint64_t seed, uint64_t purpose, uint64_t index);
 
 double propose_uniform(struct propose_stream *stream); /* in [0, 1) */
 double propose_normal(struct propose_stream *stream);  /* mean 0, variance 1 */
+
+/* One number in [0, 1), a function of its arguments. */
+double propose_draw(uint64_t seed, uint64_t purpose, uint64_t index);
 
 #endif

@@ -9,6 +9,8 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
+#include "propose/propose_space.h"
+
 /* Whole numbers beyond are no longer all doubles. */
 static const double whole_max = 9007199254740992.0;
 

@@ -1,4 +1,4 @@
-/* propose_space.c: values, their scales and how near they are. */
+/* propose_space.c: see propose_space.h. */
 #include "propose/propose_space.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ double propose_scaled_high(const struct propose_range *range)
     return propose_scaled(range, range->high + (propose_is_whole(range) ? 0.5 : 0));
 }
 
-/* Through text, which is the one way to the double that a reader of the row will get. */
+/* Rounds by printing and parsing, which gives the same double that a reader of the row will get. */
 static double rounded(const struct propose_range *range, double value)
 {
     char text[400];
@@ -43,7 +43,7 @@ static double rounded(const struct propose_range *range, double value)
     } else {
         int exponent;
         frexp(range->high - range->low, &exponent);
-        double decimals = 5 - floor(exponent * 0.30103); /* of the decimal exponent, about */
+        double decimals = 5 - floor(exponent * 0.30103); /* 5 digits of the width: 0.30103 is log10(2) */
         snprintf(text, sizeof text, "%.*f", (int)fmin(fmax(decimals, 0), 300), value);
     }
     return strtod(text, NULL);
@@ -90,7 +90,7 @@ size_t propose_steps(const struct propose_range *range)
     return values < (double)steps ? (size_t)values : steps;
 }
 
-/* Both ends are points of the grid, unlike those of a draw, which come half a step further in. */
+/* Both ends of the range are points of its grid. */
 double propose_step(const struct propose_range *range, size_t i)
 {
     size_t n = propose_steps(range);

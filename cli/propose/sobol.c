@@ -1,5 +1,5 @@
 /*
- * sobol.c: Sobol's sequence.
+ * sobol.c: see sobol.h.
  *
  * The primitive polynomials and first direction numbers are those of S. Joe and F. Y. Kuo, "Constructing
  * Sobol sequences with better two-dimensional projections", SIAM J. Sci. Comput. 30 (2008), file
@@ -8,7 +8,7 @@
  */
 #include "propose/sobol.h"
 
-#include "propose/propose.h"
+#include "propose/propose_problem.h"
 #include "propose/propose_math.h"
 
 enum { DEGREE_MAX = 7 };
@@ -52,7 +52,7 @@ static const struct direction directions[PROPOSE_RANGES_MAX - 1] = {
     {7, 42, {1, 3, 7, 3, 13, 59, 17}},
 };
 
-/* The recurrence of Bratley and Fox 1988 (ACM TOMS algorithm 659), on numbers that are shifted to the top. */
+/* The recurrence of Bratley and Fox 1988 (ACM TOMS algorithm 659), on numbers shifted to the highest bits. */
 static void fill_directions(uint32_t v[32], size_t dimension)
 {
     if (dimension == 0) {
@@ -86,7 +86,7 @@ uint32_t sobol_scramble(uint32_t point, size_t dimension, uint64_t seed)
     uint64_t own = propose_mix(propose_mix(seed) ^ dimension);
     uint32_t out = 0;
     for (int i = 0; i < 32; i++) {
-        uint64_t before = (uint64_t)1 << i | (i ? point >> (32 - i) : 0); /* the digits so far and their number */
+        uint64_t before = (uint64_t)1 << i | (i ? point >> (32 - i) : 0); /* the digits so far, and how many there are */
         uint32_t flip = (uint32_t)(propose_mix(own ^ before) >> 63);
         out |= ((point >> (31 - i) & 1) ^ flip) << (31 - i);
     }

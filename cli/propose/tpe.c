@@ -1,10 +1,10 @@
 /*
- * tpe.c: Bergstra, Bardenet, Bengio, Kegl 2011, with the Parzen windows of Optuna's sampler: a kernel on every trial and
- * one as wide as the range in its middle, sigma the distance to the farther neighbour, within bounds.
+ * tpe.c: see tpe.h. Bergstra, Bardenet, Bengio, Kegl 2011, with the Parzen windows of Optuna's sampler: a kernel on every
+ * trial, and one as wide as the range in its middle; sigma is the distance to the farther neighbour, within bounds.
  *
- * Each range is estimated by itself. A trial that failed is evidence as good as a low score, and one that still
- * runs would be proposed again, with a little noise, by everybody who asks meanwhile: both count as bad, and neither
- * counts in n, so that failures cannot fill the good set.
+ * Each range is estimated by itself. A failed trial is as good evidence as a bad score. A running trial would be proposed
+ * again, with a little noise, to every worker that asks meanwhile. So both count as bad. Neither counts in n, so that failures
+ * cannot fill the set of good trials.
  */
 #include "propose/tpe.h"
 
@@ -14,14 +14,14 @@
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
 
-enum { RECENT = 25 }; /* trials of full weight; older ones count less, in a line */
+enum { RECENT = 25 }; /* the latest trials have full weight; the weight of older ones falls linearly */
 
 struct kernel {
-    double mu, sigma, weight; /* sigma 0: not known yet */
-    double inside;            /* what of it lies within the range */
+    double mu, sigma, weight; /* sigma 0: not set yet */
+    double inside;            /* the part of its mass that lies within the range */
 };
 
-/* Density over one range: kernels [n] on its scale, or of a choice the weight of each value. */
+/* A density over one range: kernels [n] on its scale, or, for a choice, the weight of each value. */
 struct density {
     const struct propose_range *range;
     struct kernel *kernels;
@@ -74,7 +74,7 @@ static double threshold(const struct propose_problem *problem, double *losses, s
     return losses[n_good - 1];
 }
 
-/* Of equals the earlier one is good: a plateau is left rather than walked along. */
+/* Of trials with equal scores the earlier ones are good, so that the search leaves a plateau. */
 static void divide(struct split *split, const struct propose_problem *problem, double *losses)
 {
     size_t n = count_measured(problem);
@@ -106,7 +106,7 @@ static int by_mu(const void *a, const void *b)
     return (x->mu > y->mu) - (x->mu < y->mu);
 }
 
-/* Trial i of n: full weight for the latest RECENT, and down to 1/n for the first. */
+/* The weight of trial i of n: 1 for the latest RECENT, and down to 1/n for the first. */
 static double weight(size_t i, size_t n)
 {
     if (n <= RECENT || i >= n - RECENT)
@@ -115,7 +115,8 @@ static double weight(size_t i, size_t n)
     return old > 1 ? 1 / (double)n + (1 - 1 / (double)n) * (double)i / (double)(old - 1) : 1 / (double)n;
 }
 
-/* The farther neighbour's distance. The ends of the range are nobody's neighbour: a kernel beside one may be narrow. */
+/* Sets sigma to the distance to the farther neighbour. The ends of the range are not neighbours: a kernel beside one may be
+ * narrow. */
 static void set_sigmas(struct density *density)
 {
     double width = density->high - density->low, least = width / fmin(100, 1 + (double)density->n);
@@ -147,7 +148,7 @@ static void estimate(struct density *density, const struct propose_range *range,
     }
 }
 
-/* Of a choice: the weights of the trials that have the value, and one kernel more that is spread over all. */
+/* For a choice: each value has the weights of its trials, and a share of one more kernel that is spread over all values. */
 static void estimate_choice(struct density *density, const struct propose_range *range, size_t r,
                             const struct propose_trial **trials, size_t n)
 {
@@ -176,7 +177,7 @@ static size_t draw_kernel(const struct density *density, struct propose_stream *
     return i;
 }
 
-/* What falls outside the range is drawn again: centres are inside, so that a few draws suffice. */
+/* Draws again if a value falls outside of the range; the centres are inside, so a few draws suffice. */
 static double draw(const struct density *density, struct propose_stream *stream)
 {
     const struct kernel *k = &density->kernels[draw_kernel(density, stream)];
@@ -190,7 +191,7 @@ static double draw(const struct density *density, struct propose_stream *stream)
     return propose_unscaled(density->range, k->mu);
 }
 
-/* Of a whole number the mass of the step around it, else the density. */
+/* The density at x; for a whole number the mass of the interval of length 1 around it. */
 static double kernel_at(const struct kernel *k, const struct propose_range *range, double x)
 {
     if (!propose_is_whole(range)) {
@@ -219,7 +220,7 @@ struct candidate {
     double value, merit;
 };
 
-/* Of equals the one that was drawn first, whatever qsort does. */
+/* Equal merits are ordered by value, since qsort leaves their order open. */
 static int by_merit(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;

@@ -2,16 +2,16 @@
 #ifndef CLI_TPE_H
 #define CLI_TPE_H
 
-#include "propose/propose.h"
+#include "propose/propose_problem.h"
 
 enum { TPE_STARTUP = 10, TPE_CANDIDATES = 24, TPE_GOOD_MAX = 25 };
 
-/* Whether there are trials enough to learn from: TPE_STARTUP that are over, one of them measured. */
+/* Whether there are enough trials to learn from: TPE_STARTUP have ended, and at least one was measured. */
 bool tpe_is_ready(const struct propose_problem *problem);
 
 /*
- * Candidates [TPE_CANDIDATES][n_ranges], the most promising first: those that the density of the good trials makes
- * likelier than that of the bad ones. False when out of memory.
+ * Writes candidates [TPE_CANDIDATES][n_ranges], the most promising first: by the ratio of the density of the good trials to
+ * that of the bad ones. Returns false when out of memory.
  */
 bool tpe_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem);
 

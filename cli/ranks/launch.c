@@ -1,19 +1,11 @@
-/* launch.c: the launcher's environment, and the process that writes the row. */
+/* launch.c: see launch.h. */
 #include "ranks/launch.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "ranks/team.h"
-
-#define STAND_IN "LINEAGE_STAND_IN"
 
 static int number_of(const char *name, int otherwise)
 {
@@ -24,8 +16,8 @@ static int number_of(const char *name, int otherwise)
 }
 
 /*
- * Open MPI's mpirun says both; under srun with PMIx the rank is PMIx's and the size Slurm's. MPICH and
- * others speak of PMI: their processes cannot find each other by our module, but they are several.
+ * Open MPI's mpirun sets rank and size; under srun with PMIx the rank comes from PMIx and the size from Slurm. MPICH and
+ * others set PMI_RANK: our module cannot connect their processes, but must know that there are several.
  */
 struct launch launch_read(void)
 {
@@ -39,7 +31,7 @@ struct launch launch_read(void)
     return launch;
 }
 
-/* Said once and not by every rank. */
+/* Only rank 0 prints the error. */
 static int refused(const struct launch *launch, enum cli_exit status, const char *why)
 {
     if (launch->rank == 0)
@@ -62,65 +54,4 @@ int launch_refuse(const struct launch *launch)
     if (launch->size == 1)
         return CLI_GO_ON;
     return refused(launch, CLI_USAGE, "under mpirun there is `lineage train`; a night is run by one process");
-}
-
-/* ---- standing in ---- */
-
-static volatile sig_atomic_t worker; /* all that a handler can know */
-
-static void pass_on(int number)
-{
-    int before = errno;
-    kill((pid_t)worker, number);
-    errno = before;
-}
-
-static void handle(bool own)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = own ? pass_on : SIG_DFL};
-    sigset_t set;
-    sigemptyset(&set);
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        sigaddset(&set, signals[i]);
-        if (own)
-            sigaction(signals[i], &action, NULL);
-    }
-    sigprocmask(own ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
-}
-
-static int stand_in(void)
-{
-    int state = 0;
-    handle(true);
-    while (waitpid((pid_t)worker, &state, 0) < 0)
-        if (errno != EINTR)
-            return cli_error(CLI_SYSTEM, "cannot wait for the process that watches: %s", strerror(errno));
-    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-}
-
-/* Signals wait across the fork: one that comes in between is passed on, too. */
-int launch_apart(void)
-{
-    char self[32];
-    sigset_t before;
-    snprintf(self, sizeof self, "%ld", (long)getpid());
-    fflush(NULL);
-    sigprocmask(SIG_BLOCK, NULL, &before);
-    handle(false);
-    worker = fork();
-    if (worker > 0)
-        return stand_in();
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (worker < 0)
-        return cli_error(CLI_SYSTEM, "cannot fork: %s", strerror(errno));
-    setsid();
-    setenv(STAND_IN, self, 1);
-    return CLI_GO_ON;
-}
-
-long launch_stand_in(void)
-{
-    return number_of(STAND_IN, 0);
 }

@@ -1,4 +1,4 @@
-/* team.c: loading the module, and what ranks tell each other before and beside a run. */
+/* team.c: see team.h. */
 #include "ranks/team.h"
 
 #include <dlfcn.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "ranks/launch.h"
 #include "ranks/mpi_team.h"
+#include "ranks/stand_in.h"
 #include "recipe/address_space.h"
 #include "support/program.h"
 
@@ -20,7 +20,7 @@
 
 /* ---- the module ---- */
 
-/* A pointer to data becomes one to a function bit by bit, as POSIX means dlsym to be used. */
+/* POSIX lets dlsym return functions as data pointers; memcpy converts one without a cast that ISO C forbids. */
 static bool find(void *function, size_t size, void *library, const char *name)
 {
     void *found = dlsym(library, name);
@@ -28,7 +28,7 @@ static bool find(void *function, size_t size, void *library, const char *name)
     return found != NULL;
 }
 
-/* RTLD_GLOBAL: Open MPI loads parts of itself later, which look for symbols of its libraries. */
+/* RTLD_GLOBAL because Open MPI later loads parts of itself that need the symbols of its libraries. */
 static void *load(char *why, size_t size)
 {
     char path[PATH_MAX];
@@ -68,7 +68,7 @@ enum trainer_status team_open(struct team *team, struct trainer_error *err)
     return TRAINER_ELOST;
 }
 
-/* The library stays: what Open MPI has registered for the end of the process lies in it. */
+/* The library stays loaded: Open MPI has registered functions in it that run when the process exits. */
 void team_close(struct team *team, bool well)
 {
     if (team->library && well)
@@ -84,13 +84,13 @@ static enum trainer_status lost(struct trainer_error *err, const char *what)
     return TRAINER_ELOST;
 }
 
-/* What makes a recipe's bytes mean the same. */
+/* Two ranks with the same version read the bytes of a recipe alike. */
 struct version {
     char text[64];
     size_t recipe_bytes;
 };
 
-/* A recipe goes as it lies in memory: the ranks are one program. */
+/* A recipe is sent as the bytes of its struct, because the ranks run the same program. */
 enum trainer_status team_share(struct team *team, struct trainer_recipe *recipe, struct trainer_error *err)
 {
     const struct trainer_comm *comm = &team->comm;
@@ -113,12 +113,12 @@ struct member {
     char host[HOST_NAME_MAX + 1];
 };
 
-/* The one that stands in for rank 0 among them; of those on other machines the name alone. */
+/* Includes the process that stands in for rank 0. Processes on other machines have a name and no pid. */
 static json_t *peers_line(const struct member *members, int size)
 {
     json_t *peers = json_array();
-    if (launch_stand_in())
-        json_array_append_new(peers, json_pack("{s:s, s:I}", "name", "rank 0", "pid", (json_int_t)launch_stand_in()));
+    if (stand_in_pid())
+        json_array_append_new(peers, json_pack("{s:s, s:I}", "name", "rank 0", "pid", (json_int_t)stand_in_pid()));
     for (int r = 1; r < size; r++) {
         bool here = strcmp(members[r].host, members[0].host) == 0;
         json_t *peer = json_pack("{s:o}", "name", json_sprintf("rank %d", r));
@@ -150,8 +150,8 @@ json_t *team_peers(struct team *team)
 /* ---- another rank ---- */
 
 /*
- * TERM waits: a launcher sends it to all ranks when it is interrupted, and KILL a second later. A rank
- * that is gone without having been killed by its launcher is then one that was lost (cli/trial/peers.h).
+ * TERM is blocked: an interrupted launcher sends it to all ranks, and KILL a second later. So a rank that is gone before its
+ * launcher killed it was lost (cli/trial/peers.h).
  */
 static void be_quiet(void)
 {
@@ -173,7 +173,7 @@ static enum trainer_status work(struct team *team, struct trainer_error *err)
     return status == TRAINER_OK ? trainer_run_process(&recipe, NULL, &process, err) : status;
 }
 
-/* What all ranks failed of rank 0 tells; a rank speaks of what only it can know. */
+/* Rank 0 reports a failure that all ranks share; another rank only reports what rank 0 cannot know. */
 int team_work(int rank)
 {
     struct team team;

@@ -1,8 +1,8 @@
 /*
  * team.h: the ranks of a run, connected by Open MPI.
  *
- * `lineage-train` knows nothing of MPI: what connects the ranks is a module of its own (mpi_team.c,
- * lineage-mpi.so beside the program), which is loaded when a launcher has started several processes.
+ * `lineage-train` is not linked with MPI. A module (mpi_team.c, lineage-mpi.so beside the program) connects the ranks; it is
+ * loaded only if a launcher has started several processes.
  */
 #ifndef CLI_TEAM_H
 #define CLI_TEAM_H
@@ -20,25 +20,26 @@ struct team {
     void (*close)(struct trainer_comm *comm);
 };
 
-/* Whether the module can be loaded; if not, why. */
+/* Whether the module can be loaded; if not, writes the reason to why. */
 bool team_is_there(char *why, size_t size);
 
-/* Meet the other ranks: every one of them calls it. TRAINER_ELOST with why not. */
+/* Connects to the other ranks; every rank calls it. TRAINER_ELOST with the reason if that fails. */
 enum trainer_status team_open(struct team *team, struct trainer_error *err);
 
-/* Part from them. After a run of which some rank was lost nobody is waited for, and well is false. */
+/* Disconnects. well is false after a run in which a rank was lost: then no other rank is waited for. */
 void team_close(struct team *team, bool well);
 
-/* Every rank: *recipe is rank 0's. TRAINER_ELOST, TRAINER_EINVAL if they are programs of two versions. */
+/* Gives every rank the recipe of rank 0; every rank calls it. TRAINER_ELOST, or TRAINER_EINVAL if the ranks run two versions
+ * of the program. */
 enum trainer_status team_share(struct team *team, struct trainer_recipe *recipe, struct trainer_error *err);
 
 /*
- * Every rank: on rank 0 a line of event_lines.h that names the other processes of this machine without
- * which the run cannot go on; elsewhere, and when memory or ranks were lost, NULL.
+ * Called by every rank. On rank 0, returns an event line (metrics/event_lines.h) that names the other processes without which
+ * the run cannot continue; on the other ranks, and if memory or ranks were lost, NULL.
  */
 json_t *team_peers(struct team *team);
 
-/* The work of a rank other than 0, from meeting to parting. Exit status. */
+/* All the work of a rank other than 0. Returns its exit status. */
 int team_work(int rank);
 
 #endif

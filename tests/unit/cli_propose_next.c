@@ -7,6 +7,7 @@
 
 #include "propose/propose.h"
 #include "propose/propose_math.h"
+#include "propose/propose_space.h"
 #include "propose/sobol.h"
 #include "propose/tpe.h"
 
