@@ -81,7 +81,7 @@ cli/trial                  *                           include/lineage cli/cli.h
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git
 cli/judge                  judge.h judge_case.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge
-cli/sweep                  *                           include/lineage include/trainer cli/cli.h cli/propose cli/run
+cli/sweep                  *                           include/lineage include/trainer cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
 cli/plan                   *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep cli/share
 cli/night                  night.h night_loop.h        include/lineage include/trainer cli/cli.h cli/trial cli/run cli/recipe cli/report cli/sweep cli/share cli/plan
