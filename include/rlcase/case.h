@@ -1,7 +1,7 @@
 /*
- * rlcase/case.h: any kernel of the training core by its name, on arrays by theirs. It is what callers
- * in other languages need (the Python package is built on it, and `lineage core`): two structs to
- * declare a second time instead of sixty, and every kernel, those of later versions too.
+ * rlcase/case.h: run any kernel of the training core by its name, on named arrays. It is made for
+ * callers in other languages (the Python package and `lineage core` use it): they declare two
+ * structs instead of sixty, and can run every kernel, including those of later versions.
  *
  *     struct rl_case *done;
  *     struct rl_case_array arrays[] = {
@@ -15,11 +15,11 @@
  *         rl_case_release(done);
  *     }
  *
- * Which kernels there are, what each takes and returns: rl_case_describe(). What the kernels compute
- * stands in the headers under rlcore/.
+ * rl_case_describe() lists the kernels with their inputs and outputs. The formulas are in the
+ * headers under rlcore/.
  *
- * Unlike the core this library allocates (a case owns its results) and needs Jansson. It keeps no
- * state; calls from several threads at a time are fine.
+ * Unlike the core this library allocates memory (a case owns its results) and needs Jansson. It
+ * keeps no state; calls from several threads at a time are safe.
  */
 #ifndef RLCASE_CASE_H
 #define RLCASE_CASE_H
@@ -38,76 +38,83 @@ enum rl_case_type {
     RL_CASE_FLOAT32,
     RL_CASE_INT64,
     RL_CASE_INT32,
-    RL_CASE_UINT8,    /* and booleans of one byte */
+    RL_CASE_UINT8,    /* also booleans of one byte */
     RL_CASE_BFLOAT16, /* the upper half of a float32 */
 };
 
 enum { RL_CASE_DIMS_MAX = 4 };
 
-/* An array, row-major; rows of a matrix may lie further apart than they are wide, or be of their own lengths. */
+/* An array, row-major. The rows of a matrix may be further apart than they are wide, or ragged. */
 struct rl_case_array {
     const char *name;
     enum rl_case_type type;
     size_t n_dims; /* 1 to 4 */
     size_t shape[RL_CASE_DIMS_MAX];
-    const void *data; /* NULL only where the array has no elements */
+    const void *data; /* NULL only if the array has no elements */
     /*
-     * Ragged: row i is data[start[i]] to data[start[i + 1]]; start[0] is 0, n_dims 1, shape[0]
-     * start[n_rows] (cu_seqlens, as packed batches call it). NULL: not ragged, n_rows is ignored.
+     * Ragged: row i is data[start[i]] to data[start[i + 1]]. start[0] is 0, n_dims is 1, and
+     * shape[0] is start[n_rows] (cu_seqlens of packed batches). NULL: not ragged; n_rows is then
+     * ignored.
      */
     const size_t *start;
     size_t n_rows;
-    size_t stride; /* of two dimensions: elements from one row to the next, not below shape[1]; 0: shape[1] */
+    size_t stride; /* matrices: elements from one row to the next, at least shape[1]; 0: shape[1] */
 };
 
-/* The results of a call. */
+/* A call that has run, with its results. */
 struct rl_case;
 
 /*
- * Run a kernel. values: a JSON object of all inputs that are no arrays (arrays may stand there as
- * well, as nested lists); names that the kernel does not take are ignored. An array in the type that
- * the kernel takes (float64, or float32 if single; uint8 masks, int32 ids, int64 groups and counts)
- * is read in place, others are converted; masks may be of any type. Shapes must agree with each
- * other. Inputs are not modified.
+ * Run a kernel. `values` is a JSON object of all inputs that are not arrays; it may also contain
+ * arrays, as nested lists. Names that the kernel does not know are ignored. An array is read in
+ * place if it has the type that the kernel takes (float64, or float32 if `single`; uint8 masks,
+ * int32 ids, int64 groups and counts), otherwise it is converted. Masks may have any type. The
+ * shapes must agree with each other. Inputs are not modified.
  *
- * Kernels whose description says "layouts" read response masks (loss_mask) of int32 and int64, turn
- * ids of int64 and, if single, bfloat16 in place as well, and take ragged arrays wherever [B][T] is
- * asked for: then of all of them, with the same starts; results [B][T] come ragged too. They read matrices
- * of one stride, the one that most of a call's have, in place; those of another stride are copied, and
- * results [B][T] have that stride. What lies between rows is not read.
+ * Kernels whose description has "layouts": true also read in place: response masks (loss_mask) of
+ * int32 and int64, turn ids of int64 and, if `single`, bfloat16. They accept ragged arrays for all
+ * their [B][T] inputs, all with the same starts; their [B][T] results are then ragged too. They
+ * read matrices in place that have the stride which most matrices of the call have; matrices of
+ * another stride are copied, and [B][T] results have the common stride. Elements between rows are
+ * not read.
  *
- * RL_EINVAL with a sentence that names input and index if the family is unknown or has no single
- * form, for values that are no JSON object, for a missing, misshapen or mistyped input; else what the
- * kernel says. On success *done is the caller's until rl_case_release.
+ * RL_EINVAL, with a sentence that names input and index, for a family that is unknown or has no
+ * single-precision form, for values that are not a JSON object, and for an input that is missing or
+ * has a wrong shape or type; otherwise the status of the kernel. On success the caller owns *done
+ * and frees it with rl_case_release.
  */
 RL_API RL_NODISCARD enum rl_status rl_case_run(struct rl_case **done, const char *family, bool single,
                                                const char *values, const struct rl_case_array *arrays, size_t n,
                                                struct rl_error *err);
 
 /*
- * The same with all results as JSON text, arrays as nested lists; values holds all inputs. Not a
- * number or infinite results are an error there, as JSON has neither.
+ * rl_case_run with all inputs in `values` and all results as JSON text, arrays as nested lists.
+ * Results that are NaN or infinite are an error, because JSON cannot represent them.
  */
 RL_API RL_NODISCARD enum rl_status rl_case_run_json(struct rl_case **done, const char *family, bool single,
                                                     const char *values, struct rl_error *err);
 
 /*
- * What there is, as JSON text of a list: {"family", "summary", "single": whether in float too, "layouts": whether in any
- * layout, "inputs": [{"name", "kind", "optional", "shape", "choices", "text"}], "outputs": [{"name", "shape"}]}.
- * Kinds are those of src/rlcase/case_inputs.def in lower case; shape is "" for what is no array.
+ * Describe all kernels, as the JSON text of a list: {"family", "summary", "single": whether it runs
+ * in float too, "layouts": whether it accepts any layout, "inputs": [{"name", "kind", "optional",
+ * "shape", "choices", "text"}], "outputs": [{"name", "shape"}]}. The kinds are those of
+ * src/rlcase/case_inputs.def in lower case. The shape of an input that is not an array is "".
  */
 RL_API RL_NODISCARD enum rl_status rl_case_describe(struct rl_case **done, struct rl_error *err);
 
-/* The JSON text: results that are no arrays. Never NULL; lives as long as the case. */
+/* The results that are not arrays, as JSON text. Never NULL; valid as long as the case. */
 RL_API const char *rl_case_values(const struct rl_case *done);
 
-/* The arrays among the results, *n of them; they live as long as the case. Their data may be written to. */
+/* The *n arrays among the results, valid as long as the case. The caller may write to their data. */
 RL_API const struct rl_case_array *rl_case_arrays(const struct rl_case *done, size_t *n);
 
-/* NULL is fine. */
+/* Free a case and its results. NULL is allowed. */
 RL_API void rl_case_release(struct rl_case *done);
 
-/* sizeof(struct rl_case_array) as the library was compiled, for callers that declare it themselves. */
+/*
+ * sizeof(struct rl_case_array) as compiled into the library, for callers that declare the struct
+ * themselves.
+ */
 RL_API size_t rl_case_array_size(void);
 
 #ifdef __cplusplus

@@ -1,25 +1,25 @@
 /*
- * rlcore/a2tgpo.h: A2TGPO (arXiv 2605.06200): credit by turn from information gain, and the
- * turn-level loss.
+ * rlcore/a2tgpo.h: A2TGPO (arXiv 2605.06200): credit for each turn of an agent from its information
+ * gain, and the turn-level policy loss.
  *
- * A response is a sequence of turns. The last turn of a row is the outcome turn, its value the
- * outcome reward; every earlier turn k is an information-gain (IG) turn, its value how much that
- * turn brought the policy closer to the true answer. A row with one turn has no IG turn, an empty
- * row has none at all.
+ * A response is a sequence of turns. The last turn of a row is the outcome turn; its value is the
+ * outcome reward. Every earlier turn k is an information-gain (IG) turn; its value tells how much
+ * closer the turn brought the policy to the true answer. A row with one turn has no IG turn, and an
+ * empty row has no turn at all.
  *
- * Two ways in
- *   rl_a2tgpo_advantage   token rewards in, token advantages and clip scales out; then
- *                         rl_a2tgpo_turn_loss
- *   the parts, on turn values (double, flat, row after row, one per turn; struct rl_turns says
- *   where rows begin):
- *       rl_information_gain -> rl_turn_starts -> rl_turn_rewards -> rl_turn_normalize
- *           -> rl_turn_accumulate, rl_turn_clip_scale -> rl_turn_spread
+ * There are two ways to use this header:
+ *     rl_a2tgpo_advantage   takes token rewards and returns token advantages and clip scales, which
+ *                           rl_a2tgpo_turn_loss reads
+ *     the parts, on turn values (double, flat, row after row, one per turn; struct rl_turns says where
+ *     rows begin):
+ *         rl_information_gain -> rl_turn_starts -> rl_turn_rewards -> rl_turn_normalize
+ *             -> rl_turn_accumulate, rl_turn_clip_scale -> rl_turn_spread
  *
- * Turn borders come from batch->turn alone. A turn whose gain is exactly 0 counts in its statistics
- * like any other, and neighbouring turns of equal advantage stay two turns.
+ * Turn borders are taken from batch->turn alone. A turn whose gain is exactly 0 counts in its
+ * statistics like any other, and neighbouring turns of equal advantage stay two turns.
  *
- * Errors: as in rlcore/status.h. A reward that is not finite, or stands at a response token that is
- * not the last of its turn, is refused with its row and token.
+ * Errors: see rlcore/status.h. A reward is refused, with its row and token, if it is not finite or
+ * is not 0 at a response token before the last one of its turn.
  */
 #ifndef RLCORE_A2TGPO_H
 #define RLCORE_A2TGPO_H
@@ -36,22 +36,21 @@
 extern "C" {
 #endif
 
-/*
- * What counts as the value of a prefix: functions of the log-probs of the answer's tokens after it.
- */
+/* How the value of a prefix is computed from the log-probs of the answer's tokens after it. */
 enum rl_gain {
     RL_GAIN_MEAN_LOG_PROB, /* mean log-prob of the answer, as in A2TGPO */
-    RL_GAIN_MEAN_PROB,     /* exp of it: the per-token probability, as in IGPO */
+    RL_GAIN_MEAN_PROB,     /* exp of that mean: the per-token probability, as in IGPO */
     RL_GAIN_PROB           /* exp of the sum: the probability of the whole answer */
 };
 
-/* The value of a prefix from the log-probs [n] of the answer's n >= 1 tokens after it. */
+/* The value of a prefix from the log-probs [n] of the answer's tokens after it; n >= 1. */
 RL_API double rl_prefix_value(enum rl_gain kind, size_t n, const double *log_prob);
 
 /*
- * Information gain of each turn of one rollout. answer_log_prob [n_turns+1][n_answer]: log-probs of
- * the answer's tokens before the first turn and after each turn. gain [n_turns]: V after the turn
- * minus V before it. n_answer 0 or a log-prob that is not finite or above 0 is refused.
+ * Information gain of each turn of one rollout. answer_log_prob [n_turns+1][n_answer] holds the
+ * log-probs of the answer's tokens before the first turn and after each turn. gain [n_turns]
+ * receives the prefix value after the turn minus the value before it. RL_EINVAL for n_answer 0;
+ * RL_EVALUE for a log-prob that is not finite or is above 0.
  */
 RL_API RL_NODISCARD enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns,
                                                        size_t n_answer,
@@ -62,19 +61,19 @@ RL_API RL_NODISCARD enum rl_status rl_information_gain(enum rl_gain kind, size_t
 struct rl_turns {
     size_t n_rows;
     const size_t *start;  /* [n_rows+1], ascending from 0 */
-    const int64_t *group; /* [n_rows] prompt group labels; rl_turn_normalize alone reads them */
+    const int64_t *group; /* [n_rows] prompt group labels; only rl_turn_normalize reads them */
 };
 
 /*
- * Count turns: start [B+1] from batch->turn, so that start[B] is the length of an array of turn
- * values.
+ * Count the turns of each row of a batch: start [B+1] is set from batch->turn. start[B] is the
+ * length of an array of turn values.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_starts(const struct rl_batch *batch, size_t *start,
                                                   struct rl_error *err);
 
 /*
- * values [start[B]]: the token-level reward [B*T] at the last token of each turn. lengths
- * [start[B]]: its response tokens, unless NULL.
+ * values [start[B]] receives the token-level reward [B*T] at the last token of each turn, and
+ * lengths [start[B]], unless NULL, the number of its response tokens.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_rewards(const struct rl_batch *batch,
                                                    const size_t *start, const double *rewards,
@@ -85,7 +84,7 @@ RL_API RL_NODISCARD enum rl_status rl_turn_rewardsf(const struct rl_batch *batch
                                                     double *values, size_t *lengths,
                                                     struct rl_error *err);
 
-/* out [B*T]: values of each turn at its tokens, fill at mask 0. */
+/* out [B*T] receives the value of each turn at the turn's tokens, and `fill` at mask 0. */
 RL_API RL_NODISCARD enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start,
                                                   const double *values, double fill, double *out,
                                                   struct rl_error *err);
@@ -93,16 +92,17 @@ RL_API RL_NODISCARD enum rl_status rl_turn_spreadf(const struct rl_batch *batch,
                                                    const size_t *start, const double *values,
                                                    double fill, float *out, struct rl_error *err);
 
-/* Which turns of a prompt group are normalised together. */
+/* Which turns of a prompt group are normalised together as one set. */
 enum rl_turn_sets {
-    RL_TURN_SETS_JOINT,    /* all of them */
-    RL_TURN_SETS_SEPARATE, /* outcomes; IG turns */
-    RL_TURN_SETS_CELLS /* outcomes; IG turns of index 0; of index 1; ... (TurnGroupNormalizer) */
+    RL_TURN_SETS_JOINT,    /* all turns */
+    RL_TURN_SETS_SEPARATE, /* two sets: outcomes, IG turns */
+    RL_TURN_SETS_CELLS /* outcomes; IG turns of index 0; IG turns of index 1; ... (TurnGroupNormalizer) */
 };
 
 /*
- * z = x - mean of its set, and if by_std divided by (s + epsilon) with s = sqrt(biased variance +
- * 1e-8). A set of one gives 0. values and z [start[n_rows]] may be the same array. epsilon >= 0.
+ * z = x - mean of its set. by_std also divides by (s + epsilon), with s = sqrt(biased variance +
+ * 1e-8). A set of one turn gives 0. values and z [start[n_rows]] may be the same array. epsilon >=
+ * 0.
  */
 RL_API RL_NODISCARD enum rl_status
 rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_std, double epsilon,
@@ -110,17 +110,18 @@ rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_
 
 /*
  * Variance-rescaled discounted accumulation over the n IG turns of each row:
- *   sums_k = (sum over j = k..n-1 of gamma^(j-k) values_j) / sqrt(n - k),
- * a sum of n - k terms of equal variance brought back to that variance. The outcome turn keeps its
- * value. values and sums may be the same array. gamma >= 0; 0^0 = 1.
+ *     sums_k = (sum over j = k..n-1 of gamma^(j-k) values_j) / sqrt(n - k).
+ * The division gives a sum of n - k terms of equal variance the variance of one term. The outcome
+ * turn keeps its value. values and sums may be the same array. gamma >= 0; 0^0 = 1.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_accumulate(const struct rl_turns *turns, double gamma,
                                                       const double *values, double *sums,
                                                       struct rl_error *err);
 
 /*
- * AdaptiveTurnClipper: scale = 1 + beta (2 sigmoid(z) - 1) for IG turns, in (1 - beta, 1 + beta)
- * and rising with z; 1 for outcome turns. z and scale may be the same array. 0 <= beta <= 1.
+ * AdaptiveTurnClipper: scale = 1 + beta (2 sigmoid(z) - 1) for IG turns, which rises with z and
+ * lies in (1 - beta, 1 + beta); 1 for outcome turns. z and scale may be the same array. 0 <= beta
+ * <= 1.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta,
                                                       const double *z, double *scale,
@@ -133,8 +134,9 @@ struct rl_turn_stat {
 };
 
 /*
- * stats [n_stats] for turn indices 0..n_stats-1; *n_indices receives how many indices have an IG
- * turn, which may be more than n_stats. With n_stats 0, stats may be NULL.
+ * Statistics by turn index: stats [n_stats] for the indices 0..n_stats-1. *n_indices receives the
+ * number of indices that have an IG turn, which may exceed n_stats. stats may be NULL if n_stats is
+ * 0.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_statistics(const struct rl_turns *turns,
                                                       const double *values,
@@ -142,44 +144,50 @@ RL_API RL_NODISCARD enum rl_status rl_turn_statistics(const struct rl_turns *tur
                                                       size_t *n_indices, struct rl_error *err);
 
 /*
- * Statistics of two sets as one (Chan, Golub and LeVeque 1979): *into takes *from in; mean and
- * unbiased std are those of all values.
+ * Merge the statistics of two sets (Chan, Golub and LeVeque 1979): *into becomes the count, mean
+ * and unbiased std of the values of both.
  */
 RL_API void rl_turn_stat_merge(struct rl_turn_stat *into, const struct rl_turn_stat *from);
 
-/* How gains and outcomes become advantages; x IG values, o outcomes, z normalised values. */
+/* How gains and outcomes become advantages. x are IG values, o outcomes, z() normalised values. */
 enum rl_a2tgpo_mode {
-    RL_A2TGPO_JOINT,         /* A_k = z_k + gamma A_k+1 over all turns, sets joint */
-    RL_A2TGPO_SEPARATE,      /* the same, sets separate */
-    RL_A2TGPO_TURN_GROUP,    /* y = x std(o)/std(x) over the batch; d_k = y_k + gamma d_k+1, the
-                                outcome at the end; A_k = z(d_k) + 1.5 z(o), sets by cell */
-    RL_A2TGPO_TURN_GROUP_V1D /* A_k = alpha D_k + z(o), D = rl_turn_accumulate of z, sets by cell */
+    RL_A2TGPO_JOINT,         /* A_k = z_k + gamma A_k+1 over all turns, normalised as one set */
+    RL_A2TGPO_SEPARATE,      /* the same, gains and outcomes normalised as separate sets */
+    RL_A2TGPO_TURN_GROUP,    /* y = x std(o)/std(x) over the batch; d_k = y_k + gamma d_k+1, with
+                                the outcome at the end; A_k = z(d_k) + 1.5 z(o), normalised by turn
+                                index */
+    RL_A2TGPO_TURN_GROUP_V1D /* A_k = alpha D_k + z(o), with D = rl_turn_accumulate of z; normalised
+                                by turn index */
 };
 
 struct rl_a2tgpo_options {
     enum rl_a2tgpo_mode mode;     /* turn-group-v1d */
     double gamma;                 /* 1; discount per turn, >= 0 */
-    double alpha;                 /* 0.3; share of the process advantage, turn-group-v1d only */
-    double clip_beta;             /* 0.3; reach of the clip scale, 0..1 */
+    double alpha;                 /* 0.3; weight of the process advantage, turn-group-v1d only */
+    double clip_beta;             /* 0.3; how far the clip scale may move from 1, 0..1 */
     bool norm_adv_by_std;         /* true */
     double epsilon;               /* 1e-6; >= 0 */
     bool outcome_discounted_once; /* false: turn-group discounts the outcome twice before the last
-                                     IG turn, as the reference does; true: once, as it is defined */
+                                     IG turn, as the reference code does; true: once, as the paper
+                                     defines it */
 };
 
 RL_API void rl_a2tgpo_options_init(struct rl_a2tgpo_options *options);
 
-/* Over response tokens; 1 and 0 where there is none, and in all modes but turn-group-v1d. */
+/*
+ * Statistics over response tokens. 1 and 0 without response tokens, and in all modes but
+ * turn-group-v1d.
+ */
 struct rl_a2tgpo_stats {
     double ig_clip_scale_mean;
     double ig_clip_scale_std; /* unbiased; 0 for one token */
 };
 
 /*
- * rewards [B*T], non-zero only at the last token of a turn -> advantages [B*T] (0 at mask 0) and
- * clip_scale [B*T] (1 at mask 0, at outcome turns, and in all modes but turn-group-v1d) unless
- * NULL. stats may be NULL. Needs turns and groups. Source: A2TGPO's compute_igpo_step_advantage
- * with explicit turn borders.
+ * rewards [B*T], non-zero only at the last token of a turn, become advantages [B*T] (0 at mask 0)
+ * and, unless NULL, clip_scale [B*T] (1 at mask 0, at outcome turns, and in all modes but
+ * turn-group-v1d). stats may be NULL. The batch needs turns and groups. Source: A2TGPO's
+ * compute_igpo_step_advantage, with explicit turn borders.
  */
 RL_API RL_NODISCARD enum rl_status
 rl_a2tgpo_advantage(const struct rl_batch *batch, const struct rl_a2tgpo_options *options,
@@ -191,9 +199,9 @@ rl_a2tgpo_advantagef(const struct rl_batch *batch, const struct rl_a2tgpo_option
                      struct rl_a2tgpo_stats *stats, struct rl_workspace *ws, struct rl_error *err);
 
 /*
- * Aggregation is of an older form than rl_agg: token-mean divides by N + 1e-8, the seq-mean modes
- * by B with empty rows counted (seq-mean-token-mean refuses them: their mean is undefined), ..-norm
- * by T.
+ * The aggregation is that of the A2TGPO code, which differs from rl_agg: token-mean divides by N +
+ * 1e-8; the seq-mean modes divide by B and count empty rows (seq-mean-token-mean refuses empty
+ * rows, whose mean is undefined); ..-norm divides by T.
  */
 struct rl_turn_loss_options {
     enum rl_agg_mode mode; /* token-mean */
@@ -204,12 +212,14 @@ struct rl_turn_loss_options {
 RL_API void rl_turn_loss_options_init(struct rl_turn_loss_options *options);
 
 /*
- * PPO with one importance ratio per turn, r = exp(min(mean of l over the turn, 10)),
- * straight-through to its tokens (gradient 0 beyond the limit), clipped to [1 - clip_low s, 1 +
- * clip_high s] with s = clip_scale at the token ([B*T], or NULL for 1): L = max(-A r, -A clip(r)).
- *   d_log_prob [B*T] or NULL; turn_ratio [B*T] or NULL: r at response tokens, 0 elsewhere.
- *   out: pg_clipfrac = mm([clipped]), pg_clipfrac_lower = 0, ppo_kl = mm(-l) per token, no limit.
- * in->weights multiply the token loss when given. Needs turns. Source: A2TGPO's
+ * PPO with one importance ratio per turn, r = exp(min(mean of l over the turn, 10)). The gradient
+ * goes straight through to the turn's tokens and is 0 beyond the limit. The ratio is clipped to [1
+ * - clip_low s, 1 + clip_high s] with s = clip_scale at the token ([B*T], or NULL for 1): L =
+ * max(-A r, -A clip(r)).
+ *     d_log_prob  [B*T] or NULL
+ *     turn_ratio  [B*T] or NULL: r at response tokens, 0 elsewhere
+ *     out         pg_clipfrac = mm([clipped]), pg_clipfrac_lower = 0, ppo_kl = mm(-l) per token, without a limit
+ * in->weights, unless NULL, multiply the token loss. The batch needs turns. Source: A2TGPO's
  * compute_policy_loss_gspo_turn.
  */
 RL_API RL_NODISCARD enum rl_status

@@ -1,16 +1,17 @@
 /*
- * rlcore/abi.h: the layout of the library that is loaded, for callers that do not compile against its
- * headers (ctypes, JNI, a plug-in built last year).
+ * rlcore/abi.h: struct sizes and version of the loaded library, for callers that are not compiled
+ * against its headers (ctypes, JNI, a plug-in built last year).
  *
- * Such a caller declares the structs a second time, in its own language. Before the first call it
- * compares: another version means that a struct or an enum has changed, another size which one.
+ * Such a caller declares the structs again in its own language. Before its first call it compares
+ * version and sizes: another version means that some struct or enum has changed, another size tells
+ * which struct.
  *
  *     size_t n;
  *     const struct rl_abi_size *sizes = rl_abi_sizes(&n);
  *     for (size_t i = 0; i < n; i++)
  *         compare(sizes[i].name, sizes[i].size);
  *
- * Enums are ints, bools one byte, as in C; size_t and pointers are the machine's.
+ * Enums are ints and bools one byte, as in C; size_t and pointers have the size of the machine.
  */
 #ifndef RLCORE_ABI_H
 #define RLCORE_ABI_H
@@ -27,14 +28,17 @@ extern "C" {
 #define RL_ABI_VERSION 3
 
 struct rl_abi_size {
-    const char *name; /* of the struct, "rl_batch" */
+    const char *name; /* name of the struct: "rl_batch" */
     size_t size;      /* sizeof, padding included */
 };
 
-/* RL_ABI_VERSION as the library was compiled. */
+/* RL_ABI_VERSION at the time the library was compiled. */
 RL_API int rl_abi_version(void);
 
-/* Every public struct, this one included, in the order of their names; *n of them unless n is NULL. */
+/*
+ * Every public struct, including this one, in the order of their names. *n receives their number
+ * unless n is NULL.
+ */
 RL_API const struct rl_abi_size *rl_abi_sizes(size_t *n);
 
 #ifdef __cplusplus

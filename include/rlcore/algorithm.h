@@ -1,6 +1,6 @@
 /*
- * rlcore/algorithm.h: the named algorithms: one table that says what each needs, where its
- * advantages come from, which loss trains its own tokens, and which settings it reads.
+ * rlcore/algorithm.h: the table of named algorithms: what each one needs, where its advantages come
+ * from, which loss trains the tokens of the policy, and which settings it reads.
  *
  *   name                 loss    advantage                                         needs
  *   grpo                 rl      z-score of the outcome in its group               group
@@ -9,20 +9,18 @@
  *   reinforce_plus_plus  rl      discounted returns, whitened over the batch
  *   grpo_passk           rl      the lead of the group's best                      group
  *   max_rl               rl      (outcome - mean) / mean                           group
- *   hierarchical_grpo    rl      outcome - mean of its agent (and episode); rows:  group, agents
- *                                what the rows of an episode share is an agent's
- *                                of its own, with their mean outcome
+ *   hierarchical_grpo    rl      outcome - mean of its agent (and episode)         group, agents
  *   rae                  rl      outcome - moving baseline of its agent            memory
  *   reward               rl      the outcome itself
- *   custom               rl      what a callback says, token by token              callback
+ *   custom               rl      from a callback, token by token                   callback
  *   joint                rl      A2TGPO (rlcore/a2tgpo.h), its four modes          group, gains
  *   separate             rl
  *   turn-group           rl
  *   turn-group-v1d       rl
  *   process              rl      gains and outcome normalised apart (process.h)    group, gains
- *   vineppo              rl      what a turn added to the value of its prefix         gains
+ *   vineppo              rl      what a turn added to the value of its prefix      gains
  *   adca                 rl      step flags of a judge (adca.h)                    group, judge
- *   echo                 rl      as grpo; and ce on what tools answered            group
+ *   echo                 rl      as grpo; also ce on the answers of tools          group
  *   opd                  ref_kl  none                                              frozen reference
  *   opsd                 ref_kl  none                                              policy reference
  *   sft                  ce      none                                              frozen sampler
@@ -32,13 +30,15 @@
  *   gpg                  rl      (outcome - mean) B / outcomes that are not 0      group
  *
  * Rollouts come in one of two forms, and the table serves both:
- *   rows of a batch      rl_algorithm_rows, below: outcomes and gains in, advantages per token out
- *   trees of messages    rlcore/samples.h, as prime-rl has them: outcome-only algorithms
- * grpo and echo differ between them as their sources do: on rows the difference to the group's mean
- * is divided by the standard deviation (verl, unless norm_by_std is off), on trees it is not
- * (prime-rl), and a linear length penalty may come before it.
+ *   rows of a batch      rl_algorithm_rows below: takes outcomes and gains, returns advantages per token
+ *   trees of messages    rlcore/samples.h, the form of prime-rl: outcome-only algorithms
+ * grpo and echo differ between the two forms, as their sources do. On rows the difference from the
+ * group's mean is divided by the standard deviation (verl, unless norm_by_std is off). On trees it
+ * is not divided (prime-rl), and a linear length penalty may be subtracted first. hierarchical_grpo
+ * on rows treats the tokens that all rows of an episode share as an agent of their own, whose
+ * outcome is the mean of theirs.
  *
- * A name that is not in the table is an error that says which is nearest; there is no fallback.
+ * An unknown name is an error whose text contains the nearest known name; the table has no default.
  */
 #ifndef RLCORE_ALGORITHM_H
 #define RLCORE_ALGORITHM_H
@@ -57,7 +57,7 @@
 extern "C" {
 #endif
 
-/* Places in the table. */
+/* Index into the table. */
 enum rl_algorithm_name {
     RL_ALGORITHM_GRPO,
     RL_ALGORITHM_DR_GRPO,
@@ -87,61 +87,68 @@ enum rl_algorithm_name {
     RL_N_ALGORITHMS
 };
 
-/* What an algorithm cannot do without. */
+/* What an algorithm requires. */
 enum rl_need {
-    RL_NEED_GROUP = 1,              /* two rollouts or more of one prompt, compared */
-    RL_NEED_GAINS = 2,              /* information gain of every turn */
-    RL_NEED_JUDGE = 4,              /* a flag for every step */
+    RL_NEED_GROUP = 1,              /* at least two rollouts of one prompt, which are compared */
+    RL_NEED_GAINS = 2,              /* the information gain of every turn */
+    RL_NEED_JUDGE = 4,              /* a judge's flag for every step */
     RL_NEED_MEMORY = 8,             /* baselines kept from batch to batch */
-    RL_NEED_AGENTS = 16,            /* traces that say which agent wrote them; rows: episodes */
-    RL_NEED_CALLBACK = 32,          /* a function of the caller's */
+    RL_NEED_AGENTS = 16,            /* traces that name their agent; rows: episodes */
+    RL_NEED_CALLBACK = 32,          /* a callback of the caller */
     RL_NEED_FROZEN_SOURCE = 64,     /* a frozen model that samples the rollouts */
     RL_NEED_FROZEN_REFERENCE = 128, /* log-probs of a frozen model */
-    RL_NEED_POLICY_REFERENCE = 256, /* log-probs of the live policy, which is shown more */
-    RL_NEED_VALUES = 512,           /* what was expected at every token */
+    RL_NEED_POLICY_REFERENCE = 256, /* log-probs of the live policy, given more context */
+    RL_NEED_VALUES = 512,           /* the expected return at every token */
     RL_NEED_GREEDY = 1024           /* the outcome of every prompt's greedy response */
 };
 
-/* Which component of the loss trains the tokens that the policy (sft: the frozen sampler) wrote. */
+/*
+ * Which component of the loss trains the tokens that the policy wrote (sft: that the frozen sampler
+ * wrote).
+ */
 enum rl_component { RL_COMPONENT_RL, RL_COMPONENT_CE, RL_COMPONENT_REF_KL };
 
 /* A row of the table; static, never freed. */
 struct rl_algorithm {
     const char *name, *summary, *source; /* one line each */
-    unsigned needs;                      /* set of enum rl_need */
+    unsigned needs;                      /* the or of enum rl_need */
     enum rl_component loss;
-    bool observes;     /* and cross-entropy on what the environment answered, by echo_weight */
-    const char *reads; /* names of the settings it reads, blanks between: "alpha gamma" */
-    const struct rl_algorithm_code *code; /* the core's own */
+    bool observes; /* also trains cross-entropy on the environment's answers, with weight
+                      echo_weight */
+    const char *reads; /* names of the settings it reads, separated by blanks: "alpha gamma" */
+    const struct rl_algorithm_code *code; /* private to the core */
 };
 
-/* Look up by name. RL_EINVAL for an unknown one; the text names the nearest. */
+/*
+ * Look up an algorithm by name. RL_EINVAL for an unknown name; the text contains the nearest known
+ * one.
+ */
 RL_API RL_NODISCARD enum rl_status
 rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm, struct rl_error *err);
 
-/* Row of the table by its place (enum rl_algorithm_name); NULL from the end on. */
+/* Row of the table by its index (enum rl_algorithm_name); NULL at and beyond RL_N_ALGORITHMS. */
 RL_API const struct rl_algorithm *rl_algorithm_at(size_t index);
 
 /*
- * How far apart two names are: letters to insert, delete, replace or swap (Damerau and Levenshtein,
- * within 63 letters); the beginning of a name, or its last word, is 1 away from it. For callers
- * that offer the nearest of names of their own.
+ * Edit distance of two names: letters to insert, delete, replace or swap (Damerau and Levenshtein,
+ * within the first 63 letters). A name's beginning and its last word have distance 1 from it. For
+ * callers that suggest the nearest of their own names.
  */
 RL_API unsigned rl_name_distance(const char *a, const char *b);
 
 enum rl_model { RL_MODEL_POLICY, RL_MODEL_FROZEN, RL_MODEL_NONE };
 
-/* How an environment is run, as far as an algorithm may object. */
+/* The settings of a run that rl_algorithm_check compares with an algorithm's needs. */
 struct rl_algorithm_setting {
     size_t group_size;       /* rollouts per prompt, >= 1 */
-    enum rl_model source;    /* who samples the rollouts */
-    enum rl_model reference; /* whose log-probs are taken; not looked at without ref_kl */
+    enum rl_model source;    /* the model that samples the rollouts */
+    enum rl_model reference; /* the model whose log-probs are the reference; not read without ref_kl */
 };
 
 /*
- * RL_EINVAL where the algorithm would train on nothing or on the wrong thing: a group-relative one
- * with groups of one; opd against the live policy or nobody; opsd against another model; sft
- * without a frozen sampler.
+ * RL_EINVAL if the algorithm would have nothing to train on or would train on the wrong thing: a
+ * group-relative algorithm with groups of one; opd with the live policy or no model as reference;
+ * opsd with a reference other than the live policy; sft without a frozen sampler.
  */
 RL_API RL_NODISCARD enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
                                                       const struct rl_algorithm_setting *setting,
@@ -149,7 +156,7 @@ RL_API RL_NODISCARD enum rl_status rl_algorithm_check(const struct rl_algorithm 
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
-/* echo on trees: weight of the tokens in messages of a role. */
+/* echo on trees: the weight of tokens in messages of a role. */
 struct rl_role_weight {
     const char *role;
     double weight; /* finite, >= 0 */
@@ -158,24 +165,26 @@ struct rl_role_weight {
 struct rl_rollouts;
 
 /*
- * custom: write the advantages of a group. credit [start[n]]: one value per token at mask 1 of the
- * nodes, in node order; those of rollout i are start[i] .. start[i+1]. All are 0 at first. Returns
- * 0, anything else to give up.
+ * Callback of the algorithm custom, which writes the advantages of a group. credit [start[n]] has
+ * one value per token at mask 1 of the nodes, in node order, all 0 at first; the values of rollout
+ * i are start[i] .. start[i+1]. Returns 0; any other value makes the call fail with RL_ECALLBACK.
  */
 typedef int rl_credit_fn(void *context, const struct rl_rollouts *rollouts, const size_t *start,
                          double *credit);
 
-/* What the algorithms can be told; each reads its own. Numbers are those of the sources. */
+/* Settings of the algorithms; each algorithm reads its own. The defaults are those of the sources. */
 struct rl_algorithm_options {
     double alpha;       /* turn-group-v1d 0.3, adca 1: weight of the process advantage */
     double gamma;       /* 1; discount per turn, or per token of reinforce_plus_plus */
-    double beta;        /* 0.3; turn-group-v1d: reach of the adaptive clip scale, 0 turns it off */
+    double beta;        /* 0.3; turn-group-v1d: how far the adaptive clip scale may move from 1; 0
+                           turns it off */
     bool norm_by_std;   /* true; divide by the standard deviation */
-    double epsilon;     /* 1e-6; added to what is divided by */
+    double epsilon;     /* 1e-6; added to divisors */
     double decay;       /* 0.95; rae */
-    double echo_weight; /* 0.1; echo on rows: weight of what the environment answered */
-    double prm_steps;   /* 0; adca: iterations for which the judge is asked, then grpo; 0: all */
-    double iteration;   /* 0; which it is, for schedules; not a setting */
+    double echo_weight; /* 0.1; echo on rows: weight of the environment's answers */
+    double prm_steps;   /* 0; adca: number of iterations that use the judge, after which it is grpo;
+                           0: all */
+    double iteration;   /* 0; the current iteration, for schedules; not a setting */
     double lam;         /* 1; ppo: GAE's lambda */
 
     const struct rl_length_weights *length_penalty; /* grpo, echo on trees; NULL: none */
@@ -184,32 +193,35 @@ struct rl_algorithm_options {
     struct rl_baseline *baselines; /* rae: [*n_baselines of max_baselines], kept by the caller */
     size_t *n_baselines;
     size_t max_baselines;
-    const struct rl_role_weight
-        *roles; /* echo on trees: tool 0.1; the first of equal names counts */
+    const struct rl_role_weight *roles; /* echo on trees: tool 0.1; the first of equal names counts */
     size_t n_roles;
     rl_credit_fn *credit; /* custom */
     void *credit_context;
-    const struct rl_adca_options *adca; /* adca: but for its alpha; NULL: rl_adca_options_init's */
+    const struct rl_adca_options *adca; /* adca: its options, except alpha, which is taken from
+                                           above; NULL: those of rl_adca_options_init */
 };
 
-/* The defaults of an algorithm, or with NULL those that most have. */
+/* The defaults of an algorithm, or with NULL those of most algorithms. */
 RL_API void rl_algorithm_options_init(struct rl_algorithm_options *options,
                                       const struct rl_algorithm *algorithm);
 
-/* Names of the numbers above that are settings ("alpha", ..); NULL from the end on. */
+/* Names of the settings among the numbers above ("alpha", ..); NULL at and beyond the end. */
 RL_API const char *rl_algorithm_setting_name(size_t index);
 
-/* Whether the algorithm reads the setting of that name. */
+/* Returns true if the algorithm reads the setting of that name. */
 RL_API bool rl_algorithm_reads(const struct rl_algorithm *algorithm, const char *setting);
 
-/* Its default (true is 1); algorithm NULL: that of most. NaN for a name that is no setting. */
+/*
+ * The default of a setting (1 for true), with NULL that of most algorithms. NaN if no setting has
+ * that name.
+ */
 RL_API double rl_algorithm_default(const struct rl_algorithm *algorithm, const char *setting);
 
 /* ---- advantages --------------------------------------------------------------------------- */
 
 /*
- * One advantage per finished rollout of a group, as rlcore/group_advantage.h has them: advantages
- * [n], counted [n]. RL_EINVAL for a group of one with an algorithm that compares, for missing
+ * One advantage per finished rollout of a group, see rlcore/group_advantage.h: advantages [n],
+ * counted [n]. RL_EINVAL for a group of one with an algorithm that compares rollouts, for missing
  * options, and for an algorithm that has no advantage of whole rollouts.
  */
 RL_API RL_NODISCARD enum rl_status rl_algorithm_group(const struct rl_algorithm *algorithm,
@@ -218,30 +230,37 @@ RL_API RL_NODISCARD enum rl_status rl_algorithm_group(const struct rl_algorithm 
                                                       double *advantages, uint8_t *counted,
                                                       struct rl_error *err);
 
-/* Rows of a batch with what is known of them. The last turn of a row is its outcome turn. */
+/*
+ * Rows of a batch and what the algorithms need to know of them. The last turn of a row is its
+ * outcome turn.
+ */
 struct rl_algorithm_input {
     const struct rl_batch *batch; /* with turns and groups; every row has a turn */
     const double *outcome;        /* [B] */
     const size_t *turn_start;     /* [B+1] where the turns of each row begin (rl_turn_starts) */
-    const double *gain;   /* [turn_start[B]] information gain by turn; at outcome turns, read by
-                             vineppo alone, the value of what stands before. RL_NEED_GAINS only */
+    const double *gain;   /* [turn_start[B]] information gain by turn. At outcome turns only vineppo
+                             reads it: there it is the value of the prefix before the turn.
+                             RL_NEED_GAINS only */
     const uint8_t *flags; /* [turn_start[B]] GOOD (1) or BAD by turn. RL_NEED_JUDGE only */
     const double *values; /* [B*T] expected return at each token, finite everywhere.
                              RL_NEED_VALUES only */
-    double *returns;      /* [B*T] out, or NULL: advantage before whitening + value, what values are
-                             trained towards. RL_NEED_VALUES only */
+    double *returns;      /* [B*T] out, or NULL: advantage before whitening + value, the target that
+                             values are trained towards. RL_NEED_VALUES only */
     const double *baseline;  /* [B] outcome of the greedy response. RL_NEED_GREEDY only */
-    const int64_t *episode;  /* [B] rows of one group and episode begin alike .. */
-    const int32_t *n_shared; /* [B] .. for so many turns. Both RL_NEED_AGENTS only */
-    struct rl_adca_metrics *adca; /* out, or NULL: of adca while the judge is asked, else untouched */
+    const int64_t *episode; /* [B] rows of one group and the same episode begin with the same turns
+                               .. */
+    const int32_t *n_shared; /* [B] .. this many of them. Both RL_NEED_AGENTS only */
+    struct rl_adca_metrics *adca; /* out, or NULL: adca's metrics while the judge is used, else
+                                     unchanged */
 };
 
 /*
  * Advantages of the rows of a batch: advantages [B*T], 0 at mask 0 where the algorithm's kernel
- * says so; clip_scale [B*T] (1 but for turn-group-v1d). stats: of the clip scale. rewards [B*T]
- * receives what the advantages are made of: gains at the ends of their turns if the algorithm reads
- * them, and the outcome at the last token of the row. An algorithm without advantages (opd, opsd,
- * sft) gives 0. Errors are those of the kernel; RL_EINVAL for algorithms that know trees only.
+ * says so; clip_scale [B*T], 1 except for turn-group-v1d; stats of the clip scale. rewards [B*T]
+ * receives the token rewards that the advantages are computed from: gains at the ends of their
+ * turns if the algorithm reads them, and the outcome at the last token of the row. Algorithms
+ * without advantages (opd, opsd, sft) give 0. Errors are those of the kernel; RL_EINVAL for
+ * algorithms that work on trees only.
  */
 RL_API RL_NODISCARD enum rl_status
 rl_algorithm_rows(const struct rl_algorithm *algorithm, const struct rl_algorithm_input *in,

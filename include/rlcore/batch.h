@@ -1,20 +1,20 @@
 /*
  * rlcore/batch.h: the shape of a training batch, shared by all token-level kernels.
  *
- * A batch is B rows (rollouts, samples) of T token positions. Real-valued arrays (log-probs,
- * rewards, advantages) are flat, row-major, B*T long, and passed beside this struct, once as double
- * and once as float: every function below the name `rl_x` has a twin `rl_xf` that takes float
- * arrays. Scalars and statistics are double in both.
+ * A batch is B rows (rollouts, samples) of T token positions. Arrays of reals (log-probs, rewards,
+ * advantages) are flat and row-major, B*T long, and are passed beside this struct. Every function
+ * rl_x takes double arrays and has a twin rl_xf that takes float arrays. Scalars and statistics are
+ * double in both.
  *
- * Rows may be ragged (mask ends early) and may have holes (tool tokens inside a response). Whatever
- * stands at mask 0 in an array of reals never influences a result unless a function says otherwise.
+ * Rows may be ragged (the mask ends early) and may have holes (tool tokens inside a response). A
+ * real at mask 0 never influences a result unless a function says otherwise.
  *
- * Turns are explicit. turn_id gives the turn of each response token: 0-based, ascending within a
- * row without skipping, -1 exactly where mask is 0. They are never inferred from rewards or
- * advantages.
+ * Turns are explicit. turn gives the turn of each response token: the ids of a row begin at 0,
+ * ascend and skip none, and are -1 exactly where the mask is 0. Turns are never inferred from
+ * rewards or advantages.
  *
- * Rows further apart than they are wide, rows one behind the other without padding, masks and turns
- * of 64 bits, log-probs in bfloat16: struct rl_layout, below.
+ * struct rl_layout below describes batches in other layouts: rows further apart than they are wide,
+ * rows without padding, masks and turns of 64 bits, log-probs in bfloat16.
  */
 #ifndef RLCORE_BATCH_H
 #define RLCORE_BATCH_H
@@ -30,26 +30,30 @@ extern "C" {
 
 struct rl_batch {
     size_t n_rows;        /* B */
-    size_t n_tokens;      /* T; RL_LAYOUT: this struct is the first member of a struct rl_layout */
-    const uint8_t *mask;  /* [B*T] response mask: 1 = token produced by the policy, else 0 */
-    const int32_t *turn;  /* [B*T] turn of each token, or NULL where a kernel needs no turns */
-    const int64_t *group; /* [B] prompt group label, arbitrary integers, or NULL where not needed */
-};
-
-/* n_tokens of a batch that is the first member of a struct rl_layout, where T then stands. */
-#define RL_LAYOUT SIZE_MAX
-
-/* What the elements of a mask, or of turn ids, are. */
-enum rl_integers {
-    RL_INTEGERS,    /* as struct rl_batch has them: masks one byte (or bool), turns int32_t */
-    RL_INTEGERS_32, /* int32_t */
-    RL_INTEGERS_64  /* int64_t, what PyTorch makes of a comparison that is counted with */
+    size_t n_tokens;      /* T; or RL_LAYOUT if this is the first member of a struct rl_layout */
+    const uint8_t *mask;  /* [B*T] response mask: 1 for a token that the policy produced, else 0 */
+    const int32_t *turn;  /* [B*T] turn of each token, or NULL if the kernel needs no turns */
+    const int64_t *group; /* [B] prompt group labels, arbitrary integers, or NULL if not needed */
 };
 
 /*
- * A batch as it lies in a caller's memory. Every function that takes a struct rl_batch takes the
- * address of this one's first member as well, and reads all arrays where they are. Members that are
- * 0 mean what struct rl_batch means. For packed rows as PyTorch holds them:
+ * The value of n_tokens in a batch that is the first member of a struct rl_layout, which has its
+ * own n_tokens.
+ */
+#define RL_LAYOUT SIZE_MAX
+
+/* The type of the elements of a mask or of turn ids. */
+enum rl_integers {
+    RL_INTEGERS,    /* those of struct rl_batch: masks of one byte (or bool), turns int32_t */
+    RL_INTEGERS_32, /* int32_t */
+    RL_INTEGERS_64  /* int64_t, the type of integers in PyTorch */
+};
+
+/*
+ * A batch in a layout of the caller's choice. Every function that takes a struct rl_batch also
+ * accepts the address of the first member of this struct, and then reads all arrays in that layout,
+ * without copying. Members that are 0 have the meaning of struct rl_batch. For packed rows as
+ * PyTorch stores them:
  *
  *     struct rl_layout layout = {.batch = {.n_rows = B, .n_tokens = RL_LAYOUT, .group = group,
  *                                          .mask = (const uint8_t *)mask},
@@ -57,60 +61,62 @@ enum rl_integers {
  *                                .mask_type = RL_INTEGERS_64, .bf16 = RL_BF16(0)};
  *     status = rl_ppo_lossf(&layout.batch, &in, &options, d_log_prob, &out, &ws, &err);
  *
- * and for columns 3 to 39 of matrices that are 64 wide: .n_tokens = 37, .stride = 64, each array's
- * pointer at its own element 3. Whole programs: tests/examples/ragged_bf16.cpp, .py.
+ * For columns 3 to 39 of matrices that are 64 wide: .n_tokens = 37, .stride = 64, and each array's
+ * pointer at its own element 3. Complete programs: tests/examples/ragged_bf16.cpp, .py.
  *
- * An array "[B*T]" of such a call, input or output, mask, turns, reals or tool marks, has token t
- * of row i at i * stride + t or, ragged, at start[i] + t: one stride or one start[] for all of them,
- * d_log_prob included. What lies between rows is neither read nor written, and no array needs to
- * reach beyond the last token of its last row. Each is aligned as its own elements, no more. Masks
- * that come out are one byte and turns four a token, whatever went in. [B] arrays are as ever.
- * Ragged rows need a mask too; it may be all 1.
+ * In such a call every array [B*T], input or output (mask, turns, reals, tool marks, d_log_prob),
+ * has token t of row i at i * stride + t, or at start[i] + t if it is ragged. Elements between rows
+ * are neither read nor written, and no array needs to extend beyond the last token of its last row.
+ * Each array is aligned as its elements are. Masks that a function writes have one byte per token
+ * and turns four, whatever the inputs have. Arrays [B] are unaffected. Ragged rows need a mask too;
+ * it may be all 1.
  *
- * Results are those of the same batch padded to T with mask 0 (turn -1, reals 0), to the bit. T
- * counts where a definition divides by it (RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM) or sizes of workspaces
- * do.
+ * The results have the bits of the same batch padded to T with mask 0 (turn -1, reals 0). T matters
+ * where a definition divides by it (RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM) and for the sizes of
+ * workspaces.
  *
- * bf16: bit k says that the k-th array of reals that the function reads, from 0 in the order of its
- * arguments and, of a struct, of its members, holds bfloat16 (uint16_t, the upper half of a float)
- * behind its float pointer. NULL arrays count, outputs and those of another type than the
- * function's reals (rewards [B] in double) do not: of rl_ppo_lossf 0 is log_prob, 1 old_log_prob,
- * 2 advantages, 3 weights, 4 entropy; of rl_a2tgpo_turn_lossf 5 is clip_scale. Outputs stay float.
- * Only the functions with suffix f; those without refuse it.
+ * bf16: bit k says that the k-th array of reals that the function reads holds bfloat16 (uint16_t,
+ * the upper half of a float) behind its float pointer. Arrays are counted from 0 in the order of
+ * the arguments and, within a struct, of its members. NULL arrays count; outputs and arrays of
+ * another type than the function's reals (rewards [B] in double) do not. For rl_ppo_lossf, 0 is
+ * log_prob, 1 old_log_prob, 2 advantages, 3 weights, 4 entropy; for rl_a2tgpo_turn_lossf, 5 is
+ * clip_scale. Outputs are float. Functions without the suffix f return RL_EINVAL.
  *
- * RL_EINVAL: size is another, stride is below n_tokens or beside start, a start is after the next
- * one, a row is longer than n_tokens, a type is unknown. That arrays are as long as stride or start
- * say cannot be checked. Errors name row and token, [i][t], in every layout.
+ * RL_EINVAL is also returned if size is another one, stride is below n_tokens or given together
+ * with start, a start is after the next one, a row is longer than n_tokens, or a type is unknown.
+ * The library cannot check that arrays have the length that stride or start say. Errors name row
+ * and token, [i][t], in every layout.
  */
 struct rl_layout {
     struct rl_batch batch;
     size_t size;         /* sizeof(struct rl_layout); later versions may append members */
-    size_t n_tokens;     /* T, not below the longest row; 0 with start: the longest row */
-    size_t stride;       /* elements from one row to the next, T or more; 0: T, or ragged */
-    const size_t *start; /* [B+1] ascending from anywhere, start[B] the end of the last row: ragged;
-                            NULL: not. A cast int64_t array (cu_seqlens) will do, an int32_t not */
-    enum rl_integers mask_type, turn_type; /* what batch.mask and batch.turn really point to */
-    uint32_t bf16; /* RL_BF16(k) of each such array, or-ed; 0: none */
+    size_t n_tokens;     /* T, at least the longest row; 0 with start: the longest row */
+    size_t stride;       /* elements from one row to the next, at least T; 0: T, or ragged */
+    const size_t *start; /* ragged: [B+1] where rows begin, ascending from any value; start[B] is
+                            the end of the last row. NULL: not ragged. An int64_t array (cu_seqlens)
+                            may be cast, an int32_t array not */
+    enum rl_integers mask_type, turn_type; /* the element types behind batch.mask and batch.turn */
+    uint32_t bf16; /* the or of RL_BF16(k) for each bfloat16 array k; 0: none */
 };
 
 #define RL_BF16(k) ((uint32_t)1 << (k))
-#define RL_BF16_ALL UINT32_MAX /* all arrays of reals */
+#define RL_BF16_ALL UINT32_MAX /* every array of reals */
 
-/* What rl_batch_check demands besides a valid mask. */
+/* What rl_batch_check demands in addition to a valid mask. */
 enum rl_batch_needs { RL_NEEDS_MASK = 0, RL_NEEDS_TURNS = 1, RL_NEEDS_GROUPS = 2 };
 
 /*
- * Check a batch: mask present and 0 or 1; with RL_NEEDS_TURNS, turn ids present, -1 exactly at mask
- * 0, starting at 0 and ascending by at most 1; with RL_NEEDS_GROUPS, group present. Kernels call
- * this themselves. RL_EINVAL for a missing array, RL_EVALUE for a bad element (the text names
- * array, row and token).
+ * Check a batch. The mask must exist and be 0 or 1. With RL_NEEDS_TURNS, turn ids must exist, be -1
+ * exactly at mask 0, begin at 0 and ascend by at most 1. With RL_NEEDS_GROUPS, group must exist.
+ * Kernels call this themselves. RL_EINVAL for a missing array, RL_EVALUE for a bad element; the
+ * text names array, row and token.
  */
 RL_API RL_NODISCARD enum rl_status rl_batch_check(const struct rl_batch *batch, unsigned needs,
                                                   struct rl_error *err);
 
 /*
- * Check an array of reals against the mask: every element at mask 1 must be finite. name is used in
- * the message. Arrays that a kernel reads at every position are checked there with mask NULL.
+ * Check that an array of reals is finite at mask 1, or at every position if the mask is NULL.
+ * `name` appears in the message.
  */
 RL_API RL_NODISCARD enum rl_status rl_batch_check_reals(const char *name, const double *values,
                                                         const struct rl_batch *batch,

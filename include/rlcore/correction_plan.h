@@ -4,10 +4,10 @@
  * Samples are off-policy for five reasons, and each has its remedy:
  *     several updates per batch of samples        clipping
  *     another engine samples than trains          importance weights learner / sampler
- *     the sampler holds older weights             admission, and decoupled PPO: both
- *     experts are routed anew (MoE)               importance weights, or replay R2, R3 with
- * clipping tools write into the sequence (agents)      their tokens masked, ratios per turn A
- * remedy costs compute or variance, so none is advised without its reason.
+ *     the sampler has older weights               admission and decoupled PPO
+ *     experts are routed differently (MoE)        importance weights, or replay R2, R3 with clipping
+ *     tools write into the sequence (agents)      tool tokens masked, ratios per turn
+ * A remedy costs compute or variance, so none is advised without its reason.
  *
  *     struct rl_setting setting = {.other_engine = true, .asynchronous = true,
  *                                  .global_batch = 512, .mini_batch = 128};
@@ -32,14 +32,17 @@
 extern "C" {
 #endif
 
-/* All false: one engine, in step, dense, single answers. */
+/*
+ * With all members false: one engine, sampling and training in step, a dense model, single-turn
+ * answers.
+ */
 struct rl_setting {
-    bool
-        other_engine; /* another engine (inference server, kernel, precision) samples than trains */
+    bool other_engine; /* another engine (inference server, kernel, precision) samples than trains */
     bool asynchronous;               /* the sampler may run ahead of the learner */
     bool mixture;                    /* the model is a mixture of experts */
     bool agentic;                    /* trajectories of several turns with tool output in between */
-    double global_batch, mini_batch; /* samples per batch and per update; 0 < mini <= global */
+    double global_batch, mini_batch; /* samples per batch and per update; 0 < mini_batch <=
+                                        global_batch */
 };
 
 enum rl_correction {
@@ -56,13 +59,14 @@ enum rl_correction {
 
 struct rl_advice {
     bool needed;
-    const char *reason; /* why, or why not; constant text */
+    const char *reason; /* why it is needed, or why not; constant text */
 };
 
 struct rl_correction_plan {
     double off_policiness; /* N = global / mini */
     enum rl_replay replay;
-    double cap_low, cap_high, cap_loose; /* usual caps of the weights: 2 to 10, 100 when loose */
+    double cap_low, cap_high,
+        cap_loose; /* usual caps of the weights: 2, 10, and 100 for a loose one */
     struct rl_advice advice[RL_CORRECTIONS];
 };
 
@@ -71,7 +75,7 @@ RL_API RL_NODISCARD enum rl_status rl_correction_plan(const struct rl_setting *s
                                                       struct rl_correction_plan *plan,
                                                       struct rl_error *err);
 
-/* "importance_weights", "clip", ...; "unknown" beyond the list. */
+/* "importance_weights", "clip", ...; "unknown" for any other value. */
 RL_API const char *rl_correction_name(enum rl_correction correction);
 
 #ifdef __cplusplus

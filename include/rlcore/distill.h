@@ -1,11 +1,10 @@
 /*
- * rlcore/distill.h: on-policy distillation beside reinforcement learning: a teacher's log-probs for
- * the rollouts that the student failed, without touching the statistics of the others.
+ * rlcore/distill.h: on-policy distillation beside reinforcement learning: a teacher's log-probs
+ * train the rollouts that the student failed, without changing the statistics of the others.
  *
- * A row is eligible if the pass rate of its prompt group (share of rows with reward > 0) is at most
- * the threshold and its own reward is not above 0. Selected are the response tokens of eligible
- * rows with fewer than `horizon` response tokens before them. Source: definitions in
- * fixtures/golden/README.md, "distillation".
+ * A row is eligible if the pass rate of its prompt group (the share of rows with reward > 0) is at
+ * most the threshold and its own reward is not above 0. Selected are the first `horizon` response
+ * tokens of eligible rows. Source: definitions in fixtures/golden/README.md, "distillation".
  */
 #ifndef RLCORE_DISTILL_H
 #define RLCORE_DISTILL_H
@@ -25,22 +24,23 @@ struct rl_distill_options {
     double pass_rate_threshold; /* 0..1 */
     size_t horizon;             /* tokens */
     bool normalise;             /* K1: (x - mean) / (biased std + 1e-8) over the selected tokens, if
-                                   2 or more */
+                                   there are at least 2 */
     double kd_coef;             /* K2: coefficient of the loss, >= 0 */
 };
 
-/* What a call reports beside its arrays. */
+/* Results beside the arrays. */
 struct rl_distill_result {
     size_t n_selected; /* tokens */
-    double kd_loss; /* K2: kd_coef * mean over the selected of (s - t)^2 / 2, 0 if there is none */
+    double kd_loss; /* K2: kd_coef * mean over the selected tokens of (s - t)^2 / 2, or 0 without
+                       any */
 };
 
 /*
- * log_prob s, teacher t, rl_advantages [B*T]; rewards [B]; groups needed.
- *     advantages [B*T] (K1): t - s at selected tokens of eligible rows, 0 elsewhere in them;
- *         rl_advantages * mask in the other rows.
- *     d_log_prob [B*T] or NULL (K2): d kd_loss / d log_prob.
- *     pass_rate [B], eligible [B].
+ * log_prob s, teacher t and rl_advantages are [B*T], rewards [B]. The batch needs groups. Outputs:
+ *     advantages [B*T] (K1)          t - s at selected tokens, 0 elsewhere in eligible rows;
+ *                                    rl_advantages * mask in the other rows
+ *     d_log_prob [B*T] or NULL (K2)  d kd_loss / d log_prob
+ *     pass_rate [B], eligible [B]
  */
 RL_API RL_NODISCARD enum rl_status
 rl_distill(const struct rl_batch *batch, const struct rl_distill_options *options,
@@ -55,22 +55,24 @@ rl_distillf(const struct rl_batch *batch, const struct rl_distill_options *optio
             uint8_t *eligible, struct rl_distill_result *result, struct rl_workspace *ws,
             struct rl_error *err);
 
-/* Fingerprints of tokenizer and chat template, as the caller makes them, of student and teacher. */
+/* Fingerprints of a model's tokenizer and chat template, computed by the caller. */
 struct rl_fingerprint {
     const char *tokenizer, *chat_template;
 };
 
 /*
- * RL_EINVAL with both values if student and teacher do not share tokenizer and chat template, and
- * if any of the four is missing or empty: what nobody fingerprinted cannot be known to agree.
+ * RL_EINVAL, with both values, if student and teacher differ in tokenizer or chat template.
+ * RL_EINVAL also if one of the four fingerprints is missing or empty, because then agreement is not
+ * known.
  */
 RL_API RL_NODISCARD enum rl_status rl_distill_check(const struct rl_fingerprint *student,
                                                     const struct rl_fingerprint *teacher,
                                                     struct rl_error *err);
 
 /*
- * Cut a teacher's log-probs of whole sequences to the response: row i of out [B*T] is
- * full[i][prompt[i] .. prompt[i] + T) of its row [full_length]. RL_EINVAL if a row is too short.
+ * Cut a teacher's log-probs of whole sequences to the response. Row i of out [B*T] becomes
+ * full[i][prompt[i] .. prompt[i] + T), where the rows of full have full_length elements. RL_EINVAL
+ * if a row is too short.
  */
 RL_API RL_NODISCARD enum rl_status rl_distill_cut(size_t n_rows, size_t n_tokens,
                                                   size_t full_length, const size_t *prompt,

@@ -1,6 +1,6 @@
 /*
- * rlcore/envelope.h: does a run fit into memory? Arithmetic to be done before a trial starts, so
- * that one that cannot fit is turned down with the reason instead of dying in its first step.
+ * rlcore/envelope.h: does a run fit into memory? The arithmetic is done before a trial starts, so
+ * that a trial that cannot fit is refused with the reason instead of failing in its first step.
  *
  * Calling sequence
  *     struct rl_envelope_run run;
@@ -9,29 +9,29 @@
  *     run.retriever_bytes = 5e9;
  *     double bytes[RL_ENVELOPE_PARTS];
  *     status = rl_envelope_measure(&run, bytes, &err);
- *     bytes[RL_ENVELOPE_KV_CACHE] = 9.0e9;                a part that was measured may be put in
+ *     bytes[RL_ENVELOPE_KV_CACHE] = 9.0e9;                a measured part may replace the computed one
  *     status = rl_envelope_judge(bytes, 128e9, &out, &err);
  *     if (!out.fits) puts(out.text);                      "does not fit: 140.0 of 128.0 GB; ..."
  *
- * Bytes are doubles; 1 GB is 1e9 bytes, 1 GiB 2^30. What a framework adds for itself (allocator,
- * fragments, temporary buffers) is not in here: leave room.
+ * Bytes are doubles; 1 GB is 1e9 bytes, 1 GiB 2^30. Memory that a framework needs for itself
+ * (allocator, fragmentation, temporary buffers) is not included, so leave room for it.
  *
  *     weights       parameters * bytes_per_parameter
- *     lora          lora_factor * weights, when only an adapter is trained: adapter, its gradients
- *                   and moments, activations
- *     gradients     parameters * bytes_per_parameter, when all of it is trained
- *     optimizer     parameters * optimizer_states * optimizer_bytes, when all of it is trained
+ *     lora          lora_factor * weights, if only an adapter is trained: the adapter, its gradients
+ *                   and moments, and activations
+ *     gradients     parameters * bytes_per_parameter, if the whole model is trained
+ *     optimizer     parameters * optimizer_states * optimizer_bytes, if the whole model is trained
  *     activations   activation_bytes
  *     kv cache      2 * n_layers * kv_width * kv_bytes * context * sequences
- *     gain forward  gain_forward_bytes: the information-gain pass, 0 when it is the policy's own
+ *     gain forward  gain_forward_bytes: the information-gain pass, 0 if it is the policy's own pass
  *     retriever     retriever_bytes
  *
  * The article on A2TGPO (ai-field-notes, a2tgpo-turn-clipping-on-spark) budgets Qwen3-4B on 128 GB
  * as 8.0 + 12.0 + 9.0 + 0 + 5.0 = 34 GB. Its 9.0 for the KV cache of 8 sequences of 8192 tokens
- * does not follow from the 28 layers of width 2560 that it names: the formula gives 18.8 GB for
- * those. It does follow from the model's real shape, 36 layers with a KV width of 1024 (8 heads of
- * 128): 9.66 GB, which is 9.0 GiB beside figures in GB. Widths here are those of keys, not of the
- * model.
+ * does not follow from the 28 layers of width 2560 that it names: for those the formula gives 18.8
+ * GB. It does follow from the model's real shape, 36 layers with a KV width of 1024 (8 heads of
+ * 128): 9.66 GB, which is 9.0 GiB among figures in GB. kv_width here is the width of the keys, not
+ * of the model.
  */
 #ifndef RLCORE_ENVELOPE_H
 #define RLCORE_ENVELOPE_H
@@ -57,7 +57,7 @@ enum rl_envelope_part {
     RL_ENVELOPE_PARTS
 };
 
-/* "weights", "lora", ...; "unknown" beyond the list. */
+/* "weights", "lora", ...; "unknown" for any other value. */
 RL_API const char *rl_envelope_part_name(enum rl_envelope_part part);
 
 enum rl_training { RL_TRAIN_NOTHING, RL_TRAIN_LORA, RL_TRAIN_ALL };
@@ -67,25 +67,27 @@ struct rl_envelope_run {
     double parameters, bytes_per_parameter;
     enum rl_training training;
     double lora_factor;
-    double optimizer_states, optimizer_bytes; /* per parameter: values kept, bytes of each */
+    double optimizer_states, optimizer_bytes; /* per parameter: number of values kept, bytes of each */
     double activation_bytes;
     double n_layers, kv_width, kv_bytes; /* kv_width: KV heads * head size */
     double context, sequences;           /* tokens per sequence, sequences at a time */
     double gain_forward_bytes, retriever_bytes;
 };
 
-/* A language model in bf16, an adapter trained (factor 1.5), KV cache in bf16 of a shape to be set.
+/*
+ * A language model in bf16 of which an adapter is trained (factor 1.5). The KV cache is in bf16;
+ * its shape is left to the caller.
  */
 RL_API void rl_envelope_lora(struct rl_envelope_run *run, double parameters);
 
 /*
  * A small model on a CPU: weights, gradients and Adam's two moments in float, and the activations
- * of one update. No cache.
+ * of one update. No KV cache.
  */
 RL_API void rl_envelope_small(struct rl_envelope_run *run, double parameters,
                               double activation_bytes);
 
-/* bytes [RL_ENVELOPE_PARTS]. RL_EINVAL for a negative or infinite field, or a product that is. */
+/* Fill bytes [RL_ENVELOPE_PARTS]. RL_EINVAL for a negative or infinite field or product. */
 RL_API RL_NODISCARD enum rl_status rl_envelope_measure(const struct rl_envelope_run *run,
                                                        double *bytes, struct rl_error *err);
 
@@ -93,10 +95,13 @@ struct rl_envelope {
     double total, capacity; /* bytes */
     bool fits;              /* total <= capacity */
     enum rl_envelope_part largest;
-    char text[RL_ERROR_TEXT_MAX]; /* one line: fits or not, both sums, the largest part */
+    char text[RL_ERROR_TEXT_MAX]; /* one line: whether it fits, both sums, the largest part */
 };
 
-/* bytes [RL_ENVELOPE_PARTS] against capacity bytes, > 0. A run that does not fit is no error. */
+/*
+ * Compare bytes [RL_ENVELOPE_PARTS] with a capacity > 0 in bytes. The status is RL_OK also if the
+ * run does not fit.
+ */
 RL_API RL_NODISCARD enum rl_status rl_envelope_judge(const double *bytes, double capacity,
                                                      struct rl_envelope *out, struct rl_error *err);
 

@@ -1,11 +1,11 @@
 /*
- * rlcore/group_advantage.h: one advantage per finished rollout (trace) of a group, as prime-rl's
- * algorithms grpo, max_rl, hierarchical_grpo and rae assign it to all sampled tokens of the trace.
+ * rlcore/group_advantage.h: one advantage per finished rollout (trace) of a group, which prime-rl's
+ * algorithms grpo, max_rl, hierarchical_grpo and rae assign to all sampled tokens of the trace.
  *
- * A trace that ended in an error, or is not trainable, counts in no statistic; it gets advantage 0
- * and counted 0. A group none of whose traces count is fine: there is nothing to train on. All
- * functions are O(n^2) in the traces of a group at most, and refuse values that are not finite, and
- * rewards so large that an advantage would not be, by index (RL_EVALUE).
+ * A trace that ended in an error or is not trainable does not count in any statistic; it gets
+ * advantage 0 and counted 0. A group in which no trace counts is allowed; it trains nothing. The
+ * cost is at most O(n^2) in the traces of a group. RL_EVALUE, with the index of the trace, for a
+ * value that is not finite and for rewards so large that an advantage would overflow.
  *
  * Source: prime-rl, src/prime_rl/orchestrator/algo; definitions in fixtures/golden/README.md,
  * "prime_advantage".
@@ -25,13 +25,16 @@ extern "C" {
 
 struct rl_trace {
     double reward;
-    const char *agent;   /* "" or NULL: the one agent */
-    const char *episode; /* NULL: an episode of its own */
+    const char *agent;   /* "" or NULL in a run with a single agent */
+    const char *episode; /* NULL: the trace is an episode of its own */
     bool has_error, not_trainable;
-    double n_output_tokens, n_total_tokens, n_turns; /* read by the length penalty only */
+    double n_output_tokens, n_total_tokens, n_turns; /* only the length penalty reads these */
 };
 
-/* prime-rl's linear length penalty: weights of output, input (total - output) tokens and turns. */
+/*
+ * prime-rl's linear length penalty: weights of the output tokens, the input tokens (total - output)
+ * and the turns.
+ */
 struct rl_length_weights {
     double output, input, turns;
 };
@@ -63,15 +66,15 @@ RL_API RL_NODISCARD enum rl_status rl_group_hierarchical(const struct rl_trace *
 
 /* The moving baseline of one agent. */
 struct rl_baseline {
-    const char *agent; /* borrowed from the trace that came first */
+    const char *agent; /* borrowed from the first trace of that agent */
     double value;
 };
 
 /*
- * rae: r - b with one baseline b per agent, 0 at first, then b = decay b + (1 - decay) r; traces
- * are taken episode by episode, in the order in which episodes first appear, traces that do not
- * count included. baselines [*n_baselines of capacity] are kept from group to group by the caller.
- * RL_EINVAL if decay is not in 0..1 or there is no room for another agent.
+ * rae: advantage = r - b with one moving baseline b per agent, which starts at 0; then b = decay b
+ * + (1 - decay) r. Episodes are processed in the order in which they first appear in traces,
+ * including traces that do not count. The caller keeps baselines [*n_baselines of capacity] from
+ * group to group. RL_EINVAL if decay is not in 0..1 or another agent would exceed the capacity.
  */
 RL_API RL_NODISCARD enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n,
                                                 double decay, struct rl_baseline *baselines,

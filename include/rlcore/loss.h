@@ -4,33 +4,38 @@
  *
  * Calling sequence
  *     struct rl_loss_options options;
- *     rl_loss_options_init(&options);               the defaults of the systems cited, then change
+ *     rl_loss_options_init(&options);               the defaults of the cited systems
  *     options.clip_high = 0.28;                     e.g. DAPO's asymmetric clip
  *     struct rl_loss_input in = {.log_prob = p, .old_log_prob = q, .advantages = a};
  *     struct rl_loss_result out;
  *     status = rl_ppo_loss(&batch, &in, &options, d_log_prob, &out, &ws, &err);
  *
  * All policy losses have this signature. d_log_prob receives d loss / d log_prob ([B*T], 0 at mask
- * 0) and may be NULL. With it a trainer needs no automatic differentiation through the loss: it
+ * 0) and may be NULL. With it a trainer needs no automatic differentiation of the loss: it
  * back-propagates d_log_prob through its own log-probs.
  *
- * Symbols: m the response mask, n_i the response tokens of row i, N their sum, A the advantage,
- * l = log_prob - old_log_prob, l20 = l limited to [-20, 20] (gradient 0 outside), [c] = 1 if c else
- * 0, mm(x) = sum(m x) / (N + 1e-8). Log-probs are natural logarithms. Gradients at exact ties of a
- * minimum or maximum are those of the unclipped branch.
+ * Symbols
+ *     m      the response mask
+ *     n_i    the number of response tokens of row i; N their sum
+ *     A      the advantage
+ *     l      log_prob - old_log_prob (natural logarithms)
+ *     l20    l limited to [-20, 20]; the gradient is 0 outside
+ *     [c]    1 if c holds, else 0
+ *     mm(x)  sum(m x) / (N + 1e-8), the masked mean
+ * Gradients at exact ties of a minimum or maximum are those of the unclipped branch.
  *
  * Errors
- *   RL_EINVAL  a required array is missing, an option is out of range, the aggregation divides by
- *              zero
- *   RL_EVALUE  a value at mask 1 is not finite, a weight is negative, the mask holds something else
- *              than 0 and 1, or the loss overflows; the text names array, row and token
- *   Values at mask 0 are never read as numbers: NaN there is fine.
+ *     RL_EINVAL  a required array is missing, an option is out of range, or the aggregation divides by zero
+ *     RL_EVALUE  a value at mask 1 is not finite, a weight is negative, the mask holds something
+ *                other than 0 and 1, or the loss overflows; the text names array, row and token
+ * Values at mask 0 are never read as numbers, so NaN is allowed there.
  *
  * Reproducibility, layouts, and which output may be which input: rlcore/status.h.
  *
  * Sources: PPO (arXiv 1707.06347), dual clip (1912.09729), DAPO (2503.14476), GSPO (2507.18071),
  * CISPO (2506.13585), SAPO (2511.20347), GPG (2504.02546), GMPO (2507.20673), REINFORCE (Williams
- * 1992), Dr. GRPO (2503.20783); constants and order of operations as in verl's core_algos.
+ * 1992), Dr. GRPO (2503.20783). Constants and the order of operations are those of verl's
+ * core_algos.py.
  */
 #ifndef RLCORE_LOSS_H
 #define RLCORE_LOSS_H
@@ -46,7 +51,10 @@
 extern "C" {
 #endif
 
-/* How token losses L become one number. Rows without response tokens count in none of the means. */
+/*
+ * How token losses L become one number. Rows without response tokens do not count in any of the
+ * means.
+ */
 enum rl_agg_mode {
     RL_AGG_TOKEN_MEAN,             /* sum(m L) / N */
     RL_AGG_SEQ_MEAN_TOKEN_SUM,     /* mean over rows of sum_t(m L) */
@@ -56,20 +64,21 @@ enum rl_agg_mode {
 
 /*
  * Aggregation over a batch that may be one of several of a data-parallel step. Zero-initialised:
- * token-mean over this batch. The first three modes multiply by dp_size (their counts are global,
- * gradients are averaged over workers afterwards).
+ * token-mean over this batch. The first three modes multiply by dp_size, because their counts are
+ * global and gradients are averaged over the workers afterwards.
  */
 struct rl_agg {
     enum rl_agg_mode mode;
     double dp_size;           /* number of workers; 0 means 1 */
-    double batch_num_tokens;  /* token-mean: response tokens of the global batch; 0 = of this one */
-    double global_batch_size; /* seq-mean modes: rows of the global batch; 0 = non-empty ones */
-    double loss_scale_factor; /* ..-norm: the constant length; 0 = T */
+    double batch_num_tokens; /* token-mean: response tokens of the global batch; 0: of this batch */
+    double global_batch_size; /* seq-mean modes: rows of the global batch; 0: the non-empty rows of
+                                 this batch */
+    double loss_scale_factor; /* ..-norm: the constant length; 0: T */
 };
 
 /*
- * loss_mat [B*T] -> *loss, and d_loss_mat [B*T] = d loss / d loss_mat unless NULL. A count that is
- * taken from this batch and is 0 is refused (RL_EINVAL). Source: verl, agg_loss.
+ * Aggregate token losses: loss_mat [B*T] -> *loss, and d_loss_mat [B*T] = d loss / d loss_mat
+ * unless NULL. RL_EINVAL if a count that is taken from this batch is 0. Source: verl, agg_loss.
  */
 RL_API RL_NODISCARD enum rl_status rl_agg_loss(const struct rl_batch *batch,
                                                const struct rl_agg *agg, const double *loss_mat,
@@ -80,14 +89,15 @@ RL_API RL_NODISCARD enum rl_status rl_agg_lossf(const struct rl_batch *batch,
                                                 float *d_loss_mat, double *loss,
                                                 struct rl_workspace *ws, struct rl_error *err);
 
-/* What a policy loss reads; all arrays [B*T]. */
+/* Inputs of a policy loss; all arrays [B*T]. */
 struct rl_loss_input {
-    const double *log_prob;     /* of the policy being trained */
-    const double *old_log_prob; /* of the policy in the ratio; may be NULL for rl_gpg_loss */
+    const double *log_prob;     /* of the policy that is trained */
+    const double *old_log_prob; /* of the old policy, the denominator of the ratio; may be NULL for
+                                   rl_gpg_loss */
     const double *advantages;   /* constants: no gradient flows into them */
-    const double *weights;      /* off-policy importance weights, >= 0, or NULL for 1: factor of the
-                                   token loss after clipping; they enter no metric */
-    const double *entropy;      /* of the policy at each token, or NULL; for the statistics only */
+    const double *weights;      /* off-policy importance weights >= 0, or NULL for 1; they multiply
+                                   the token loss after clipping and enter no metric */
+    const double *entropy; /* entropy of the policy at each token, or NULL; used for statistics only */
 };
 
 struct rl_loss_inputf {
@@ -98,27 +108,28 @@ struct rl_loss_options {
     struct rl_agg agg;
     double clip_low;  /* 0.2: the ratio is clipped to [1 - clip_low, 1 + clip_high] */
     double clip_high; /* 0.2; DAPO: 0.28 */
-    double clip_c;    /* 3: dual clip, upper bound c of the ratio where A < 0; > 1 */
+    double clip_c;    /* 3: dual clip, the upper bound c of the ratio where A < 0; must exceed 1 */
     double tau_pos;   /* 1: SAPO's temperature where A > 0; > 0 */
-    double tau_neg;   /* 1.05: and elsewhere */
+    double tau_neg;   /* 1.05: SAPO's temperature elsewhere; > 0 */
 };
 
 RL_API void rl_loss_options_init(struct rl_loss_options *options);
 
 /*
- * Statistics are over response tokens; all 0 where there is none, or where the loss does not have
- * them.
+ * Statistics over response tokens. They are 0 without response tokens, and for a loss that does not
+ * define them.
  */
 struct rl_loss_result {
     double loss;
-    double pg_clipfrac;       /* mm of tokens whose gradient the clip cut off */
-    double pg_clipfrac_lower; /* the same for the dual clip, or the lower of two clips */
+    double pg_clipfrac;       /* share (mm) of the tokens whose gradient the clip cut off */
+    double pg_clipfrac_lower; /* share of the tokens cut off by the dual clip, or by the lower of
+                                 two clips */
     double ppo_kl;            /* mm(-l), the k1 estimate of KL(old || current) */
-    /* importance ratio as the loss uses it, before its clip */
+    /* the importance ratio before the clip */
     double ratio_mean, ratio_min, ratio_max;
     double entropy_mean, entropy_min, entropy_max;
     uint64_t n_tokens;  /* N */
-    uint64_t n_clamped; /* tokens whose log-ratio hit a fixed limit (20; 10 for mean log-ratios) */
+    uint64_t n_clamped; /* tokens whose log-ratio reached a fixed limit (20; 10 for mean log-ratios) */
 };
 
 /*
@@ -187,9 +198,7 @@ RL_API RL_NODISCARD enum rl_status rl_sapo_lossf(const struct rl_batch *batch,
                                                  float *d_log_prob, struct rl_loss_result *out,
                                                  struct rl_workspace *ws, struct rl_error *err);
 
-/*
- * GPG: L = -A log_prob. ppo_kl and the ratio statistics are 0 without old_log_prob.
- */
+/* GPG: L = -A log_prob. ppo_kl and the ratio statistics are 0 without old_log_prob. */
 RL_API RL_NODISCARD enum rl_status rl_gpg_loss(const struct rl_batch *batch,
                                                const struct rl_loss_input *in,
                                                const struct rl_loss_options *options,
@@ -202,8 +211,8 @@ RL_API RL_NODISCARD enum rl_status rl_gpg_lossf(const struct rl_batch *batch,
                                                 struct rl_workspace *ws, struct rl_error *err);
 
 /*
- * REINFORCE: L = -A log_prob (times weights, when given). ppo_kl = mm(old_log_prob - log_prob), no
- * limit.
+ * REINFORCE: L = -A log_prob, times the weights if there are any. ppo_kl = mm(old_log_prob -
+ * log_prob), without a limit.
  */
 RL_API RL_NODISCARD enum rl_status rl_reinforce_loss(const struct rl_batch *batch,
                                                      const struct rl_loss_input *in,
@@ -244,9 +253,9 @@ enum rl_kl {
 };
 
 /*
- * kl [n] and, unless NULL, d_log_prob [n] = d sum(kl) / d log_prob, element by element: there is no
- * mask, so every element must be finite. straight_through keeps the value and takes the gradient of
- * k2, x, which is unbiased where those of k1 and k3 are not. Source: Schulman,
+ * KL penalty of n elements: kl [n] and, unless NULL, d_log_prob [n] = d sum(kl) / d log_prob.
+ * Without a mask every element must be finite. straight_through keeps the value but takes the
+ * gradient of k2, which is x: it is unbiased, unlike the gradients of k1 and k3. Source: Schulman,
  * "Approximating KL divergence"; verl, kl_penalty.
  */
 RL_API RL_NODISCARD enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n,
@@ -259,8 +268,8 @@ RL_API RL_NODISCARD enum rl_status rl_kl_penaltyf(enum rl_kl kind, bool straight
                                                   struct rl_error *err);
 
 /*
- * The same for the tokens of a batch, all arrays [B*T]: 0 at mask 0, where log-probs are not read.
- * mask NULL: every position.
+ * rl_kl_penalty for the tokens of a batch, all arrays [B*T]: 0 at mask 0, where log-probs are not
+ * read. A NULL mask selects every position.
  */
 RL_API RL_NODISCARD enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind,
                                                bool straight_through, const double *log_prob,
@@ -273,14 +282,14 @@ RL_API RL_NODISCARD enum rl_status rl_token_klf(const struct rl_batch *batch, en
 
 struct rl_value_result {
     double loss;
-    double vf_clipfrac; /* mm of tokens where the clipped error is the larger one */
+    double vf_clipfrac; /* share (mm) of the tokens where the clipped error is the larger one */
 };
 
 /*
- * PPO's clipped value loss. values are the predictions at rollout time; all arrays [B*T].
- *   vc = vpreds limited to [values - c, values + c];
- *   L = max((vpreds - returns)^2, (vc - returns)^2);
- *   loss = agg_loss(L) / 2. d_vpreds = d loss / d vpreds, or NULL. c = cliprange >= 0.
+ * PPO's clipped value loss. values are the predictions at rollout time; all arrays are [B*T].
+ *     vc = vpreds limited to [values - c, values + c], c = cliprange >= 0;
+ *     L = max((vpreds - returns)^2, (vc - returns)^2);
+ *     loss = agg_loss(L) / 2. d_vpreds = d loss / d vpreds, or NULL.
  * Source: verl, compute_value_loss.
  */
 RL_API RL_NODISCARD enum rl_status

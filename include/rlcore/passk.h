@@ -1,8 +1,9 @@
 /*
  * rlcore/passk.h: pass@k: estimated from counts, extrapolated, fitted, and used as reward.
  *
- * All in double. n samples of a problem, c of them correct. Refused: c > n, k < 1, and values that
- * are not finite; the message names the array and index. Nothing here needs a workspace.
+ * All numbers are double. A problem has n samples, c of them correct. RL_EVALUE or RL_EINVAL for c
+ * > n, k < 1, and values that are not finite; the message names the array and the index. No
+ * function here needs a workspace.
  */
 #ifndef RLCORE_PASSK_H
 #define RLCORE_PASSK_H
@@ -18,13 +19,14 @@ extern "C" {
 
 enum rl_passk {
     RL_PASSK_UNBIASED, /* 1 - C(n-c, k) / C(n, k), 1 if n - c < k (arXiv 2107.03374); k <= n */
-    RL_PASSK_BERNOULLI /* 1 - (1 - c/n)^k for any k: extrapolates; good for ranking only */
+    RL_PASSK_BERNOULLI /* 1 - (1 - c/n)^k for any k, also beyond n; biased, use it for ranking only */
 };
 
 /*
- * per_problem [n_problems][n_k] and mean [n_k] over problems, each unless NULL; n, c [n_problems],
- * k [n_k]. Exact to rounding for any n: a sum of logarithms over min(c, k) terms, no factorials. n
- * = 0 is refused, and mean without a problem.
+ * pass@k of each problem, per_problem [n_problems][n_k], and its mean over the problems, mean
+ * [n_k]; each may be NULL. n and c are [n_problems], k is [n_k]. The result is exact to rounding
+ * for any n: a sum of logarithms over min(c, k) terms, no factorials. n = 0 is refused, and mean
+ * without a problem.
  */
 RL_API RL_NODISCARD enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems,
                                             const int64_t *n, const int64_t *c, size_t n_k,
@@ -32,8 +34,8 @@ RL_API RL_NODISCARD enum rl_status rl_passk(enum rl_passk estimator, size_t n_pr
                                             struct rl_error *err);
 
 /*
- * pass@k when pass rates are Beta(alpha, beta): 1 - B(alpha, beta + k) / B(alpha, beta). alpha,
- * beta > 0. k [n_k] -> passk [n_k].
+ * pass@k for pass rates that follow Beta(alpha, beta): passk [n_k] = 1 - B(alpha, beta + k) /
+ * B(alpha, beta) for each k [n_k]. alpha, beta > 0.
  */
 RL_API RL_NODISCARD enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k,
                                                  const int64_t *k, double *passk,
@@ -45,10 +47,10 @@ struct rl_beta_fit {
 };
 
 /*
- * The beta-binomial distribution of greatest likelihood; n may differ between problems (dynamic n:
- * sample a problem until it has one or two correct answers or the budget ends). Problems of n = 0
- * say nothing. RL_ENOMAX if there is no maximum at finite alpha, beta: all c = 0, all c = n, or
- * counts that vary no more than a single pass rate explains.
+ * Fit the beta-binomial distribution of greatest likelihood. n may differ between problems (dynamic
+ * n: a problem is sampled until it has one or two correct answers or its budget is spent). Problems
+ * with n = 0 are ignored. RL_ENOMAX if the likelihood has no maximum at finite alpha, beta: all c =
+ * 0, all c = n, or counts that vary no more than a single pass rate explains.
  */
 RL_API RL_NODISCARD enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n,
                                                      const int64_t *c, struct rl_beta_fit *fit,
@@ -56,17 +58,16 @@ RL_API RL_NODISCARD enum rl_status rl_passk_beta_fit(size_t n_problems, const in
 
 /* When a problem has been sampled enough (dynamic n). */
 struct rl_passk_sampling {
-    int64_t enough; /* correct answers after which to stop, >= 1; usually 1 or 2 */
-    int64_t budget; /* samples a problem may take in all, >= 1 */
+    int64_t enough; /* stop after this many correct answers, >= 1; usually 1 or 2 */
+    int64_t budget; /* largest number of samples of a problem, >= 1 */
     int64_t round;  /* samples drawn at a time, >= 1 */
 };
 
 /*
- * How many samples to draw next for each of n_problems problems that have had n [n_problems]
- * samples, c of them correct: a round, or what is left of the budget; 0 once `enough` are correct
- * or the budget is spent. Call until all of more [n_problems] are 0, then give n and c to
- * rl_passk_beta_fit, which takes unequal n. (The unbiased estimator does not: n that depends on c
- * biases it.)
+ * How many samples to draw next of each problem that has had n [n_problems] samples, c of them
+ * correct: a round, or the rest of the budget; 0 once `enough` are correct or the budget is spent.
+ * Repeat until all of more [n_problems] are 0, then pass n and c to rl_passk_beta_fit, which
+ * accepts unequal n. (The unbiased estimator would be biased, because n depends on c.)
  */
 RL_API RL_NODISCARD enum rl_status rl_passk_more(const struct rl_passk_sampling *sampling,
                                                  size_t n_problems, const int64_t *n,
@@ -75,7 +76,7 @@ RL_API RL_NODISCARD enum rl_status rl_passk_more(const struct rl_passk_sampling 
 
 /*
  * pass@k as reward: rewards [n] of one problem in consecutive blocks of k; every rollout of a block
- * gets the block's largest. out [n] may be rewards. n that is no multiple of k is refused.
+ * gets the block's largest reward. out [n] may be rewards. RL_EINVAL if n is not a multiple of k.
  */
 RL_API RL_NODISCARD enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k,
                                                    double *out, struct rl_error *err);

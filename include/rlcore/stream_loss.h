@@ -1,13 +1,15 @@
 /*
- * rlcore/stream_loss.h: the trainer-side loss of prime-rl's algorithm abstraction: per-token weight
- * streams rl, ce and ref_kl, each summed over its own members and divided by its own global token
- * count. Components may overlap, and any of them may be empty.
+ * rlcore/stream_loss.h: the trainer-side loss of prime-rl's algorithms: three components rl, ce and
+ * ref_kl, each with a weight per token (a stream), summed over its own members and divided by its
+ * own global token count. Components may overlap, and any of them may be empty.
  *
- * Sequences are ragged: token arrays are flat, sequence s holds the tokens start[s] .. start[s+1].
+ * Sequences are ragged: token arrays are flat, and sequence s has the tokens start[s] ..
+ * start[s+1].
  *
- * Members: rl where loss_mask is 1 and the rl weight is not 0 (all of loss_mask without an rl
- * stream); ce and ref_kl where their weight is not 0, whatever loss_mask says. A weight of 0 is the
- * same as the token being absent. Values at tokens that are member of nothing are never read.
+ * A token is a member of rl if loss_mask is 1 and its rl weight is not 0 (without an rl stream: if
+ * loss_mask is 1). It is a member of ce or ref_kl if its weight there is not 0, whatever loss_mask
+ * is. A weight of 0 is the same as an absent token. Values at tokens that are members of no
+ * component are never read.
  *
  *   l = trainer - inference, r = exp(l) without a limit, D = exp(trainer) - exp(inference),
  *   W the weight (1 without a stream).
@@ -42,9 +44,9 @@ struct rl_sequences {
     const uint8_t *loss_mask; /* [start[n]] 0 or 1 */
 };
 
-/* All [start[n]]; a NULL stream is absent. */
+/* All arrays are [start[n]]; a NULL stream is absent. */
 struct rl_streams {
-    const double *trainer;    /* log-probs of the policy being trained */
+    const double *trainer;    /* log-probs of the policy that is trained */
     const double *inference;  /* log-probs at sampling; read at members of rl and ref_kl */
     const double *advantages; /* read at members of rl */
     const double *ref;        /* reference log-probs, or NULL; needed at members of ref_kl */
@@ -69,13 +71,15 @@ struct rl_stream_options {
 RL_API void rl_stream_options_init(struct rl_stream_options *options);
 
 /*
- * Means over the members of one sequence (masked_*: over those that are out, unmasked_*: over the
- * others; 0 over none). A component that did not run there has ran false and the rest 0.
+ * Means over the members of one sequence: masked_* over those that are out, unmasked_* over the
+ * others; 0 over none. For a component that has no members in the sequence, ran is false and the
+ * numbers are 0.
  */
 struct rl_stream_metrics {
     bool rl_ran, ce_ran, ref_kl_ran;
-    double masked_mismatch_kl, unmasked_mismatch_kl; /* r - l - 1 where out, where not */
-    double is_masked;                                /* share out */
+    double masked_mismatch_kl, unmasked_mismatch_kl; /* r - l - 1 over members that are out, and
+                                                        over the others */
+    double is_masked;                                /* share of the members that are out */
     /* DPPO only */
     double is_masked_low, is_masked_high, masked_advantage_positive, masked_advantage_negative;
     double nll; /* -trainer */
@@ -84,10 +88,13 @@ struct rl_stream_metrics {
 };
 
 struct rl_stream_result {
-    double loss, rl, ce, ref_kl; /* the sum, and the scaled components */
+    double loss, rl, ce, ref_kl; /* the sum of the three, and each scaled component */
 };
 
-/* Members of each component; scales are max(1, their sum over all micro batches of all workers). */
+/*
+ * Number of members of each component. A scale is max(1, the sum of this number over all micro
+ * batches of all workers).
+ */
 struct rl_stream_counts {
     uint64_t rl, ce, ref_kl;
 };
@@ -98,9 +105,9 @@ RL_API void rl_stream_countf(const struct rl_sequences *sequences,
                              const struct rl_streamsf *streams, struct rl_stream_counts *counts);
 
 /*
- * The loss, d loss / d trainer [start[n]] (or NULL), and metrics [n] (or NULL). RL_EINVAL for
- * scales below 1 and for members of ref_kl without ref; RL_EVALUE for a value that is not finite
- * where it is read.
+ * Computes the loss, d loss / d trainer [start[n]] (or NULL), and metrics [n] (or NULL). RL_EINVAL
+ * for scales below 1 and for members of ref_kl without ref; RL_EVALUE for a value that is read and
+ * not finite.
  */
 RL_API RL_NODISCARD enum rl_status
 rl_stream_loss(const struct rl_sequences *sequences, const struct rl_streams *streams,
@@ -114,8 +121,8 @@ rl_stream_lossf(const struct rl_sequences *sequences, const struct rl_streamsf *
                 struct rl_error *err);
 
 /*
- * Both for a batch of any layout (struct rl_layout), whose rows are the sequences and whose mask is
- * loss_mask; d_trainer is laid out like it.
+ * rl_stream_count and rl_stream_loss for a batch of any layout (struct rl_layout), whose rows are
+ * the sequences and whose mask is loss_mask. d_trainer has the same layout.
  */
 RL_API RL_NODISCARD enum rl_status rl_batch_stream_count(const struct rl_batch *batch,
                                                          const struct rl_streams *streams,

@@ -1,8 +1,8 @@
 /*
- * case.c: a kernel by name on a case, from C, the command and Python; see rlcase/case.h.
+ * case.c: run a kernel by name on a case; see rlcase/case.h.
  *
- * Here the outside meets the adapters: what comes in is checked to be JSON and to name a kernel,
- * and every error becomes a status with a text. The adapters beside it know one kernel each.
+ * This file checks that the input is JSON and names a kernel, and turns every error into a status
+ * with a text. The adapters case_*.c know one kernel each.
  */
 #include <rlcase/case.h>
 
@@ -44,14 +44,14 @@ void rl_case_release(struct rl_case *done)
     free(done);
 }
 
-/* 17 digits bring every double back. */
+/* 17 digits reproduce every double. */
 static bool write_text(struct rl_case *done, const json_t *values)
 {
     done->text = json_dumps(values, JSON_REAL_PRECISION(17) | JSON_COMPACT);
     return done->text != NULL;
 }
 
-/* A family without a single form is told apart from one that is not there. */
+/* A family without a single-precision form gets a different message from one that does not exist. */
 static const struct case_kernel *find(const char *family, bool single, struct rl_error *err)
 {
     const struct case_kernel *kernel = case_find(family, single);
@@ -93,8 +93,8 @@ static enum rl_status start(struct rl_case **done, const char *family, bool sing
     if (!made)
         return refuse(err, "out of memory");
     /*
-     * Arrays stay the caller's and are only pointed to; the JSON is parsed into a copy that lives
-     * as long as the case, since adapters borrow texts from it.
+     * Arrays belong to the caller and are only pointed to. The JSON is parsed into a copy that
+     * lives as long as the case, because adapters borrow texts from it.
      */
     made->inputs = json_loads(values, 0, &error);
     case_call_init(&made->call, made->inputs);
@@ -114,8 +114,8 @@ static enum rl_status start(struct rl_case **done, const char *family, bool sing
 }
 
 /*
- * Two doors to one: results as arrays for programs, as JSON for people and files. With arrays a
- * batch of megabytes is not turned into text and back.
+ * Results are arrays for programs and JSON for people and files. With arrays a batch of megabytes
+ * is not converted to text and back.
  */
 enum rl_status rl_case_run(struct rl_case **done, const char *family, bool single, const char *values,
                            const struct rl_case_array *arrays, size_t n, struct rl_error *err)
@@ -154,7 +154,7 @@ const struct rl_case_array *rl_case_arrays(const struct rl_case *done, size_t *n
 }
 
 /*
- * For callers without our header (Python's ctypes): a struct laid out otherwise is noticed before
+ * For callers without this header (Python's ctypes): a struct with another layout is noticed before
  * it is read.
  */
 size_t rl_case_array_size(void)

@@ -17,8 +17,10 @@ static struct rl_a2tgpo_options read_options(struct case_call *call)
     return o;
 }
 
-/* The clip scale exists in one of the modes; in the others its keys are left out, as they are
- * from the vectors. */
+/*
+ * The clip scale exists in one mode only; for the others its keys are left out, as in the golden
+ * vectors.
+ */
 static void run(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};

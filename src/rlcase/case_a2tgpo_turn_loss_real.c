@@ -4,7 +4,7 @@
 #include "case_loss_options.h"
 #include "case_real.h"
 
-/* dynamic_clip false leaves the scale out though it is there: one case then shows both losses. */
+/* dynamic_clip = false ignores a scale that is present, so that one case can run both losses. */
 static void run(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};

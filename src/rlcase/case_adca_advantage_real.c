@@ -46,8 +46,7 @@ static void put_allocation(struct case_call *call, const struct rl_adca_metrics 
     case_put_metric_list(call, metrics, sizeof metrics / sizeof *metrics);
 }
 
-/* Names are AgentEvolver's, as its configurations have them; what is absent is the core's
- * default. */
+/* Names are those of AgentEvolver's configurations; absent options have the core's defaults. */
 static struct rl_adca_options read_options(struct case_call *call)
 {
     static const char *const schemes[] = {"decouple", "allocation", NULL};
@@ -73,8 +72,7 @@ static struct rl_adca_options read_options(struct case_call *call)
     return o;
 }
 
-/* Steps are found by the core from the ids, as the flags of a row must be as many as its steps,
- * and only the core says what a step is. */
+/* The core derives the steps from the ids; a row must have as many flags as steps. */
 static struct rl_adca_input read_input(struct case_call *call, const real **rewards)
 {
     struct case_dim b = {0}, t = {0};
@@ -90,8 +88,10 @@ static struct rl_adca_input read_input(struct case_call *call, const real **rewa
     return in;
 }
 
-/* Outcomes, step rewards and step advantages are printed beside the advantages: those alone
- * would not say at which stage a difference arose. */
+/*
+ * Outcomes, step rewards and step advantages are also results, so that a difference can be
+ * attributed to a stage.
+ */
 static void run(struct case_call *call)
 {
     const real *rewards;

@@ -7,7 +7,7 @@
 #include "case_ragged.h"
 #include "case_real.h"
 
-/* null, not 0, where the attribution does not apply: an alpha of 0 is a setting. */
+/* null, not 0, if the attribution does not apply, because an alpha of 0 is a setting. */
 static void put_applied(struct case_call *call, bool applied, double alpha)
 {
     double scale = case_number_or(call, "neg_unconsistent_scale", 0.2);
@@ -16,8 +16,10 @@ static void put_applied(struct case_call *call, bool applied, double alpha)
     case_put(call, "neg_unconsistent_scale", applied ? json_real(fabs(scale)) : json_null());
 }
 
-/* Flags by outcome; nothing of it unless the attribution or its metrics are enabled. The
- * outcome of a trajectory is the sum over its tokens, wherever the reward stands. */
+/*
+ * The rates of flags by outcome. The outcome of a trajectory is the sum over its tokens, wherever
+ * the reward is.
+ */
 static void put_rates(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
@@ -41,7 +43,7 @@ static void put_rates(struct case_call *call)
     case_put_metric_list(call, metrics, sizeof metrics / sizeof *metrics);
 }
 
-/* NaN for a progress that was not given: the schedule then counts steps. */
+/* Without alpha_progress the progress is NaN, and the schedule counts steps. */
 static void run_schedule(struct case_call *call)
 {
     const struct rl_adca_schedule schedule = {

@@ -4,8 +4,10 @@
 #include "case_ragged.h"
 #include "case_real.h"
 
-/* The two halves of the definition one after the other, so that a case shows at which of them
- * an implementation departs. */
+/*
+ * Runs the two halves of the definition separately, so that a case shows at which of them an
+ * implementation differs.
+ */
 static void run(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};

@@ -1,8 +1,8 @@
 /*
  * case_advantage_real.c: `lineage core advantage`: one estimator by name.
  *
- * Estimators differ in what they need besides rewards. Each reads its own inputs when it is run,
- * so that a case need not hold what its estimator does not look at.
+ * Estimators need different inputs besides rewards. Each reads its own inputs when it runs, so that
+ * a case need not contain the others.
  */
 #include <rlcore/advantage.h>
 #include <string.h>
@@ -22,7 +22,10 @@ static const struct rl_batch *laid(struct problem *p, const real *second)
     return CASE_LAY_OUT(p->call, p->batch, p->b.n, p->t.n, p->rewards, second);
 }
 
-/* Returns are the advantages for these: verl prints both, and its cases compare both. */
+/*
+ * For these estimators the returns equal the advantages: verl reports both, and its cases compare
+ * both.
+ */
 static enum rl_status group(struct problem *p, int estimator)
 {
     struct rl_outcome_options o;
@@ -57,8 +60,7 @@ static enum rl_status remax(struct problem *p)
     return rl_remax(laid(p, NULL), p->rewards, baselines, p->advantages, p->returns, &p->call->err);
 }
 
-/* Without a discount unless a case has one, as episodes here are short and end with their
- * reward. */
+/* Without a discount unless the case has one: episodes are short and end with their reward. */
 static enum rl_status gae(struct problem *p)
 {
     double gamma = case_number_or(p->call, "gamma", 1), lam = case_number_or(p->call, "lam", 1);
@@ -90,8 +92,10 @@ static enum rl_status token_baseline(struct problem *p, bool compact)
                              &p->call->err);
 }
 
-/* Called anew with a larger workspace, and then reads its inputs a second time: a case is
- * small, and the readers stay beside the call. */
+/*
+ * If the kernel needs a larger workspace, this runs again and reads its inputs again; a case is
+ * small.
+ */
 static enum rl_status estimate(struct problem *p, int estimator)
 {
     switch (estimator) {
@@ -107,7 +111,7 @@ static enum rl_status estimate(struct problem *p, int estimator)
 static void run(struct case_call *call)
 {
     static const char *const estimators[] = {
-        /* in the order of enum rl_estimator, then the others */
+        /* in the order of enum rl_estimator, then those of estimate() */
         "grpo",
         "grpo_vectorized",
         "grpo_passk",

@@ -1,7 +1,6 @@
 /*
- * case_agg_loss_real.c: `lineage core agg_loss`.
- *
- * Aggregation by itself, so that a case can tell a wrong mean from a wrong loss.
+ * case_agg_loss_real.c: `lineage core agg_loss`: aggregation alone, so that a case can distinguish
+ * a wrong mean from a wrong loss.
  */
 #include <rlcore/loss.h>
 

@@ -1,9 +1,9 @@
 /*
  * case_array.c: inputs and results that are arrays in memory.
  *
- * An array of the right type is used where it lies: batches are megabytes, and a copy would cost as
- * much as most kernels. Everything else is converted into memory of the call, value by value and with
- * the checks that a list in JSON gets, because what Python calls a mask may be bool, int64 or float.
+ * An array of the right type is used in place: batches have megabytes, and a copy would cost as
+ * much as most kernels. Everything else is converted into memory of the call, value by value, with
+ * the checks that a JSON list gets, because a mask in Python may be bool, int64 or float.
  */
 #include "case_call.h"
 
@@ -16,7 +16,7 @@ static size_t size_of(enum rl_case_type type)
     return sizes[type];
 }
 
-/* Linear: a call has some ten arrays. */
+/* A linear search: a call has about ten arrays. */
 const struct rl_case_array *case_array(const struct case_call *call, const char *name)
 {
     for (size_t i = 0; i < call->n_arrays; i++)
@@ -33,7 +33,7 @@ static double from_half(uint16_t half)
     return (double)x;
 }
 
-/* An element as a double. Integers beyond 2^53 are read by whole_at and never come here. */
+/* An element as a double. Integers beyond 2^53 are read by whole_at instead. */
 static double real_at(const struct rl_case_array *array, size_t i)
 {
     switch (array->type) {
@@ -47,7 +47,7 @@ static double real_at(const struct rl_case_array *array, size_t i)
     return ((const uint8_t *)array->data)[i];
 }
 
-/* Whole numbers only: 0.5 as a mask or 1.7 as a group is a mistake and not a rounding. */
+/* Only whole numbers are accepted: 0.5 as a mask or 1.7 as a group is a mistake. */
 static bool whole_at(const struct rl_case_array *array, size_t i, int64_t low, int64_t high, int64_t *out)
 {
     bool real = array->type == RL_CASE_FLOAT64 || array->type == RL_CASE_FLOAT32 ||
@@ -78,7 +78,7 @@ static size_t stride_of(const struct rl_case_array *array)
     return array->stride ? array->stride : array->shape[1];
 }
 
-/* Element i of the whole array, as the indices that the caller knows it by. */
+/* Report element i of the array, with the indices that the caller knows. */
 static void fail_at(struct case_call *call, const struct rl_case_array *array, size_t i, enum rl_case_type type)
 {
     size_t width = array->n_dims == 2 ? stride_of(array) : 0;
@@ -88,7 +88,7 @@ static void fail_at(struct case_call *call, const struct rl_case_array *array, s
         case_fail(call, "inputs.%s: element %zu is not %s", array->name, i, wanted(type));
 }
 
-/* The value is stored also where it is no good: the call fails with it, and nobody reads on. */
+/* The value is stored even if it is bad; the call then fails and nobody reads it. */
 static bool convert_whole(const struct rl_case_array *array, size_t i, enum rl_case_type type, void *out, size_t to)
 {
     int64_t value = 0;
@@ -118,7 +118,7 @@ static bool convert_one(const struct rl_case_array *array, size_t i, enum rl_cas
     return true;
 }
 
-/* Rows of width elements, from one every from elements to one every to. */
+/* n rows of `width` elements, `from` elements apart in the source and `to` apart in the copy. */
 struct rows {
     size_t n, width, from, to;
 };
@@ -138,7 +138,7 @@ static void *convert(struct case_call *call, const struct rl_case_array *array, 
     return out;
 }
 
-/* Whether the kernel reads the array as it is, beside those of the very type. */
+/* Returns true if the kernel reads the array in place although it has another type. */
 static bool fits_batch(const struct case_call *call, const struct rl_case_array *array, enum rl_case_type type)
 {
     bool wide = array->type == RL_CASE_INT64 || array->type == RL_CASE_INT32;
@@ -162,7 +162,7 @@ static void *elements(struct case_call *call, const struct rl_case_array *array,
     }
     if (!lies_right || !array->data)
         return convert(call, array, type, rows);
-    return (void *)(uintptr_t)array->data; /* kernels read inputs only */
+    return (void *)(uintptr_t)array->data; /* kernels do not write to inputs */
 }
 
 static struct rows one_row(size_t n)
@@ -171,15 +171,15 @@ static struct rows one_row(size_t n)
 }
 
 /*
- * One stride serves a whole call, its outputs too: the one that most of its matrices have, so that
- * the fewest are copied.
+ * A call has one stride, also for its outputs: the one that most of its matrices have, so that the
+ * fewest are copied.
  */
 void case_find_stride(struct case_call *call)
 {
     size_t most = 0;
     if (!call->lays_out || case_present(call, "sampler_routes") || case_present(call, "training_routes") ||
         case_present(call, "used_routes"))
-        return; /* routes lie token by token in a packed batch */
+        return; /* routes exist for packed batches only */
     for (size_t i = 0; i < call->n_arrays; i++) {
         const struct rl_case_array *array = &call->arrays[i];
         size_t n = 0;
@@ -208,7 +208,7 @@ void *case_alloc_batch(struct case_call *call, size_t b, size_t t, size_t size)
     return case_alloc(call, case_batch_size(call, b, t), size);
 }
 
-/* Rows that go back or past the end would make the kernel read what is not there. */
+/* Rows that run backwards or beyond the end would make the kernel read out of bounds. */
 static bool is_ragged(const struct rl_case_array *array)
 {
     bool sound = array->start && array->n_dims == 1 && array->start[0] == 0 &&
@@ -223,7 +223,7 @@ static bool same_starts(const struct case_call *call, const struct rl_case_array
     return !call->start || memcmp(call->start, array->start, (array->n_rows + 1) * sizeof *array->start) == 0;
 }
 
-/* A [B][T] input as rows of their own lengths; T is the longest. */
+/* A ragged [B][T] input; T is the longest row. */
 static void *ragged_batch(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
                           struct case_dim *const dims[])
 {
@@ -252,7 +252,8 @@ static void *matrix(struct case_call *call, const struct rl_case_array *array, e
     if (call->lays_out)
         rows.to = case_stride(call, rows.width);
     if (rows.from < rows.width) {
-        case_fail(call, "inputs.%s has rows of %zu elements that begin %zu apart", array->name, rows.width, rows.from);
+        case_fail(call, "inputs.%s has rows of %zu elements that begin only %zu apart", array->name,
+                  rows.width, rows.from);
         return NULL;
     }
     return elements(call, array, type, rows, true);
@@ -305,7 +306,7 @@ static const struct rl_case_array *array_at(const struct case_call *call, const 
     return NULL;
 }
 
-/* Converted arrays lie in memory of the call, and are of the usual type. */
+/* Converted arrays are in memory of the call and have the usual type. */
 static enum rl_integers integers_at(const struct case_call *call, const void *data)
 {
     const struct rl_case_array *array = array_at(call, data);
@@ -345,8 +346,10 @@ void *case_ragged_as(struct case_call *call, const struct rl_case_array *array, 
 
 /* ---- results ---- */
 
-/* A product with zero is zero but for NaN and infinities, and a sum keeps a NaN; unlike a test of
- * each element this becomes a vector loop. */
+/*
+ * x * 0 is 0 except for NaN and infinities, and a sum keeps a NaN. Unlike a test of each element
+ * this loop is vectorised.
+ */
 static bool all_finite(const struct rl_case_array *array, size_t n)
 {
     double sum = 0;
@@ -360,8 +363,8 @@ static bool all_finite(const struct rl_case_array *array, size_t n)
 }
 
 /*
- * Results made by case_alloc live until the case is released and need no copy; those on an
- * adapter's stack do.
+ * Results from case_alloc live as long as the case and need no copy; those on an adapter's stack
+ * do.
  */
 static const void *own(struct case_call *call, const void *data, size_t bytes)
 {
@@ -374,7 +377,7 @@ static const void *own(struct case_call *call, const void *data, size_t bytes)
 void case_keep(struct case_call *call, const struct rl_case_array *array)
 {
     size_t n = 1;
-    /* After a failure nothing is kept: case_fail then leaves the first message as it is. */
+    /* After a failure no result is kept; case_fail then keeps the first message. */
     if (call->failed || call->n_results == CASE_RESULTS_MAX) {
         case_fail(call, "too many results");
         return;

@@ -1,12 +1,12 @@
 /*
- * case_call.c: inputs by name from a case, results by name into one.
+ * case_call.c: reads inputs of a case by name and stores results by name.
  *
- * An adapter asks for its inputs one after another and looks once whether all went well: dozens of
- * kernels with an error path behind each of ten inputs would be mostly error paths. So getters
- * never fail the program, the first message is kept, and memory is let go at the end of the call.
+ * An adapter reads its inputs one after another and tests once whether all succeeded; an error path
+ * behind each of ten inputs of dozens of kernels would be most of the code. So getters only mark
+ * the call as failed, the first message is kept, and memory is freed at the end of the call.
  *
- * Cases are written by hand and by other programs. Messages therefore name the input with its
- * index, in the words of the case and not of the core.
+ * Cases are written by hand and by other programs. Messages therefore contain the name of the input
+ * and its index, in the words of the case and not of the core.
  */
 #include "case_call.h"
 
@@ -16,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A list of blocks and not an arena: inputs are asked for in any order and in sizes that are
- * known only then. data is aligned for any type. */
+/*
+ * A list of blocks and not an arena, because inputs are read in any order and their sizes are known
+ * only then. data is aligned for any type.
+ */
 struct case_block {
     struct case_block *next;
     max_align_t data[];
@@ -42,7 +44,10 @@ void case_call_release(struct case_call *call)
     *call = (struct case_call){0};
 }
 
-/* The first reason is the true one; those after it are of values that a failed getter made up. */
+/*
+ * Only the first message is kept: later ones are caused by the neutral values that failed getters
+ * return.
+ */
 void case_fail(struct case_call *call, const char *format, ...)
 {
     if (call->failed)
@@ -55,7 +60,7 @@ void case_fail(struct case_call *call, const char *format, ...)
     va_end(args);
 }
 
-/* Zeroed, because adapters build sums and offsets up from it. */
+/* Zeroed, because adapters accumulate sums and offsets in it. */
 void *case_alloc(struct case_call *call, size_t count, size_t size)
 {
     size_t bytes;
@@ -71,8 +76,10 @@ void *case_alloc(struct case_call *call, size_t count, size_t size)
     return block->data;
 }
 
-/* The core never allocates: it says how much scratch it lacks, and is called again with that. A
- * kernel that asks for no more than it has would be called for ever, hence the comparison. */
+/*
+ * The core never allocates: it reports how much scratch memory it lacks and is called again. The
+ * comparison prevents an endless loop with a kernel that asks for no more than it has.
+ */
 bool case_again(struct case_call *call, enum rl_status status)
 {
     if (status == RL_EWORKSPACE && call->ws.needed > call->ws.size) {
@@ -90,7 +97,7 @@ bool case_again(struct case_call *call, enum rl_status status)
 }
 
 /*
- * By the block's beginning: a pointer into its middle cannot be told from one elsewhere, and is
+ * Only the beginning of a block is recognised; other pointers are treated as foreign memory and
  * copied.
  */
 bool case_owns(const struct case_call *call, const void *data)
@@ -101,7 +108,7 @@ bool case_owns(const struct case_call *call, const void *data)
     return block != NULL;
 }
 
-/* null is absent: programs that print every key write it where they have nothing. */
+/* null counts as absent: programs that print every key write it for missing values. */
 bool case_present(const struct case_call *call, const char *name)
 {
     const json_t *value = json_object_get(call->inputs, name);
@@ -113,7 +120,8 @@ static const json_t *required(struct case_call *call, const char *name)
     const json_t *value = json_object_get(call->inputs, name);
     if (value && !json_is_null(value))
         return value;
-    case_fail(call, case_array(call, name) ? "inputs.%s is an array, which it cannot be" : "inputs.%s is missing",
+    case_fail(call,
+              case_array(call, name) ? "inputs.%s must not be an array" : "inputs.%s is missing",
               name);
     return NULL;
 }
@@ -126,8 +134,10 @@ double case_number(struct case_call *call, const char *name)
     return json_number_value(value);
 }
 
-/* A default stands only for what is not there: of a wrong type it is an error, or a misspelt
- * value would silently be the default. */
+/*
+ * A default replaces only a missing value. A wrong type is an error; otherwise a misspelt value
+ * would silently become the default.
+ */
 double case_number_or(struct case_call *call, const char *name, double fallback)
 {
     return case_present(call, name) ? case_number(call, name) : fallback;
@@ -146,8 +156,10 @@ bool case_bool_or(struct case_call *call, const char *name, bool fallback)
     return case_present(call, name) ? case_bool(call, name) : fallback;
 }
 
-/* Whole numbers may be written 3 or 3.0. Below 2^53, from where on a double no longer tells
- * neighbours apart. */
+/*
+ * Whole numbers may be written 3 or 3.0. They must be below 2^53, from where on a double cannot
+ * represent every whole number.
+ */
 static bool as_integer(const json_t *value, int64_t *out)
 {
     if (json_is_real(value)) {
@@ -188,8 +200,7 @@ const char *case_string_or(struct case_call *call, const char *name, const char 
     return case_present(call, name) ? case_string(call, name) : fallback;
 }
 
-/* The first choice after a failure, so that an index into a table is always good; nothing is
- * computed any more then. */
+/* Returns the first choice after a failure, so that it is a valid index; no kernel runs then. */
 int case_choice(struct case_call *call, const char *name, const char *const *choices)
 {
     char known[128] = "";
@@ -205,8 +216,10 @@ int case_choice(struct case_call *call, const char *name, const char *const *cho
     return 0;
 }
 
-/* The first array says how long a dimension is, all others are held to it: kernels trust sizes
- * and would read past a shorter one. */
+/*
+ * The first array sets the length of a dimension and all others must agree: kernels trust sizes and
+ * would read beyond a shorter array.
+ */
 bool case_agree(struct case_call *call, const char *name, const char *what, size_t size,
                 struct case_dim *dim)
 {
@@ -260,7 +273,7 @@ int64_t *case_integers(struct case_call *call, const char *name, struct case_dim
     return out;
 }
 
-/* Row i of a [b][t] input, checked for length; NULL marks the call failed. */
+/* Row i of a [b][t] input, with its length checked; NULL marks the call as failed. */
 static const json_t *row_of(struct case_call *call, const char *name, const json_t *rows, size_t i,
                             struct case_dim *t)
 {
@@ -272,8 +285,7 @@ static const json_t *row_of(struct case_call *call, const char *name, const json
     return case_agree(call, name, "positions in a row", json_array_size(row), t) ? row : NULL;
 }
 
-/* Memory is taken at the first row, when the width is known; with no rows there is nothing to
- * have. */
+/* Memory is allocated at the first row, when the width is known; without rows the result is NULL. */
 uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t)
 {
     const struct rl_case_array *given = case_array(call, name);
@@ -298,7 +310,7 @@ uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b,
     return out;
 }
 
-/* Range is looked at here because a C cast would wrap a large id into a valid one. */
+/* The range is checked here, because a C cast would turn a large id into a valid one. */
 int32_t *case_ids(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t)
 {
     const struct rl_case_array *given = case_array(call, name);
@@ -322,16 +334,17 @@ int32_t *case_ids(struct case_call *call, const char *name, struct case_dim *b, 
     return out;
 }
 
-/* Jansson refuses NaN and infinity, which is where a kernel's overflow becomes an error instead
- * of text that no JSON reader takes. */
+/*
+ * Jansson refuses NaN and infinity, so an overflow in a kernel becomes an error instead of invalid
+ * JSON.
+ */
 void case_put(struct case_call *call, const char *name, json_t *value)
 {
     if (!value || json_object_set_new(call->outputs, name, value) != 0)
         case_fail(call, "result %s cannot be written as JSON (not finite, or out of memory)", name);
 }
 
-/* -0.0 and 0 are equal to every kernel and differ in text: a test that compares files would see
- * a difference that is none. */
+/* -0.0 and 0 are equal but differ as text, and a test that compares files would see a difference. */
 json_t *case_real_value(double value)
 {
     return json_real(value + 0.0);

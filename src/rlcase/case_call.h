@@ -34,16 +34,16 @@ enum { CASE_RESULTS_MAX = 16 }; /* largest number of arrays among the results of
 
 struct case_call {
     const json_t *inputs; /* borrowed: the object `inputs` of the case */
-    const struct rl_case_array
-        *arrays; /* borrowed: inputs that are arrays in memory; searched before `inputs` */
+    const struct rl_case_array *arrays; /* borrowed: inputs that are arrays in memory; searched
+                                           before `inputs` */
     size_t n_arrays;
     bool lays_out;       /* the kernel accepts batches of every layout */
     const size_t *start; /* borrowed: where the rows of a ragged batch begin; NULL: not ragged */
     bool padded;         /* at least one [B][T] array is not ragged */
     size_t stride;       /* elements from one row of a [B][T] array to the next; 0: T */
     struct rl_layout layout;
-    bool
-        keeps_arrays; /* arrays among the results go to `results`; if false they go to `outputs` as lists */
+    bool keeps_arrays; /* arrays among the results go to `results`; if false they go to `outputs` as
+                          lists */
     struct rl_case_array results[CASE_RESULTS_MAX];
     size_t n_results;
     json_t *outputs; /* owned: the results that are written as JSON */

@@ -1,8 +1,8 @@
 /*
  * case_compose_real.c: `lineage core compose_corrections`.
  *
- * Every factor of the composed loss is printed by itself: a product of three ratios that is off
- * does not say which one was.
+ * Every factor of the composed loss is a separate result: if only the product of three ratios were
+ * returned, a wrong one could not be identified.
  */
 #include <math.h>
 
@@ -18,11 +18,11 @@ struct compose_case {
     struct rl_compose_input in;
     struct rl_compose_options options;
     struct rl_compose_output out;
-    struct rl_routes routes[3]; /* of the sampler, of training, used */
+    struct rl_routes routes[3]; /* sampler, training, used */
     struct case_dim b, t;
 };
 
-/* A bound turns it on: there is no switch that could contradict the bounds. */
+/* A bound turns OPSM on, so that a separate switch cannot contradict the bounds. */
 static void read_opsm(struct case_call *call, struct rl_compose_options *o)
 {
     static const char *const units[] = {"row", "turn", NULL};
@@ -35,8 +35,10 @@ static void read_opsm(struct case_call *call, struct rl_compose_options *o)
         o->opsm.unit = (enum rl_opsm_unit)case_choice(call, "opsm_unit", units);
 }
 
-/* A cap that is not given is the core's own; whether a factor is there at all follows from
- * which log-probs the case holds. */
+/*
+ * Missing caps have the core's defaults. Which factors exist follows from the log-probs of the
+ * case.
+ */
 static struct rl_compose_options read_options(struct case_call *call)
 {
     struct rl_compose_options o;
@@ -50,7 +52,7 @@ static struct rl_compose_options read_options(struct case_call *call)
     return o;
 }
 
-/* Absent routes stay NULL, which tells the core that nothing is to be compared or replayed. */
+/* Absent routes stay NULL: the core then neither compares nor checks them. */
 static void read_routes(struct case_call *call, struct compose_case *c)
 {
     const char *const names[] = {"sampler_routes", "training_routes", "used_routes"};
@@ -83,7 +85,7 @@ static void read_case(struct case_call *call, struct compose_case *c)
     read_routes(call, c);
 }
 
-/* Every factor's array is there whatever is switched on: a factor that does not apply is 1. */
+/* Every factor has an array; a factor that does not apply is 1. */
 static void make_room(struct case_call *call, struct compose_case *c)
 {
     size_t b = c->b.n, t = c->t.n;

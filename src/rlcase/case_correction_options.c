@@ -1,11 +1,12 @@
-/* case_correction_options.c: options and metrics of the off-policy kernels. */
+/* case_correction_options.c: see case_correction_options.h. */
 #include "case_correction_options.h"
 
 #include <stdio.h>
 
-/* A string, or a number for a threshold that all options share. The core takes text, as one
- * threshold may be a range ("0.5_2") and several may stand in a list. 17 digits, so that a
- * number comes through unchanged. */
+/*
+ * The thresholds may be a string, or a number for all options. The core takes text, because a
+ * threshold may be a range ("0.5_2") and the text may list several. 17 digits reproduce the number.
+ */
 static const char *read_thresholds(struct case_call *call, const char *name)
 {
     enum { DIGITS = 32 };
@@ -18,8 +19,10 @@ static const char *read_thresholds(struct case_call *call, const char *name)
     return text;
 }
 
-/* A threshold is asked for only with a level: a case without importance weights has none, and
- * there is no default that would be right for both levels. */
+/*
+ * A threshold is required only with a level, and has no default that would be right for both
+ * levels.
+ */
 struct rl_correction_options case_correction_options(struct case_call *call)
 {
     static const char *const levels[] = {"none", "token", "sequence", NULL};

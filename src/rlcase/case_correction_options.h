@@ -1,4 +1,4 @@
-/* case_correction_options.h: what the adapters of the off-policy kernels share. */
+/* case_correction_options.h: the options of the off-policy kernels, from a case. */
 #ifndef CASE_CORRECTION_OPTIONS_H
 #define CASE_CORRECTION_OPTIONS_H
 
@@ -6,7 +6,10 @@
 
 #include "case_call.h"
 
-/* rollout_is, rollout_is_threshold, rollout_is_batch_normalize, rollout_rs and its threshold. */
+/*
+ * Reads rollout_is, rollout_is_threshold, rollout_is_batch_normalize, rollout_rs and
+ * rollout_rs_threshold.
+ */
 struct rl_correction_options case_correction_options(struct case_call *call);
 
 #endif

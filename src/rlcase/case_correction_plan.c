@@ -3,8 +3,10 @@
 
 #include "case_call.h"
 
-/* Words and not booleans, because a case is read by people: "asynchronous" says which of two it
- * is. */
+/*
+ * Cases are read by people, so settings are words and not booleans: "asynchronous" says which of
+ * two it is.
+ */
 static struct rl_setting read_setting(struct case_call *call)
 {
     static const char *const engines[] = {"same", "different", NULL};
@@ -19,8 +21,9 @@ static struct rl_setting read_setting(struct case_call *call)
                                .mini_batch = case_number(call, "mini_batch")};
 }
 
-/* Reasons for every correction, also for those that are not needed: why not is as often the
- * question. */
+/*
+ * Every correction has a reason, including those that are not needed: "why not?" is asked as often.
+ */
 static void put_plan(struct case_call *call, const struct rl_correction_plan *plan)
 {
     json_t *needed = json_array(), *reasons = json_object();

@@ -1,8 +1,9 @@
 /*
- * case_describe.c: the lists of names that kernels carry, joined with what case_inputs.def says of each.
+ * case_describe.c: joins the lists of names that kernels have with the descriptions of
+ * case_inputs.def.
  *
- * What a name means stands once, or forty kernels would explain log_prob in forty ways. A kernel that
- * names an input which is not in the table is found by the test that describes them all.
+ * The meaning of a name is written once; otherwise forty kernels would explain log_prob in forty
+ * ways. A test that describes all kernels finds a kernel with an input that is not in the table.
  */
 #include "case_describe.h"
 
@@ -30,7 +31,7 @@ static const char *const kinds[] = {
 static const struct input {
     const char *name;
     enum kind kind;
-    const char *shape; /* or the choices */
+    const char *shape; /* the shape, or the choices */
     const char *text;
 } inputs[] = {
 #define CASE_INPUT(name, kind, shape, text) {#name, KIND_##kind, shape, text},
@@ -38,13 +39,16 @@ static const struct input {
 #undef CASE_INPUT
 };
 
-/* One entry of a kernel's list, taken apart. */
+/* One entry of a kernel's list, parsed. */
 struct entry {
-    char name[64], own[256]; /* own: what stands behind the name */
+    char name[64], own[256]; /* own: the text after the name */
     bool optional;
 };
 
-/* The next entry of a list; NULL behind the last. Commas inside brackets belong to the entry. */
+/*
+ * Parse the next entry of a list; returns NULL after the last one. Commas inside brackets belong to
+ * the entry.
+ */
 static const char *next_entry(struct entry *entry, const char *list)
 {
     size_t depth = 0, n = 0;
@@ -72,7 +76,7 @@ static const struct input *find(const char *name)
     return NULL;
 }
 
-/* "(a|b)" as ["a", "b"], "a|b" too. */
+/* "(a|b)" or "a|b" as ["a", "b"]. */
 static json_t *choices(const char *text)
 {
     json_t *list = json_array();
@@ -85,8 +89,11 @@ static json_t *choices(const char *text)
     return list;
 }
 
-/* A kernel's own word goes before the table's. "(ragged)" and "(1)" change the kind: one name may be
- * padded in most kernels and ragged in one, a list in some and a single number in one. */
+/*
+ * A kernel's own text has precedence over the table. "(ragged)", "(1)" and "(lists)" change the
+ * kind: the same name may be padded in most kernels and ragged in one, or a list in some and a
+ * single number in one.
+ */
 static json_t *describe_input(const struct entry *entry)
 {
     const struct input *input = find(entry->name);

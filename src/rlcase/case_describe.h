@@ -1,10 +1,10 @@
-/* case_describe.h: the kernels, their inputs and results, as data. */
+/* case_describe.h: a description of the kernels, their inputs and results. */
 #ifndef CASE_DESCRIBE_H
 #define CASE_DESCRIBE_H
 
 #include <jansson.h>
 
-/* The list that rlcase/case.h describes; NULL when out of memory. */
+/* The list that rl_case_describe returns; NULL if out of memory. */
 json_t *case_describe(void);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "case_real.h"
 
-/* Ratios that were clamped are counted and printed: a maximum at the clamp is no measured one. */
+/* The number of clamped ratios is a result too, because a maximum at the clamp was not measured. */
 static void put_diagnostics(struct case_call *call, const struct rl_diagnostics *d)
 {
     const struct {

@@ -11,8 +11,7 @@ struct distill_case {
     size_t b, t;
 };
 
-/* All settings are asked for and none has a default: what is a good threshold depends on the
- * task. */
+/* All settings are required: a good threshold depends on the task. */
 static struct distill_case read_case(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};

@@ -3,8 +3,7 @@
 
 #include "case_call.h"
 
-/* What the model's size implies comes first, what a case says is laid over it: a case names the
- * few numbers that it knows better. */
+/* Defaults follow from the size of the model; a case replaces the numbers that it knows better. */
 static struct rl_envelope_run read_run(struct case_call *call)
 {
     static const char *const trainings[] = {"none", "lora", "all", NULL};
@@ -37,8 +36,10 @@ static struct rl_envelope_run read_run(struct case_call *call)
     return run;
 }
 
-/* A measured cache replaces the computed one, as frameworks page and share what the formula
- * counts in full. */
+/*
+ * A measured cache replaces the computed one, because frameworks page and share memory that the
+ * formula counts in full.
+ */
 static void run(struct case_call *call)
 {
     struct rl_envelope_run shape = read_run(call);

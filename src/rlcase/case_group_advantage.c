@@ -1,8 +1,8 @@
 /*
- * case_group_advantage.c: `lineage core prime_advantage`: groups of traces, one advantage each.
+ * case_group_advantage.c: `lineage core prime_advantage`: groups of traces, one advantage per
+ * trace.
  *
- * Groups come in the order of training, because rae's baselines move from one to the next; the
- * other algorithms do not mind.
+ * Groups are in the order of training, because rae's baselines move from one group to the next.
  */
 #include <rlcore/algorithm.h>
 
@@ -59,7 +59,7 @@ static void read_settings(struct case_call *call, struct advantage_case *c)
         o->decay = case_number(call, "decay");
 }
 
-/* A trace that does not count may lack its reward: one that broke off never got any. */
+/* A trace that does not count may lack a reward, because one that failed never got any. */
 static struct rl_trace read_trace(struct case_call *call, const json_t *object)
 {
     struct rl_trace trace = {.agent = json_string_value(json_object_get(object, "agent")),
@@ -76,8 +76,10 @@ static struct rl_trace read_trace(struct case_call *call, const json_t *object)
     return trace;
 }
 
-/* The group's list of advantages, null for a trace that does not count. null, not 0: an
- * advantage of 0 is what the mean of a group has. */
+/*
+ * The group's list of advantages, with null for a trace that does not count: an advantage of 0
+ * would mean that its reward is the mean.
+ */
 static json_t *run_group(struct case_call *call, struct advantage_case *c, const json_t *group)
 {
     size_t n = json_array_size(group);
@@ -94,7 +96,7 @@ static json_t *run_group(struct case_call *call, struct advantage_case *c, const
     return list;
 }
 
-/* So that a case can check what the next group will meet. */
+/* The baselines after the last group, so that a case can check them. */
 static void put_baselines(struct case_call *call, const struct advantage_case *c)
 {
     json_t *object = json_object();

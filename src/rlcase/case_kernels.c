@@ -1,8 +1,7 @@
 /*
- * case_kernels.c: the lists of kernels in both precisions, and look-up by family.
+ * case_kernels.c: the lists of kernels in both precisions, and the search by family.
  *
- * The .def file is included once for each list, so that a kernel is added in one line whichever
- * lists it belongs to.
+ * case_kernels.def is included once for each list, so that a kernel is added in one line.
  */
 #include "case_call.h"
 
@@ -30,7 +29,7 @@ const struct case_kernel *const case_kernels_single[] = {
 #undef CASE_DOUBLE
     NULL};
 
-/* A search from the front: there are some forty, and a process runs one. */
+/* A linear search: there are about forty kernels, and a process runs one. */
 const struct case_kernel *case_find(const char *family, bool single)
 {
     const struct case_kernel *const *kernel = single ? case_kernels_single : case_kernels_double;

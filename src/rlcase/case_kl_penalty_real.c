@@ -5,15 +5,17 @@
 
 #include "case_real.h"
 
-/* Several names for one estimator: papers say k1, verl says kl, and cases hold either. */
+/* Estimators have several names: papers write k1, verl writes kl, and cases contain either. */
 static const struct {
     const char *name;
     enum rl_kl kind;
 } kinds[] = {{"k1", RL_KL_K1},  {"kl", RL_KL_K1}, {"abs", RL_KL_ABS},      {"k2", RL_KL_K2},
              {"mse", RL_KL_K2}, {"k3", RL_KL_K3}, {"low_var_kl", RL_KL_K3}};
 
-/* A name with `+` at its end asks for the straight-through form. As verl writes it: the value
- * of one estimator, the gradient of another (rlcore/loss.h). */
+/*
+ * A name that ends in `+` selects the straight-through form, as in verl: the value of one estimator
+ * with the gradient of another (rlcore/loss.h).
+ */
 static enum rl_kl read_kind(struct case_call *call, bool *straight_through)
 {
     const char *name = case_string(call, "kl_penalty");

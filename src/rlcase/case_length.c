@@ -5,8 +5,10 @@
 
 #include "case_call.h"
 
-/* anchor [n], null where a prompt has none yet; null for all. NaN is the core's word for a
- * prompt without an anchor; JSON has none, so it is null here. */
+/*
+ * anchor [n], with null for a prompt without an anchor; null instead of the list for all. The core
+ * uses NaN, which JSON does not have.
+ */
 static double *read_anchors(struct case_call *call, size_t n)
 {
     const struct rl_case_array *given = case_array(call, "anchor");
@@ -25,7 +27,7 @@ static double *read_anchors(struct case_call *call, size_t n)
     return out;
 }
 
-/* Group and anchor are read only for the kind that uses them. */
+/* Group and anchor are read only for the kind of penalty that uses them. */
 static void run(struct case_call *call)
 {
     static const char *const kinds[] = {"uniform", "group", "anchor", NULL};

@@ -1,9 +1,7 @@
 /* case_loss_options.c: see case_loss_options.h. */
 #include "case_loss_options.h"
 
-/*
- * A size that is given must be positive; absent means "of this batch", which the core writes as 0.
- */
+/* A size must be positive if present. Absent means "that of this batch", which is 0 in the core. */
 static double size_or_own(struct case_call *call, const char *name)
 {
     double size = case_number_or(call, name, 0);
@@ -25,8 +23,7 @@ struct rl_agg case_agg(struct case_call *call)
     };
 }
 
-/* Defaults are the core's, read from it and not written down a second time; the names are
- * verl's, whose cases these are. */
+/* Defaults are read from the core and not repeated here; the names are verl's. */
 struct rl_loss_options case_loss_options(struct case_call *call)
 {
     struct rl_loss_options o;

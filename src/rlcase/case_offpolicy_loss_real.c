@@ -4,8 +4,10 @@
 #include "case_metrics.h"
 #include "case_real.h"
 
-/* The list of metrics is emptied before each attempt: a kernel that came back for more scratch
- * may have written some. */
+/*
+ * The list of metrics is emptied before each run, because a kernel that asked for more scratch
+ * memory may have written some.
+ */
 static void run_bypass(struct case_call *call)
 {
     static const char *const kinds[] = {"ppo_clip", "reinforce", NULL};
@@ -37,8 +39,10 @@ static void run_bypass(struct case_call *call)
     case_put_metrics(call, &metrics);
 }
 
-/* null without importance weights: an array of ones would say that there were some and that all
- * were 1. */
+/*
+ * null without importance weights: an array of ones would mean that there were weights and all of
+ * them were 1.
+ */
 static void put_decoupled(struct case_call *call, const struct rl_loss_result *out,
                           const real *weights, const uint8_t *mask, const real *d_log_prob,
                           size_t b, size_t t)
@@ -55,7 +59,7 @@ static void put_decoupled(struct case_call *call, const struct rl_loss_result *o
     case_put_reals(call, "d_log_prob", d_log_prob, b, t);
 }
 
-/* Options before arrays: of a case with several mistakes the message is about the shortest. */
+/* Options are read before arrays, so that their mistakes are reported first. */
 static void run_decoupled(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};

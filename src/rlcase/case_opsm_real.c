@@ -17,8 +17,10 @@ static struct rl_opsm_options read_opsm(struct case_call *call)
     return o;
 }
 
-/* Inputs that the chosen form does not look at are not asked for: turns with unit turn,
- * advantages where only negative ones are dropped. */
+/*
+ * Inputs that the chosen form does not read are not required: turns only with unit = turn,
+ * advantages only with negative_only.
+ */
 static void run_opsm(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};

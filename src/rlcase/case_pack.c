@@ -1,9 +1,9 @@
 /*
  * case_pack.c: `lineage core prime_pack`.
  *
- * What packing decides is in its plan; here samples become its inputs and the plan becomes lists.
- * Sizes are bounded because a padded batch may be far larger than the case that asks for it: a
- * small file must not fill the machine.
+ * Reads samples and writes the plan of rlcore/pack.h as lists. Sizes are bounded, because a padded
+ * batch may be far larger than the case that describes it, and a small file must not fill the
+ * memory of the machine.
  */
 #include <rlcore/pack.h>
 
@@ -13,17 +13,17 @@
 
 enum { MAX_WORKERS = 4096, MAX_TOKENS = 1 << 24 };
 
-/* The first list that is read says how long the sample is; a sample whose lists differ is
- * refused. */
+/* The first list that is read sets the length of a sample; a list of another length is refused. */
 struct reader {
     struct case_call *call;
     const json_t *sample;
-    size_t index, seq_len, length; /* length: after cutting, SIZE_MAX while unknown */
+    size_t index, seq_len, length; /* length after cutting; SIZE_MAX while unknown */
 };
 
-/* A list of the sample, checked for its cut length; NULL where it is absent. Lengths are
- * compared after cutting: a sample longer than seq_len is cut, and its lists must agree only as
- * far as they are used. */
+/*
+ * A list of the sample, with its length checked; NULL if it is absent. Lengths are compared after
+ * cutting to seq_len: lists must agree only as far as they are used.
+ */
 static const json_t *list(struct reader *r, const char *name, bool optional)
 {
     const json_t *value = json_object_get(r->sample, name);
@@ -84,8 +84,10 @@ static double *numbers(struct reader *r, const char *name, bool optional)
     return out;
 }
 
-/* Whether a token of the whole sample, beyond seq_len too, is a member of rl. The golden
- * vectors ask for advantages by the whole sample, wherever it is cut. */
+/*
+ * Returns true if a token of the sample is a member of rl, including tokens beyond seq_len: the
+ * golden vectors require advantages for the whole sample.
+ */
 static bool has_rl_member(const json_t *sample)
 {
     const json_t *mask = json_object_get(sample, "mask"),
@@ -99,8 +101,10 @@ static bool has_rl_member(const json_t *sample)
     return false;
 }
 
-/* C does not say in which order the initialisers run: whichever list is read first sets the
- * length and all others are held to it, so that any order gives the same length or a refusal. */
+/*
+ * C does not define the order in which initialisers run. Whichever list is read first sets the
+ * length and the others must agree, so every order gives the same length or an error.
+ */
 static struct rl_pack_sample read_sample(struct case_call *call, const json_t *sample, size_t index,
                                          size_t seq_len)
 {
@@ -138,7 +142,7 @@ static json_t *size_list(const size_t *values, size_t n)
     return out;
 }
 
-/* null for a stream that the micro batch does not have, as prime-rl has None. */
+/* null for an absent stream, like prime-rl's None. */
 static json_t *real_list(const double *values, bool present, size_t n)
 {
     json_t *out = present ? json_array() : json_null();
@@ -147,7 +151,7 @@ static json_t *real_list(const double *values, bool present, size_t n)
     return out;
 }
 
-/* Padding has "" for its environment, as no sample stands behind it. */
+/* Padding belongs to no sample and gets "" as its environment. */
 static json_t *micro_batch(const struct rl_pack_micro_batch *m,
                            const struct rl_pack_sample *samples)
 {
@@ -186,8 +190,10 @@ static struct rl_pack_micro_batch new_micro_batch(struct case_call *call, size_t
     return m;
 }
 
-/* Counted before anything is filled, and one micro batch of memory for all: they are printed
- * one after another. */
+/*
+ * The tokens are counted first, and all micro batches share the memory of one, because they are
+ * written one at a time.
+ */
 static void put_workers(struct case_call *call, const struct rl_pack_sample *samples,
                         const size_t *lengths, size_t n, const struct rl_pack_options *options,
                         const struct rl_pack_plan *plan)
@@ -206,7 +212,7 @@ static void put_workers(struct case_call *call, const struct rl_pack_sample *sam
     json_t *workers = json_array();
     struct rl_pack_micro_batch m = new_micro_batch(call, most, n);
     for (size_t slot = 0; slot < plan->n_slots && !call->failed; slot++) {
-        /* Slots of one worker follow each other in the plan. */
+        /* The slots of a worker are consecutive in the plan. */
         if (slot % per_worker == 0)
             json_array_append_new(workers, json_array());
         rl_pack_fill(samples, options, plan, slot, &m);
@@ -215,7 +221,7 @@ static void put_workers(struct case_call *call, const struct rl_pack_sample *sam
     case_put(call, "workers", workers);
 }
 
-/* 1 after a failure: sizes that are computed before the failure is looked at stay small. */
+/* Returns 1 after a failure, so that sizes computed from it stay small. */
 static size_t positive(struct case_call *call, const char *name, int most)
 {
     int64_t value = case_integer(call, name);
@@ -225,8 +231,7 @@ static size_t positive(struct case_call *call, const char *name, int most)
     return 1;
 }
 
-/* Negative or huge sizes are refused before anything is counted with them: the plan has memory
- * per worker. */
+/* Negative or huge sizes are refused before they are used, because the plan has memory per worker. */
 static void run(struct case_call *call)
 {
     const json_t *list_in = json_object_get(call->inputs, "samples");

@@ -3,7 +3,10 @@
 
 #include "case_real.h"
 
-/* Per problem and in the mean: the mean alone hides which problem an estimator gets wrong. */
+/*
+ * Results per problem as well as their mean, which alone would hide the problem that an estimator
+ * gets wrong.
+ */
 static void run_passk(struct case_call *call)
 {
     static const char *const estimators[] = {"unbiased", "bernoulli", NULL};
@@ -20,8 +23,7 @@ static void run_passk(struct case_call *call)
     case_put_numbers(call, "mean", mean, n_k.n);
 }
 
-/* passk [K] at the requested k for a known distribution. For a fitted distribution and for one
- * that is given: a curve is a curve. */
+/* The result passk [K], at the requested k, of a distribution that is fitted or given. */
 static void put_curve(struct case_call *call, double alpha, double beta)
 {
     struct case_dim n_k = {0};
@@ -54,7 +56,7 @@ static void run_fit(struct case_call *call)
         put_curve(call, fit.alpha, fit.beta);
 }
 
-/* A round of 1 by default: what a problem still needs depends on its last answer. */
+/* A round is 1 by default, because what a problem still needs depends on its last answer. */
 static void run_more(struct case_call *call)
 {
     struct case_dim p = {0};

@@ -4,17 +4,18 @@
 #include "case_loss_options.h"
 #include "case_real.h"
 
-/* All losses have one signature in the core, so that a table of functions is all there is to
- * choosing one. */
+/* All losses have one signature in the core, so that a loss is chosen from a table of functions. */
 typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
                                    const struct rl_loss_options *, real *, struct rl_loss_result *,
                                    struct rl_workspace *, struct rl_error *);
 
-/* Which metrics the loss reports. */
+/* The metrics that a loss reports. */
 enum metrics { NONE, KL_ONLY, ALL };
 
-/* In the order of names below. A loss that has no ratio (gpg) reports no distance to an old
- * policy and needs none. */
+/*
+ * In the order of names below. A loss without a ratio (gpg) reports no distance to an old policy
+ * and needs none.
+ */
 static const struct {
     policy_loss *run;
     enum metrics metrics;

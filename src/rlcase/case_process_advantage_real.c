@@ -3,8 +3,7 @@
 
 #include "case_real.h"
 
-/* The event array, whose values fit a byte. Out of range is refused before it is narrowed to a
- * byte, where 257 would be 1. */
+/* The event array, narrowed to bytes. The range is checked first, because 257 would become 1. */
 static uint8_t *read_events(struct case_call *call, struct case_dim *b, struct case_dim *t)
 {
     const int32_t *ids = case_ids(call, "event", b, t);

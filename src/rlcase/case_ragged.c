@@ -1,14 +1,14 @@
 /*
  * case_ragged.c: see case_ragged.h.
  *
- * One flat array and where each row begins, the form of the core's own ragged inputs: rows of
- * unequal length in a matrix would need a padding value, and every number may be a reward.
+ * A ragged list is one flat array and where each row begins, the form of the core's own ragged
+ * inputs: a matrix would need a padding value, and every number may be a reward.
  */
 #include "case_ragged.h"
 
 #include <string.h>
 
-/* Where rows begin is copied: the caller's is only read, and here it may be passed on for writing. */
+/* The starts are copied, because the caller's array is const and struct case_ragged is not. */
 static struct case_ragged from_array(struct case_call *call, const struct rl_case_array *array,
                                      struct case_dim *b)
 {
@@ -54,7 +54,7 @@ struct case_ragged case_ragged_read(struct case_call *call, const char *name, st
     return out;
 }
 
-/* A flag of 0.5 is refused: taken for GOOD it would change an advantage without a word. */
+/* A flag of 0.5 is refused: read as GOOD it would silently change an advantage. */
 uint8_t *case_ragged_flags(struct case_call *call, struct case_dim *b, const size_t **start)
 {
     struct case_ragged flags = case_ragged_read(call, "step_flags", b);

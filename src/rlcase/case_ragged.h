@@ -4,16 +4,19 @@
 
 #include "case_call.h"
 
-/* A ragged list as one flat array and where each row begins in it. */
+/* A ragged list: one flat array, and where each row begins in it. */
 struct case_ragged {
     size_t *start; /* [b+1] */
     double *values;
 };
 
-/* Numbers, or booleans as 0 and 1. */
+/* Read a ragged list of numbers, or of booleans as 0 and 1. */
 struct case_ragged case_ragged_read(struct case_call *call, const char *name, struct case_dim *b);
 
-/* The input step_flags: GOOD (true or 1) and BAD. start: where the flags of each row begin. */
+/*
+ * Read the input step_flags: GOOD (true or 1) and BAD. *start receives where the flags of each row
+ * begin.
+ */
 uint8_t *case_ragged_flags(struct case_call *call, struct case_dim *b, const size_t **start);
 
 void case_ragged_put(struct case_call *call, const char *name, const double *values,

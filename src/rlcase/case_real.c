@@ -1,9 +1,9 @@
 /*
- * case_real.c: [b][t] arrays of reals in and out of a case.
+ * case_real.c: [b][t] arrays of reals as inputs and results.
  *
- * Compiled twice, like the core's own *_real.c: `lineage core --float` runs the very kernels that
- * training uses, on the cases that the double ones are checked with. Inputs are rounded to float
- * as they are read; a case that needs more digits is only run in double.
+ * Compiled twice, like the core's *_real.c: `lineage core --float` runs the kernels that training
+ * uses, on the cases that the double ones are checked with. Inputs are rounded to float when they
+ * are read; cases that need more digits are run in double only.
  */
 #include "case_real.h"
 
@@ -36,7 +36,7 @@ static real *read_rows(struct case_call *call, const char *name, const json_t *r
     return out;
 }
 
-/* Not by case_numbers and a copy: a batch is read once into the type that the kernel takes. */
+/* Does not use case_numbers, so that a batch is read directly into the type that the kernel takes. */
 real *case_reals(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t)
 {
     const struct rl_case_array *given = case_array(call, name);
@@ -76,8 +76,7 @@ real *case_real_list(struct case_call *call, const char *name, struct case_dim *
     return out;
 }
 
-/* Printed as doubles either way, which hold every float: what a reader compares is the number
- * that was computed. */
+/* Written as doubles in both precisions, because a double represents every float exactly. */
 void case_put_reals(struct case_call *call, const char *name, const real *values, size_t b,
                     size_t t)
 {

@@ -13,11 +13,11 @@ typedef double real;
 #define OWN_TYPE RL_CASE_FLOAT64
 #endif
 
-/* [b][t] of numbers; NULL for null or a missing key in the _or_null form. */
+/* Numbers [b][t]; the _or_null form returns NULL for null or a missing key. */
 real *case_reals(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t);
 real *case_reals_or_null(struct case_call *call, const char *name, struct case_dim *b,
                          struct case_dim *t);
-/* [n] of numbers. */
+/* Numbers [n]. */
 real *case_real_list(struct case_call *call, const char *name, struct case_dim *n);
 void case_put_reals(struct case_call *call, const char *name, const real *values, size_t b,
                     size_t t);

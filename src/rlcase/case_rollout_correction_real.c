@@ -28,8 +28,7 @@ static void run_metrics(struct case_call *call)
         case_put_metrics(call, &metrics);
 }
 
-/* The mask is printed whether or not anything was rejected, as it is what a loss is to be taken
- * with. */
+/* The mask is a result even if nothing was rejected, because the loss must be taken over it. */
 static void run_correction(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
@@ -43,7 +42,7 @@ static void run_correction(struct case_call *call)
                                                    mask, &metrics, &call->ws, &call->err)));
     if (call->failed)
         return;
-    /* null and not ones: weights that were not computed are not weights of 1. */
+    /* null: weights that were not computed are not weights of 1. */
     if (options.is == RL_IS_NONE)
         case_put(call, "rollout_is_weights", json_null());
     else

@@ -1,8 +1,8 @@
 /*
  * case_routes.c: see case_routes.h.
  *
- * The shape follows from the first token and every other is held to it. -1 is "no expert", as
- * programs write it whose routers may drop a token.
+ * The first token sets the shape and every other one must agree. -1 means "no expert": routers that
+ * may drop a token write it.
  */
 #include "case_routes.h"
 
@@ -11,14 +11,13 @@ static const json_t *entry(struct case_call *call, const char *name, const json_
                            size_t n)
 {
     if (!json_is_array(list) || json_array_size(list) != n) {
-        case_fail(call, "inputs.%s: a list is missing or not %zu long", name, n);
+        case_fail(call, "inputs.%s: a list is missing or does not have %zu entries", name, n);
         return NULL;
     }
     return json_array_get(list, i);
 }
 
-/* An id is checked for its type here and against n_experts by the core, which has the better
- * message. */
+/* The type of an id is checked here; the core compares it with n_experts. */
 static void read_place(struct case_call *call, const char *name, const json_t *place,
                        const struct rl_routes *shape, uint16_t *out)
 {
@@ -26,7 +25,7 @@ static void read_place(struct case_call *call, const char *name, const json_t *p
         const json_t *item = entry(call, name, place, k, shape->top_k);
         json_int_t id = json_integer_value(item);
         if (!json_is_integer(item) || id < -1 || id > RL_NO_EXPERT)
-            case_fail(call, "inputs.%s holds something that is no expert id", name);
+            case_fail(call, "inputs.%s has an element that is not an expert id", name);
         out[k] = id < 0 ? RL_NO_EXPERT : (uint16_t)id;
     }
 }
@@ -39,7 +38,7 @@ static void read_token(struct case_call *call, const char *name, const json_t *t
                    out + l * shape->top_k);
 }
 
-/* Routes that lie in memory are taken by the same rules as those of a case. */
+/* Routes in memory, by the same rules as those in JSON. */
 static uint16_t *routes_of(struct case_call *call, const struct rl_case_array *array, size_t b, size_t t,
                            struct rl_routes *shape)
 {
@@ -52,13 +51,13 @@ static uint16_t *routes_of(struct case_call *call, const struct rl_case_array *a
     shape->top_k = dims[3].n;
     for (size_t i = 0; experts && i < n; i++) {
         if (ids[i] < -1 || ids[i] > RL_NO_EXPERT)
-            case_fail(call, "inputs.%s holds something that is no expert id", array->name);
+            case_fail(call, "inputs.%s has an element that is not an expert id", array->name);
         experts[i] = ids[i] < 0 ? RL_NO_EXPERT : (uint16_t)ids[i];
     }
     return experts;
 }
 
-/* n_experts cannot be read off the routes: the largest may simply not have been chosen. */
+/* n_experts cannot be derived from the routes, because the largest id may not have been chosen. */
 struct rl_routes case_routes(struct case_call *call, const char *name, size_t b, size_t t)
 {
     const json_t *rows = json_object_get(call->inputs, name);

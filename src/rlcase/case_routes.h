@@ -1,4 +1,4 @@
-/* case_routes.h: routes of a mixture of experts from a JSON case. */
+/* case_routes.h: routes of a mixture of experts, from a case. */
 #ifndef CASE_ROUTES_H
 #define CASE_ROUTES_H
 
@@ -6,10 +6,10 @@
 
 #include "case_call.h"
 
-/* [b][t][layers][experts] of whole numbers; n_experts is read beside it. */
+/* Whole numbers [b][t][layers][experts]; also reads n_experts. */
 struct rl_routes case_routes(struct case_call *call, const char *name, size_t b, size_t t);
 
-/* `replay`, if there: none, R2 or R3. */
+/* Reads `replay`: none, R2 or R3; none if absent. */
 enum rl_replay case_replay(struct case_call *call);
 
 #endif

@@ -31,8 +31,7 @@ static void compare(struct case_call *call, const struct rl_batch *batch, const 
     case_put_reals(call, "agreement_per_token", per_token, batch->n_rows, batch->n_tokens);
 }
 
-/* Which replay fits a batch, and whether a replay was one, are asked only where a case has what
- * they need. */
+/* The choice of a replay and the check of one run only if the case has their inputs. */
 static void run_replay(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};

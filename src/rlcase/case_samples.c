@@ -1,9 +1,9 @@
-/* case_samples.c: `lineage core prime_streams`: one rollout with its advantages, into samples. */
+/* case_samples.c: `lineage core prime_streams`: one rollout with its advantages becomes samples. */
 #include <rlcore/samples.h>
 
 #include "case_call.h"
 
-/* One rollout is a case: branches and shared nodes are where mistakes are made. */
+/* A case is one rollout: mistakes are made in branches and shared nodes. */
 struct streams_case {
     struct case_call *call;
     struct rl_tree tree;
@@ -13,16 +13,15 @@ struct streams_case {
     struct rl_samples samples;
 };
 
-/* Indices become sizes in C: a negative one would be huge there. */
+/* A negative index would become a huge size in C. */
 static json_int_t whole(struct case_call *call, const json_t *value, const char *what, size_t index)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
-        case_fail(call, "inputs.%s of entry %zu is not a whole number from 0 on", what, index);
+        case_fail(call, "inputs.%s, entry %zu: not a whole number >= 0", what, index);
     return json_integer_value(value);
 }
 
-/* A list of n flags; any other length is refused. Booleans and 0 or 1, as different programs
- * print masks; nothing else, since 2 would count twice. */
+/* A list of n flags, as booleans or as 0 and 1, because programs print masks in both ways. */
 static uint8_t *flags(struct case_call *call, const json_t *list, size_t n, const char *what,
                       size_t index)
 {
@@ -41,7 +40,7 @@ static uint8_t *flags(struct case_call *call, const json_t *list, size_t n, cons
     return out;
 }
 
-/* An empty is_content means that all of it is content; any other list is taken at its word. */
+/* An empty is_content means that every token is content. */
 static struct rl_node read_node(struct case_call *call, const json_t *object, size_t index)
 {
     const json_t *content = json_object_get(object, "is_content");
@@ -92,8 +91,7 @@ static struct rl_tree read_tree(struct case_call *call)
     return (struct rl_tree){nodes, n_nodes, branches, n_branches};
 }
 
-/* All streams, whether or not this algorithm fills them: which ones it did is told by
- * `streams`. */
+/* Allocates all streams; `streams` tells which of them the algorithm wrote. */
 static void allocate(struct case_call *call, const struct rl_samples_size *size,
                      struct rl_samples *s)
 {
@@ -119,8 +117,10 @@ static void cut(struct streams_case *c)
     CASE_RUN(call, rl_samples_cut(&c->rollouts, &c->samples, &call->ws, &call->err));
 }
 
-/* A number for all sampled tokens, or a list of one each; NULL for null. One number for all is
- * what the algorithms over whole rollouts give. */
+/*
+ * One number for all sampled tokens, as algorithms over whole rollouts give it, or a list with one
+ * number each; NULL for null.
+ */
 static double *read_credit(struct case_call *call, size_t n)
 {
     const json_t *value = json_object_get(call->inputs, "advantage");
@@ -138,9 +138,10 @@ static double *read_credit(struct case_call *call, size_t n)
     return credit;
 }
 
-/* The list that belongs to a sample, one per trainable branch; NULL marks the call failed.
- * Scores come for trainable branches only: nobody asks a reference about a sequence that is not
- * trained on. */
+/*
+ * The list of a sample; NULL marks the call as failed. Only trainable branches have scores: a
+ * sequence that is not trained is not scored.
+ */
 static const json_t *sample_list(struct streams_case *c, const char *name, size_t i)
 {
     const json_t *lists = json_object_get(c->call->inputs, name), *list = json_array_get(lists, i);
@@ -183,8 +184,10 @@ static uint8_t *read_filter(struct streams_case *c)
     return out;
 }
 
-/* Without role_weights the default table stands. An object and not a list, so that no role can
- * be given twice. */
+/*
+ * Without role_weights the default table is used. It is an object and not a list, so that a role
+ * cannot occur twice.
+ */
 static void read_roles(struct case_call *call, struct rl_algorithm_options *options)
 {
     json_t *object = json_object_get(call->inputs, "role_weights"), *value;
@@ -205,7 +208,7 @@ static void read_roles(struct case_call *call, struct rl_algorithm_options *opti
     }
 }
 
-/* null for a stream that is not there; a list of zeros would be one that is. */
+/* null for an absent stream; a list of zeros would be a stream. */
 static json_t *reals(const double *values, size_t n)
 {
     json_t *list = values ? json_array() : json_null();
@@ -236,7 +239,7 @@ static void put_samples(struct case_call *call, const struct rl_samples *samples
     case_put(call, "samples", list);
 }
 
-/* Scores are read after cutting, since how long their lists must be is known only then. */
+/* Scores are read after cutting, because the lengths of their lists are known only then. */
 static void run(struct case_call *call)
 {
     struct streams_case c = {.call = call};

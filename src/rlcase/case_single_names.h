@@ -1,9 +1,10 @@
 /*
- * case_single_names.h: the one table of names that the second compilation of case_*_real.c changes: with
- * RL_SINGLE an adapter that says rl_ppo_loss calls rl_ppo_lossf, and its kernel gets the suffix f.
+ * case_single_names.h: the names that the compilation of case_*_real.c for float changes. With
+ * RL_SINGLE an adapter that calls rl_ppo_loss calls rl_ppo_lossf, and its kernel gets the suffix f.
  *
- * The headers come first: they declare both names of a pair, and must be read before the first of
- * them turns into the second. The test case_single_names compares the table with the object files.
+ * The headers are included first: they declare both names of a pair, and must be read before the
+ * first name is replaced by the second. The test case_single_names compares the table with the
+ * object files.
  */
 #ifndef CASE_SINGLE_NAMES_H
 #define CASE_SINGLE_NAMES_H
@@ -21,7 +22,7 @@
 
 #ifdef RL_SINGLE
 
-/* What adapters call and fill in. */
+/* Functions and structs of the core that adapters use. */
 #define rl_a2tgpo_advantage rl_a2tgpo_advantagef
 #define rl_a2tgpo_turn_loss rl_a2tgpo_turn_lossf
 #define rl_adca_advantage rl_adca_advantagef
@@ -57,7 +58,7 @@
 #define rl_token_baseline_input rl_token_baseline_inputf
 #define rl_value_loss rl_value_lossf
 
-/* What they define: kernels, and the reading of arrays. */
+/* Names that adapters define: kernels, and functions that read and write arrays. */
 #define case_a2tgpo_advantage case_a2tgpo_advantagef
 #define case_a2tgpo_turn_loss case_a2tgpo_turn_lossf
 #define case_adca_advantage case_adca_advantagef

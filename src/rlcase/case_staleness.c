@@ -3,7 +3,7 @@
 
 #include "case_call.h"
 
-/* A list of questions in one case: the rule is about a limit, of which a case shows both sides. */
+/* A case contains several questions, so that it can show both sides of the limit. */
 static void run(struct case_call *call)
 {
     struct case_dim n = {0};

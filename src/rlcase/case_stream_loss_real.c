@@ -1,9 +1,9 @@
 /*
- * case_stream_loss_real.c: `lineage core prime_loss`; inputs are lists of lists of their own
+ * case_stream_loss_real.c: `lineage core prime_loss`; its inputs are lists of lists of unequal
  * lengths.
  *
- * Sequences have lengths of their own and are never padded: prime-rl packs them end to end, and
- * its metrics are one value per sequence.
+ * Sequences are never padded: prime-rl packs them end to end, and its metrics are one value per
+ * sequence.
  */
 #include <rlcore/stream_loss.h>
 
@@ -16,7 +16,7 @@ struct ragged {
     size_t *start;
 };
 
-/* One input gives the shape; all others are compared with it before anything is read past. */
+/* The first input sets the shape; all others are compared with it before they are read. */
 static struct ragged read_lengths(struct case_call *call, const char *name)
 {
     const struct rl_case_array *given = case_array(call, name);
@@ -39,7 +39,7 @@ static struct ragged read_lengths(struct case_call *call, const char *name)
     return shape;
 }
 
-/* The same shape, or NULL for null. Booleans count as 0 and 1. */
+/* An input of that shape, or NULL for null. Booleans count as 0 and 1. */
 static real *read_ragged(struct case_call *call, const char *name, const struct ragged *shape)
 {
     const struct rl_case_array *given = case_array(call, name);
@@ -72,7 +72,7 @@ static real *read_ragged(struct case_call *call, const char *name, const struct 
     return out;
 }
 
-/* 2 stands for anything but 0 and 1: the core refuses it, with the position. */
+/* Any value other than 0 and 1 becomes 2, which the core refuses with its position. */
 static uint8_t *read_mask(struct case_call *call, const struct ragged *shape)
 {
     real *values = read_ragged(call, "loss_mask", shape);
@@ -101,7 +101,7 @@ static struct rl_stream_options read_options(struct case_call *call)
     return o;
 }
 
-/* One value per sequence on which the component ran. */
+/* Append a metric of one sequence. */
 static void add_metric(json_t *object, const char *name, double value)
 {
     json_t *list = json_object_get(object, name);
@@ -141,7 +141,7 @@ static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n,
     return object;
 }
 
-/* Components beside their sum, since two that are wrong can cancel. */
+/* Each component is a result beside their sum, because two errors can cancel. */
 static void put_result(struct case_call *call, const struct rl_stream_result *result,
                        const real *gradient, const struct ragged *shape)
 {

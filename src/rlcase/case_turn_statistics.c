@@ -1,8 +1,9 @@
 /*
  * case_turn_statistics.c: `lineage core turn_statistics`.
  *
- * The information gain of the k-th turn over a batch, as rows of a store keep it. Rewards at the last
- * token of a turn are gains; the outcome, at the last turn of a row, is none and does not count.
+ * The information gain of the k-th turn over a batch, as the lineage stores it. Rewards at the last
+ * token of a turn are gains, except for the outcome at the last turn of a row, which does not
+ * count.
  */
 #include <rlcore/a2tgpo.h>
 

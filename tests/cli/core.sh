@@ -77,7 +77,7 @@ must_fail 2 "has no reference log-prob" core prime_streams streams.json
 streams opd 1 '"ref_logprobs": [[-1, -1]]'
 must_fail 2 "not a list of 3 entries" core prime_streams streams.json
 streams grpo 2 '"advantage": 1'
-must_fail 2 "node 2 is not there, of 2" core prime_streams streams.json
+must_fail 2 "node 2 does not exist, the tree has 2" core prime_streams streams.json
 streams grpo 1 '"advantage": [1]'
 must_fail 2 "not a number nor a list of 2" core prime_streams streams.json
 streams echo 1 '"advantage": 1, "filter": []'

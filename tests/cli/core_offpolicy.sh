@@ -47,7 +47,7 @@ must_run core routing_replay routes.json
 must_equal 0.75 "$(json agreement)"
 must_equal 0.5 "$(json exact)"
 printf '%s [[[[1, 0]], [[2, 4]]]]}' "$routes" >routes.json
-must_fail 2 "no expert" core routing_replay routes.json
+must_fail 2 "not an expert" core routing_replay routes.json
 printf '%s [[[[1, 0]], [[2, 1]]]], "check_replayed": true}' "$routes" >routes.json
 must_fail 2 "used[0][1][0]" core routing_replay routes.json
 

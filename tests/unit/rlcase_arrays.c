@@ -137,7 +137,7 @@ static void what_is_misshapen_is_refused_by_name(void **state)
     arrays[0] = array("response_mask", RL_CASE_FLOAT64, half);
     assert_refused("policy_loss", false, values, arrays, 4, "inputs.response_mask[0][1] is not 0 or 1");
     arrays[0] = array("loss", RL_CASE_FLOAT64, half);
-    assert_refused("policy_loss", false, "{\"loss_agg_mode\": \"token-mean\"}", arrays, 4, "inputs.loss is an array");
+    assert_refused("policy_loss", false, "{\"loss_agg_mode\": \"token-mean\"}", arrays, 4, "inputs.loss must not be an array");
 }
 
 static void rows_of_their_own_lengths(void **state)

@@ -374,7 +374,7 @@ static void bad_input_is_named(void **state)
     const struct rl_a2tgpo_options good = t.options;
     size_t i = inside_a_turn(t.data);
     t.data->turn_rewards[i] = 0.5;
-    assert_refused(&t, RL_EVALUE, "goes on after it");
+    assert_refused(&t, RL_EVALUE, "continues after it");
     t.data->turn_rewards[i] = NAN;
     assert_refused(&t, RL_EVALUE, "not a finite number");
     t.data->turn_rewards[i] = 0;

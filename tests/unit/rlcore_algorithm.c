@@ -430,7 +430,7 @@ static void rae_keeps_baselines_over_groups(void **state)
     struct rl_baseline baselines[2];
     size_t n_baselines = 0;
     c->options.decay = 0.5;
-    refused(c, rollout_case_run(c, "rae"), RL_EINVAL, "rae has no baselines");
+    refused(c, rollout_case_run(c, "rae"), RL_EINVAL, "rae needs baselines");
     c->options.baselines = baselines;
     c->options.n_baselines = &n_baselines;
     c->options.max_baselines = 2;
@@ -477,7 +477,7 @@ static void custom_has_a_value_per_token(void **state)
     c->options.credit = give_nan;
     refused(c, rollout_case_run(c, "custom"), RL_EVALUE, "rollout 1 is nan at sampled token 2");
     c->options.credit = NULL;
-    refused(c, rollout_case_run(c, "custom"), RL_EINVAL, "custom has no function");
+    refused(c, rollout_case_run(c, "custom"), RL_EINVAL, "custom needs a credit callback");
     rollout_case_free(c);
 }
 
@@ -620,7 +620,7 @@ static void groups_of_one_are_refused(void **state)
     static const char *const relative[] = {"grpo", "max_rl", "hierarchical_grpo", "echo"};
     struct rollout_case *c = rollout_case_new(1);
     for (size_t i = 0; i < 4; i++)
-        refused(c, rollout_case_run(c, relative[i]), RL_EINVAL, "this one has 1");
+        refused(c, rollout_case_run(c, relative[i]), RL_EINVAL, "this group has only 1");
     ok(c, "reward");
     rollout_case_free(c);
 }
@@ -699,7 +699,8 @@ static void broken_trees_are_named(void **state)
     static const size_t strange[] = {0, 6};
     struct rollout_case *c = rollout_case_new(2);
     c->branches[1][1] = (struct rl_branch){strange, 2};
-    refused(c, rollout_case_cut(c), RL_EINVAL, "rollout 1, branch 1: node 6 is not there, of 6");
+    refused(c, rollout_case_cut(c), RL_EINVAL,
+            "rollout 1, branch 1: node 6 does not exist, the tree has 6");
     rollout_case_free(c);
     c = rollout_case_new(2);
     c->masks[1][0] = 1;

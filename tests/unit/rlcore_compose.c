@@ -452,7 +452,7 @@ static void replay_is_checked(void **state)
     run(&t);
     assert_true(t.result.routes.exact < 1 && t.result.routes.exact > 0.9);
     place[1] = place[0];
-    assert_refused(&t, RL_EVALUE, "named twice");
+    assert_refused(&t, RL_EVALUE, "listed twice");
     free(recorded);
     free(used);
     trial_free(&t);

@@ -167,7 +167,7 @@ static void bad_values_are_named(void **state)
     g.traces[1].n_output_tokens = 3;
     g.traces[1].n_total_tokens = 2;
     assert_int_equal(run(&g, GRPO), RL_EVALUE);
-    assert_non_null(strstr(g.err.text, "trace 1: 3 output tokens of 2"));
+    assert_non_null(strstr(g.err.text, "trace 1: 3 output tokens of only 2"));
     g = (struct group){.n = 2, .traces = {{.reward = 1.7e308}, {.reward = 1.7e308}}};
     assert_int_equal(run(&g, MAX_RL), RL_EVALUE);
     assert_non_null(strstr(g.err.text, "advantage of trace 0"));

@@ -810,7 +810,7 @@ static void impossible_layouts_are_refused(void **state)
     assert_int_equal(rl_batch_check(&bad.batch, RL_NEEDS_MASK, &err), RL_EINVAL);
     bad = good;
     bad.stride = 3;
-    refuse(&bad, "rows of 4 tokens are 3 apart");
+    refuse(&bad, "rows of 4 tokens begin only 3 apart");
     bad = good;
     bad.start = back;
     bad.n_tokens = 0;
@@ -819,7 +819,7 @@ static void impossible_layouts_are_refused(void **state)
     bad.n_tokens = 4;
     refuse(&bad, "row 0 has 5 tokens, n_tokens is 4");
     bad.stride = 6;
-    refuse(&bad, "the layout has starts and a stride");
+    refuse(&bad, "give either row starts or a stride, not both");
     bad = good;
     bad.mask_type = (enum rl_integers)9;
     refuse(&bad, "mask_type 9 or turn_type 0 of the layout is unknown");

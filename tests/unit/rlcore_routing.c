@@ -43,10 +43,10 @@ static void bad_routes_are_named(void **state)
     struct rl_routes routes = {2, 2, 8, a};
     struct rl_error err;
     assert_int_equal(rl_routes_check("routes", &routes, &batch, &err), RL_EVALUE);
-    assert_non_null(strstr(err.text, "routes[0][1][1][1] is 8, no expert"));
+    assert_non_null(strstr(err.text, "routes[0][1][1][1] is 8, not an expert"));
     a[7] = 2;
     assert_int_equal(rl_routes_check("routes", &routes, &batch, &err), RL_EVALUE);
-    assert_non_null(strstr(err.text, "named twice"));
+    assert_non_null(strstr(err.text, "listed twice"));
     a[7] = 3;
     assert_int_equal(rl_routes_check("routes", &routes, &batch, &err), RL_OK);
     routes.top_k = 9;

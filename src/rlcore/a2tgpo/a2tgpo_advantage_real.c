@@ -1,10 +1,10 @@
 /*
- * a2tgpo_advantage_real.c: turn values out of token rewards and back onto tokens; the advantage
- * kernel around them.
+ * a2tgpo_advantage_real.c: the advantage kernel of A2TGPO: it gathers turn values from token
+ * rewards, and spreads the results over the tokens.
  *
- * Turn values are made and used in double even where tokens are float: a mean over a group of equal
- * float gains is off by their rounding, and a normalisation divides that error by next to nothing.
- * Only what is read from and written to tokens has the element type.
+ * Turn values are double even where tokens are float. The mean over a group of equal float gains
+ * differs from them by their rounding, and a normalisation would divide that error by almost
+ * nothing. Only the arrays over tokens have the element type.
  */
 #include "a2tgpo/a2tgpo_internal.h"
 #include "support/hot.h"
@@ -12,13 +12,13 @@
 #include "support/turns.h"
 
 struct tally {
-    size_t length, nonzero; /* tokens of the turn, and how many carry a reward (NaN counts) */
+    size_t length, nonzero; /* tokens of the turn, and those with a reward (NaN counts) */
 };
 
 /*
- * One pass over the turn that both counts and looks for stray rewards, so that a batch is read
- * once. The test is written as two comparisons because NaN fails both kinds of equality: a NaN
- * reward must count, or it would slip through as "no reward".
+ * Count tokens and search for stray rewards in one pass, so that a batch is read once. The test is
+ * written as two comparisons because NaN fails every comparison: a NaN reward must count, or it
+ * would pass as "no reward".
  */
 static RL_INLINE struct tally tally_ids(struct rl_ids turn, const real *rewards, size_t n,
                                         int32_t k)
@@ -32,7 +32,10 @@ static RL_INLINE struct tally tally_ids(struct rl_ids turn, const real *rewards,
     return tally;
 }
 
-/* The usual width as a constant: with any other the loop stays a loop over tokens. */
+/*
+ * The usual width is passed as a constant, so that the loop over it is vectorised; wider ids are
+ * rare.
+ */
 RL_HOT static struct tally tally_chunk(const struct rl_grid *batch, const real *array, size_t i,
                                        size_t n, int32_t k)
 {
@@ -57,7 +60,7 @@ static struct tally tally_turn(const struct rl_grid *batch, const real *array, s
     return tally;
 }
 
-/* Where turn values come from and go to. */
+/* Arrays that turn values are read from and written to. */
 struct gathering {
     const struct rl_grid *batch;
     const size_t *start;
@@ -66,7 +69,10 @@ struct gathering {
     size_t *lengths; /* or NULL */
 };
 
-/* Values of one row's turns; false if a reward is not finite or not at the end of its turn. */
+/*
+ * Gather the values of one row's turns. Returns false if a reward is not finite or not at the end
+ * of its turn.
+ */
 static bool gather_row(const struct gathering *g, size_t row)
 {
     size_t first = rl_row_at(g->batch, row), n = rl_row_length(g->batch, row), begin = 0;
@@ -77,10 +83,7 @@ static bool gather_row(const struct gathering *g, size_t row)
         size_t end = k + 1 < n_turns ? rl_turn_next(turn, begin, n, (int32_t)k) : n, last = end;
         struct tally tally =
             tally_turn(g->batch, g->rewards, first + begin, first + end, (int32_t)k);
-        /*
-         * Holes may follow the last token of a turn; the reward belongs to the token, not to the
-         * hole.
-         */
+        /* Holes may follow the last token of a turn. The reward is at the token, not in the hole. */
         while (rl_id(turn, last - 1) != (int32_t)k)
             last--;
         double value = (double)rl_real_at(g->batch, 0, g->rewards, first + last - 1);
@@ -94,10 +97,10 @@ static bool gather_row(const struct gathering *g, size_t row)
 }
 
 /*
- * Name the reward that gather_row found fault with. From the end of the row backwards, as only then
- * it is known of each token whether its turn goes on. A reward in the middle of a turn is refused
- * instead of added up: the reference takes every non-zero reward for the end of a turn, and would
- * silently split the turn there.
+ * Name the reward that gather_row refused. The row is searched from its end, because only then it
+ * is known whether the turn of a token continues. A reward in the middle of a turn is refused and
+ * not added up: the reference takes every non-zero reward for the end of a turn and would silently
+ * split the turn there.
  */
 static enum rl_status explain_row(const struct gathering *g, size_t row, struct rl_error *err)
 {
@@ -115,8 +118,8 @@ static enum rl_status explain_row(const struct gathering *g, size_t row, struct 
                            reward);
         if (id == later && (reward < 0 || reward > 0))
             return rl_fail(err, RL_EVALUE,
-                           "token_level_rewards[%zu][%zu] is %g, but turn %d goes on after it", row,
-                           t, reward, id);
+                           "token_level_rewards[%zu][%zu] is %g, but turn %d continues after it",
+                           row, t, reward, id);
         later = id;
     }
     return RL_OK;
@@ -149,7 +152,7 @@ enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start
     return status == RL_OK ? gather(&g, err) : status;
 }
 
-/* step is a constant in either call. */
+/* step is a constant in both calls. */
 static RL_INLINE void spread_ids(struct rl_ids turn, size_t step, size_t n, const double *values,
                                  real fill, real *out)
 {
@@ -189,8 +192,8 @@ enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start,
 }
 
 /*
- * The advantage of a turn goes to each of its tokens undivided: the loss takes means over tokens
- * later, and dividing here as well would make long turns count twice as little.
+ * Each token gets the undivided advantage of its turn. The loss later takes means over tokens, so
+ * dividing here as well would count the length of a turn twice.
  */
 static void spread_results(const struct rl_grid *batch, const struct rl_a2tgpo_turns *a,
                            real *advantages, real *clip_scale)

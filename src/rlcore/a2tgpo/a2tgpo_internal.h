@@ -1,6 +1,6 @@
 /*
- * a2tgpo_internal.h: the parts of A2TGPO as its kernels call them, with memory and groups already
- * at hand and arguments already checked.
+ * a2tgpo_internal.h: the parts of A2TGPO as its kernels call them: with memory and groups provided
+ * and arguments checked.
  */
 #ifndef RLCORE_A2TGPO_INTERNAL_H
 #define RLCORE_A2TGPO_INTERNAL_H
@@ -22,19 +22,19 @@ struct rl_normalizer {
     enum rl_turn_sets sets;
     bool by_std;
     double epsilon;
-    struct rl_moments *moments; /* room for the turns of the longest row + 1, at least 2 */
+    struct rl_moments *moments; /* room for the turns of the longest row + 1, at least for 2 */
 };
 
 /* rl_turn_normalize without its checks; values and z may be the same array. */
 void rl_normalizer_run(const struct rl_normalizer *n, const double *values, double *z);
 
-/* What rl_a2tgpo_advantage does on turn values. */
+/* The turn values that rl_a2tgpo_advantage works on. */
 struct rl_a2tgpo_turns {
     struct rl_turns turns;
     struct rl_groups groups;
     struct rl_moments *moments; /* [T+2] */
     size_t *lengths;            /* response tokens per turn */
-    double *values;             /* in: turn rewards; out: clip scale */
+    double *values;             /* in: rewards of the turns; out: their clip scale */
     double *advantages;         /* out */
 };
 

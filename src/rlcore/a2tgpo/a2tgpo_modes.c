@@ -1,12 +1,11 @@
 /*
- * a2tgpo_modes.c: the four modes of A2TGPO on turn values, in double whatever the tokens are stored
- * in.
+ * a2tgpo_modes.c: the four modes of A2TGPO on turn values, in double for every type of token.
  *
- * All four see the same turn values, gains first and the outcome at the last turn, and differ in
- * what is compared with what. joint and separate are the paper's first forms; turn-group compares a
- * gain only with gains of the same turn in other rollouts of the prompt, because a third search
- * starts from more knowledge than a first; v1d keeps the outcome's scale apart from that of the
- * gains.
+ * All four modes see the same turn values: the gains, and the outcome at the last turn. They differ
+ * in which values are compared with each other. joint and separate are the first forms of the
+ * paper. turn-group compares a gain only with gains of the same turn in other rollouts of the
+ * prompt, because a third search starts from more knowledge than a first one. turn-group-v1d also
+ * keeps the scale of the outcome apart from that of the gains.
  */
 #include "a2tgpo/a2tgpo_internal.h"
 
@@ -56,10 +55,10 @@ static void sum_ahead(const struct rl_a2tgpo_turns *a, double gamma)
 }
 
 /*
- * Biased std over the batch of all IG values, or of all outcomes; 1 for fewer than two of them.
- * Over the whole batch and not per prompt: it only sets a common scale, and a prompt whose rollouts
- * all fail has no spread of its own. Updated one value at a time (Welford), since sums of squares
- * cancel when outcomes are nearly all alike.
+ * Biased std over the batch of all IG values, or of all outcomes; 1 for fewer than two of them. It
+ * is taken over the whole batch and not per prompt, because it only sets a common scale, and a
+ * prompt whose rollouts all fail has no spread of its own. Values are added one at a time
+ * (Welford): sums of squares cancel when outcomes are nearly all equal.
  */
 static double batch_std(const struct rl_a2tgpo_turns *a, bool outcomes)
 {
@@ -77,10 +76,10 @@ static double batch_std(const struct rl_a2tgpo_turns *a, bool outcomes)
 }
 
 /*
- * turn-group: gains on the scale of the outcomes, then discounted sums that end in the outcome.
- * Gains are differences of probabilities, outcomes are 0 or 1: unscaled, one of them would drown
- * the other in the sum. The floor on both deviations keeps a batch of equal gains from being blown
- * up to the outcomes' scale.
+ * turn-group: gains are brought to the scale of the outcomes, then summed with a discount up to and
+ * including the outcome. Gains are differences of probabilities, outcomes are 0 or 1; without the
+ * common scale one of them would dominate the sum. The floor on both deviations keeps a batch of
+ * equal gains from being scaled up to the outcomes.
  */
 static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
                                    const struct rl_a2tgpo_options *o, struct rl_error *err)
@@ -94,9 +93,9 @@ static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
         if (first == end)
             continue;
         /*
-         * The reference enters the outcome already discounted and discounts it again on the way to
-         * the last gain; results are comparable with published ones only if that is kept as the
-         * default.
+         * The reference discounts the outcome once before the sum and again on the way to the last
+         * gain. It is the default here, because results can otherwise not be compared with
+         * published ones.
          */
         double sum = a->values[end - 1] * (o->outcome_discounted_once ? 1 : o->gamma);
         for (size_t i = end - 1; i-- > first;)
@@ -106,9 +105,9 @@ static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
 }
 
 /*
- * The last turn is the outcome itself and takes no share of the process: its value is the answer's,
- * which no later observation explains. Every other turn gets the outcome of its own row on top, so
- * that a well-searched wrong answer still counts as wrong.
+ * The last turn is the outcome itself and gets no share of the process: its value is that of the
+ * answer, and no observation follows it. Every other turn gets the outcome of its own row added, so
+ * that a wrong answer after good searches still counts as wrong.
  */
 static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process,
                         double process_share, double outcome_share)
@@ -123,8 +122,8 @@ static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process,
 }
 
 /*
- * The order matters: the clip scale is made from the normalised gains and overwrites them, so the
- * sums, which also read them, come first.
+ * The order matters: the clip scale is computed from the normalised gains and overwrites them, so
+ * the sums, which also read them, come first.
  */
 static enum rl_status run_v1d(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o,
                               struct rl_error *err)
@@ -138,8 +137,8 @@ static enum rl_status run_v1d(const struct rl_a2tgpo_turns *a, const struct rl_a
 }
 
 /*
- * Sums first, normalisation after: the set that a turn is compared with is that of discounted sums,
- * not of bare gains. The weight 1.5 of the outcome is the reference's.
+ * The sums come before the normalisation: a turn is compared with the discounted sums of other
+ * rollouts, not with their single gains. The weight 1.5 of the outcome is that of the reference.
  */
 static enum rl_status run_turn_group(const struct rl_a2tgpo_turns *a,
                                      const struct rl_a2tgpo_options *o, struct rl_error *err)
@@ -152,7 +151,7 @@ static enum rl_status run_turn_group(const struct rl_a2tgpo_turns *a,
     return RL_OK;
 }
 
-/* Inputs are finite, but a discount above 1 over many turns is allowed and overflows. */
+/* Inputs are finite, but a discount above 1 over many turns is allowed and can overflow. */
 static enum rl_status check_finite(const struct rl_a2tgpo_turns *a, struct rl_error *err)
 {
     for (size_t row = 0; row < a->turns.n_rows; row++)
@@ -177,8 +176,8 @@ enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2
     }
     size_t n_turns = a->turns.n_rows ? a->turns.start[a->turns.n_rows] : 0;
     /*
-     * The values become the clip scale that the caller sees; in the other modes the range is PPO's
-     * own everywhere.
+     * The values become the clip scale that the caller sees. In the other modes it is 1: the clip
+     * range is PPO's everywhere.
      */
     for (size_t i = 0; o->mode != RL_A2TGPO_TURN_GROUP_V1D && i < n_turns; i++)
         a->values[i] = 1;
@@ -186,9 +185,9 @@ enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2
 }
 
 /*
- * Over tokens, though there is one value per turn: the loss applies it per token, so long turns
- * weigh more in what the clip range does. Lengths stand in for the tokens, which need not be
- * visited again.
+ * Statistics over tokens although there is one value per turn: the loss applies it per token, so
+ * the clip range acts more often in long turns. The lengths of the turns replace another walk over
+ * the tokens.
  */
 struct rl_a2tgpo_stats rl_a2tgpo_scale_stats(const struct rl_a2tgpo_turns *a)
 {

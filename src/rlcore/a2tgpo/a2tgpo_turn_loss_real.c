@@ -1,10 +1,10 @@
 /*
- * a2tgpo_turn_loss_real.c: PPO with one importance ratio per turn, each turn a segment of its row,
- * and a clip range of its own from what the turn brought.
+ * a2tgpo_turn_loss_real.c: PPO with one importance ratio per turn. Each turn is a segment of its
+ * row and has its own clip range, which depends on its information gain.
  *
- * One ratio per turn because an action of an agent is a turn: a ratio per token lets one word be
- * clipped while the rest of the same query moves on, and a ratio per row lets one long tool call
- * decide about all turns.
+ * The ratio is taken per turn because the action of an agent is a turn. With a ratio per token a
+ * single word could be clipped while the rest of the same query moves on; with a ratio per row one
+ * long tool call would decide about all turns.
  */
 #include "loss/segment.h"
 #include "support/turns.h"
@@ -15,7 +15,7 @@ struct turn_loss {
     real *turn_ratio;       /* [B*T] or NULL */
 };
 
-/* One value at the response tokens of a segment, 0 at the others. */
+/* Write one value at the response tokens of a segment and 0 at the others. */
 static void spread_ratio(const struct rl_segment *segment, real ratio, real *out)
 {
     for (size_t i = segment->from; i < segment->from + segment->n; i++)
@@ -50,8 +50,8 @@ RL_HOT static struct rl_row_sums turn_loss_row(const struct turn_loss *loss, siz
 }
 
 /*
- * A negative scale would turn the clip range inside out, where the limit of both ends is no longer
- * a range but whichever end is tested last.
+ * With a negative scale the lower end of the clip range would be above the upper one, and the
+ * result would depend on which end is tested last.
  */
 static enum rl_status explain_scale(const struct turn_loss *loss, struct rl_error *err)
 {
@@ -77,8 +77,8 @@ enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl
     if (!options)
         return rl_fail(err, RL_EINVAL, "options are missing");
     /*
-     * The checks of policy losses are for options with a dual clip and temperatures, which this
-     * loss lacks: it passes them with the defaults.
+     * The shared checks expect options with a dual clip and temperatures. This loss has neither and
+     * passes the defaults.
      */
     rl_loss_options_init(&clips);
     clips.agg.mode = options->mode;

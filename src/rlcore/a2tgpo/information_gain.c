@@ -1,14 +1,12 @@
-/*
- * information_gain.c: what a turn is worth: by how much it raised the probability of the true answer.
- */
+/* information_gain.c: the value of a turn: how much it raised the probability of the true answer. */
 #include "a2tgpo/a2tgpo_internal.h"
 
 #include <math.h>
 
 /*
- * The product of probabilities over a long answer underflows and shrinks with every token, so that
- * a gain would measure the answer's length; the geometric mean does not. In logarithms until the
- * end, for the same reason.
+ * The product of the probabilities of a long answer underflows and shrinks with every token, so its
+ * gain would measure the length of the answer. The geometric mean does not. The sum stays in
+ * logarithms until the end for the same reason.
  */
 double rl_prefix_value(enum rl_gain kind, size_t n, const double *log_prob)
 {
@@ -34,8 +32,8 @@ enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns, size_t n_a
             return rl_fail(err, RL_EVALUE, "answer_log_prob[%zu][%zu] is %g, not a log-probability",
                            i / n_answer, i % n_answer, answer_log_prob[i]);
     /*
-     * A prefix value serves twice, as the end of one turn and the start of the next: gains of a
-     * rollout then add up to exactly the difference of its ends.
+     * A prefix value is used twice, as the end of one turn and the start of the next. The gains of
+     * a rollout therefore add up to exactly the difference between its first and last value.
      */
     double before = rl_prefix_value(kind, n_answer, answer_log_prob);
     for (size_t turn = 0; turn < n_turns; turn++) {

@@ -6,9 +6,9 @@
 #include <math.h>
 
 /*
- * 2 sigmoid(z) - 1 is tanh(z / 2), which keeps its digits near 0. It widens the range of turns that
- * informed more than their peers by up to beta, and narrows that of others as much; the outcome
- * turn, which has no gain, keeps PPO's range.
+ * 2 sigmoid(z) - 1 equals tanh(z / 2), which keeps its digits near 0. It widens the clip range of
+ * turns that informed more than their peers by up to beta, and narrows that of the others as much.
+ * The outcome turn has no gain and keeps PPO's range.
  */
 enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta, const double *z,
                                   double *scale, struct rl_error *err)

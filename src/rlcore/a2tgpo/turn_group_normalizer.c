@@ -7,8 +7,8 @@
 #include <math.h>
 
 /*
- * The set that a turn is compared with. Outcomes share slot 0 in every form; in cells, slot k + 1
- * holds turn k of all rollouts.
+ * The set that a turn belongs to, as an index. Outcomes are set 0 in every form. With cells, set k
+ * + 1 holds turn k of all rollouts.
  */
 static size_t slot_of(enum rl_turn_sets sets, size_t turn, size_t n_turns)
 {
@@ -19,8 +19,8 @@ static size_t slot_of(enum rl_turn_sets sets, size_t turn, size_t n_turns)
 }
 
 /*
- * Only the slots that this group can use are cleared and divided, or a batch of many small groups
- * would cost rows x longest row.
+ * The number of sets that this group can use. Only these are cleared and divided, because a batch
+ * of many small groups would otherwise cost rows x longest row.
  */
 static size_t slots_in(const struct rl_normalizer *n, const size_t *rows, size_t n_rows)
 {
@@ -50,8 +50,8 @@ static void add_means(const struct rl_normalizer *n, const size_t *rows, size_t 
 }
 
 /*
- * A second pass over the values, instead of sums of squares in the first: those cancel where values
- * are nearly equal, and near-equal gains are the common case.
+ * A second pass over the values instead of sums of squares in the first: sums of squares cancel
+ * where values are nearly equal, and nearly equal gains are the common case.
  */
 static void add_squares(const struct rl_normalizer *n, const size_t *rows, size_t n_rows,
                         const double *values)
@@ -67,8 +67,8 @@ static void add_squares(const struct rl_normalizer *n, const size_t *rows, size_
 }
 
 /*
- * A value that has nothing to be compared with says nothing, and gets 0, not itself: a turn that
- * only one rollout reached would otherwise be rewarded for existing. 1e-8 inside the root and
+ * A value that is alone in its set carries no information and gets 0 instead of itself; otherwise a
+ * turn that only one rollout reached would be rewarded for existing. 1e-8 inside the root and
  * epsilon outside are both the reference's.
  */
 static double standardized(const struct rl_normalizer *n, const struct rl_moments *m, double x)

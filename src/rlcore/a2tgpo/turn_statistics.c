@@ -20,7 +20,7 @@ enum rl_status rl_turn_statistics(const struct rl_turns *turns, const double *va
     *n_indices = most ? most - 1 : 0;
     for (size_t k = 0; k < n_stats; k++)
         stats[k] = (struct rl_turn_stat){0};
-    /* Welford's update: one pass, and no cancellation. std holds the squares until the end. */
+    /* Welford's update: one pass without cancellation. std holds the sum of squares until the end. */
     for (size_t row = 0; row < turns->n_rows; row++)
         for (size_t k = 0; k + 1 < rl_row_turns(turns, row) && k < n_stats; k++) {
             double deviation = values[turns->start[row] + k] - stats[k].mean;
@@ -41,7 +41,7 @@ void rl_turn_stat_merge(struct rl_turn_stat *into, const struct rl_turn_stat *fr
     if (from->count == 0)
         return;
     if (into->count == 0) {
-        *into = *from; /* to the digit */
+        *into = *from; /* exactly */
         return;
     }
     squares += distance * distance * a * b / n;

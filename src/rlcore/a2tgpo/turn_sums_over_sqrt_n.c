@@ -7,9 +7,9 @@
 #include <math.h>
 
 /*
- * A sum of n independent gains has a standard deviation that grows with sqrt(n); without the
- * division by it, early turns would have larger advantages only for having more turns ahead of
- * them. The outcome turn stays out of the sums and keeps its own value.
+ * The standard deviation of a sum of n independent gains grows with sqrt(n). Without the division
+ * early turns would have larger advantages only because more turns follow them. The outcome turn is
+ * not part of the sums and keeps its value.
  */
 enum rl_status rl_turn_accumulate(const struct rl_turns *turns, double gamma, const double *values,
                                   double *sums, struct rl_error *err)

@@ -1,4 +1,7 @@
-/* adca_advantage_real.c: ADCA-GRPO where it touches tokens: outcomes, step values onto tokens. */
+/*
+ * adca_advantage_real.c: the parts of ADCA-GRPO that read or write tokens: outcomes, and step
+ * values at their tokens.
+ */
 #include <math.h>
 
 #include "adca/adca_internal.h"
@@ -10,9 +13,9 @@ struct tokens {
 };
 
 /*
- * In double and in the order of tokens: the sum decides at 0.5 whether the row is a success, and
- * its rounding in float can exceed eps, which would give each member of a group of equal rewards an
- * outcome of +-1.
+ * The sum is double and in the order of tokens. It is compared with 0.5 to tell a success, and its
+ * rounding error in float can exceed eps, which would give each member of a group of equal rewards
+ * an outcome of +-1.
  */
 static double row_sum(const struct rl_grid *batch, const real *rewards, size_t row)
 {
@@ -22,9 +25,7 @@ static double row_sum(const struct rl_grid *batch, const real *rewards, size_t r
     return sum;
 }
 
-/*
- * A sum that is not finite is only known as such; the tokens are walked again for the one to name.
- */
+/* The row whose sum is not finite is searched for the token to name. */
 static enum rl_status explain_outcome(const struct rl_grid *batch, const real *rewards, size_t row,
                                       struct rl_error *err)
 {
@@ -51,9 +52,9 @@ static enum rl_status sum_outcomes(const struct rl_adca_work *w, const struct rl
 }
 
 /*
- * False if a token has a step that its row lacks. A row without steps gives 0 to any. All tokens
- * are written even when one is wrong: leaving the loop early would cost a branch per token of every
- * good batch.
+ * Returns false if a token has a step that its row lacks. A row without steps gives 0 to every id.
+ * All tokens are written even if one is wrong, because leaving the loop early would cost every good
+ * batch a branch per token.
  */
 static bool spread_row(const struct tokens *x, size_t row, const double *values, real *out)
 {
@@ -143,7 +144,7 @@ enum rl_status rl_adca_batch_advantage(const struct rl_batch *batch, const struc
         return status;
     if (rows.n_rows && rows.n_tokens && (!rewards || !advantages))
         return rl_fail(err, RL_EINVAL, "token_level_rewards or advantages are missing");
-    /* Outcomes decide what a flag is worth, so they come before any step reward. */
+    /* Outcomes are needed first: they decide the reward of a flag. */
     status = sum_outcomes(&w, &tokens.batch, rewards, err);
     if (status == RL_OK)
         status = rl_adca_run(&w, out, err);

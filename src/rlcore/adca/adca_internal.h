@@ -1,4 +1,7 @@
-/* adca_internal.h: the intermediate values of rl_adca_advantage, which its metrics are made of. */
+/*
+ * adca_internal.h: the intermediate values of rl_adca_advantage, from which its metrics are
+ * computed.
+ */
 #ifndef RLCORE_ADCA_INTERNAL_H
 #define RLCORE_ADCA_INTERNAL_H
 
@@ -11,11 +14,11 @@ struct rl_adca_work {
     const struct rl_adca_options *options;
     struct rl_groups groups;
     double *outcomes;       /* [B] */
-    double *o;              /* [B] normalised */
+    double *o;              /* [B] normalised outcomes */
     double *z;              /* [start[B]] normalised step rewards */
     double *raw_sums;       /* [B] sums of the raw step rewards */
     double *sorted;         /* [B] for percentiles */
-    const double *combined; /* [start[B]] */
+    const double *combined; /* [start[B]] step rewards combined with outcomes */
 };
 
 static inline size_t rl_adca_steps_of(const struct rl_adca_work *w, size_t row)
@@ -28,14 +31,14 @@ static inline bool rl_adca_success(const struct rl_adca_work *w, size_t row)
     return w->outcomes[row] > 0.5;
 }
 
-/* Flag of a step, fill where the judge gave none. */
+/* The flag of a step, or `fill` if the judge gave none. */
 static inline bool rl_adca_flag(const struct rl_adca_work *w, size_t row, size_t step, bool fill)
 {
     size_t i = w->in->flag_start[row] + step;
     return i < w->in->flag_start[row + 1] ? w->in->flags[i] != 0 : fill;
 }
 
-/* Steps that a judge spoke of: none of a row that was not judged. */
+/* The number of steps with flags: 0 for a row that was not judged. */
 static inline size_t rl_adca_judged_steps(const struct rl_adca_work *w, size_t row)
 {
     size_t i = w->in->flag_start[row];
@@ -43,7 +46,7 @@ static inline size_t rl_adca_judged_steps(const struct rl_adca_work *w, size_t r
     return unjudged ? 0 : rl_adca_steps_of(w, row);
 }
 
-/* What the scheme takes a missing flag for. */
+/* The value of a missing flag, which depends on the scheme. */
 static inline bool rl_adca_fill(const struct rl_adca_work *w, size_t row)
 {
     return w->options->scheme == RL_ADCA_DECOUPLE || rl_adca_success(w, row);
@@ -57,20 +60,23 @@ static inline size_t rl_adca_count_good(const struct rl_adca_work *w, size_t row
     return n;
 }
 
-/* How allocation shares out the outcome of a row. */
+/* How the allocation scheme divides the outcome of a row among its steps. */
 struct rl_adca_shares {
-    double good, bad; /* weight of a GOOD, of a BAD step */
+    double good, bad; /* weight of a GOOD and of a BAD step */
     double total, unit, sign;
 };
 struct rl_adca_shares rl_adca_shares_of(const struct rl_adca_work *w, size_t row);
 
-/* Check everything but the tokens, take memory, build the groups. in and options are borrowed. */
+/*
+ * Check all arguments except the tokens, take scratch memory and build the groups. in and options
+ * are borrowed.
+ */
 enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input *in,
                              const struct rl_adca_options *options,
                              const struct rl_adca_output *out, struct rl_workspace *ws,
                              struct rl_error *err);
 
-/* From the outcomes to steps and metrics. */
+/* Compute step rewards, step advantages and metrics from the outcomes. */
 enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_output *out,
                            struct rl_error *err);
 

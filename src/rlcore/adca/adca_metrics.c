@@ -1,16 +1,15 @@
 /*
- * adca_metrics.c: what the attribution did: shares of outcome and steps, signs, spread of z.
+ * adca_metrics.c: metrics of the attribution: shares of outcome and steps, signs, the spread of z.
  *
- * They are computed from the values of the run and not from its results: whether the flags agree
- * with the outcome can be seen before normalisation only. Names and definitions are those of the
- * reference's log, so that curves can be laid over each other; that includes its small additions of
- * 1e-12.
+ * They are computed from intermediate values, because agreement of flags and outcome can be seen
+ * only before normalisation. Names and definitions are those of the reference's log, including its
+ * small additions of 1e-12, so that curves of both can be compared.
  */
 #include <math.h>
 
 #include "adca/adca_internal.h"
 
-/* A mean that is 0 over nothing. */
+/* A mean, 0 without values. */
 struct mean {
     double sum, n;
 };
@@ -27,8 +26,8 @@ static double value(struct mean mean)
 }
 
 /*
- * A shell sort: the arrays are one number per row or group, library qsort would allocate for them,
- * and the recursion of a quicksort has no bound on its stack.
+ * A shell sort: the arrays have one number per row or group. qsort of the library would allocate
+ * for them, and the recursion depth of a quicksort is not bounded.
  */
 static void sort(double *v, size_t n)
 {
@@ -43,9 +42,8 @@ static void sort(double *v, size_t n)
 }
 
 /*
- * Of v, which is sorted on the way: the entry at 95 %, its index rounded to even at halves.
- * nearbyint rounds halves to even, as the reference does; lround, which rounds them away from zero,
- * takes another entry for every second length.
+ * The entry of v at 95 %; sorts v. nearbyint rounds halves of the index to even, as the reference
+ * does. lround rounds them away from zero and would take another entry for every second length.
  */
 static double p95(double *v, size_t n)
 {
@@ -69,8 +67,8 @@ static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m
         if (n == 0)
             continue;
         /*
-         * With the outcome at the last step only, its share is compared with one step; where every
-         * step carries it, with all of them.
+         * If only the last step has the outcome, its share is compared with one step; if every step
+         * has it, with all of them.
          */
         double reach = w->options->outcome == RL_ADCA_LAST_STEP ? 1 : (double)n;
         add(&share, o / (o + attribution + 1e-12));
@@ -88,7 +86,7 @@ static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m
     m->neg_traj_bad_majority_rate = value(bad_wins);
 }
 
-/* Mean and biased deviation of z over all steps, and of o over rows with steps. */
+/* Mean and biased standard deviation of z over all steps, and of o over the rows with steps. */
 static void measure_spread(const struct rl_adca_work *w, struct rl_adca_metrics *m)
 {
     struct mean z = {0}, o = {0}, z2 = {0}, o2 = {0};
@@ -138,10 +136,9 @@ static void measure_weights(const struct rl_adca_work *w, struct rl_adca_metrics
 }
 
 /*
- * Mean and biased deviation of all z of a group; false without steps. A health check of the
- * z-score: with flattened weighting mean and deviation are 0 and 1 by construction, with equal
- * weighting of rows they drift where rows differ in length, which is what zscore_bad_group_cnt
- * counts.
+ * Mean and biased standard deviation of all z of a group; returns false without steps. They check
+ * the z-score: with flattened weighting they are 0 and 1 by construction; with equal weights of
+ * rows they drift where rows differ in length, which zscore_bad_group_cnt counts.
  */
 static bool spread_of_group(const struct rl_adca_work *w, size_t g, double *mean, double *deviation)
 {
@@ -210,8 +207,8 @@ void rl_adca_measure(const struct rl_adca_work *w, struct rl_adca_metrics *metri
     measure_rows(w, metrics);
     measure_spread(w, metrics);
     /*
-     * Weights exist only where a row's +-1 is shared out; the reference reports the rest for that
-     * scheme alone.
+     * Only allocation has weights, and the reference reports the metrics below for that scheme
+     * alone.
      */
     if (w->options->scheme == RL_ADCA_DECOUPLE)
         return;

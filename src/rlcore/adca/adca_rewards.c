@@ -1,10 +1,10 @@
 /*
- * adca_rewards.c: step rewards of ADCA-GRPO: raw, normalised in the group, with the outcome,
- * summed.
+ * adca_rewards.c: step rewards of ADCA-GRPO: raw rewards, normalised within the group, combined
+ * with the outcome, summed.
  *
- * Attribution and outcome are normalised apart and only then combined, each over its own kind of
- * value: a judge that calls nearly every step GOOD would otherwise move the outcome's mean, and
- * rows would be rewarded for their number of steps.
+ * Attribution and outcome are normalised separately and combined afterwards. Otherwise a judge that
+ * calls nearly every step GOOD would shift the mean of the outcomes, and rows would be rewarded for
+ * their number of steps.
  */
 #include <math.h>
 
@@ -13,8 +13,8 @@
 static const double TINY = 1e-12;
 
 /*
- * Allocation: a row has +1 or -1 to give away, and steps whose flag agrees with the outcome get the
- * larger shares. The total stays fixed, so that writing more steps earns nothing.
+ * Allocation: the steps of a row share +1 or -1. Steps whose flag agrees with the outcome get the
+ * larger shares. The total is fixed, so that more steps earn nothing.
  */
 struct rl_adca_shares rl_adca_shares_of(const struct rl_adca_work *w, size_t row)
 {
@@ -27,18 +27,15 @@ struct rl_adca_shares rl_adca_shares_of(const struct rl_adca_work *w, size_t row
         .sign = success ? 1 : -1,
     };
     s.total = good * s.good + ((double)rl_adca_steps_of(w, row) - good) * s.bad;
-    /*
-     * With both weights at 0 there is nothing to share; dividing would make infinities of an empty
-     * attribution.
-     */
+    /* If the weights add up to 0 there is nothing to divide, and 1 / 0 would be infinite. */
     s.unit = s.total <= o->eps ? 0 : 1 / s.total;
     return s;
 }
 
 /*
- * Decouple: what a flag is worth does not depend on the outcome, which comes in later with a share
- * of its own. Without a judge's word a step is worth 0 before and after the normalisation, which it
- * takes no part in: what is left of the row is its outcome.
+ * Decouple: the reward of a flag does not depend on the outcome, which is added later. A step
+ * without a flag has reward 0 and does not take part in the normalisation, so that only the outcome
+ * of its row is left.
  */
 static void raw_rewards(const struct rl_adca_work *w, size_t row)
 {
@@ -57,10 +54,10 @@ static void raw_rewards(const struct rl_adca_work *w, size_t row)
 }
 
 /*
- * Sum over the rows of a group of sum_j f(z_j), f the value or its squared distance from mean, each
- * row's sum divided by its number of steps if rows weigh alike. *weight: rows, or steps. With equal
- * weights a row of forty steps has no more say in the mean than one of four. Flattened, each step
- * has, and long rows set the scale.
+ * Sum over the rows of a group of sum_j f(z_j), where f is the value or its squared distance from
+ * mean. With equal weights each row's sum is divided by its number of steps. *weight is the number
+ * of rows, or of steps. With equal weights a row of forty steps influences the mean as much as one
+ * of four; flattened, long rows determine it.
  */
 static double group_sum(const struct rl_adca_work *w, size_t g, const double *mean, double *weight)
 {
@@ -87,8 +84,8 @@ static void normalise_steps(const struct rl_adca_work *w, size_t g)
     mean /= weight;
     double variance = group_sum(w, g, &mean, &weight) / weight, eps = w->options->eps;
     /*
-     * eps stands inside the root in one form and as a floor in the other; both as the reference has
-     * them, since near-equal flags make the difference visible.
+     * eps is added inside the root in one form and is a floor in the other. Both are the
+     * reference's: nearly equal flags make the difference visible.
      */
     double s =
         w->options->equal_trajectory_weight ? sqrt(variance + eps) : fmax(sqrt(variance), eps);
@@ -101,8 +98,9 @@ static void normalise_steps(const struct rl_adca_work *w, size_t g)
 }
 
 /*
- * Rows without steps count here and not among the steps: their outcome tells as much about the
- * prompt as any other. A group of equal outcomes is left centred and undivided, which gives 0.
+ * Rows without steps count here, although they do not count among the steps: their outcome tells as
+ * much about the prompt as any other. A group of equal outcomes is centred and not divided, which
+ * gives 0.
  */
 static void normalise_outcomes(const struct rl_adca_work *w, size_t g)
 {
@@ -120,8 +118,8 @@ static void normalise_outcomes(const struct rl_adca_work *w, size_t g)
 }
 
 /*
- * The outcome at the last step reaches all steps before it through the suffix sums; put at every
- * step it is counted once per step that follows. 1/sqrt(K) keeps the spread of those sums
+ * An outcome at the last step reaches all steps before it through the suffix sums. An outcome at
+ * every step is counted once for each following step. 1/sqrt(K) keeps the spread of those sums
  * independent of the number of steps.
  */
 static void combine(const struct rl_adca_work *w, size_t row, double *combined)
@@ -160,8 +158,8 @@ static enum rl_status check_options(const struct rl_adca_options *o, struct rl_e
     if ((unsigned)o->scheme > RL_ADCA_ALLOCATION || (unsigned)o->outcome > RL_ADCA_ONLY)
         return rl_fail(err, RL_EINVAL, "scheme or outcome distribution is unknown");
     /*
-     * Shares of the outcome with no outcome beside them would hand out the sign of the result as if
-     * it were the judge's opinion.
+     * Without the outcome beside them, shares of the outcome would pass on the sign of the result
+     * as if it were the judge's opinion.
      */
     if (o->scheme == RL_ADCA_ALLOCATION && o->outcome == RL_ADCA_ONLY)
         return rl_fail(err, RL_EINVAL, "only_prm needs the decouple scheme");
@@ -221,8 +219,8 @@ enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_ou
     for (size_t row = 0; row < in->n_rows; row++)
         raw_rewards(w, row);
     /*
-     * Raw rewards of all rows first: a group is normalised over its rows, which need not be
-     * neighbours.
+     * The raw rewards of all rows come first, because a group is normalised over rows that need not
+     * be neighbours.
      */
     for (size_t g = 0; g < w->groups.n; g++) {
         if (w->options->do_batch_norm)

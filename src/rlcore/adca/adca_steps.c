@@ -1,4 +1,7 @@
-/* adca_steps.c: steps of a batch, the schedule of the attribution, who skips the judge. */
+/*
+ * adca_steps.c: the steps of a batch, the schedule of the attribution, and the rows that skip the
+ * judge.
+ */
 #include <rlcore/adca.h>
 
 #include <math.h>
@@ -61,9 +64,9 @@ enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t
 }
 
 /*
- * Undiscounted, as in the reference: a step answers for all that followed it. Tested as it goes,
- * because an overflow in the middle can come back to a finite sum with the opposite infinity only
- * as NaN, far from its cause.
+ * Without a discount, as in the reference: a step is credited with everything that follows it.
+ * Every partial sum is tested, because after an overflow the final sum may be NaN, far from the
+ * cause.
  */
 enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start, const double *values,
                                    double *sums, struct rl_error *err)
@@ -84,9 +87,8 @@ enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start, const dou
 }
 
 /*
- * A trainer that knows its own progress (resumed, or counted in epochs) says so; otherwise it is
- * the step's share of the run. Limited, since a step beyond the end would let the cosine rise
- * again.
+ * A trainer that knows its progress (resumed, or counted in epochs) passes it; otherwise it is the
+ * share of the steps. It is limited, because beyond the end of the run the cosine would rise again.
  */
 static double progress_of(const struct rl_adca_schedule *s)
 {
@@ -114,8 +116,8 @@ enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *s, bool *appli
 }
 
 /*
- * The split is at outcome > 0 here and at 0.5 for a success: the reference's own two thresholds,
- * which differ for graded outcomes.
+ * The threshold here is outcome > 0, and 0.5 for a success elsewhere. Both are the reference's and
+ * differ for graded outcomes.
  */
 enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const uint8_t *flags,
                                    const size_t *flag_start, struct rl_adca_flag_rates *rates,
@@ -139,9 +141,9 @@ enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const 
 }
 
 /*
- * A row whose advantage is 0, or that failed like all others, learns nothing from a judge, whose
- * calls are the expensive part of a step. It gets the flag that agrees with its outcome, so that it
- * does not disturb the group's normalisation.
+ * A row with advantage 0, or that failed like all others, learns nothing from a judge, whose calls
+ * are the expensive part of a step. It gets the flag that agrees with its outcome, so that it does
+ * not disturb the normalisation of the group.
  */
 enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows, const double *overall,
                                  const double *outcomes, bool *skipped, uint8_t *flag,

@@ -1,9 +1,9 @@
 /*
  * group_advantage.c: advantages of whole rollouts within their group.
  *
- * prime-rl counts traces, not tensors: a trace that ended in an error, or that its environment
- * keeps from training, neither gets an advantage nor stands in the mean of the others, as its
- * reward says more about the harness than about the policy.
+ * As in prime-rl, a trace that ended in an error, or that its environment excludes from training,
+ * gets no advantage and does not count in the mean of the others: its reward says more about the
+ * harness than about the policy.
  */
 #include <rlcore/group_advantage.h>
 
@@ -12,7 +12,7 @@
 
 #include "support/scratch.h"
 
-/* A missing name is the empty name: environments of one agent need not invent one. */
+/* A missing name equals the empty name, so that environments with one agent need not name it. */
 static bool same(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "") == 0;
@@ -34,7 +34,7 @@ static enum rl_status begin(const struct rl_trace *traces, size_t n, double *adv
     return RL_OK;
 }
 
-/* Rewards near the end of double's range can still give something else. */
+/* Finite rewards near the limit of double can give advantages that are not finite. */
 static enum rl_status finish(const double *advantages, size_t n, struct rl_error *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -69,19 +69,19 @@ static enum rl_status check_counts(const struct rl_trace *trace, size_t i, struc
     const double counts[] = {trace->n_output_tokens, trace->n_total_tokens, trace->n_turns};
     for (size_t j = 0; j < 3; j++)
         if (!isfinite(counts[j]) || counts[j] < 0)
-            return rl_fail(err, RL_EVALUE, "trace %zu: a count is %g, not a number from 0 on", i,
+            return rl_fail(err, RL_EVALUE, "trace %zu: a count is %g, negative or not finite", i,
                            counts[j]);
     if (trace->n_output_tokens > trace->n_total_tokens)
-        return rl_fail(err, RL_EVALUE, "trace %zu: %g output tokens of %g in all", i,
+        return rl_fail(err, RL_EVALUE, "trace %zu: %g output tokens of only %g in total", i,
                        trace->n_output_tokens, trace->n_total_tokens);
     return RL_OK;
 }
 
 /*
- * Lowers each counted value by its share of the mean reward. Shares are of the largest count in the
- * group and of the mean reward, so that a penalty means the same for short and long tasks, and none
- * is taken from a group that earns nothing: there, being brief is not what is missing. The floor of
- * 1 on each maximum keeps a group without turns from dividing by 0.
+ * Subtract from each counted value its share of the mean reward. Shares are relative to the largest
+ * count of the group and to the mean reward, so that a penalty has the same meaning for short and
+ * long tasks. A group that earns nothing is not penalised: length is not its problem. The floor of
+ * 1 on each maximum avoids a division by 0, for example without turns.
  */
 static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *counted, size_t n,
                                const struct rl_length_weights *w, double *values,
@@ -108,9 +108,9 @@ static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *cou
 }
 
 /*
- * No division by the deviation: it would weigh prompts that are nearly solved or nearly hopeless
- * most (Dr. GRPO, arXiv 2503.20783). The mean is taken after the penalty, so that a group of
- * equally long answers is not lowered as a whole.
+ * Not divided by the standard deviation, which would give most weight to prompts that are nearly
+ * solved or nearly hopeless (Dr. GRPO, arXiv 2503.20783). The mean is taken after the penalty, so
+ * that the penalty does not lower a group of equally long answers as a whole.
  */
 enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,
                              const struct rl_length_weights *penalty, double *advantages,
@@ -129,8 +129,8 @@ enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,
 }
 
 /*
- * Divided by the mean reward: the gradient of ln(mean reward) instead of that of the mean, which
- * weighs hard prompts up. Where nothing was earned there is no such gradient.
+ * Dividing by the mean reward gives the gradient of ln(mean reward) instead of that of the mean,
+ * which gives hard prompts more weight. With a mean of 0 that gradient does not exist.
  */
 enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *advantages,
                                uint8_t *counted, struct rl_error *err)
@@ -153,16 +153,16 @@ static bool by_episode(const char *agent, const char *const *episode_agents, siz
     return false;
 }
 
-/* A trace without an episode is alone in its own. */
+/* A trace without an episode shares it with no other trace. */
 static bool same_episode(const struct rl_trace *a, const struct rl_trace *b)
 {
     return a == b || (a->episode && b->episode && strcmp(a->episode, b->episode) == 0);
 }
 
 /*
- * A baseline per agent, as the agents of one episode have different jobs; for agents named in
- * episode_agents only within their episode, since several of them saw the same situation there.
- * Quadratic in the group, which has tens of traces.
+ * One baseline per agent, because the agents of an episode have different jobs. Agents in
+ * episode_agents are compared only within their episode, where several of them saw the same
+ * situation. Quadratic in the group, which has tens of traces.
  */
 enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
                                      const char *const *episode_agents, size_t n_episode_agents,
@@ -189,8 +189,8 @@ enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
 }
 
 /*
- * A list searched from its start: agents are few, and their order is that in which they were first
- * met, which the caller may store and give back.
+ * A linear search: there are few agents. Their order is that of first appearance, and the caller
+ * may store and restore it.
  */
 static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n, size_t capacity,
                                        const char *agent)
@@ -204,8 +204,10 @@ static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n,
     return &baselines[(*n)++];
 }
 
-/* Whether an earlier trace, counted or not, opened the same episode, which is then already dealt
- * with. */
+/*
+ * Returns true if an earlier trace, counted or not, is of the same episode, which has then been
+ * processed already.
+ */
 static bool is_continued(const struct rl_trace *traces, size_t i)
 {
     for (size_t j = 0; j < i; j++)
@@ -215,9 +217,9 @@ static bool is_continued(const struct rl_trace *traces, size_t i)
 }
 
 /*
- * A trace is compared with the average before itself, and moves it afterwards: the other way round
- * every advantage would be scaled by the decay. Whole episodes one after another, since the
- * averages depend on the order and the reference updates them episode by episode.
+ * A trace is compared with the moving average before it updates the average; the other way round
+ * every advantage would be scaled by the decay. Whole episodes are processed one after another,
+ * because the averages depend on the order and the reference updates them episode by episode.
  */
 enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double decay,
                             struct rl_baseline *baselines, size_t *n_baselines, size_t capacity,

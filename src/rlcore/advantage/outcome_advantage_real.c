@@ -1,8 +1,8 @@
 /*
- * outcome_advantage_real.c: scores of rows, their credits onto tokens, and whitening.
+ * outcome_advantage_real.c: scores of rows, credits spread over their tokens, and whitening.
  *
- * Rows are scored and spread in wide loops over tokens, while the estimators between see one number
- * per row.
+ * Rows are scored and spread in wide loops over tokens; the estimators in between work on one
+ * number per row.
  */
 #include "support/hot.h"
 #include "advantage/outcome_estimators.h"
@@ -15,8 +15,8 @@ static size_t chunk_of(size_t i, size_t end)
 }
 
 /*
- * Over ALL positions, as the reference sums: a reward that an environment puts on a tool's token
- * counts. In double, see outcome.h.
+ * Over ALL positions, like the reference: a reward that an environment puts on a token of a tool
+ * counts. In double, see outcome_estimators.h.
  */
 RL_HOT static double sum_chunk(const struct rl_grid *batch, const real *array, size_t i, size_t n)
 {
@@ -55,7 +55,7 @@ static void score_rows(const struct rl_grid *batch, const real *rewards,
     }
 }
 
-/* A row whose sum is not finite is walked for the element at fault. */
+/* Search a row whose sum is not finite for the element at fault. */
 static enum rl_status check_scores(const struct rl_grid *batch, const real *rewards,
                                    const double *scores, struct rl_error *err)
 {
@@ -81,9 +81,8 @@ static void spread_credits(const struct rl_grid *batch, const double *credits, r
 }
 
 /*
- * Sums over response tokens of x - mean, or of its square: a second pass, since after a group
- * baseline the mean is near 0, but rewards may sit on a large constant, where sums of squares
- * cancel.
+ * Sums over response tokens of x, and of (x - mean)^2 in a second pass. After a group baseline the
+ * mean is near 0, but rewards may have a large constant, where sums of squares would cancel.
  */
 RL_HOT static double masked_chunk(const struct rl_grid *batch, const real *x, size_t i, size_t n)
 {
@@ -108,7 +107,7 @@ RL_HOT static double square_chunk(const struct rl_grid *batch, const real *x, si
     return rl_sum_wide(term, n);
 }
 
-/* In double, and by parts of a row in their order. */
+/* Sums per row in double, chunk after chunk in their order. */
 static void sum_rows(const struct rl_grid *batch, const real *x, double *sums)
 {
 #pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
@@ -130,8 +129,8 @@ static void square_rows(const struct rl_grid *batch, const real *x, double mean,
 }
 
 /*
- * Without a mask every position is whitened, holes included, which REINFORCE++ and GAE of the
- * reference differ in.
+ * Without a mask every position is whitened, including holes. The reference masks in REINFORCE++
+ * and not in GAE.
  */
 RL_HOT static void scale_chunk(const struct rl_grid *batch, bool masked, real *x, size_t i,
                                size_t n, double mean, double scale)
@@ -168,7 +167,7 @@ static double total_of(const double *sums, size_t n)
     return total;
 }
 
-/* Whiten a batch whose mask is checked; sums [B] is scratch. Rows are added in order. */
+/* Whiten a batch whose mask has been checked. sums [B] is scratch. Rows are added in their order. */
 static enum rl_status whiten(const struct rl_grid *batch, bool masked, real *x, double *sums,
                              struct rl_error *err)
 {
@@ -187,7 +186,7 @@ static enum rl_status whiten(const struct rl_grid *batch, bool masked, real *x, 
     return RL_OK;
 }
 
-/* In place: what is whitened has the precision that it is written in, whatever the inputs have. */
+/* Whitening happens in place, so x has the precision of an output, whatever type the inputs have. */
 enum rl_status rl_whiten_grid(const struct rl_grid *batch, bool masked, real *x,
                               struct rl_workspace *ws, struct rl_error *err)
 {
@@ -207,7 +206,8 @@ enum rl_status rl_whiten(const struct rl_batch *batch, bool masked, real *x,
     struct rl_grid grid;
     enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK && rl_is_bf16(&grid, 0))
-        return rl_fail(err, RL_EINVAL, "values to whiten are written to: they are no bfloat16");
+        return rl_fail(err, RL_EINVAL,
+                       "values to whiten must not be bfloat16: whitening writes to them");
     return status == RL_OK ? rl_whiten_grid(&grid, masked, x, ws, err) : status;
 }
 

@@ -1,10 +1,10 @@
 /*
- * outcome_estimators.c: the estimators that give every token of a response the same credit. Each is a function
- * of one prompt group; groups do not influence each other except through GPG's factor.
+ * outcome_estimators.c: the estimators that give every token of a response the same credit. Each
+ * one is a function of one prompt group; groups influence each other only through GPG's factor.
  *
- * Scores and credits are double whatever the tokens are stored in, see outcome.h. A group of one
- * has no peers: each estimator says for itself what it then keeps, and those rules are the
- * references', which disagree.
+ * Scores and credits are double for every type of token, see outcome_estimators.h. A group of one
+ * has nothing to be compared with; each estimator has its own rule for it, taken from its
+ * reference.
  */
 #include "advantage/outcome_estimators.h"
 
@@ -28,7 +28,8 @@ enum rl_status rl_discount_check(const char *name, double value, struct rl_error
 }
 
 /*
- * N / (N - 1) has no value for one token; the reference divides by zero there and goes on with NaN.
+ * N / (N - 1) is undefined for one token; the reference divides by zero there and continues with
+ * NaN.
  */
 enum rl_status rl_whiten_check(size_t n, struct rl_error *err)
 {
@@ -52,7 +53,7 @@ struct group {
     const size_t *rows;
     size_t n;
     double sum;
-    double factor; /* of GPG */
+    double factor; /* GPG only */
 };
 
 static double score(const struct group *g, size_t j)
@@ -72,13 +73,13 @@ static void credit_all(const struct group *g, double baseline, double factor)
         credit(g, j, (score(g, j) - baseline) * factor);
 }
 
-/* A group of one keeps its score: minus its own mean it would learn nothing, for ever. */
+/* A group of one keeps its score: minus its own mean it would always be 0 and never learn. */
 static double mean_or_zero(const struct group *g)
 {
     return g->n == 1 ? 0 : g->sum / (double)g->n;
 }
 
-/* Unbiased; 1 for a group of one. */
+/* Unbiased standard deviation; 1 for a group of one. */
 static double deviation(const struct group *g)
 {
     double mean = g->sum / (double)g->n, squares = 0;
@@ -88,9 +89,9 @@ static double deviation(const struct group *g)
 }
 
 /*
- * The one-pass variance of the reference, which it keeps at epsilon at least. Sums of squares lose
- * the digits that a group of nearly equal scores differs in; the floor hides that, and both are
- * kept for the sake of the same numbers as the vectorised reference.
+ * The one-pass variance of the vectorised reference, with its floor of epsilon. Sums of squares
+ * lose the digits in which nearly equal scores differ, and the floor hides that; both are kept so
+ * that the numbers agree with the reference.
  */
 static double deviation_floored(const struct group *g, double epsilon)
 {
@@ -101,8 +102,8 @@ static double deviation_floored(const struct group *g, double epsilon)
 }
 
 /*
- * Scores that equal the mean get exactly 0, also where deviation and epsilon are both 0: 0 / 0
- * would poison the whole batch for a group in which there is simply nothing to learn.
+ * Scores that equal the mean get exactly 0, also if deviation and epsilon are both 0. Otherwise 0 /
+ * 0 would make the whole batch NaN because of a group that has nothing to learn.
  */
 static void grpo(const struct group *g, const struct rl_outcome_options *options)
 {
@@ -118,9 +119,9 @@ static void grpo(const struct group *g, const struct rl_outcome_options *options
 }
 
 /*
- * pass@k pays for the best of a group alone (arXiv 2503.19595); its advantage is what the group
- * would lose without it, the lead over the second best. Ties for the best give a lead of 0, as
- * either could stand in for the other.
+ * pass@k rewards only the best of a group (arXiv 2503.19595). Its advantage is what the group would
+ * lose without it: the lead over the second best. Ties for the best have lead 0, because either
+ * could replace the other.
  */
 static void grpo_passk(const struct group *g, const struct rl_outcome_options *options)
 {
@@ -140,8 +141,8 @@ static void grpo_passk(const struct group *g, const struct rl_outcome_options *o
 }
 
 /*
- * The mean of the others is (n mean - s) / (n - 1); s minus that is (s - mean) n / (n - 1): one
- * pass, and no difference of large sums.
+ * The mean of the others is (n mean - s) / (n - 1), and s minus that equals (s - mean) n / (n - 1),
+ * which needs one pass and no difference of large sums.
  */
 static void rloo(const struct group *g, bool keep_single)
 {
@@ -153,8 +154,8 @@ static void rloo(const struct group *g, bool keep_single)
 }
 
 /*
- * The baseline of least variance if gradients grow with length: scores weighted by response tokens
- * (arXiv 2505.23585). Without any token there is nothing to weigh by, and nothing to train either.
+ * The baseline of least variance if gradients grow with length: the mean score weighted by response
+ * tokens (arXiv 2505.23585). A group without any token has weight 0, and nothing to train either.
  */
 static void opo(const struct group *g)
 {
@@ -182,8 +183,8 @@ static void credit_group(const struct group *g, const struct rl_outcome_options 
 }
 
 /*
- * Groups of equal zeros give no gradient and yet count in the mean of the loss: GPG (arXiv
- * 2504.02546) makes up for them. Not below one, for a batch that failed as a whole.
+ * Scores of 0 give no gradient but count in the mean of the loss; GPG (arXiv 2504.02546)
+ * compensates for them. The count is at least one, for a batch that failed as a whole.
  */
 static double gpg_factor(const double *scores, size_t n)
 {
@@ -210,7 +211,7 @@ enum rl_status rl_outcome_credits(const struct rl_outcome *outcome,
             g.sum += score(&g, j);
         credit_group(&g, options);
     }
-    /* Scores are finite, their differences need not be. */
+    /* Scores are finite, but their differences may overflow. */
     for (size_t row = 0; row < groups->n_rows; row++)
         if (!isfinite(outcome->credits[row]))
             return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu]: the advantage overflows",

@@ -1,4 +1,8 @@
-/* outcome_estimators.h: credit of whole rows from their scores, group by group; in double for both. */
+/*
+ * outcome_estimators.h: credit of whole rows from their scores, group by group. Double in both
+ * precisions: the mean of equal float scores differs from them by rounding, and dividing by their
+ * deviation would turn that error into an advantage.
+ */
 #ifndef RLCORE_OUTCOME_ESTIMATORS_H
 #define RLCORE_OUTCOME_ESTIMATORS_H
 
@@ -14,17 +18,17 @@ struct rl_outcome {
     double *credits; /* [B], out */
 };
 
-/* Options in range. */
+/* Check the options. */
 enum rl_status rl_group_check(const struct rl_outcome_options *options, struct rl_error *err);
 
-/* Fill credits. */
+/* Fill outcome->credits. */
 enum rl_status rl_outcome_credits(const struct rl_outcome *outcome,
                                   const struct rl_outcome_options *options, struct rl_error *err);
 
-/* Mean and standard deviation in the end of a whitening: refuses n < 2. */
+/* RL_EVALUE for fewer than two tokens, whose variance is undefined. */
 enum rl_status rl_whiten_check(size_t n, struct rl_error *err);
 
-/* gamma and lam: finite and not negative. */
+/* RL_EINVAL unless the value is finite and not negative. */
 enum rl_status rl_discount_check(const char *name, double value, struct rl_error *err);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * token_advantage_real.c: REINFORCE++, ReMax and GAE: a backward walk per row, then whitening.
+ * token_advantage_real.c: REINFORCE++, ReMax and GAE: a backward walk over each row, then
+ * whitening.
  *
- * Backwards, because a return is made of what follows. Running values are double in both
- * precisions: thousands of float additions in a row would lose the reward of the last token on the
- * way to the first.
+ * The walk goes backwards because a return is the sum of what follows. Running values are double in
+ * both precisions: after thousands of float additions the reward of the last token would be lost at
+ * the first.
  */
 #include "advantage/outcome_estimators.h"
 #include "advantage/whiten.h"
@@ -18,16 +19,16 @@ struct walk {
     real *advantages, *returns; /* returns may be NULL */
 };
 
-enum { REWARDS, VALUES }; /* in the order of the arguments; ReMax has baselines in the second place */
+enum { REWARDS, VALUES }; /* in the order of the arguments; in ReMax the second one is baselines */
 
-/* What a row carries from one token to the one before. */
+/* The running values that are passed from a token to the one before it. */
 struct state {
     double run, next_value;
 };
 
-/* n tokens of a row, the last ones first. */
+/* n tokens of a row. Stretches are visited from the end of the row. */
 struct stretch {
-    size_t at, n; /* place in every array */
+    size_t at, n; /* index of the first token in every array */
     const rl_int *on;
     const real *rewards, *values;
     double baseline;
@@ -42,9 +43,9 @@ static void put(real *array, size_t i, double value)
 }
 
 /*
- * The reference multiplies the running return by the mask, which also cuts it at a tool's tokens
- * inside a response: what was done before the call then earns nothing for the result. through_holes
- * mends that; the default keeps published numbers.
+ * The reference multiplies the running return by the mask, which also cuts it at tool tokens inside
+ * a response: an action before the call then gets no credit for the result. through_holes avoids
+ * that. The default gives the published numbers.
  */
 static void reinforce(const struct walk *w, const struct stretch *x, struct state *state)
 {
@@ -62,7 +63,7 @@ static void reinforce(const struct walk *w, const struct stretch *x, struct stat
 
 /*
  * Advantages are not masked, as in the reference; the loss masks them. The baseline is subtracted
- * at response tokens only, so that the array tells which.
+ * at response tokens only.
  */
 static void remax(const struct walk *w, const struct stretch *x, struct state *state)
 {
@@ -77,8 +78,8 @@ static void remax(const struct walk *w, const struct stretch *x, struct state *s
 
 /*
  * Across a hole the next value is that of the next response token: the policy does not act in
- * between, so no step of time passes. Positions in the hole show the running advantage, like the
- * reference's array.
+ * between, so no time step passes. Positions in the hole receive the running advantage, as in the
+ * reference.
  */
 static void gae(const struct walk *w, const struct stretch *x, struct state *state)
 {
@@ -123,7 +124,7 @@ static void walk_rows(const struct walk *w, walk_fn *walk)
         walk_row(w, row, walk);
 }
 
-/* Finite at every position, or at response tokens only. */
+/* Check that rewards are finite at every position, or at response tokens only. */
 static enum rl_status check_rewards(const struct walk *w, bool everywhere, struct rl_error *err)
 {
     return rl_grid_check_reals("token_level_rewards", &w->batch, REWARDS, w->rewards, everywhere,
@@ -210,7 +211,7 @@ enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam, co
         return status;
     walk_rows(&w, gae);
     /*
-     * Not masked: the reference whitens the array it has, holes and padding included, with mean and
+     * Not masked: the reference whitens the whole array, including holes and padding, with mean and
      * variance of the response tokens.
      */
     return rl_whiten_grid(&w.batch, false, advantages, ws, err);

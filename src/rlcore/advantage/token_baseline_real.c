@@ -1,11 +1,11 @@
 /*
  * token_baseline_real.c: the optimal token baseline. A position is a token position, or with
- * `compact` a rank among the response tokens of the row; everything else is the same for both
- * forms. Groups run in parallel, in a fixed number of lanes that each have sums of their own.
+ * `compact` a rank among the response tokens of the row; everything else is the same in both forms.
+ * Groups run in parallel, in a fixed number of lanes with separate sums.
  *
  * The baseline that minimises the variance of the gradient weighs each return by the squared norm
  * of its gradient. For a softmax that norm is 1 - 2 pi + sum pi^2 per token, which needs only the
- * probability taken and the sum of squares; both are at hand from the forward pass.
+ * probability of the token and the sum of squares. Both are known from the forward pass.
  */
 #include "support/groups.h"
 #include "advantage/outcome_estimators.h"
@@ -23,21 +23,22 @@ struct task {
 };
 
 /*
- * A fixed number and not that of the threads: every group is summed in one lane from start to end,
- * and memory does not depend on the machine.
+ * A fixed number and not the number of threads: every group is summed in one lane from start to
+ * end, and the memory needed does not depend on the machine.
  */
 enum { LANES = 16 };
 
 /* Scratch of one lane, each [T]. */
 struct lane {
-    double *baseline, *denominator; /* of the group at hand; baseline: its numerator at first */
-    double *returns;                /* G of the row at hand */
-    real *energy;                   /* of its tokens, 0 at mask 0 */
+    double *baseline,
+        *denominator; /* of the current group; baseline holds its numerator at first */
+    double *returns;  /* G of the current row */
+    real *energy;     /* energies of its tokens, 0 at mask 0 */
 };
 
 /*
- * Weights are squared: the gradient is scaled by them, its squared norm by their square. In a loop
- * of its own, so that the common case without weights stays short.
+ * Weights are squared because they scale the gradient, whose squared norm is needed. They have a
+ * separate loop, so that the common case without weights stays short.
  */
 RL_HOT static void energies(const struct task *task, size_t i, size_t n, real *out)
 {
@@ -57,9 +58,9 @@ RL_HOT static void energies(const struct task *task, size_t i, size_t n, real *o
 }
 
 /*
- * Add a row, whose G is in the lane, to the sums of its group. Energies are cumulated along the
- * row: the return from a token on is multiplied with the gradient of everything written up to
- * there.
+ * Add a row to the sums of its group; lane->returns holds its G. Energies are cumulated along the
+ * row: the return from a token on is multiplied with the gradient of everything written up to that
+ * token.
  */
 static void add_row(const struct task *task, const struct lane *lane, size_t row)
 {
@@ -78,8 +79,8 @@ static void add_row(const struct task *task, const struct lane *lane, size_t row
 }
 
 /*
- * G of one row into the lane. Computed twice, for the sums and for the result, instead of kept: all
- * returns of a group would take rows x T doubles.
+ * Compute G of one row into the lane. It is computed twice, for the sums and for the result,
+ * because storing all returns of a group would take rows x T doubles.
  */
 static void row_returns(const struct task *task, const struct lane *lane, size_t row)
 {
@@ -93,7 +94,7 @@ static void row_returns(const struct task *task, const struct lane *lane, size_t
     }
 }
 
-/* Baseline at a position of a row: 0 from `tail` on. */
+/* Write the results of a row. The baseline is 0 at positions from `tail` on. */
 static void write_row(const struct task *task, const struct lane *lane, size_t row, size_t tail)
 {
     size_t begin = rl_row_at(&task->batch, row), rank = 0;
@@ -109,12 +110,13 @@ static void write_row(const struct task *task, const struct lane *lane, size_t r
 }
 
 struct lengths {
-    size_t rows; /* that take part */
+    size_t rows; /* rows that take part */
     size_t longest, second;
 };
 
 /*
- * In compact form empty rows take part in no rank and must not make a group of one look like two.
+ * In compact form an empty row has no ranks and must not make a group of one look like a group of
+ * two.
  */
 static struct lengths measure(const struct task *task, const size_t *rows, size_t n)
 {
@@ -149,9 +151,9 @@ static void run_group(const struct task *task, const struct lane *lane, const si
         lane->baseline[t] /= lane->denominator[t] + task->options->epsilon;
     for (size_t j = 0; j < n; j++) {
         /*
-         * Beyond the end of the second longest row a row is compared with itself alone: its
-         * baseline is its own return and the advantage 0. The option keeps the return there
-         * instead.
+         * Beyond the end of the second longest row the longest row is compared with itself alone:
+         * its baseline is its own return and the advantage is 0. handle_zero_tail keeps the return
+         * there instead.
          */
         bool alone = task->options->handle_zero_tail && l.longest > l.second &&
                      task->lengths[rows[j]] == l.longest;
@@ -207,7 +209,7 @@ static void count_lengths(const struct task *task)
                                          rl_row_length(&task->batch, row));
 }
 
-/* The result can overflow where no input did; it has the precision of an output. */
+/* The result can overflow although no input did. It has the precision of an output. */
 static enum rl_status check_result(const struct task *task, struct rl_error *err)
 {
     struct rl_grid own = task->batch;

@@ -1,4 +1,4 @@
-/* whiten.h: rl_whiten on a batch that was opened. */
+/* whiten.h: rl_whiten for a batch that has been read into a struct rl_grid. */
 #ifndef RLCORE_WHITEN_H
 #define RLCORE_WHITEN_H
 

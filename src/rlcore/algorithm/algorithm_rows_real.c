@@ -1,6 +1,6 @@
 /*
- * algorithm_rows_real.c: advantages of the rows of a batch by the row of the table. The switch is
- * over kinds of kernels; which algorithm uses which is algorithm_table.c's to say.
+ * algorithm_rows_real.c: advantages of the rows of a batch for any algorithm of the table. The
+ * functions here correspond to kinds of kernels; algorithm_table.c says which algorithm uses which.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,12 +17,12 @@
 #include "support/real.h"
 #include "support/scratch.h"
 
-/* One call at work. */
+/* The arguments of one call. */
 struct rows {
     const struct rl_algorithm *algorithm;
     const struct rl_algorithm_input *in;
-    const struct rl_batch *batch; /* as kernels take it */
-    const struct rl_grid *grid;   /* the same, opened */
+    const struct rl_batch *batch; /* the batch in the form that kernels take */
+    const struct rl_grid *grid;   /* the same batch, checked */
     const struct rl_algorithm_options *options;
     real *rewards, *advantages, *clip_scale;
     struct rl_a2tgpo_stats *stats;
@@ -33,8 +33,8 @@ struct rows {
 /* ---- scratch: the kernel's begins where this file's ends ---------------------------------- */
 
 /*
- * A kernel has a workspace of its own in its signature; giving it the rest of the caller's keeps
- * one block and one question of how large it must be.
+ * The rest of the caller's workspace, which is passed to the kernel. One block then serves both,
+ * and the caller asks for one size.
  */
 static struct rl_workspace behind(const struct rl_scratch *s)
 {
@@ -44,7 +44,7 @@ static struct rl_workspace behind(const struct rl_scratch *s)
     return rest;
 }
 
-/* What the kernel lacked, this call lacks. */
+/* If the kernel needs more workspace, this call needs that much more. */
 static enum rl_status handed_on(const struct rl_scratch *s, const struct rl_workspace *rest,
                                 enum rl_status status)
 {
@@ -56,9 +56,8 @@ static enum rl_status handed_on(const struct rl_scratch *s, const struct rl_work
 /* ---- rewards ------------------------------------------------------------------------------ */
 
 /*
- * Position of the last token of turn k, given that of the turn before it is below `from`. Turns
- * ascend along a row and tokens of no turn are -1, so that a search goes on where the one before
- * ended.
+ * Position of the last token of turn k, if the turns before it end below `from`. Turn ids ascend
+ * along a row and are -1 at other tokens, so a search can start where the previous one ended.
  */
 static size_t turn_end(struct rl_ids turn, size_t n, size_t from, int32_t k)
 {
@@ -76,10 +75,9 @@ static void fill(const struct rows *r, size_t row, real *array, real value)
 }
 
 /*
- * Gains at the ends of their turns if the algorithm reads them, the outcome at the last token.
- * This is the form in which the papers' kernels take them, and what `rewards` shows to whoever
- * wants to see where credit came from. Tokens between keep 0: credit is spread by the kernel,
- * never here.
+ * Write the token rewards: gains at the ends of their turns if the algorithm reads them, and the
+ * outcome at the last token. The kernels of the papers take them in this form, and `rewards` shows
+ * a caller where credit came from. Tokens in between keep 0; only the kernel spreads credit.
  */
 static void lay_rewards(const struct rows *r, uint8_t *event)
 {
@@ -104,8 +102,8 @@ static void lay_rewards(const struct rows *r, uint8_t *event)
 /* ---- kinds -------------------------------------------------------------------------------- */
 
 /*
- * A row that does not read norm_by_std has its own answer (dr_grpo divides by nothing, whatever
- * the caller's options say).
+ * An algorithm that does not read norm_by_std uses its own default (dr_grpo never divides, whatever
+ * the options say).
  */
 static enum rl_status by_group(const struct rows *r, enum rl_estimator estimator)
 {
@@ -120,7 +118,7 @@ static enum rl_status by_group(const struct rows *r, enum rl_estimator estimator
     return rl_outcome_advantage(r->batch, &options, r->rewards, r->advantages, r->ws, r->err);
 }
 
-/* Tool tokens do not cut the return: the outcome reaches every turn. */
+/* Tool tokens do not cut the return (through_holes), so that the outcome reaches every turn. */
 static enum rl_status by_returns(const struct rows *r)
 {
     lay_rewards(r, NULL);
@@ -129,7 +127,7 @@ static enum rl_status by_returns(const struct rows *r)
 }
 
 /*
- * Every member of the options is set, also those that this mode does not read: the kernel's
+ * Every member of the options is set, including those that the mode does not read: the kernel's
  * defaults are for callers without a table.
  */
 static enum rl_status by_gains(const struct rows *r)
@@ -148,8 +146,8 @@ static enum rl_status by_gains(const struct rows *r)
 }
 
 /*
- * The events mark where rewards are because a reward of 0 is a reward: without marks it would look
- * like no step.
+ * Events mark the rewards, because a reward of 0 is also a reward and would otherwise look like no
+ * step.
  */
 static enum rl_status by_process(const struct rows *r)
 {
@@ -167,9 +165,9 @@ static enum rl_status by_process(const struct rows *r)
 }
 
 /*
- * VinePPO (arXiv 2410.01679): without discount, the advantage of a step is the value behind it minus
- * the value before, and behind the last step the value is the outcome. Turn by turn: all tokens of a
- * turn share it.
+ * VinePPO (arXiv 2410.01679): without discount, the advantage of a step is the value after it minus
+ * the value before it; after the last step the value is the outcome. Steps are turns, and all
+ * tokens of a turn share its advantage.
  */
 static enum rl_status by_prefixes(const struct rows *r)
 {
@@ -191,9 +189,9 @@ static enum rl_status by_prefixes(const struct rows *r)
 }
 
 /*
- * A step is a turn, the outcome turn included. prm_steps 0 becomes the largest number rather than
- * a case of its own: one rule, the core's schedule, says when the judge is asked. Afterwards it is
- * GRPO, as in AgentEvolver.
+ * A step is a turn, including the outcome turn. prm_steps 0 is replaced by the largest number, so
+ * that the schedule alone decides when the judge is used. Afterwards the algorithm is GRPO, as in
+ * AgentEvolver.
  */
 static enum rl_status by_judge(const struct rows *r)
 {
@@ -227,8 +225,8 @@ static enum rl_status by_judge(const struct rows *r)
 }
 
 /*
- * The value of its row at every response token. 0 elsewhere: a loss multiplies by the mask, a
- * person reading a dump does not.
+ * Write the value of a row at every response token, and 0 elsewhere: the loss masks anyway, but a
+ * person who reads a dump does not.
  */
 static void spread_value(const struct rows *r, size_t row, double value)
 {
@@ -237,8 +235,9 @@ static void spread_value(const struct rows *r, size_t row, double value)
 }
 
 /*
- * Group after group, as rae's baseline moves from one to the next. A failure in one group ends the
- * batch: advantages of half the groups would train on the other half's zeros.
+ * Groups are processed in their order, because rae's baseline moves from one to the next. A failure
+ * in one group ends the whole batch: a batch with advantages for only some groups would train on
+ * zeros for the others.
  */
 static enum rl_status by_values(const struct rows *r)
 {
@@ -265,7 +264,7 @@ static enum rl_status by_values(const struct rows *r)
     return status;
 }
 
-/* In the kernel's precision: values come as double whatever the batch is. */
+/* values and returns are double in the interface and are converted to the precision of the kernel. */
 static enum rl_status by_gae(const struct rows *r)
 {
     struct rl_scratch s = rl_scratch_begin(r->ws);
@@ -303,18 +302,21 @@ static enum rl_status by_greedy(const struct rows *r)
 
 /* ---- episodes ---- */
 
-enum { LABEL = 24 }; /* of an int64 as text */
+enum { LABEL = 24 }; /* enough for an int64 as text */
 
-/* What stands before the branches of an episode is a trace as well, with the mean of their outcomes. */
+/*
+ * A group as traces: one per row (a branch), and one per episode for the turns that its rows share
+ * (the trunk), whose reward is the mean of their outcomes.
+ */
 struct tree {
-    struct rl_trace *traces; /* [2n]: of rows, then of episodes */
+    struct rl_trace *traces; /* [2n] rows first, then episodes */
     double *values;          /* [2n] */
     uint8_t *counted;        /* [2n] */
-    size_t *trunk;           /* [n] trace of the episode of each row */
+    size_t *trunk;           /* [n] index of the trunk's trace for each row */
     char (*label)[LABEL];    /* [n] */
 };
 
-/* The first row of the same episode, in front of j or j itself; quadratic in a group of tens. */
+/* The first row of the episode of row j. Quadratic in the group, which has tens of rows. */
 static size_t first_of(const struct rows *r, const size_t *rows, size_t j)
 {
     size_t k = 0;
@@ -323,7 +325,10 @@ static size_t first_of(const struct rows *r, const size_t *rows, size_t j)
     return k;
 }
 
-/* Returns the number of traces. Means are sums first, divided once all rows are in. */
+/*
+ * Build the traces of a group; returns their number. Rewards of trunks are summed first and divided
+ * at the end.
+ */
 static size_t grow(const struct rows *r, const struct tree *t, const size_t *rows, size_t size)
 {
     size_t n = size;
@@ -354,8 +359,8 @@ static void spread_tree(const struct rows *r, size_t row, double trunk, double b
 }
 
 /*
- * The algorithm's own rule for agents, those of trees: branches are compared within their episode,
- * whose beginning they all saw, and beginnings with each other.
+ * The algorithm's rule for agents, as on trees: branches are compared within their episode, whose
+ * beginning they share, and trunks with each other.
  */
 static enum rl_status by_episodes(const struct rows *r)
 {
@@ -389,7 +394,7 @@ static enum rl_status by_episodes(const struct rows *r)
 
 /* ---- what must be there ------------------------------------------------------------------- */
 
-/* Inputs that only some algorithms read. */
+/* Check the inputs that only some algorithms read. */
 static enum rl_status check_needs(const struct rows *r)
 {
     const struct rl_algorithm_input *in = r->in;
@@ -409,9 +414,9 @@ static enum rl_status check_needs(const struct rows *r)
 }
 
 /*
- * What kernels would read past or divide by; everything about values is theirs to check, with
- * messages that name the token. A turn for the outcome must be there, as the last reward of a row
- * is laid on it.
+ * Check what a kernel would otherwise read out of bounds. The kernels check values, with messages
+ * that name the token. Every row needs a turn for its outcome, because the last reward is written
+ * there.
  */
 static enum rl_status check(const struct rows *r)
 {
@@ -426,8 +431,8 @@ static enum rl_status check(const struct rows *r)
 }
 
 /*
- * clip_scale and stats are set for every algorithm, to what changes nothing: the loss multiplies
- * by them without asking who made them.
+ * clip_scale and stats are set to neutral values for every algorithm, so that a loss can use them
+ * without knowing who set them.
  */
 enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
                                  const struct rl_algorithm_input *in,
@@ -438,7 +443,7 @@ enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
     struct rl_grid grid;
     enum rl_status status =
         rl_grid_open(&grid, in->batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, true, err);
-    /* There are no reals among the inputs: what kernels are handed below is made here. */
+    /* The inputs contain no arrays of reals; those passed to the kernels below are made here. */
     struct rl_layout layout = status == RL_OK ? rl_grid_layout(&grid, NULL, NULL, 0)
                                               : (struct rl_layout){.n_tokens = 0};
     const struct rows r = {algorithm,  in,         &layout.batch, &grid, options, rewards,

@@ -1,13 +1,13 @@
 /*
- * algorithm_table.c: the algorithms, one row each, and what can be asked of a row.
+ * algorithm_table.c: the algorithms, one row each, and the questions that can be asked about a row.
  *
- * A row is data, so that whoever wants to know something of an algorithm (does it compare within a
- * group? does a row of the lineage show its alpha? can a recipe have it?) reads it here instead of
- * keeping a list of names, which the next algorithm would be missing from.
+ * The properties of an algorithm (does it compare within a group? is alpha one of its settings? can
+ * a recipe use it?) are data, so that no other file needs a list of names, which the next algorithm
+ * would be missing from.
  *
- * Names are the sources' own, so that a paper or a configuration of another program can be looked
- * up by them; `source` says which definition is meant, since verl, prime-rl and the papers differ
- * under one name.
+ * Names are those of the sources, so that a paper or the configuration of another program can be
+ * looked up by them. `source` says which definition is used, because verl, prime-rl and the papers
+ * differ under one name.
  */
 #include "algorithm/algorithm_code.h"
 
@@ -25,10 +25,9 @@
     }
 
 /*
- * By designated index, so that a row that moves keeps its number: numbers are in structs of
- * callers, and order is what lists print. `reads` names what a row's kernel looks at and nothing
- * else; a setting that it does not look at is left out of the rows of the lineage instead of
- * suggesting that it mattered.
+ * Rows are placed by designated index: callers store the numbers, and lists print in this order.
+ * `reads` names only the settings that the kernel uses; other settings are left out of the
+ * lineage's rows instead of suggesting that they mattered.
  */
 static const struct rl_algorithm table[] = {
     [RL_ALGORITHM_GRPO] =
@@ -47,7 +46,7 @@ static const struct rl_algorithm table[] = {
             .source = "arXiv 2503.20783; verl",
             .needs = RL_NEED_GROUP,
             .reads = "",
-            /* No division, so no norm_by_std to be told: the row itself turns it off. */
+            /* Never divides, so norm_by_std is not a setting but off by default. */
             .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .own = {"norm_by_std", 0}),
         },
     [RL_ALGORITHM_RLOO] =
@@ -255,7 +254,8 @@ static const struct rl_algorithm table[] = {
     [RL_ALGORITHM_VINEPPO] =
         {
             .name = "vineppo",
-            .summary = "what each turn added to the value of its prefix, the last up to the outcome",
+            .summary =
+                "what each turn added to the value of its prefix, the last up to the outcome",
             .source = "arXiv 2410.01679",
             .needs = RL_NEED_GAINS,
             .reads = "",
@@ -270,8 +270,8 @@ const struct rl_algorithm *rl_algorithm_at(size_t index)
 }
 
 /*
- * No default for an unknown name: a misspelt algorithm that trains by GRPO gives a night of rows
- * under the wrong name.
+ * An unknown name has no default: a misspelt algorithm that trained by GRPO would give a night of
+ * trials under the wrong name.
  */
 enum rl_status rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm,
                                  struct rl_error *err)
@@ -292,7 +292,10 @@ enum rl_status rl_algorithm_find(const char *name, const struct rl_algorithm **a
 
 /* ---- needs -------------------------------------------------------------------------------- */
 
-/* What is needed and what there is, both: the reader of the message knows only one of the two. */
+/*
+ * The message names both what is needed and what was found, because its reader knows only one of
+ * them.
+ */
 static enum rl_status wrong_model(const struct rl_algorithm *algorithm, const char *wanted,
                                   enum rl_model model, struct rl_error *err)
 {
@@ -303,9 +306,10 @@ static enum rl_status wrong_model(const struct rl_algorithm *algorithm, const ch
 }
 
 /*
- * Each of these would train without an error, and on nothing: differences of one rollout are 0.
- * Asked before a run, with what a recipe has; agents and callbacks are the caller's to refuse, as
- * only it knows whether it can provide them.
+ * Each of these settings would train without an error but learn nothing; for example the
+ * differences within a group of one are 0. The check runs before a run, on the recipe. Agents and
+ * callbacks must be refused by the caller, because only the caller knows whether it can provide
+ * them.
  */
 enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
                                   const struct rl_algorithm_setting *setting, struct rl_error *err)
@@ -326,14 +330,14 @@ enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
-/* Defaults of most; a row that differs says so in its code (`own`). */
+/*
+ * The defaults of most algorithms, which are those of the sources, so that an omitted setting has
+ * the same meaning there. A row with another default has it in its code (`own`). prm_steps 0 uses
+ * the judge in every iteration.
+ */
 static const struct {
     const char *name;
     double value;
-/*
- * They are the sources' own, so that a setting left out means what it means there; prm_steps 0
- * asks the judge in every iteration.
- */
 } settings[] = {
     {"alpha", 0.3},    {"gamma", 1},    {"beta", 0.3},        {"norm_by_std", 1},
     {"epsilon", 1e-6}, {"decay", 0.95}, {"echo_weight", 0.1}, {"prm_steps", 0},
@@ -341,13 +345,13 @@ static const struct {
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
-/* NULL ends the list: adapters and bindings print it without a count of their own. */
+/* NULL ends the list, so that callers need no count. */
 const char *rl_algorithm_setting_name(size_t index)
 {
     return index < N_SETTINGS ? settings[index].name : NULL;
 }
 
-/* A whole word of the list: "beta" is not in "alpha_beta". */
+/* Searches for a whole word: "beta" is not contained in "alpha_beta". */
 bool rl_algorithm_reads(const struct rl_algorithm *algorithm, const char *setting)
 {
     size_t length = strlen(setting);
@@ -360,10 +364,7 @@ bool rl_algorithm_reads(const struct rl_algorithm *algorithm, const char *settin
     return false;
 }
 
-/*
- * NaN, not 0, for a name that is no setting: 0 is a default. Without an algorithm the value that
- * most have.
- */
+/* Returns NaN and not 0 for an unknown name, because 0 is a possible default. */
 double rl_algorithm_default(const struct rl_algorithm *algorithm, const char *setting)
 {
     const char *own = algorithm ? algorithm->code->own.setting : NULL;
@@ -376,9 +377,9 @@ double rl_algorithm_default(const struct rl_algorithm *algorithm, const char *se
 }
 
 /*
- * Every member by its name: an offset table would save lines and hide them from a search. Of
- * echo's roles tools alone: what they say follows from what the policy did, what a user says need
- * not.
+ * Every member is set by name: a table of offsets would save lines but hide them from a search. Of
+ * the roles only tools have a weight in echo: their answers follow from the policy's actions; those
+ * of users need not.
  */
 void rl_algorithm_options_init(struct rl_algorithm_options *options,
                                const struct rl_algorithm *algorithm)

@@ -1,10 +1,9 @@
 /*
- * algorithm_values.c: one advantage per finished rollout of a group. What trees and rows share: an
- * algorithm that sees whole rollouts is written once, and both forms spread its values over their
- * tokens.
+ * algorithm_values.c: the functions that give one advantage per finished rollout of a group. Trees
+ * and rows share them; both spread the values over their tokens.
  *
- * The functions differ from those of rlcore/advantage.h in their arguments alone, so that a row of
- * the table can hold any of them; what is computed stands there, once.
+ * They only adapt the functions of rlcore/group_advantage.h to one signature, so that a row of the
+ * table can hold any of them.
  */
 #include "algorithm/algorithm_code.h"
 
@@ -36,22 +35,20 @@ enum rl_status rl_values_hierarchical(const struct rl_trace *traces, size_t n,
 }
 
 /*
- * Baselines live with the caller: they are the only thing an algorithm remembers, and a run must
- * be able to save or drop them.
+ * The caller owns the baselines: they are the only state of an algorithm, and a run must be able to
+ * save and drop them.
  */
 enum rl_status rl_values_rae(const struct rl_trace *traces, size_t n,
                              const struct rl_algorithm_options *options, double *values,
                              uint8_t *counted, struct rl_error *err)
 {
     if (!options->baselines || !options->n_baselines)
-        return rl_fail(err, RL_EINVAL, "rae has no baselines to keep");
+        return rl_fail(err, RL_EINVAL, "rae needs baselines in its options");
     return rl_group_rae(traces, n, options->decay, options->baselines, options->n_baselines,
                         options->max_baselines, values, counted, err);
 }
 
-/*
- * Without a baseline a reward that is not finite would go straight into the gradient.
- */
+/* Without a baseline the reward enters the gradient directly, so it must be finite. */
 enum rl_status rl_values_reward(const struct rl_trace *traces, size_t n,
                                 const struct rl_algorithm_options *options, double *values,
                                 uint8_t *counted, struct rl_error *err)
@@ -67,7 +64,7 @@ enum rl_status rl_values_reward(const struct rl_trace *traces, size_t n,
     return RL_OK;
 }
 
-/* A function of the table, so that adapters of other languages need no list of algorithms. */
+/* Looked up in the table, so that adapters of other languages need no list of algorithms. */
 enum rl_status rl_algorithm_group(const struct rl_algorithm *algorithm,
                                   const struct rl_trace *traces, size_t n,
                                   const struct rl_algorithm_options *options, double *advantages,

@@ -1,9 +1,9 @@
 /*
- * name_distance.c: how far apart two names are.
+ * name_distance.c: the edit distance of two names.
  *
- * Optimal string alignment: insertions, deletions, replacements, and swaps of neighbours, which
- * typing makes more often than two replacements. A name that is the beginning or the last word of
- * a known one is 1 away: "turn" and "v1d" are how people shorten turn-group-v1d.
+ * Optimal string alignment: insertions, deletions, replacements, and swaps of neighbours, which are
+ * more common typing errors than two replacements. A name that is the beginning or the last word of
+ * a known one has distance 1: people shorten turn-group-v1d to "turn" and "v1d".
  */
 #include <rlcore/algorithm.h>
 
@@ -23,8 +23,8 @@ static bool is_last_word(const char *a, size_t n, const char *b, size_t m)
 }
 
 /*
- * Three rows of the table of distances are enough: a swap looks two back. Words are cut at 63
- * characters, so that a name of a megabyte costs nothing; no known name is as long.
+ * Three rows of the distance table suffice, because a swap looks two rows back. Words are cut at 63
+ * characters, so that a very long name costs nothing; known names are shorter.
  */
 unsigned rl_name_distance(const char *a, const char *b)
 {

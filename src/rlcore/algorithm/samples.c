@@ -1,18 +1,18 @@
 /*
- * samples.c: the branches of message trees as samples. A conversation that branches (a tool
- * retried, a context rewritten) shares its beginning; each branch is a sequence the model saw, so
- * each becomes one, but a shared answer is trained once: counted again for every branch it would
- * weigh more the more often the conversation was continued.
+ * samples.c: the branches of message trees as samples. Branches of a conversation (a tool retried,
+ * a context rewritten) share their beginning. Each branch is a sequence that the model saw, so each
+ * becomes a sample; but a shared answer is trained only once, or its weight would grow with the
+ * number of continuations.
  *
- * Counting and cutting are two calls because memory is the caller's: the first says how much, the
- * second fills it and checks again, as the trees may be others by then.
+ * Measuring and cutting are two calls because the caller allocates: the first returns the sizes;
+ * the second fills the arrays and checks again, because the trees may have changed.
  */
 #include <math.h>
 #include <string.h>
 
 #include "algorithm/samples_internal.h"
 
-/* A node without a mask was written by nobody who is trained. */
+/* A node without a mask has no trainable tokens. */
 size_t rl_node_sampled(const struct rl_node *node)
 {
     size_t n = 0;
@@ -21,7 +21,7 @@ size_t rl_node_sampled(const struct rl_node *node)
     return n;
 }
 
-/* 255 for "true" would pass a test for nonzero and break every sum of masks. */
+/* A "true" of 255 would pass a test for nonzero but break every sum of masks. */
 static enum rl_status check_flags(const uint8_t *flags, const char *name,
                                   const struct rl_node *node, size_t rollout, size_t index,
                                   struct rl_error *err)
@@ -34,8 +34,8 @@ static enum rl_status check_flags(const uint8_t *flags, const char *name,
 }
 
 /*
- * A mask on a node that the policy did not sample would train it on words of others, silently: no
- * loss can tell.
+ * A mask on a node that the policy did not sample would silently train it on words of others; no
+ * loss can detect that.
  */
 static enum rl_status check_node(const struct rl_node *node, size_t rollout, size_t index,
                                  struct rl_error *err)
@@ -56,7 +56,8 @@ static enum rl_status check_branch(const struct rl_tree *tree, size_t rollout, s
     const struct rl_branch *branch = &tree->branches[index];
     for (size_t k = 0; k < branch->n_nodes; k++)
         if (branch->nodes[k] >= tree->n_nodes)
-            return rl_fail(err, RL_EINVAL, "rollout %zu, branch %zu: node %zu is not there, of %zu",
+            return rl_fail(err, RL_EINVAL,
+                           "rollout %zu, branch %zu: node %zu does not exist, the tree has %zu",
                            rollout, index, branch->nodes[k], tree->n_nodes);
     return RL_OK;
 }
@@ -71,7 +72,7 @@ static enum rl_status check_tree(const struct rl_tree *tree, size_t rollout, str
     return status;
 }
 
-/* False if the sum does not fit. */
+/* Returns false if the sum overflows. */
 static bool add_branch(const struct rl_tree *tree, const struct rl_branch *branch, size_t *n_tokens)
 {
     bool fits = true;
@@ -108,9 +109,9 @@ struct cutting {
 };
 
 /*
- * A node at position `at`; whether it trains there. The first branch that holds the node trains
- * it, in the order of branches: the order is the caller's, so that the result does not depend on
- * anything else.
+ * Write the mask of a node at position `at`; returns true if the node trains there. The first
+ * branch that contains a node trains it, in the caller's order of branches, so that the result
+ * depends on nothing else.
  */
 static bool put_mask(struct cutting *c, size_t index, size_t at)
 {
@@ -138,7 +139,7 @@ static enum rl_status missing(const struct cutting *c, size_t index, const char 
     return rl_fail(c->err, RL_EINVAL, "rollout %zu, node %zu has no %s", c->rollout, index, name);
 }
 
-/* 0 where nothing was sampled: a ratio there is exp(0) = 1, should somebody take one. */
+/* 0 at tokens that were not sampled, where a ratio would then be exp(0) = 1. */
 static enum rl_status put_logprobs(const struct cutting *c, size_t index, double *out)
 {
     const struct rl_node *node = &c->tree->nodes[index];
@@ -154,10 +155,7 @@ static enum rl_status put_logprobs(const struct cutting *c, size_t index, double
     return RL_OK;
 }
 
-/*
- * Ids and log-probs are optional in the output and then not asked of the trees: adapters that want
- * masks alone need not invent them.
- */
+/* Ids and log-probs are optional in the output; if absent there, the trees need not have them. */
 static enum rl_status put_contents(const struct cutting *c, size_t at)
 {
     const struct rl_branch *branch = &c->tree->branches[c->branch];
@@ -177,8 +175,8 @@ static enum rl_status put_contents(const struct cutting *c, size_t at)
 }
 
 /*
- * A branch without a token to train is no sample: it would be packed and sent through the network
- * for nothing. start is written last, when the sample counts.
+ * A branch without a trainable token is skipped: it would only be packed and passed through the
+ * network. start is written last, when the sample counts.
  */
 static enum rl_status cut_branch(struct cutting *c)
 {
@@ -212,8 +210,8 @@ static size_t most_nodes(const struct rl_rollouts *rollouts)
 }
 
 /*
- * traces[] decides which rollouts are trained on at all, before their trees are looked at: one
- * that broke off may have a tree that makes no sense.
+ * Rollouts that are not trained on are skipped before their trees are read: a rollout that failed
+ * may have a malformed tree.
  */
 enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts, struct rl_samples *samples,
                               struct rl_workspace *ws, struct rl_error *err)
@@ -234,7 +232,7 @@ enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts, struct rl_samp
     return status;
 }
 
-/* NULL for a stream that is not there, which packing tells apart from zeros. */
+/* Absent streams are NULL, which packing distinguishes from zeros. */
 void rl_samples_view(const struct rl_samples *samples, size_t i, struct rl_pack_sample *out)
 {
     size_t at = samples->start[i];

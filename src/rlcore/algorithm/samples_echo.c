@@ -1,27 +1,27 @@
 /*
- * samples_echo.c: grpo, and cross-entropy on what the environment answered.
+ * samples_echo.c: the algorithm echo: grpo, and cross-entropy on the environment's answers.
  *
- * Words of tools are part of the sequence anyway; predicting them costs no forward pass, and
- * teaches what an action leads to.
+ * The answers of tools are part of the sequence anyway. Predicting them costs no extra forward pass
+ * and teaches the consequences of an action.
  */
 #include <math.h>
 #include <string.h>
 
 #include "algorithm/samples_internal.h"
 
-/* Here and not when options are set: they are a plain struct, which anybody may fill. */
+/* Checked here because the options are a plain struct that anybody may fill. */
 static enum rl_status check_roles(const struct rl_algorithm_job *job)
 {
     const struct rl_algorithm_options *o = job->options;
     for (size_t i = 0; i < o->n_roles; i++)
         if (!isfinite(o->roles[i].weight) || o->roles[i].weight < 0)
             return rl_fail(job->err, RL_EVALUE,
-                           "weight of role '%.40s' is %g, not a number from 0 on", o->roles[i].role,
+                           "weight of role '%.40s' is %g, negative or not finite", o->roles[i].role,
                            o->roles[i].weight);
     return RL_OK;
 }
 
-/* 0 for a role that is not in the table: one nobody listed (system, assistant) trains nothing. */
+/* 0 for a role that is not listed (system, assistant), which then trains nothing. */
 static double weight_of(const struct rl_algorithm_options *o, const char *role)
 {
     for (size_t i = 0; role && i < o->n_roles; i++)
@@ -31,8 +31,8 @@ static double weight_of(const struct rl_algorithm_options *o, const char *role)
 }
 
 /*
- * Raises the weights of the node's selected tokens, those kept and body. The largest over
- * branches: a node is emitted once, with what any branch wanted of it.
+ * Raise the weights of the node's selected tokens: body tokens that the filter keeps. The largest
+ * weight over the branches counts, because a node is written once for all of them.
  */
 static enum rl_status select_tokens(struct rl_algorithm_job *job, size_t index,
                                     const struct rl_node *node, size_t at)
@@ -51,8 +51,8 @@ static enum rl_status select_tokens(struct rl_algorithm_job *job, size_t index,
 }
 
 /*
- * Tokens before the first sampled node are the prompt: never selected. What the prompt says was
- * not caused by anything the policy did.
+ * Tokens before the first sampled node are the prompt and never selected: the policy did not cause
+ * them.
  */
 static enum rl_status select_in_sample(struct rl_algorithm_job *job, size_t i)
 {
@@ -72,8 +72,8 @@ static enum rl_status select_in_sample(struct rl_algorithm_job *job, size_t i)
 }
 
 /*
- * Writes the weights of nodes not seen before; whether one of them is not 0. A stream of zeros is
- * not announced, so that a rollout without tools has no ce component.
+ * Write the weights of nodes that no earlier sample contains; returns true if one of them is above
+ * 0. A stream of zeros is not declared, so that a rollout without tools has no ce component.
  */
 static bool emit(struct rl_algorithm_job *job, size_t i)
 {
@@ -93,10 +93,7 @@ static bool emit(struct rl_algorithm_job *job, size_t i)
     return any;
 }
 
-/*
- * Two passes: a node's weight is known when all branches have been asked, and only then may the
- * first one write it.
- */
+/* Two passes: a node's weight is known only after all branches, and the first branch writes it. */
 enum rl_status rl_echo_observe(struct rl_algorithm_job *job, size_t first, size_t last)
 {
     enum rl_status status = check_roles(job);

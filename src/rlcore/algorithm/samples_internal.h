@@ -1,5 +1,5 @@
 /*
- * samples_internal.h: a run of a named algorithm over message trees: advantages (samples_run.c),
+ * samples_internal.h: a run of a named algorithm over message trees: advantages (samples_run.c) and
  * streams (samples_route.c).
  */
 #ifndef RLCORE_SAMPLES_INTERNAL_H
@@ -18,14 +18,14 @@ struct rl_algorithm_job {
     const struct rl_sample_scores *scores; /* never NULL */
     struct rl_samples *samples;
     struct rl_error *err;
-    double *credit;      /* [start[n]] what an algorithm writes */
-    const double *given; /* [start[n]] what the streams are made of; NULL: no advantages */
+    double *credit;      /* [start[n]] written by the algorithm */
+    const double *given; /* [start[n]] advantages for the streams; NULL: none */
     /* Scratch. */
     size_t *start;       /* [n+1] where the credit of each rollout begins */
     double *values;      /* [n] one advantage per rollout */
     uint8_t *counted;    /* [n] */
-    size_t *node_credit; /* per node of a tree: where its part of credit begins */
-    size_t *node_token;  /* per node of a tree: where its part of token begins */
+    size_t *node_credit; /* per node of a tree: where its part of `credit` begins */
+    size_t *node_token;  /* per node of a tree: where its part of `token` begins */
     uint8_t *seen;       /* per node of a tree */
     double *token;       /* per token of a tree */
 };
@@ -34,7 +34,8 @@ struct rl_algorithm_job {
 enum rl_status rl_route(struct rl_algorithm_job *job);
 
 /*
- * echo: cross-entropy on tokens of the environment, for the samples first..last-1 of one rollout.
+ * echo: write the ce stream for the environment's tokens in samples first..last-1, which belong to
+ * one rollout.
  */
 enum rl_status rl_echo_observe(struct rl_algorithm_job *job, size_t first, size_t last);
 
@@ -42,7 +43,7 @@ enum rl_status rl_echo_observe(struct rl_algorithm_job *job, size_t first, size_
 const struct rl_branch *rl_sample_branch(const struct rl_algorithm_job *job, size_t i);
 const struct rl_tree *rl_sample_tree(const struct rl_algorithm_job *job, size_t i);
 
-/* Tokens at mask 1. */
+/* The number of tokens at mask 1. */
 size_t rl_node_sampled(const struct rl_node *node);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * samples_route.c: the streams of samples, one rollout at a time. A stream that is not there is not
- * written at all, instead of as zeros: the trainer then knows which components a batch has, and
- * their means are not taken over tokens that never took part.
+ * samples_route.c: the streams of samples, one rollout at a time. An absent stream is not written
+ * at all, instead of as zeros, so that the trainer knows which components a batch has and takes no
+ * means over tokens that never took part.
  */
 #include <math.h>
 #include <string.h>
@@ -33,8 +33,8 @@ static void fill(double *out, double value, size_t n)
 }
 
 /*
- * Advantages belong to the node: they stand in every sample that holds it. The mask decides
- * afterwards in which of them it trains.
+ * Advantages belong to the node and are written in every sample that contains it. The mask decides
+ * in which of them it trains.
  */
 static void put_advantages(const struct rl_algorithm_job *job, size_t i)
 {
@@ -51,8 +51,8 @@ static void put_advantages(const struct rl_algorithm_job *job, size_t i)
 }
 
 /*
- * A sample has a trainable token by construction. Advantages are only asked for where a token
- * wants them; the message names the first such token, from which a caller finds the trace.
+ * A sample has a trainable token by construction, and rl needs an advantage for it. The message
+ * names the first such token, so that a caller can find the trace.
  */
 static enum rl_status route_rl(const struct rl_algorithm_job *job, size_t i)
 {
@@ -65,8 +65,8 @@ static enum rl_status route_rl(const struct rl_algorithm_job *job, size_t i)
 }
 
 /*
- * The rl weights are written as zeros and not left out: absent means that every token at mask 1 is
- * a member.
+ * The rl weights are written as zeros, because an absent rl stream means that every token at mask 1
+ * is a member.
  */
 static void route_action(const struct rl_algorithm_job *job, size_t i, enum rl_component loss)
 {
@@ -80,8 +80,8 @@ static void route_action(const struct rl_algorithm_job *job, size_t i, enum rl_c
 }
 
 /*
- * Notes the node's reference log-probs from the sample's tokens at `at`. The first sample that
- * holds a node decides: two branches may score the same token differently by rounding.
+ * Store the node's reference log-probs, which begin at `at` in the samples. The first sample that
+ * contains a node decides, because two branches may score the same token differently by rounding.
  */
 static enum rl_status note_reference(const struct rl_algorithm_job *job, size_t i, size_t index,
                                      size_t at)
@@ -134,8 +134,9 @@ static enum rl_status route_sample(const struct rl_algorithm_job *job, size_t i)
 }
 
 /*
- * Where each node's share of credit and of token begins; nothing seen yet, all tokens 0. Offsets
- * by node, because branches visit nodes in any order and more than once.
+ * Set where each node's part of `credit` and `token` begins; mark no node as seen and set all
+ * tokens to 0. Offsets are stored per node, because branches visit nodes in any order and
+ * repeatedly.
  */
 static void index_tree(struct rl_algorithm_job *job, size_t rollout)
 {
@@ -152,8 +153,9 @@ static void index_tree(struct rl_algorithm_job *job, size_t rollout)
 }
 
 /*
- * The samples first..last-1 are those of one rollout. Echo comes last and finds `seen` and `token`
- * as index_tree left them: only ref_kl uses them before, and echo's own tokens train by rl.
+ * Route the samples first..last-1, which belong to one rollout. echo runs last and needs `seen` and
+ * `token` as index_tree set them: only ref_kl changes them before, and echo's own tokens train by
+ * rl.
  */
 static enum rl_status route_rollout(struct rl_algorithm_job *job, size_t first, size_t last)
 {
@@ -167,8 +169,8 @@ static enum rl_status route_rollout(struct rl_algorithm_job *job, size_t first, 
 }
 
 /*
- * Samples of one rollout stand together, as they were cut; the scratch of a tree is set up once
- * for all of them.
+ * Samples of one rollout are neighbours, because they were cut in that order. The scratch of a tree
+ * is set up once for all of them.
  */
 enum rl_status rl_route(struct rl_algorithm_job *job)
 {

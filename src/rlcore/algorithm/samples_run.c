@@ -1,8 +1,8 @@
 /*
  * samples_run.c: advantages of a group of message trees, and the entry points of a run over them.
  *
- * Advantages and streams are separate calls as well as one (credit, route, run): between the two a
- * caller may filter or rescale the advantages, and a function of the caller's may have made them.
+ * Advantages and streams can be computed in one call (run) or two (credit, route). Between the two
+ * a caller may filter or rescale the advantages, or compute them itself.
  */
 #include <math.h>
 #include <string.h>
@@ -12,12 +12,13 @@
 
 struct sizes {
     size_t nodes, tokens; /* of the largest tree */
-    size_t sampled;       /* tokens at mask 1, of all trees */
+    size_t sampled;       /* tokens at mask 1 of all trees */
 };
 
 /*
- * start [n+1], or NULL: where the credit of each rollout begins. What is per tree is taken for the
- * largest and used again for each, so that it does not grow with the group.
+ * Measure the trees. start [n+1], or NULL, receives where the credit of each rollout begins.
+ * Scratch per tree is taken for the largest tree and reused, so that it does not grow with the
+ * group.
  */
 static struct sizes measure(const struct rl_rollouts *rollouts, size_t *start)
 {
@@ -39,10 +40,7 @@ static struct sizes measure(const struct rl_rollouts *rollouts, size_t *start)
     return most;
 }
 
-/*
- * Rollouts are measured once more after the memory is there, as the first pass had nowhere to
- * write.
- */
+/* The rollouts are measured again once memory exists to store their starts. */
 static enum rl_status take(struct rl_algorithm_job *job, struct rl_workspace *ws, bool with_credit)
 {
     struct rl_scratch s = rl_scratch_begin(ws);
@@ -64,24 +62,23 @@ static enum rl_status take(struct rl_algorithm_job *job, struct rl_workspace *ws
 }
 
 /*
- * The function's own number goes into the message: it is all that a caller across a language
- * border can pass out of it.
+ * The message contains the callback's return value, because nothing else may cross a language
+ * border.
  */
 static enum rl_status from_callback(struct rl_algorithm_job *job)
 {
     const struct rl_algorithm_options *o = job->options;
     if (!o->credit)
-        return rl_fail(job->err, RL_EINVAL, "custom has no function for its advantages");
+        return rl_fail(job->err, RL_EINVAL, "custom needs a credit callback in its options");
     int answer = o->credit(o->credit_context, job->rollouts, job->start, job->credit);
     if (answer != 0)
-        return rl_fail(job->err, RL_ECALLBACK, "the function for custom's advantages returned %d",
-                       answer);
+        return rl_fail(job->err, RL_ECALLBACK, "the credit callback of custom returned %d", answer);
     return RL_OK;
 }
 
 /*
- * Every sampled token of a rollout gets the rollout's value. Rollouts that do not count keep the 0
- * they were given, so that nothing of them is in a gradient.
+ * Every sampled token of a rollout gets the rollout's value. Rollouts that do not count keep 0, so
+ * that they do not enter the gradient.
  */
 static enum rl_status from_values(struct rl_algorithm_job *job)
 {
@@ -94,7 +91,7 @@ static enum rl_status from_values(struct rl_algorithm_job *job)
     return status;
 }
 
-/* A NaN that got past here would reach the optimizer through every weight. */
+/* A NaN here would reach every weight through the optimizer. */
 static enum rl_status check_credit(const struct rl_algorithm_job *job)
 {
     for (size_t i = 0; i < job->rollouts->n; i++)
@@ -111,16 +108,15 @@ static bool calls_back(const struct rl_algorithm *algorithm)
     return algorithm->needs & RL_NEED_CALLBACK;
 }
 
-/* opd, opsd and sft have none: their tokens are trained by ref_kl or ce. */
+/* opd, opsd and sft have no advantages: ref_kl or ce trains their tokens. */
 static bool has_advantages(const struct rl_algorithm *algorithm)
 {
     return algorithm->code->values || calls_back(algorithm);
 }
 
 /*
- * Has the algorithm write its advantages into job->credit, all 0 at first. A group of one is
- * refused where the algorithm compares: its advantage would be 0 and its rollout wasted, without a
- * word.
+ * Let the algorithm write its advantages into job->credit, which is 0 at first. An algorithm that
+ * compares refuses a group of one, whose advantage would always be 0.
  */
 static enum rl_status assign(struct rl_algorithm_job *job)
 {
@@ -130,7 +126,8 @@ static enum rl_status assign(struct rl_algorithm_job *job)
                        algorithm->name);
     if (algorithm->needs & RL_NEED_GROUP && job->rollouts->n == 1)
         return rl_fail(job->err, RL_EINVAL,
-                       "%s compares the rollouts of a group, and this one has 1", algorithm->name);
+                       "%s compares the rollouts of a group, and this group has only 1",
+                       algorithm->name);
     for (size_t k = 0; k < job->start[job->rollouts->n]; k++)
         job->credit[k] = 0;
     if (!has_advantages(algorithm))
@@ -155,10 +152,10 @@ enum rl_status rl_algorithm_credit(const struct rl_algorithm *algorithm,
     return status == RL_OK ? assign(&job) : status;
 }
 
-/* So that no function below has to ask whether there are scores at all. */
+/* Replaces a NULL scores argument, so that no function below has to test for it. */
 static const struct rl_sample_scores no_scores;
 
-/* Credit that came from outside is checked like the algorithm's own. */
+/* The caller's credit is checked like that of an algorithm. */
 enum rl_status rl_algorithm_route(const struct rl_algorithm *algorithm,
                                   const struct rl_rollouts *rollouts,
                                   const struct rl_algorithm_options *options, const double *credit,

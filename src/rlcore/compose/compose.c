@@ -1,7 +1,6 @@
 /*
- * compose.c: options of the composed loss, the tools' tokens, and checks on routes.
- *
- * Kept apart from compose_real.c because nothing here reads a log-prob.
+ * compose.c: the parts of the composed loss that read no log-prob and are compiled once: options,
+ * the tokens of tools, and the checks of routes.
  */
 #include <rlcore/compose.h>
 
@@ -23,7 +22,7 @@ void rl_compose_options_of(struct rl_compose_options *options,
     options->replay = plan->replay;
 }
 
-/* The mask without a row's tools, one byte for each token. */
+/* Write the mask of a row without its tool tokens, one byte per token. */
 static enum rl_status mask_row(const struct rl_grid *batch, size_t row, const uint8_t *tool,
                                uint8_t *mask, struct rl_error *err)
 {
@@ -36,8 +35,8 @@ static enum rl_status mask_row(const struct rl_grid *batch, size_t row, const ui
 }
 
 /*
- * New numbers for the turns of a row that still have a token. Kernels ask for turns without gaps: a
- * turn that was all tool output is gone, and those behind it move up.
+ * Number the remaining turns of a row anew. Kernels require turn ids without gaps; a turn that was
+ * only tool output is gone, and the ones after it move up.
  */
 static enum rl_status number_turns(const struct rl_grid *batch, size_t row, const uint8_t *mask,
                                    int32_t *turn, struct rl_error *err)
@@ -89,10 +88,7 @@ enum rl_status rl_compose_check(const struct rl_compose_options *o, struct rl_er
     return RL_OK;
 }
 
-/*
- * R2 replays the routes of the training engine's own first pass, R3 those of the engine that
- * sampled.
- */
+/* R2 replays the routes of the training engine's own first pass, R3 those of the inference engine. */
 static const struct rl_routes *recorded(const struct rl_compose_data *data, enum rl_replay replay)
 {
     return replay == RL_REPLAY_R2 ? data->training_routes : data->sampler_routes;
@@ -116,8 +112,8 @@ enum rl_status rl_compose_routes(const struct rl_batch *batch, const struct rl_c
 }
 
 /*
- * Without a token left every factor is that of agreement, so that a curve of the ratios does not
- * drop to 0 where there was nothing to train.
+ * Without any remaining token every factor is 1, so that a plot of the ratios does not drop to 0
+ * where nothing was trained.
  */
 void rl_compose_result_set(struct rl_compose_result *out, const struct rl_compose_row *rows,
                            size_t n_rows)

@@ -1,12 +1,14 @@
 /*
- * compose_real.c: the factors of a row one after the other in one buffer of log-ratios, then PPO on
- * the last of them, with the product of the others as weights. Per turn, log-ratios become their
- * mean over the turn, and so, by the chain rule, does the gradient.
+ * compose_real.c: the factors of a row are computed one after the other in a buffer of log-ratios;
+ * then PPO runs on the last factor, with the product of the others as weights. With one ratio per
+ * turn, log-ratios are replaced by their mean over the turn, and by the chain rule so is the
+ * gradient.
  *
- * Four policies can be behind one batch: the engine that sampled, the weights it had, those of the
- * proximal step, and those that are trained. Each neighbouring pair gives one factor. Only the last
- * ratio is clipped and carries a gradient; the others are constants that say how much a sample
- * counts, and capping them one by one keeps a stale sampler from being excused by a precise engine.
+ * Up to four policies are involved in a batch: the engine that sampled, the same weights in the
+ * training engine, the weights of the proximal step, and those that are trained. Each neighbouring
+ * pair gives one factor. Only the last ratio is clipped and has a gradient. The others are
+ * constants that say how much a sample counts; each has its own cap, so that a stale sampler is not
+ * excused by a precise engine.
  */
 #include <rlcore/compose.h>
 
@@ -20,23 +22,23 @@
 #include "support/turns.h"
 #include "support/vexp.h"
 
-/* In the order of the input. */
+/* The arrays in the order of struct rl_compose_input. */
 enum { LOG_PROB, PROXIMAL, BEHAVIOUR, SAMPLER, ADVANTAGES, N_ARRAYS };
 
 struct composing {
-    struct rl_layout layout; /* the batch, later with the mask and the turns that are left */
-    struct rl_grid left;     /* the same, opened */
+    struct rl_layout layout; /* the batch; later with the remaining mask and turns */
+    struct rl_grid left;     /* the same batch, checked */
     const struct rl_compose_options *options;
-    struct rl_compose_input in; /* with what is absent filled in */
+    struct rl_compose_input in; /* the input, with absent arrays replaced */
     const struct rl_compose_output *out;
     real *weights;   /* [B*T] */
     real *l, *zeros; /* [B*T] per turn only */
-    int32_t *turn;   /* [B*T] where tools leave */
+    int32_t *turn;   /* [B*T] only with tools */
     struct rl_compose_row *rows;
     struct rl_workspace rest;
 };
 
-/* An absent array is its neighbour, of the neighbour's type. */
+/* Replace an absent array by its neighbour, with the neighbour's element type. */
 static void stand_in(const real **array, unsigned k, const real *neighbour, unsigned of,
                      uint32_t *bits)
 {
@@ -47,9 +49,8 @@ static void stand_in(const real **array, unsigned k, const real *neighbour, unsi
 }
 
 /*
- * Absent policies are their neighbours. A policy that was not recorded is taken to be its
- * neighbour, which makes the factor between them exactly 1: the caller states less and gets fewer
- * corrections, not wrong ones.
+ * A policy that was not recorded is assumed to equal its neighbour, which makes the factor between
+ * them exactly 1. A caller that provides less gets fewer corrections, not wrong ones.
  */
 static enum rl_status fill_in(struct composing *c, struct rl_error *err)
 {
@@ -93,8 +94,8 @@ static void copy_mask(const struct rl_grid *batch, uint8_t *mask)
 }
 
 /*
- * The mask without tools, in the caller's array from here on. The caller's array serves as the
- * working mask from here on: OPSM only ever clears it, and what is left is part of the result.
+ * Write the mask without tools into the caller's array, which is the working mask from here on:
+ * OPSM only clears elements of it, and the remaining mask is part of the result.
  */
 static enum rl_status take_mask(struct composing *c, struct rl_error *err)
 {
@@ -113,10 +114,7 @@ static enum rl_status take_mask(struct composing *c, struct rl_error *err)
                            : status;
 }
 
-/*
- * Arrays that stand in for their neighbour would be checked twice, and named by a name that the
- * caller did not give.
- */
+/* An array that replaces its neighbour is checked once, under the name that the caller used. */
 static enum rl_status check_reals(const struct composing *c, struct rl_error *err)
 {
     const struct {
@@ -140,7 +138,7 @@ static enum rl_status drop(struct composing *c, struct rl_opsm_result *result, s
     *result = (struct rl_opsm_result){0};
     if (!c->options->use_opsm)
         return RL_OK;
-    /* Its arrays are the first, the fourth and the fifth of this call. */
+    /* The arrays of rl_opsm are the first, fourth and fifth of this call. */
     uint32_t bits = (c->left.bf16 & 1) | (c->left.bf16 >> SAMPLER & 3) << 1;
     const struct rl_layout layout = rl_grid_layout(&c->left, NULL, NULL, bits);
     return rl_opsm(&layout.batch, &c->options->opsm, c->in.log_prob, c->in.sampler, c->in.advantages,
@@ -152,17 +150,19 @@ static size_t chunk_at(size_t i, size_t end)
     return end - i < RL_CHUNK ? end - i : RL_CHUNK;
 }
 
-/* One factor: a / b, which are the k-th arrays of the call. */
+/* One factor: a / b, with the indices of both arrays in the input. */
 struct factor {
     const real *a, *b;
     unsigned a_k, b_k;
     double cap;
     real *to;      /* [B*T] or NULL */
-    real *weights; /* [B*T] to multiply, or NULL */
+    real *weights; /* [B*T] multiplied by the factor, or NULL */
 };
 
-/* Up to RL_CHUNK log-ratios. Returns 0, or NaN if one is not finite: x - x is 0 for a finite x
- * only. */
+/*
+ * Compute up to RL_CHUNK log-ratios. Returns 0, or NaN if one is not finite: x - x is 0 only for a
+ * finite x.
+ */
 RL_HOT static real subtract(const struct rl_grid *batch, const struct factor *f, size_t i, size_t n,
                             real *restrict l)
 {
@@ -205,7 +205,7 @@ RL_HOT static void spread(const struct rl_grid *batch, size_t i, size_t n, real 
         x[i + t] = rl_keep(on[t], value);
 }
 
-/* In double: a turn can be a whole row of a long response. */
+/* The sum is double, because a turn can be a whole row of a long response. */
 static void average(const struct rl_grid *batch, size_t begin, size_t end, real *x)
 {
     double sum = 0, count = 0;
@@ -231,8 +231,8 @@ static void average_turns(const struct rl_grid *batch, size_t row, real *x)
 }
 
 /*
- * Log-ratios of a row, averaged over its turns, in c->l. PPO is run afterwards with these means as
- * log-probs against zeros, instead of a PPO of its own for turns: one formula, one set of tests.
+ * Write the log-ratios of a row, averaged over its turns, to c->l. Afterwards the normal PPO runs
+ * with these means as log-probs and zeros as old ones, instead of a second PPO for turns.
  */
 static real average_ratios(const struct composing *c, size_t row, const struct factor *f)
 {
@@ -244,7 +244,7 @@ static real average_ratios(const struct composing *c, size_t row, const struct f
     return poison;
 }
 
-/* Up to RL_CHUNK factors, 0 at mask 0, capped. */
+/* Compute up to RL_CHUNK capped factors, 0 at mask 0. */
 RL_HOT static struct rl_factor_sums take_factors(const struct rl_grid *batch, size_t i, size_t n,
                                                  const real *l, real cap, real *restrict factors)
 {
@@ -262,7 +262,8 @@ RL_HOT static struct rl_factor_sums take_factors(const struct rl_grid *batch, si
     rl_exp_near_all(ratio, limited, n);
 #pragma omp simd reduction(+ : capped) reduction(min : min) reduction(max : max)
     for (size_t t = 0; t < n; t++) {
-        real w = ratio[t], counted = rl_real_of(rl_bits_in(w) | ~on[t]); /* NaN: no extreme */
+        real w = ratio[t],
+             counted = rl_real_of(rl_bits_in(w) | ~on[t]); /* NaN is never an extreme */
         factors[t] = rl_keep(on[t], w < cap ? w : cap);
         ratio[t] = rl_keep(on[t], w);
         min = counted < min ? counted : min;
@@ -285,7 +286,7 @@ static void copy(real *to, const real *from, size_t n)
         to[t] = from[t];
 }
 
-/* The factors of a row. */
+/* Compute one factor for all tokens of a row. */
 static struct rl_factor_sums weigh_row(const struct composing *c, size_t row,
                                        const struct factor *f)
 {
@@ -327,8 +328,8 @@ static void clear(real *x, size_t n)
 }
 
 /*
- * The ratio, and per turn the log-ratios that PPO takes: left in c->l as the last ones there. Last
- * of all, because the buffer is shared: what weigh_row leaves in it per turn is what PPO reads.
+ * Compute the ratio and, per turn, the log-ratios for PPO. This must come last, because weigh_row
+ * leaves the log-ratios in c->l, where PPO reads them.
  */
 static void take_ratios(const struct composing *c, size_t row)
 {
@@ -406,8 +407,8 @@ static enum rl_status run(struct composing *c, struct rl_compose_result *result,
 #pragma omp parallel for schedule(static) if (rl_grid_parallel(&c->left))
     for (size_t row = 0; row < rows; row++)
         /*
-         * Every log-prob of the turn moves the mean by 1/n of its own movement: each token gets the
-         * mean of the turn's gradients.
+         * A log-prob moves the mean of its turn of n tokens by 1/n, so each token gets the mean of
+         * the turn's gradients.
          */
         average_turns(&c->left, row, d);
     return RL_OK;
@@ -434,10 +435,7 @@ enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_com
         status = take(&c, ws, err);
     if (status == RL_OK)
         status = take_mask(&c, err);
-    /*
-     * Only OPSM reads log-probs before the factors do, and it has no way of its own to name a bad
-     * one.
-     */
+    /* Only OPSM reads log-probs before the factors do, and it cannot name a bad one. */
     if (status == RL_OK && options->use_opsm)
         status = check_reals(&c, err);
     if (status == RL_OK)

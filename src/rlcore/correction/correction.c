@@ -1,9 +1,9 @@
 /*
  * correction.c: a correction from its options to its metrics.
  *
- * The order is fixed by what each part needs: sums over rows first, since weights are judged by
- * them; then weights, of all tokens; rejection last, as its metrics are of the ratios and not of
- * what is left of them.
+ * The order of the parts follows from what they need: the sums over rows come first, because the
+ * weights depend on them; then the weights of all tokens; rejection comes last, and its metrics are
+ * computed from the ratios of all tokens, including rejected ones.
  */
 #include "correction/correction_internal.h"
 
@@ -50,7 +50,7 @@ enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *w
         return rl_scratch_short(&s, err);
     rl_correction_walk(c);
     rl_distance_add(&d, c->m.ratios, c->p->batch.n_rows);
-    /* Every metric is a mean over response tokens. */
+    /* Every metric is a mean over response tokens, so there must be at least one. */
     if (!(d.n_tokens > 0))
         return rl_fail(err, RL_EINVAL, "response mask has no response token");
     status = rl_distance_check(c->p, &d, err);

@@ -1,9 +1,9 @@
 /*
- * correction_internal.h: the double-precision middle of the off-policy corrections, for inputs of
- * either precision: log-ratios come in by the chunk, statistics by the row.
+ * correction_internal.h: the double-precision core of the off-policy corrections, for inputs of
+ * either precision. Log-ratios come in chunks, statistics are kept per row.
  *
- * Rows are walked in parallel and leave their sums in an array; sums of the batch are made from it
- * in the order of rows, so they do not depend on the number of threads.
+ * Rows are processed in parallel and store their sums in an array. The sums of the batch are made
+ * from it in the order of the rows, so they do not depend on the number of threads.
  */
 #ifndef RLCORE_CORRECTION_INTERNAL_H
 #define RLCORE_CORRECTION_INTERNAL_H
@@ -31,21 +31,24 @@ struct rl_two_policies {
     const void *train, *rollout;
     void (*load)(const struct rl_two_policies *p, size_t from, size_t n,
                  struct rl_ratio_chunk *out);
-    /* Name the value that is not finite; RL_OK if there is none. */
+    /* Names the value that is not finite; RL_OK if all are finite. */
     enum rl_status (*explain)(const struct rl_two_policies *p, struct rl_error *err);
 };
 
-/* Opens the batch, whose first two arrays of reals these are, and checks it; at least one row. */
+/*
+ * Check the batch and read it into p. train and rollout are its first two arrays of reals. The
+ * batch must have at least one row.
+ */
 enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_batch *batch,
                                   const real *train, const real *rollout, struct rl_error *err);
 
-/* Where weights go, double or float; the array may be NULL where none are made. */
+/* The array that weights are written to, double or float; NULL if no weights are computed. */
 struct rl_weight_sink {
     void *weights;
-    /* ratios of a chunk, limited to cap, 0 at mask 0 */
+    /* store the ratios of a chunk, capped; 0 at mask 0 */
     void (*store)(const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk,
                   const double *ratio, double cap);
-    /* one value at mask 1, 0 elsewhere */
+    /* write one value at mask 1, 0 elsewhere */
     void (*fill)(const struct rl_weight_sink *to, size_t from, size_t n,
                  const struct rl_grid *mask, double value);
     double (*sum)(const struct rl_weight_sink *to, size_t from, size_t n);
@@ -57,12 +60,12 @@ struct rl_weight_sink rl_weight_sink_of(real *weights);
 /* Sums of one row over its response tokens. */
 struct rl_ratio_row {
     double n, train, rollout, l;
-    double k3;      /* of exp(l) - l - 1 */
-    double square;  /* of exp(l20)^2 */
+    double k3;      /* sum of exp(l) - l - 1 */
+    double square;  /* sum of exp(l20)^2 */
     double clamped; /* tokens with |l| > 20 */
 };
 
-/* The sums of a row; ratio [..] of each chunk goes to visit, if there is one. */
+/* The sums of a row. visit, if not NULL, is called with each chunk and its ratios. */
 typedef void rl_ratio_visit(void *context, size_t from, const struct rl_ratio_chunk *chunk,
                             const double *ratio);
 struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit,
@@ -72,8 +75,8 @@ struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl
 struct rl_distance {
     double train_ppl, train_log_ppl, rollout_ppl, rollout_log_ppl, kl, k3, chi2_token, chi2_seq;
     double diff, abs_diff, diff_max, diff_min, ppl_ratio;
-    double clamped, clamped_seq;       /* tokens, rows with |l| or |sum of l| > 20 */
-    double n_tokens, n_rows, n_filled; /* filled: rows with a response token */
+    double clamped, clamped_seq;       /* tokens with |l| > 20, rows with |sum of l| > 20 */
+    double n_tokens, n_rows, n_filled; /* n_filled: rows with a response token */
 };
 
 struct rl_distance rl_distance_empty(void);
@@ -84,15 +87,15 @@ void rl_distance_report(const struct rl_distance *d, struct rl_metrics *metrics)
 enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct rl_distance *d,
                                  struct rl_error *err);
 
-/* Walk the batch, add it up and check the sums. */
+/* Compute the distance of a batch and check its sums. */
 enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d,
                                    struct rl_error *err);
 
-/* Sums of one row over its weights, before truncation. */
+/* Sums over the weights of one row, before truncation. */
 struct rl_weight_row {
     double sum, min, max, high, low;
-    double shifted, shifted_square; /* of v - 1, v being w limited to [1/U, U] */
-    double capped;                  /* of min(w, U), taken for normalisation only */
+    double shifted, shifted_square; /* sums of v - 1 and its square, with v = w limited to [1/U, U] */
+    double capped;      /* sum of min(w, U); only needed for the normalisation */
 };
 
 /* Scratch memory of a correction. */
@@ -114,26 +117,26 @@ struct rl_correcting {
     const struct rl_two_policies *p;
     const struct rl_correction_options *options;
     struct rl_weight_sink sink;
-    uint8_t *keep; /* [B*T] the mask that is left */
+    uint8_t *keep; /* [B*T] the remaining mask */
     struct rl_correction_memory m;
     struct rl_rejection rejections[RL_REJECTIONS_MAX];
     size_t n_rejections;
     struct rl_metrics *metrics;
 };
 
-/* The whole of it; bytes of scratch that it takes. */
+/* Run a correction, and the bytes of scratch memory that it needs. */
 enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws,
                                  struct rl_error *err);
 size_t rl_correction_bytes(size_t n_rows);
 
-/* Fill m.ratios and, with weights, m.weights and the sink: truncated, not yet normalised. */
+/* Fill m.ratios and, with weights, m.weights and the weight array: truncated, not yet normalised. */
 void rl_correction_walk(struct rl_correcting *c);
 
-/* Metrics of the weights, and their normalisation. */
+/* Report the metrics of the weights, and normalise them. */
 enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d,
                                      struct rl_error *err);
 
-/* keep after all options, and their metrics. */
+/* Apply all rejection options to keep, and report their metrics. */
 void rl_correction_reject(struct rl_correcting *c, const struct rl_distance *d);
 
 #endif

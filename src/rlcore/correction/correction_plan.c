@@ -1,9 +1,9 @@
 /*
  * correction_plan.c: the decision tree, one branch per correction.
  *
- * Each branch answers for itself from the setting, in words that name the cause, because the usual
- * mistake is not a wrong cap but a correction that stands twice, or that was left out when a
- * setting changed.
+ * Each branch answers for itself from the setting, in words that name the cause. The usual mistake
+ * is not a wrong cap but a correction that is applied twice, or that was forgotten when a setting
+ * changed.
  */
 #include <rlcore/correction_plan.h>
 
@@ -15,8 +15,8 @@ static struct rl_advice advise(bool needed, const char *why, const char *why_not
 }
 
 /*
- * A mixture of experts drifts even with one engine: near a tie the router picks another expert for
- * the last bit of a sum.
+ * A mixture of experts drifts even with one engine: near a tie the last bit of a sum decides which
+ * expert the router picks.
  */
 static struct rl_advice weights(const struct rl_setting *s)
 {
@@ -60,9 +60,9 @@ static struct rl_advice decoupled(const struct rl_setting *s)
 }
 
 /*
- * With few updates the training engine's own routes keep the ratio a matter of weights; after many,
- * the policy has moved so far that only the routes of sampling make the samples likely at all.
- * Thresholds as in rl_replay_choose.
+ * With few updates the ratio only has to reflect the weights, for which the training engine's own
+ * routes suffice. After many updates the policy has moved so far that the samples are likely only
+ * under the routes with which they were sampled. The thresholds are those of rl_replay_choose.
  */
 static struct rl_advice replay(const struct rl_setting *s, double n, enum rl_replay chosen,
                                enum rl_replay asked)
@@ -107,9 +107,8 @@ enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_co
     *plan = (struct rl_correction_plan){.off_policiness = n,
                                         .replay = setting->mixture ? chosen : RL_REPLAY_NONE,
                                         /*
-                                         * The range of caps in use: 2 is the usual one of truncated
-                                         * importance sampling, 10 for single tokens, 100 hardly
-                                         * cuts.
+                                         * Usual caps: 2 for truncated importance sampling, 10 for
+                                         * single tokens; 100 hardly cuts.
                                          */
                                         .cap_low = 2,
                                         .cap_high = 10,

@@ -1,9 +1,9 @@
 /*
- * correction_reject.c: rejection of tokens and sequences, and what is reported of each option.
- * Options are walked one after the other, each over all rows in parallel.
+ * correction_reject.c: rejection of tokens and sequences, and the metrics of each option. Options
+ * are applied one after the other, each to all rows in parallel.
  *
- * Weights bound how much a sample counts; rejection decides whether it counts at all. A capped
- * weight of a sample that the trained policy would never produce still pulls towards it.
+ * Weights limit how much a sample counts; rejection decides whether it counts at all. Even with a
+ * capped weight, a sample that the trained policy would never produce still pulls towards itself.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -22,8 +22,8 @@ struct rejecting {
 };
 
 /*
- * Schulman's three estimators: k1 can have either sign, k2 and k3 cannot, and so have no lower
- * bound to be tested against.
+ * Schulman's three estimators. k1 can have either sign; k2 and k3 cannot, and so have no lower
+ * bound.
  */
 static RL_INLINE double estimate(double l, int k)
 {
@@ -39,7 +39,7 @@ static RL_INLINE void estimate_all(const struct rl_ratio_chunk *chunk, int k, do
         x[t] = estimate(chunk->l[t], k);
 }
 
-/* k as a constant in each call: a choice within the loop would keep it from being vectorised. */
+/* k is a constant in each call: a loop with a choice inside would not be vectorised. */
 RL_HOT static void estimates(const struct rl_ratio_chunk *chunk, int k, double *restrict x)
 {
     if (k == 1)
@@ -65,7 +65,7 @@ RL_HOT static void add_sums(const double *on, const double *x, size_t n, struct 
     row->max = max;
 }
 
-/* Which side of its bounds every token lies on; the lower one counts for k1 only. */
+/* Compare every token with the bounds; the lower bound applies to k1 only. */
 RL_HOT static void judge_tokens(const double *on, const double *x, size_t n,
                                 const struct rl_rejection *option, struct rl_reject_row *row,
                                 uint8_t *keep)
@@ -90,8 +90,8 @@ RL_HOT static void judge_tokens(const double *on, const double *x, size_t n,
 }
 
 /*
- * A rejected sequence goes as a whole, holes included: leaving some of its tokens would train on a
- * response that the statistic condemned.
+ * A rejected sequence is removed as a whole, including holes: the statistic condemned the whole
+ * response.
  */
 static void judge_sequence(const struct rejecting *j, size_t row, struct rl_reject_row *sums)
 {
@@ -109,8 +109,8 @@ static void judge_sequence(const struct rejecting *j, size_t row, struct rl_reje
 }
 
 /*
- * The sum grows with length and so rejects long responses first; the mean does not, and the maximum
- * finds the one token that gives a sampler away.
+ * The sum grows with length and rejects long responses first; the mean does not; the maximum finds
+ * a single token that reveals a faulty sampler.
  */
 static double row_statistic(const struct rl_rejection *option, const struct rl_reject_row *sums,
                             double n)
@@ -150,16 +150,13 @@ static void walk_rows(const struct rejecting *j)
         walk_row(j, row);
 }
 
-/* Sums over tokens, and over rows with a response token. */
+/* Sums over tokens and over the rows with a response token. */
 struct reject_sums {
     struct rl_reject_row tokens; /* q is the sum over rows */
     double min, max, deviation, high, low, rows_masked;
 };
 
-/*
- * Rows without a response token have no statistic; counted as 0 they would look like perfect
- * agreement.
- */
+/* Rows without a response token are skipped: counted as 0 they would look like perfect agreement. */
 static struct reject_sums add_rows(const struct rejecting *j)
 {
     struct reject_sums s = {
@@ -187,7 +184,7 @@ static struct reject_sums add_rows(const struct rejecting *j)
     return s;
 }
 
-/* Unbiased std of q over rows with a response token. */
+/* Unbiased standard deviation of q over the rows with a response token. */
 static double row_std(const struct rejecting *j, double mean, double n)
 {
     double square = 0;
@@ -220,8 +217,8 @@ static void report(const struct rejecting *j, const struct rl_distance *d)
     struct reject_sums s = add_rows(j);
     double n = d->n_tokens + 1e-8, rows = d->n_filled, mean = s.tokens.clipped / n;
     /*
-     * Of the values kept within their bounds: one token at the limit of 20 would otherwise be the
-     * whole deviation.
+     * The variance is that of the values limited to their bounds; otherwise one token at the limit
+     * of 20 could determine it.
      */
     double variance = s.tokens.clipped_square / n - mean * mean;
     bool token = j->option->over == RL_REJECT_TOKEN, k1 = j->option->k == 1;
@@ -248,7 +245,7 @@ static size_t count_rejected(const struct rl_correcting *c, size_t row)
     return count;
 }
 
-/* All options together; rows count whether or not they have a token. */
+/* Metrics of all options together; all rows count, including those without a response token. */
 static void report_all(const struct rl_correcting *c, const struct rl_distance *d)
 {
     double masked = 0, rows = 0;
@@ -262,8 +259,8 @@ static void report_all(const struct rl_correcting *c, const struct rl_distance *
 }
 
 /*
- * All options judge the same ratios, and a token stays only if none objects: their order does not
- * matter for the mask.
+ * All options judge the same ratios, and a token stays only if no option rejects it, so the mask
+ * does not depend on their order.
  */
 void rl_correction_reject(struct rl_correcting *c, const struct rl_distance *d)
 {

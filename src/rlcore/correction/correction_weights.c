@@ -1,9 +1,9 @@
 /*
- * correction_weights.c: truncated importance weights and what is reported of them.
+ * correction_weights.c: truncated importance weights and their metrics.
  *
- * Truncated and never renormalised per row: the estimator keeps its bias bounded by the cap.
- * Metrics are of the ratios before truncation, as after it nothing would be seen of what the cap
- * hides.
+ * Weights are truncated and not renormalised per row, so that the cap bounds the bias of the
+ * estimator. Metrics are computed before truncation, because afterwards they would not show what
+ * the cap cut.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "support/metrics.h"
 #include "support/real.h"
 
-/* Sums over the ratios of a chunk. */
+/* Add the ratios of a chunk to the sums of a row. */
 RL_HOT static void add_ratios(const double *on, const double *ratio, size_t n, double cap,
                               struct rl_weight_row *row)
 {
@@ -54,9 +54,8 @@ static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk
 }
 
 /*
- * All tokens of a row weigh the same. The weight of a row is the product of its ratios, limited to
- * exp(20) before the cap, so that a row of thousands of slightly different log-probs stays a
- * number.
+ * All tokens of a row have the same weight: the product of the ratios of the row, limited to
+ * exp(20) before the cap, so that a row of thousands of slightly different log-probs stays finite.
  */
 static struct rl_weight_row weigh_sequence(const struct rl_correcting *c, size_t row)
 {
@@ -72,7 +71,7 @@ static struct rl_weight_row weigh_sequence(const struct rl_correcting *c, size_t
                                   .capped = n * capped};
 }
 
-/* The mask, to be thinned out; from here on one byte for each token. */
+/* Copy the mask of a row, which rejection then reduces, with one byte per token. */
 static void keep_all(const struct rl_correcting *c, size_t row)
 {
     const struct rl_grid *batch = &c->p->batch;
@@ -84,8 +83,8 @@ static void keep_all(const struct rl_correcting *c, size_t row)
 }
 
 /*
- * Ratios, weights and the mask in one walk: log-probs of both policies are what memory has to
- * deliver, and are read once.
+ * Ratios, weights and mask in one pass: reading the log-probs of both policies is limited by
+ * memory, so they are read once.
  */
 static void walk_row(struct rl_correcting *c, size_t row)
 {
@@ -122,14 +121,15 @@ static struct rl_weight_row add_rows(const struct rl_correcting *c)
     return total;
 }
 
-/* What is reported of the ratios before truncation. */
+/* Range of the ratios before truncation. */
 struct range {
     double min, max, high, low;
 };
 
 /*
- * Sequence level: extremes and fractions are of the rows' sums of l. Compared as logarithms, which
- * do not overflow; the least is reported without a limit, as the reference does, and so can.
+ * Sequence level: extremes and fractions are those of the rows' sums of l. They are compared as
+ * logarithms, which do not overflow. The minimum is reported without a limit, as in the reference,
+ * and can overflow.
  */
 static struct range sequence_range(const struct rl_correcting *c)
 {
@@ -164,8 +164,9 @@ static enum rl_status add_range(const struct rl_correcting *c, const struct rl_w
 }
 
 /*
- * Spread of v from the sums of v - 1, which lose no digits near on-policy: with s = N / (N + 1e-8),
- * mm(v) = s + mm(v - 1). Effective sample size 1 / mm((v / mean)^2), a share of 1.
+ * Standard deviation of v and effective sample size, from the sums of v - 1, which keep their
+ * digits near on-policy: with s = N / (N + 1e-8), mm(v) = s + mm(v - 1). The effective sample size
+ * is 1 / mm((v / mean)^2), a share of 1.
  */
 static void add_spread(const struct rl_correcting *c, const struct rl_weight_row *total,
                        double n_tokens)
@@ -214,9 +215,8 @@ static void add_row_metrics(const struct rl_correcting *c)
 }
 
 /*
- * Mean of the truncated weights: over tokens, or over non-empty rows of their means. Token weights
- * are averaged over tokens, sequence weights over sequences; a long row would otherwise count its
- * one weight many times.
+ * Mean of the truncated weights: token weights over tokens, sequence weights over the non-empty
+ * rows. Over tokens a long row would count its single weight many times.
  */
 static double capped_mean(const struct rl_correcting *c, const struct rl_distance *d)
 {
@@ -229,8 +229,8 @@ static double capped_mean(const struct rl_correcting *c, const struct rl_distanc
 }
 
 /*
- * Keeps the step size of the update whatever the sampler's drift; a mean of nothing is left alone
- * rather than divided by.
+ * Dividing by the mean keeps the step size of the update independent of the sampler's drift. A mean
+ * near 0 is not divided by.
  */
 static void normalise(const struct rl_correcting *c, double mean)
 {

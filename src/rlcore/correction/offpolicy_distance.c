@@ -1,9 +1,9 @@
 /*
- * offpolicy_distance.c: how far two policies are apart on a batch: sums per row in wide loops, then
+ * offpolicy_distance.c: the distance of two policies on a batch: sums per row in wide loops, then
  * the metrics.
  *
- * Two policies that ought to be one are the usual case, so every sum is of differences from
- * agreement, which keep their digits: k3 as r - 1 - l and not as two means.
+ * Usually the two policies should be equal, so every sum is taken over differences from agreement,
+ * which keep their digits: k3 as r - 1 - l and not as a difference of two means.
  */
 #include <math.h>
 
@@ -12,9 +12,9 @@
 #include "support/vexp.h"
 
 /*
- * A chunk that goes beyond the limit: k3 without it, and how many tokens do. The limited ratio
- * hides how far apart they are; k3 is reported in full, by the exact exp, for the few chunks that
- * need it.
+ * For a chunk with a log-ratio beyond the limit: compute k3 without a limit and count those tokens.
+ * Limited ratios would hide how far apart the policies are, so the few chunks that need it use the
+ * exact exp.
  */
 static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
 {
@@ -27,8 +27,8 @@ static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
 }
 
 /*
- * The limit in a loop of its own: together with the exp it would keep the second one from being
- * vectorised in one width.
+ * The limit has its own loop: combined with the exp, the second loop would not be vectorised at all
+ * widths.
  */
 RL_HOT static void add_chunk(const struct rl_ratio_chunk *c, double *restrict ratio,
                              struct rl_ratio_row *row)
@@ -80,8 +80,8 @@ struct rl_distance rl_distance_empty(void)
 }
 
 /*
- * mm_i of the log-probs is that of train and rollout, their difference that of -l. Means per row
- * first and then over rows, so that perplexities are those of sequences.
+ * Add the means of a row, mm_i of the log-probs and of -l. Means are taken per row and then over
+ * rows, so that perplexities are those of sequences.
  */
 static void add_row(struct rl_distance *d, const struct rl_ratio_row *row)
 {
@@ -132,7 +132,7 @@ void rl_distance_report(const struct rl_distance *d, struct rl_metrics *metrics)
     rl_metrics_add(metrics, "", "log_ratio_clamped_seq", d->clamped_seq);
 }
 
-/* The token of the largest log-ratio, whose exp is what overflowed. */
+/* Name the token with the largest log-ratio, whose exp overflowed. */
 static enum rl_status name_token(const struct rl_two_policies *p, struct rl_error *err)
 {
     size_t at_row = 0, at = 0;
@@ -155,8 +155,8 @@ static enum rl_status name_token(const struct rl_two_policies *p, struct rl_erro
 }
 
 /*
- * The row whose mean log-prob lies so low that a perplexity overflows. Walked again row by row: a
- * batch that has to be refused may take its time.
+ * Name the row whose mean log-prob is so low that a perplexity overflows. The rows are processed
+ * again; a batch that is refused may take the time.
  */
 static enum rl_status name_row(const struct rl_two_policies *p, struct rl_error *err)
 {
@@ -201,7 +201,10 @@ static void walk_rows(const struct rl_two_policies *p, size_t begin, size_t n,
 enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d,
                                    struct rl_error *err)
 {
-    /* Rows in blocks, whose sums fit on the stack: this function asks for no workspace. */
+    /*
+     * Rows are processed in blocks whose sums fit on the stack, because this function has no
+     * workspace.
+     */
     enum { BLOCK = 128 };
     struct rl_ratio_row rows[BLOCK];
     *d = rl_distance_empty();

@@ -1,10 +1,10 @@
 /*
- * offpolicy_loss_real.c: a correction in front of a policy loss, with two policies or three.
+ * offpolicy_loss_real.c: a correction followed by a policy loss, with two policies or three.
  *
- * Bypass: the sampler's policy stands in for the old one, which saves a forward pass; the ratio
- * then mixes the engine's drift with the update's and its clip hits both. Decoupled: the old policy
- * is computed again, the clip is around it, and the drift of the sampler is a constant weight
- * outside the clip (arXiv 2505.24298).
+ * Bypass: the sampler's policy replaces the old one, which saves a forward pass; the ratio then
+ * mixes the drift of the engine with that of the update, and the clip acts on both. Decoupled: the
+ * old policy is recomputed, the clip is around it, and the drift of the sampler is a constant
+ * weight outside the clip (arXiv 2505.24298).
  */
 #include <rlcore/offpolicy.h>
 
@@ -13,19 +13,20 @@
 #include "support/real.h"
 #include "support/row_sums.h"
 
-/* A correction and, after it, a loss run in the same memory. */
+/* The correction and the loss use the same memory one after the other. */
 static size_t inner_bytes(const struct rl_grid *batch)
 {
     size_t correction = rl_correction_bytes(batch->n_rows), loss = rl_rows_bytes(batch->n_rows);
     return correction > loss ? correction : loss;
 }
 
-/* The bypass loss keeps the correction's weights and mask in the front of the workspace, as part of
- * its own. */
-enum { ARRAYS = 7 }; /* bits of log_prob, rollout and advantages; weights are made here */
+/* The bypass loss keeps the weights and the mask of the correction at the front of its workspace. */
+enum {
+    ARRAYS = 7
+}; /* bfloat16 bits of log_prob, rollout and advantages; weights are computed here */
 
 struct corrected {
-    struct rl_layout batch; /* with the mask that is left */
+    struct rl_layout batch; /* with the remaining mask */
     real *weights;
     uint8_t *mask;
     struct rl_workspace rest;
@@ -72,8 +73,8 @@ enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind 
     struct rl_loss_input in = {
         .log_prob = log_prob, .old_log_prob = rollout, .advantages = advantages};
     /*
-     * PPO already has the ratio to the sampler in it; weights would apply the same factor twice.
-     * REINFORCE has no ratio and needs them.
+     * PPO already contains the ratio to the sampler; weights would apply it twice. REINFORCE has no
+     * ratio and needs them.
      */
     if (kind == RL_BYPASS_REINFORCE && correction->is != RL_IS_NONE)
         in.weights = c.weights;
@@ -98,7 +99,10 @@ enum rl_status rl_decoupled_loss(const struct rl_batch *batch,
     enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
     if (status != RL_OK)
         return status;
-    /* Of log_prob, proximal, rollout and advantages, those that each of the two reads. */
+    /*
+     * The bfloat16 bits of the arrays that the correction (proximal, rollout) and the loss
+     * (log_prob, proximal, advantages) read.
+     */
     uint32_t old = grid.bf16 >> 1 & 3, mine = (grid.bf16 & 3) | (grid.bf16 >> 3 & 1) << 2;
     const struct rl_layout given = rl_grid_layout(&grid, NULL, NULL, old);
     const struct rl_layout left = rl_grid_layout(&grid, modified_mask, NULL, mine);

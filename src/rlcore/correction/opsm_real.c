@@ -1,9 +1,9 @@
 /*
- * opsm_real.c: rows or turns whose ratio leaves its bounds are dropped whole.
+ * opsm_real.c: rows or turns whose ratio leaves its bounds are dropped as a whole.
  *
- * Tokens that survive alone from a dropped response would be trained on without the context in
- * which they were judged, so the unit goes as a whole (DeepSeek-V3.2). Only where the advantage is
- * negative, if asked: what worked is worth keeping even from a stale policy.
+ * The whole unit is dropped (DeepSeek-V3.2), because tokens that survive alone would be trained
+ * without the context in which they were judged. With negative_only, only units with a negative
+ * advantage are dropped: a success is worth keeping even from a stale policy.
  */
 #include <rlcore/offpolicy.h>
 
@@ -30,8 +30,8 @@ static enum rl_status check(const struct masking *m, struct rl_error *err)
     const struct rl_opsm_options *o = m->options;
     enum rl_status status = RL_OK;
     if (!(o->lower >= 0 && o->lower <= o->upper))
-        status = rl_fail(err, RL_EINVAL, "opsm bounds %g..%g are no range of ratios", o->lower,
-                         o->upper);
+        status = rl_fail(err, RL_EINVAL, "opsm bounds %g..%g are invalid: use 0 <= lower <= upper",
+                         o->lower, o->upper);
     if (status == RL_OK)
         status = rl_grid_check_reals("train_log_prob", &m->batch, TRAIN, m->train, false, err);
     if (status == RL_OK)
@@ -45,14 +45,14 @@ static enum rl_status check(const struct masking *m, struct rl_error *err)
     return status;
 }
 
-/* Sums over the response tokens of cells [begin, end). */
+/* Sums over the response tokens among the positions [begin, end). */
 struct unit {
     double n, l, advantage;
 };
 
 /*
- * -1 for a missing advantage makes every unit a candidate. Each token is limited by itself, so that
- * one impossible token cannot be balanced by many likely ones.
+ * Without negative_only the advantage counts as -1, which makes every unit a candidate. Each token
+ * is limited by itself, so that an impossible token cannot be balanced by many likely ones.
  */
 static struct unit add_up(const struct masking *m, size_t begin, size_t end)
 {
@@ -71,7 +71,7 @@ static struct unit add_up(const struct masking *m, size_t begin, size_t end)
     return u;
 }
 
-/* Whether the bounds keep the unit; compared as logarithms, which do not overflow. */
+/* Returns true if the unit stays. The comparison uses logarithms, which do not overflow. */
 static bool keeps(const struct rl_opsm_options *o, const struct unit *u)
 {
     double l = o->per_token ? u->l / (u->n + 1e-8) : u->l;
@@ -105,8 +105,8 @@ static struct rl_opsm_result judge_row(const struct masking *m, size_t row)
     const struct rl_ids turn = rl_turns_at(&m->batch, begin);
     size_t from = rl_turn_next(turn, 0, n, -1);
     /*
-     * What stands before the first turn has no response token; judged all the same, so that mask
-     * and ratio are written there.
+     * Positions before the first turn have no response token. They are judged too, so that mask and
+     * ratio are written there.
      */
     judge(m, begin, begin + from, &result);
     for (int32_t k = 0; from < n; k++) {

@@ -1,8 +1,8 @@
 /*
- * rejection_options.c: rejection options and thresholds from text.
+ * rejection_options.c: parser of rejection options and thresholds.
  *
- * Text, because it comes from recipes of verl, which name several options in one string; parsed
- * once, before any row is walked.
+ * They are text because verl's recipes name several options in one string. They are parsed once,
+ * before any row is processed.
  */
 #include "correction/rejection_options.h"
 
@@ -20,8 +20,10 @@ static const struct rl_rejection known[] = {
     {"seq_mean_k3", RL_REJECT_SEQ_MEAN, 3, 0, 0}, {"seq_max_k2", RL_REJECT_SEQ_MAX, 2, 0, 0},
     {"seq_max_k3", RL_REJECT_SEQ_MAX, 3, 0, 0}};
 
-/* A comma-separated item without the blanks around it; *text moves behind its comma, NULL at the
- * end. */
+/*
+ * The next item of a comma-separated list without surrounding blanks. *text moves behind its comma,
+ * or becomes NULL at the end.
+ */
 static size_t next_item(const char **text, const char **item)
 {
     size_t length = strcspn(*text, ",");
@@ -38,8 +40,8 @@ static size_t next_item(const char **text, const char **item)
 }
 
 /*
- * An option named twice is taken once, as it would reject the same tokens again and count them
- * twice. Names are pointers into the table, so that two of them can be compared as such.
+ * A repeated option is used once; otherwise it would count the same rejected tokens twice. Names
+ * point into the table, so two of them can be compared as pointers.
  */
 static enum rl_status parse_names(const char *rs, struct rl_rejection *out, size_t *n,
                                   struct rl_error *err)
@@ -63,9 +65,9 @@ static enum rl_status parse_names(const char *rs, struct rl_rejection *out, size
 }
 
 /*
- * All of item must be one positive number; blanks around it do not count. A copy, since strtod
- * needs an end; and all of it must be a number, or "2,5" in a language with decimal commas would
- * quietly become 2.
+ * Parse one positive number, ignoring blanks around it. The item is copied because strtod needs a
+ * terminator. All of it must be used, or "2,5" in a language with decimal commas would silently
+ * become 2.
  */
 static bool parse_bound(const char *item, size_t length, double *bound)
 {
@@ -81,8 +83,9 @@ static bool parse_bound(const char *item, size_t length, double *bound)
 }
 
 /*
- * k1 is a signed log-ratio, so its bounds are given as ratios and logarithms are taken here; one
- * number stands for itself and its reciprocal. k2 and k3 are bounded as they are.
+ * k1 is a signed log-ratio: its bounds are given as ratios, and the logarithm is taken here; a
+ * single number stands for itself and its reciprocal. The bounds of k2 and k3 are used without
+ * conversion.
  */
 static enum rl_status set_bounds(struct rl_rejection *option, const char *item, size_t length,
                                  struct rl_error *err)
@@ -94,7 +97,7 @@ static enum rl_status set_bounds(struct rl_rejection *option, const char *item, 
                         parse_bound(bar + 1, length - low - 1, &upper)
                   : parse_bound(item, length, &upper);
     if (!ok || (bar && lower > upper))
-        return rl_fail(err, RL_EINVAL, "rollout_rs_threshold '%.*s' is no bound for %s: %s",
+        return rl_fail(err, RL_EINVAL, "rollout_rs_threshold '%.*s' is not a bound for %s: use %s",
                        (int)(length < 40 ? length : 40), item, option->name,
                        option->k == 1 ? "lower_upper or one number, above 0"
                                       : "one number above 0");
@@ -121,8 +124,8 @@ enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struc
         n_items++;
     }
     /*
-     * One threshold serves all options, as in verl; any other number of them would leave open which
-     * belongs to which.
+     * One threshold serves all options, as in verl. With any other number it would be unclear which
+     * threshold belongs to which option.
      */
     if (status == RL_OK && n_items != 1 && n_items != *n)
         status = rl_fail(err, RL_EINVAL, "rollout_rs_threshold: %zu thresholds for %zu options",

@@ -1,4 +1,4 @@
-/* rejection_options.h: the rejection options of a correction, parsed. */
+/* rejection_options.h: the parsed rejection options of a correction. */
 #ifndef RLCORE_REJECTION_OPTIONS_H
 #define RLCORE_REJECTION_OPTIONS_H
 
@@ -12,12 +12,12 @@ struct rl_rejection {
     const char *name; /* "seq_mean_k3" */
     enum rl_reject_over over;
     int k;               /* 1, 2, 3 */
-    double lower, upper; /* bounds of the statistic; lower 0 and unused unless k is 1 */
+    double lower, upper; /* bounds of the statistic; lower is used for k = 1 only, else 0 */
 };
 
 #define RL_REJECTIONS_MAX 11
 
-/* The options of `rs` with their thresholds; *n receives how many. */
+/* Parse the options in `rs` with their thresholds; *n receives their number. */
 enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struct rl_rejection *out,
                                    size_t *n, struct rl_error *err);
 

@@ -1,7 +1,6 @@
 /*
- * rollout_correction_real.c: the distance of two policies and the correction, in both precisions.
- *
- * Nothing but the element types: what lies between is in double and compiled once.
+ * rollout_correction_real.c: the public functions for the distance of two policies and for the
+ * correction, in both precisions. The computation itself is in double and compiled once.
  */
 #include <rlcore/offpolicy.h>
 

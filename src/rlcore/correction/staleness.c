@@ -1,8 +1,8 @@
 /*
- * staleness.c: admission of a sampler by how far it may run ahead.
+ * staleness.c: whether a sampler may run further ahead of the learner.
  *
- * Counted in samples, as AReaL does: versions alone cannot tell a batch that is half sampled from
- * one not begun.
+ * The rule counts samples, as AReaL does: versions alone cannot distinguish a half-sampled batch
+ * from one that has not begun.
  */
 #include <rlcore/offpolicy.h>
 

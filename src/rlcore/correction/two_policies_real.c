@@ -1,17 +1,18 @@
 /*
- * two_policies_real.c: log-ratios into double precision, weights out of it.
+ * two_policies_real.c: conversion of log-probs into log-ratios in double precision, and of weights
+ * back.
  *
- * The one place where the element type of the two policies ends: differences are taken in double,
- * since two float log-probs of -20 differ in their last digit by more than on-policy ratios differ
- * from 1.
+ * Only this file depends on the element type of the two policies. Differences are taken in double,
+ * because the rounding error of two float log-probs near -20 is larger than the distance of
+ * on-policy ratios from 1.
  */
 #include "correction/correction_internal.h"
 #include "support/real.h"
 
 /*
- * The mask becomes doubles in a loop of its own: mixing bytes and doubles in the second would keep
- * it from being vectorised. Values at mask 0 are replaced and not multiplied by 0, as NaN is
- * allowed there.
+ * The mask is converted to doubles in a separate loop: a loop that mixes bytes and doubles would
+ * not be vectorised. Values at mask 0 are replaced and not multiplied by 0, because they may be
+ * NaN.
  */
 RL_HOT static void load(const struct rl_two_policies *p, size_t from, size_t n,
                         struct rl_ratio_chunk *out)
@@ -59,7 +60,7 @@ enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_bat
     return status;
 }
 
-/* Ratios arrive limited to exp(20), so that 0 times a ratio is 0. */
+/* Ratios are limited to exp(20) and therefore finite, so 0 times a ratio is 0. */
 RL_HOT static void store(const struct rl_weight_sink *to, size_t from,
                          const struct rl_ratio_chunk *chunk, const double *ratio, double cap)
 {
@@ -97,8 +98,8 @@ RL_HOT static void divide(const struct rl_weight_sink *to, size_t from, size_t n
 }
 
 /*
- * Pointers instead of a second set of corrections in float: one indirect call per 128 tokens costs
- * nothing that can be measured.
+ * Function pointers avoid a second set of corrections in float; one indirect call per 128 tokens
+ * has no measurable cost.
  */
 struct rl_weight_sink rl_weight_sink_of(real *weights)
 {

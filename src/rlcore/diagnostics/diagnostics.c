@@ -1,9 +1,9 @@
 /*
- * diagnostics.c: the sums of the distance, then all log-ratios in order: percentiles and extremes
- * are read off, and what depends on each ratio is one more walk.
+ * diagnostics.c: the sums of the distance, then all log-ratios in sorted order, from which
+ * percentiles and extremes are read; one more pass computes the statistics of the ratios.
  *
- * Percentiles need the log-ratios in order and are exact, not sketched: the tail beyond the 99th is
- * what a sampler's fault shows in. Sorting takes linear time, see sort.h.
+ * Percentiles are exact and not estimated, because a fault of the sampler shows in the tail beyond
+ * the 99th. Sorting takes linear time, see sort.h.
  */
 #include "diagnostics/diagnostics_internal.h"
 
@@ -13,10 +13,10 @@
 #include "support/vexp.h"
 
 /*
- * Log-ratios of all response tokens, one after the other. Chunks stop at the end of a row, since
- * load() takes tokens of one row. Every position is written and the counter moves on only for
- * response tokens: a branch per token would cost more than the store, and is why the array has one
- * place more than tokens.
+ * Collect the log-ratios of all response tokens. Chunks end at the end of a row, because load()
+ * reads tokens of one row. Every position is stored, but the counter advances for response tokens
+ * only: a branch per token would cost more than the store. The array therefore needs one place more
+ * than there are tokens.
  */
 static size_t gather(const struct rl_two_policies *p, double *out)
 {
@@ -35,13 +35,14 @@ static size_t gather(const struct rl_two_policies *p, double *out)
 }
 
 struct moments {
-    double sum, limited, limited_square; /* of exp(l), of exp(l20) and its square */
-    double low, high, clamped;           /* tokens below and above the clip range, beyond 20 */
+    double sum, limited, limited_square; /* sums of exp(l), of exp(l20) and of its square */
+    double low, high, clamped;           /* numbers of tokens below and above the clip range and
+                                            beyond 20 */
 };
 
 /*
- * The effective sample size is of limited ratios, the mean of unlimited ones: a single exp(30)
- * would make the size 1 of any batch, and should show in the mean and the maximum instead.
+ * The effective sample size uses limited ratios, the mean unlimited ones: a single exp(30) would
+ * make the size 1 for any batch, but should show in the mean and the maximum.
  */
 RL_HOT static struct moments add_chunk(const double *l, size_t n, double least, double most)
 {
@@ -77,8 +78,8 @@ static struct moments add_up(const double *l, size_t n, double least, double mos
 }
 
 /*
- * The ratio at rank (n - 1) share of n log-ratios in order. Interpolated between ratios and not
- * between their logarithms, as numpy.percentile of the ratios does.
+ * The ratio at rank (n - 1) share of n sorted log-ratios. Interpolated between ratios and not
+ * between their logarithms, like numpy.percentile of the ratios.
  */
 static double quantile(const double *sorted, size_t n, double share)
 {
@@ -119,7 +120,7 @@ enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip
     double *spare = rl_scratch_take(&s, cells, sizeof *spare);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    /* First, because it also checks the log-probs: a NaN among them has no place in an order. */
+    /* Runs first because it also checks the log-probs: NaN cannot be sorted. */
     enum rl_status status = rl_distance_measure(p, &d, err);
     if (status != RL_OK)
         return status;

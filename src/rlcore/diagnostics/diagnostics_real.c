@@ -1,7 +1,6 @@
 /*
- * diagnostics_real.c: rl_diagnose in both precisions.
- *
- * The work is on differences in double, see two_policies_real.c.
+ * diagnostics_real.c: rl_diagnose in both precisions. The computation is in double, see
+ * two_policies_real.c.
  */
 #include "diagnostics/diagnostics_internal.h"
 #include "support/real.h"

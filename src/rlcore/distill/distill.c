@@ -1,9 +1,9 @@
 /*
- * distill.c: alignment of teacher and student.
+ * distill.c: the check that teacher and student are aligned.
  *
- * Log-probs of two models can be compared token by token only if both cut text alike and saw the
- * same prompt; a template that differs by a blank shifts every position by one and shows as a
- * hopeless teacher.
+ * The log-probs of two models can be compared token by token only if both tokenize alike and saw
+ * the same prompt. A chat template that differs by a blank shifts every position by one, and the
+ * teacher then looks hopeless.
  */
 #include <rlcore/distill.h>
 

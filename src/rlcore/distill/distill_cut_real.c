@@ -1,7 +1,6 @@
 /*
- * distill_cut_real.c: a teacher's log-probs of whole sequences, cut to the response.
- *
- * Position t of the teacher's array belongs to token t: a shift by the prompt and nothing else.
+ * distill_cut_real.c: a teacher's log-probs of whole sequences, cut to the response. Position t of
+ * the teacher's array belongs to token t, so the cut is only a shift by the length of the prompt.
  */
 #include <rlcore/distill.h>
 

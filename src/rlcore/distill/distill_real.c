@@ -1,9 +1,9 @@
 /*
  * distill_real.c: K1 as advantage and K2 as loss over the selected tokens.
  *
- * The teacher speaks where the student fails: prompts whose pass rate is at most the threshold, and
- * of those only rollouts that failed. Rows it speaks to lose their own advantage, as both would
- * pull at the same tokens. The horizon keeps to the first tokens, where a mistake decides the rest.
+ * The teacher is used where the student fails: on prompts whose pass rate is at most the threshold,
+ * and there on failed rollouts. These rows lose their own advantage, because both would act on the
+ * same tokens. The horizon selects the first tokens, where a mistake decides the rest.
  */
 #include <rlcore/distill.h>
 
@@ -23,7 +23,7 @@ struct distilling {
 };
 
 /*
- * By counting passes of the prompt's own group: a threshold on the batch would let easy prompts
+ * The pass rate is that of the prompt's own group; with a rate of the batch, easy prompts would
  * decide for hard ones.
  */
 static void find_eligible(const struct rl_groups *groups, const double *rewards, double threshold,
@@ -42,8 +42,9 @@ static void find_eligible(const struct rl_groups *groups, const double *rewards,
 }
 
 /*
- * Where the selected tokens of a row end: they are its response tokens from its first cell to here.
- * Found once per pass instead of kept, so that no array of the batch's size is needed.
+ * The end of the selected tokens of a row, which are its response tokens from the first position
+ * on. It is computed in each pass instead of stored, so that no array of the batch's size is
+ * needed.
  */
 static size_t selected_end(const struct distilling *d, size_t row)
 {
@@ -58,10 +59,10 @@ static size_t selected_end(const struct distilling *d, size_t row)
     return end;
 }
 
-/* Over the selected tokens, of t - s. */
+/* Sums of t - s over the selected tokens. */
 struct gaps {
     double n, sum, square;
-    double mean, scale; /* of the normalisation; 0 and 1 without */
+    double mean, scale; /* for the normalisation; 0 and 1 without it */
 };
 
 static double gap_at(const struct distilling *d, size_t i)
@@ -83,7 +84,10 @@ static struct gaps measure(const struct distilling *d)
             }
     if (!d->options->normalise || gaps.n < 2)
         return gaps;
-    /* A second pass: teacher and student differ by little around a common offset. */
+    /*
+     * A second pass, because teacher and student differ by little around a common offset, where
+     * sums of squares would cancel.
+     */
     gaps.mean = gaps.sum / gaps.n;
     for (size_t row = 0; row < d->batch.n_rows; row++)
         for (size_t i = rl_row_at(&d->batch, row), end = selected_end(d, row); i < end; i++)
@@ -93,7 +97,7 @@ static struct gaps measure(const struct distilling *d)
     return gaps;
 }
 
-/* Advantages of rows that the teacher does not speak to are passed on as they are. */
+/* Rows without a teacher keep their own advantages. */
 static void write_row(const struct distilling *d, size_t row, const real *rl_advantages,
                       const struct gaps *gaps, real *advantages, real *d_log_prob)
 {
@@ -137,11 +141,11 @@ static enum rl_status check(const struct distilling *d, const real *rl_advantage
                 rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
     if (status == RL_OK &&
         !(d->options->pass_rate_threshold >= 0 && d->options->pass_rate_threshold <= 1))
-        status = rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not 0..1",
+        status = rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not in 0..1",
                          d->options->pass_rate_threshold);
     if (status == RL_OK && !(d->options->kd_coef >= 0 && isfinite(d->options->kd_coef)))
         status =
-            rl_fail(err, RL_EINVAL, "kd_coef is %g, not a number from 0 on", d->options->kd_coef);
+            rl_fail(err, RL_EINVAL, "kd_coef is %g, negative or not finite", d->options->kd_coef);
     return status;
 }
 

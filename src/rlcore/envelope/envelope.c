@@ -1,9 +1,8 @@
 /*
- * envelope.c: memory of a run, part by part, and whether it fits.
+ * envelope.c: the memory of a run, part by part, and whether it fits.
  *
- * An estimate of what must be there, not of what an allocator makes of it: parts are added up in
- * doubles and named one by one, because "out of memory" at night is answered by knowing which part
- * to shrink.
+ * It estimates what a run needs, without the overhead of an allocator. Parts are added in doubles
+ * and reported one by one, because the answer to "out of memory" is to know which part to shrink.
  */
 #include <rlcore/envelope.h>
 
@@ -21,8 +20,8 @@ const char *rl_envelope_part_name(enum rl_envelope_part part)
 }
 
 /*
- * 2 bytes: bf16 weights. The factor 1.5 is room for the adapter with its gradients and optimiser
- * states; the base model, which is frozen, has neither.
+ * 2 bytes per parameter: bf16. The factor 1.5 covers the adapter with its gradients and optimizer
+ * states; the frozen base model has neither.
  */
 void rl_envelope_lora(struct rl_envelope_run *run, double parameters)
 {
@@ -33,7 +32,7 @@ void rl_envelope_lora(struct rl_envelope_run *run, double parameters)
                                     .kv_bytes = 2};
 }
 
-/* Two states: AdamW's moments, in float like the weights. */
+/* Two states: the moments of AdamW, in float like the weights. */
 void rl_envelope_small(struct rl_envelope_run *run, double parameters, double activation_bytes)
 {
     *run = (struct rl_envelope_run){.parameters = parameters,
@@ -64,19 +63,19 @@ static enum rl_status check_run(const struct rl_envelope_run *r, struct rl_error
                   {"retriever_bytes", r->retriever_bytes}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!(fields[i].value >= 0) || isinf(fields[i].value))
-            return rl_fail(err, RL_EINVAL, "%s is %g, not a number from 0 on", fields[i].name,
+            return rl_fail(err, RL_EINVAL, "%s is %g, negative or not finite", fields[i].name,
                            fields[i].value);
     if ((unsigned)r->training > RL_TRAIN_ALL)
         return rl_fail(err, RL_EINVAL, "training %d is unknown", (int)r->training);
     return RL_OK;
 }
 
-/* Products of finite numbers can still overflow, hence a second check behind check_run. */
+/* Products of finite numbers can overflow, so the results are checked as well. */
 static enum rl_status check_bytes(const double *bytes, struct rl_error *err)
 {
     for (int i = 0; i < RL_ENVELOPE_PARTS; i++)
         if (!(bytes[i] >= 0) || isinf(bytes[i]))
-            return rl_fail(err, RL_EINVAL, "%s of %g bytes is no amount of memory",
+            return rl_fail(err, RL_EINVAL, "%s of %g bytes is not an amount of memory",
                            rl_envelope_part_name((enum rl_envelope_part)i), bytes[i]);
     return RL_OK;
 }
@@ -90,7 +89,7 @@ enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *by
     if (status != RL_OK)
         return status;
     double weights = run->parameters * run->bytes_per_parameter;
-    /* Evaluation alone has neither adapter, gradients nor optimiser: both are then false. */
+    /* A pure evaluation has neither adapter, gradients nor optimizer: both are false. */
     bool lora = run->training == RL_TRAIN_LORA, all = run->training == RL_TRAIN_ALL;
     bytes[RL_ENVELOPE_WEIGHTS] = weights;
     bytes[RL_ENVELOPE_LORA] = lora ? run->lora_factor * weights : 0;
@@ -99,20 +98,20 @@ enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *by
         all ? run->parameters * run->optimizer_states * run->optimizer_bytes : 0;
     bytes[RL_ENVELOPE_ACTIVATIONS] = run->activation_bytes;
     bytes[RL_ENVELOPE_KV_CACHE] =
-        /* Keys and values, hence twice. */
+        /* Factor 2: keys and values. */
         2 * run->n_layers * run->kv_width * run->kv_bytes * run->context * run->sequences;
     bytes[RL_ENVELOPE_GAIN_FORWARD] = run->gain_forward_bytes;
     bytes[RL_ENVELOPE_RETRIEVER] = run->retriever_bytes;
     return check_bytes(bytes, err);
 }
 
-/* A size in the unit that suits the capacity. */
+/* The unit in which sizes are printed. */
 struct unit {
     double bytes;
     const char *name;
 };
 
-/* By the capacity and not by the total, so that both stand in one unit. */
+/* Chosen by the capacity, so that capacity and total have the same unit. */
 static struct unit unit_for(double capacity)
 {
     return capacity >= 1e9 ? (struct unit){1e9, "GB"} : (struct unit){1e6, "MB"};
@@ -132,7 +131,7 @@ enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl
     *out = (struct rl_envelope){.capacity = capacity};
     for (int i = 0; i < RL_ENVELOPE_PARTS; i++) {
         out->total += bytes[i];
-        /* The first of equals, so that the text is the same on every machine. */
+        /* The first of equal parts, so that the text is the same everywhere. */
         out->largest = bytes[i] > bytes[out->largest] ? (enum rl_envelope_part)i : out->largest;
     }
     out->fits = out->total <= capacity;

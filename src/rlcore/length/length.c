@@ -1,8 +1,8 @@
 /*
  * length.c: length penalties and the anchor of a prompt.
  *
- * All three take from the reward before any advantage is made of it, so that within a group a brief
- * success stands above a long one. What they differ in is what a response is compared with:
+ * All three penalties lower the reward before advantages are computed, so that within a group a
+ * short success is better than a long one. They differ in what a response is compared with:
  * nothing, its group, or the length at which its prompt was once solved.
  */
 #include <rlcore/length.h>
@@ -34,9 +34,9 @@ static void uniform(double coef, const struct rl_length_input *in, double *out)
 }
 
 /*
- * Only excess costs: below the anchor nothing is gained by being shorter, or the policy would learn
- * to leave out steps. A prompt that was never solved reliably has no anchor, and the comparison
- * with NaN is false.
+ * Only excess length costs: below the anchor a shorter response gains nothing, or the policy would
+ * learn to leave out steps. A prompt that was never solved reliably has anchor NaN, and the
+ * comparison with it is false.
  */
 static enum rl_status anchored(double coef, const struct rl_length_input *in, double *out,
                                struct rl_error *err)
@@ -56,8 +56,8 @@ static enum rl_status anchored(double coef, const struct rl_length_input *in, do
 }
 
 /*
- * Kimi k1.5: the shortest of a group gets +0.5, the longest -0.5. A failure can lose but never
- * gain, as a short wrong answer is not worth anything.
+ * Kimi k1.5: the shortest response of a group gets +0.5, the longest -0.5. A failure can lose but
+ * never gain, because a short wrong answer has no value.
  */
 static void penalise_group(double coef, const struct rl_length_input *in, const size_t *rows,
                            size_t n, double *out)
@@ -130,8 +130,8 @@ enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *l
             tokens += lengths[i];
         }
     /*
-     * Set once, when the prompt is nearly always solved: earlier, the mean length of rare successes
-     * is chance; later, it would follow its own penalty down.
+     * The anchor is set once, when the prompt is nearly always solved. Earlier, the mean length of
+     * rare successes would be chance; later, it would follow its own penalty down.
      */
     if (tokens > 0 && correct / (double)n > 0.9)
         *anchor = tokens / correct;

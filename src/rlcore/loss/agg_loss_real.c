@@ -1,8 +1,8 @@
 /*
  * agg_loss_real.c: aggregation of a matrix of token losses.
  *
- * The sum of a row is taken in double even of floats, since a caller may aggregate what it computed
- * itself and has no other check on it.
+ * The sum of a row is taken in double even for floats, because a caller may aggregate losses that
+ * it computed itself and has no other check on.
  */
 #include "support/hot.h"
 #include "support/real.h"
@@ -35,8 +35,8 @@ static struct rl_row_sums agg_row(const struct agg_call *call, size_t row, real 
     for (size_t i = rl_row_at(&call->batch, row); i < end; i += RL_CHUNK)
         sums.loss += agg_chunk(call, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, row_weight);
     /*
-     * A sum keeps any NaN or infinity that came into it: one test of it stands for a test of each
-     * token, and only a row that fails is walked for the index.
+     * A sum keeps any NaN or infinity among its terms, so one test of the sum replaces a test of
+     * each token. Only a row that fails is searched for the index.
      */
     sums.poisoned = !isfinite(sums.loss);
     return sums;
@@ -61,7 +61,7 @@ enum rl_status rl_agg_loss(const struct rl_batch *batch, const struct rl_agg *ag
     for (size_t row = 0; row < rows.n; row++)
         rows.sums[row] = agg_row(&call, row, (real)rl_row_weight(&rows, row));
     const struct rl_row_sums total = rl_rows_total(&rows);
-    /* A bad input is named before the overflow that it caused. */
+    /* A bad input is reported rather than the overflow that it caused. */
     if (total.poisoned)
         status = rl_grid_check_reals("loss_mat", &call.batch, 0, loss_mat, false, err);
     if (status == RL_OK && !isfinite(total.loss))

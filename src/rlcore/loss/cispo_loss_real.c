@@ -2,9 +2,9 @@
 #include "loss/token_chunk.h"
 
 /*
- * The clipped ratio is a constant weight of -A log_prob, so that a clipped token still teaches;
- * that is the point of CISPO, whose authors found that PPO's clip drops the rare tokens where a
- * train of thought turns.
+ * The clipped ratio is a constant weight of -A log_prob, so that a clipped token still has a
+ * gradient. That is the point of CISPO, whose authors found that PPO's clip drops the rare tokens
+ * where a line of reasoning changes direction.
  */
 static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_options *options,
                             real row_weight, bool weighted, struct rl_row_sums *sums)
@@ -14,8 +14,8 @@ static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_opti
     real *slope = at->slope;
     rl_int clipped = 0;
     /*
-     * No zeroing of limited tokens as in PPO: here the ratio carries no gradient, and its limit is
-     * far outside the clip.
+     * Limited tokens keep their slope, unlike in PPO: here the ratio carries no gradient, and its
+     * limit is far outside the clip.
      */
 #pragma omp simd reduction(+ : clipped)
     for (size_t t = 0; t < RL_CHUNK; t++) {

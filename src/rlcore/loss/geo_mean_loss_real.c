@@ -1,20 +1,22 @@
 /*
- * geo_mean_loss_real.c: GMPO. The row's loss is -A_i R_i W_i with all three from sums over the row,
- * so the gradient needs a second pass: each token whose log-ratio the clip left alone gets the
+ * geo_mean_loss_real.c: GMPO (arXiv 2507.20673).
+ *
+ * The loss of a row is -A_i R_i W_i, and all three factors are made of sums over the row, so the
+ * gradient needs a second pass. There each token whose log-ratio the clip left unchanged gets the
  * row's loss / (n_i + 1e-8).
  */
 #include "loss/loss_internal.h"
 
-/* Log-ratio of one response token as the clip leaves it, in the direction the advantage asks. */
+/* The log-ratio of one response token after the clip, which depends on the sign of the advantage. */
 struct cut {
     real t;              /* the log-ratio, or its bound */
-    rl_int moves;        /* t follows l */
-    rl_int above, below; /* outside the range with A > 0, with A < 0 */
+    rl_int moves;        /* the clip left l unchanged, so t moves with it */
+    rl_int above, below; /* outside the range, with A > 0 and with A < 0 */
 };
 
 /*
- * Clipped where the clip makes the objective smaller, as PPO does, but on log-ratios, which the
- * geometric mean adds up: one outlier moves the row's ratio by 1/n of itself (arXiv 2507.20673).
+ * The clip applies where it lowers the objective, as in PPO, but to log-ratios, which the geometric
+ * mean adds up: one outlier moves the row's ratio by only 1/n of itself (arXiv 2507.20673).
  */
 static RL_INLINE struct cut cut_log_ratio(real l, real a, real low, real high)
 {
@@ -32,7 +34,7 @@ struct chunk {
     size_t n;
     const real *log_prob, *old_log_prob, *advantages;
     _Alignas(64) rl_int on[RL_CHUNK];
-    _Alignas(64) real floats[3][RL_CHUNK]; /* of bfloat16 */
+    _Alignas(64) real floats[3][RL_CHUNK]; /* the bfloat16 inputs converted to float */
 };
 
 static RL_INLINE void chunk_at(struct chunk *at, const struct rl_loss_call *call, size_t i,
@@ -49,7 +51,7 @@ static RL_INLINE void chunk_at(struct chunk *at, const struct rl_loss_call *call
 }
 
 struct row_means {
-    double t, advantage; /* sums first, means over n_i + 1e-8 after */
+    double t, advantage; /* sums at first, then means over n_i + 1e-8 */
 };
 
 RL_HOT static void add_up(const struct rl_loss_call *call, size_t i, size_t end,
@@ -80,8 +82,8 @@ RL_HOT static void add_up(const struct rl_loss_call *call, size_t i, size_t end,
         poison += (p - p) + (q - q) + (a - a);
     }
     /*
-     * Chunks add in their own type, as wide loops need it; rows add in double, so that the rounding
-     * of a row does not grow with its length.
+     * Chunks are added in their own type, because wide loops need it; rows in double, so that the
+     * rounding error of a row does not grow with its length.
      */
     means->t += (double)rl_sum(cuts, at.n);
     means->advantage += (double)rl_sum(advantages, at.n);
@@ -92,8 +94,8 @@ RL_HOT static void add_up(const struct rl_loss_call *call, size_t i, size_t end,
 }
 
 /*
- * The row's weight is the geometric mean of its tokens' weights, as its ratio is; 1e-10 keeps a
- * weight of 0 from erasing the row as minus infinity.
+ * The row's weight is the geometric mean of its tokens' weights, as its ratio is. 1e-10 keeps a
+ * weight of 0 from turning the row's weight into exp(-infinity).
  */
 static double sum_log_weights(const struct rl_loss_call *call, size_t row, struct rl_row_sums *sums)
 {
@@ -136,14 +138,17 @@ static struct rl_row_sums geo_mean_row(const struct rl_loss_call *call, size_t r
     size_t begin = rl_row_at(&call->batch, row), end = rl_row_end(&call->batch, row);
     for (size_t i = begin; i < end; i += RL_CHUNK)
         add_up(call, i, end, &sum, &sums);
-    /* A row without response tokens divides by 1e-8 and has sums of 0: its loss is 0 and no NaN. */
+    /*
+     * A row without response tokens has sums of 0 and divides by 1e-8, so its loss is 0 and not
+     * NaN.
+     */
     double length = (double)n_response + 1e-8;
     double ratio = exp(sum.t / length);
     double is_weight = exp(sum_log_weights(call, row, &sums) / length);
     sums.loss = -sum.advantage / length * ratio * is_weight;
     /*
-     * One ratio for the row, counted once per token, so that the mean over tokens is comparable
-     * with that of the other losses.
+     * The row's ratio is counted once per token, so that the mean over tokens can be compared with
+     * that of the other losses.
      */
     if (n_response) {
         sums.ratio = ratio * (double)n_response;

@@ -1,8 +1,9 @@
 /*
- * gspo_loss_real.c: GSPO (arXiv 2507.18071), one segment per row.
+ * gspo_loss_real.c: GSPO (arXiv 2507.18071): each row is one segment.
  *
- * Clipping by token, with one reward for the whole response, corrects each token by a ratio that a
- * single sample cannot estimate; the ratio of the response is on the scale of what is rewarded.
+ * With one reward for the whole response, clipping per token would correct each token by a ratio
+ * that a single sample cannot estimate. The ratio of the response has the same unit as the reward:
+ * the whole response.
  */
 #include "loss/segment.h"
 
@@ -22,7 +23,10 @@ RL_HOT static struct rl_row_sums gspo_row(const struct rl_loss_call *call, size_
     return sums;
 }
 
-/* A ratio per row asks for a mean per row: the paper's objective, and verl's whatever is set. */
+/*
+ * A ratio per row requires a mean per row. That is the paper's objective, and verl uses it whatever
+ * agg.mode is.
+ */
 enum rl_status rl_gspo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
                             const struct rl_loss_options *options, real *d_log_prob,
                             struct rl_loss_result *out, struct rl_workspace *ws,

@@ -1,9 +1,10 @@
 /*
  * kl_penalty_real.c: KL estimators per token, with their gradients.
  *
- * k1 is unbiased and noisy, k2 biased and quiet, k3 unbiased and never negative (Schulman 2020,
- * "Approximating KL divergence"). As a loss, the gradient of k1 has mean 0 and that of k2 is the
- * right one: straight-through takes value and gradient apart.
+ * k1 is unbiased and noisy, k2 biased with little noise, k3 unbiased and never negative (Schulman
+ * 2020, "Approximating KL divergence"). As a loss, however, k1 has a gradient of mean 0, and the
+ * gradient of k2 is the right one. Straight-through therefore combines the value of one estimator
+ * with the gradient of k2.
  */
 #include <rlcore/loss.h>
 
@@ -16,14 +17,14 @@
 struct span {
     size_t n;
     const real *log_prob, *ref_log_prob;
-    real *kl, *slope; /* slope: where straight_through, that of k2 */
+    real *kl, *slope; /* slope: the gradient; with straight_through that of k2 */
     bool straight_through;
 };
 
 /*
- * Each returns the sum of x - x, which is 0 unless an element is not finite. `keep` is a real, as a
- * condition on it is vectorised; pointers are copied, as a copy cannot be what the results are
- * written to.
+ * Each estimator returns the sum of x - x, which is 0 unless an element is not finite. `keep` is a
+ * real because a condition on a real is vectorised. The struct is copied because the compiler then
+ * knows that the results do not overwrite its pointers.
  */
 RL_HOT static real k1(const struct span *span)
 {
@@ -56,7 +57,7 @@ RL_HOT static real absolute(const struct span *span)
     return poison;
 }
 
-/* Its own slope is the one that straight-through gives to the others. */
+/* The slope of k2 is x, the one that straight-through gives to the other estimators. */
 RL_HOT static real k2(const struct span *span)
 {
     const struct span s = *span;
@@ -72,8 +73,8 @@ RL_HOT static real k2(const struct span *span)
 }
 
 /*
- * exp is limited at 20, and the value at 10 afterwards, with no gradient beyond either: verl's
- * bounds, which keep one token from being the whole penalty.
+ * The argument of exp is limited to 20 and the value to 10, without gradient beyond either: verl's
+ * bounds, which keep a single token from dominating the penalty.
  */
 RL_HOT static real k3(const struct span *span)
 {
@@ -84,7 +85,10 @@ RL_HOT static real k3(const struct span *span)
     for (size_t i = 0; i < s.n; i++) {
         real x = s.log_prob[i] - s.ref_log_prob[i];
         real d = rl_limit(-x, -20, 20), e = rl_exp_near(d), k = e - d - 1;
-        /* Both before the first store: gcc then makes one mask of the two comparisons with 10. */
+        /*
+         * Both are computed before the first store: gcc then makes one mask of the two comparisons
+         * with 10.
+         */
         real value = k > 10 ? 10 : k, slope = k > 10 ? 0 : 1 - e, inside = d == -x ? slope : 0;
         s.kl[i] = value;
         s.slope[i] = keep > 0 ? inside : x;
@@ -101,7 +105,7 @@ static real run(enum rl_kl kind, const struct span *span)
                                : k3(span);
 }
 
-/* Only here, when the sum was bad: the wide loops know that something is, not what. */
+/* Runs only after a bad sum, which tells that a value is not finite but not which. */
 static enum rl_status explain(const real *log_prob, const real *ref_log_prob, size_t n,
                               struct rl_error *err)
 {
@@ -124,10 +128,7 @@ enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, c
     size_t chunks = (n + RL_CHUNK - 1) / RL_CHUNK;
 #pragma omp parallel for schedule(static) reduction(|| : poisoned) if (n >= RL_PARALLEL_TOKENS)
     for (size_t c = 0; c < chunks; c++) {
-        /*
-         * A place for slopes that nobody asked for: cheaper than a second form of each loop without
-         * them.
-         */
+        /* Receives the slopes if the caller wants none: cheaper than a second form of each loop. */
         real unwanted[RL_CHUNK];
         size_t i = c * RL_CHUNK;
         const struct span span = {
@@ -148,7 +149,7 @@ struct token_kl {
     real *kl, *d_log_prob; /* d_log_prob or NULL */
 };
 
-/* Values at mask 0 become 0 on the way in, and what came of them on the way out. */
+/* Inputs at mask 0 are replaced by 0, and the results there are set to 0. */
 RL_HOT static void keep_all(const rl_int *on, const real *from, size_t n, real *to)
 {
     for (size_t t = 0; t < n; t++)

@@ -1,15 +1,14 @@
 /*
- * loss_result.c: default options of the policy losses, and their result from the sums of a run.
- *
- * Compiled once: sums are double in either precision.
+ * loss_result.c: default options of the policy losses, and their result from the sums of all rows.
+ * Compiled once, because sums are double in either precision.
  */
 #include <rlcore/a2tgpo.h>
 
 #include "loss/loss_internal.h"
 
 /*
- * 0.2 and c = 3 are the values of the two PPO papers, and tau those of SAPO: pushed down, a token's
- * gradient fades a little sooner.
+ * 0.2 and c = 3 are the values of the two PPO papers. The temperatures are SAPO's: the gradient of
+ * a token that is pushed down fades a little sooner.
  */
 void rl_loss_options_init(struct rl_loss_options *options)
 {
@@ -25,10 +24,7 @@ void rl_turn_loss_options_init(struct rl_turn_loss_options *options)
 enum rl_status rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total,
                                   size_t n_tokens, struct rl_error *err)
 {
-    /*
-     * Every input was finite here, so it is the sum that overflowed: nothing is written to the
-     * result.
-     */
+    /* All inputs are finite here, so the sum itself overflowed. The result is left unchanged. */
     if (!isfinite(total->loss))
         return rl_fail(err, RL_EVALUE, "the loss overflows: it is %g", total->loss);
     *out = (struct rl_loss_result){
@@ -39,10 +35,7 @@ enum rl_status rl_loss_result_set(struct rl_loss_result *out, const struct rl_ro
         .n_tokens = n_tokens,
         .n_clamped = (uint64_t)total->clamped,
     };
-    /*
-     * Empty sums have their least above their largest: a loss without ratios leaves these members
-     * 0.
-     */
+    /* Without a ratio the minimum (infinity) is above the maximum; the members then stay 0. */
     if (total->ratio_min <= total->ratio_max) {
         out->ratio_mean = total->ratio / (double)n_tokens;
         out->ratio_min = total->ratio_min;

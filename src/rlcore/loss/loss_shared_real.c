@@ -1,8 +1,9 @@
 /*
- * loss_shared_real.c: checks, entropy statistics and the result that all policy losses share.
+ * loss_shared_real.c: the entry of the policy losses, and the checks, entropy statistics and result
+ * that they share.
  *
- * Options are checked in every loss, also those that it does not read: an impossible clip in a
- * recipe is a mistake whatever the loss, and options move between losses in sweeps.
+ * Every loss checks all options, also those that it does not read: an impossible clip in a recipe
+ * is a mistake whatever the loss, and sweeps move options between losses.
  */
 #include "loss/loss_internal.h"
 
@@ -22,8 +23,8 @@ static enum rl_status check_options(const struct rl_loss_options *o, struct rl_e
 }
 
 /*
- * Arguments before values: a missing array must be told before anything reads it. With no tokens at
- * all arrays may be NULL, since an empty one often is.
+ * A missing array must be reported before its values are read. A batch without tokens may have NULL
+ * arrays, because empty arrays often are NULL.
  */
 static enum rl_status check_arrays(const struct rl_loss_call *call, struct rl_error *err)
 {
@@ -65,7 +66,10 @@ static enum rl_status explain_weights(const struct rl_loss_call *call, struct rl
     return RL_OK;
 }
 
-/* In the order of the arguments, so that of several bad arrays always the same is named. */
+/*
+ * Arrays are searched in the order of the arguments, so that the same one is named if several are
+ * bad.
+ */
 enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error *err)
 {
     const struct rl_loss_input *in = call->in;
@@ -94,14 +98,14 @@ enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *
     for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
         if (inputs[k] && (inputs[k] == call->d_log_prob || inputs[k] == more))
             return rl_fail(err, RL_EVALUE,
-                           "a value is not allowed: not finite, or a negative weight; an output "
-                           "took the place of its array");
+                           "a value is not finite, or a weight is negative; an output has "
+                           "overwritten its array");
     return RL_OK;
 }
 
 /*
- * A loop of its own: few callers pass entropies, and the losses' loops are short of registers as
- * they are.
+ * A separate loop, because few callers pass entropies and the loops of the losses have no registers
+ * to spare.
  */
 static RL_HOT void add_entropy(const struct rl_loss_call *call, size_t i, size_t n,
                                struct rl_row_sums *sums)
@@ -135,8 +139,8 @@ void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_
 }
 
 /*
- * The result is written last and only if all is well: a caller that ignores the status finds its
- * old values and no half of new ones.
+ * The result is written last and only on success, so that a caller that ignores the status finds
+ * old values and not half of the new ones.
  */
 enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows,
                            struct rl_error *err)

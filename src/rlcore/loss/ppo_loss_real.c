@@ -1,13 +1,13 @@
 /*
- * ppo_loss_real.c: PPO with dual clip (arXiv 1707.06347, 1912.09729), and DAPO's asymmetric clip
- * (2503.14476) through clip_high > clip_low.
+ * ppo_loss_real.c: PPO with dual clip (arXiv 1707.06347, 1912.09729). clip_high > clip_low gives
+ * DAPO's asymmetric clip (2503.14476).
  */
 #include "loss/token_chunk.h"
 
 /*
- * The clip takes the larger, worse loss of the plain and the clipped ratio, so that it only ever
- * removes what would be gained by moving further. Where A < 0 a large ratio makes that loss
- * unbounded; the dual clip bounds it at c. In both cases the loss no longer moves with the token.
+ * The clip takes the larger (worse) loss of the plain and the clipped ratio, so that it only
+ * removes the gain of moving further. Where A < 0 a large ratio makes that loss unbounded, and the
+ * dual clip bounds it at c. In both cases the loss is constant in the token's log-prob.
  */
 static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_options *options,
                           real row_weight, bool weighted, struct rl_row_sums *sums)
@@ -21,7 +21,7 @@ static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_option
         real a = rl_keep(at->on[t], advantages[t]), w = weighted ? at->weight[t] : 1;
         real plain = -a * at->ratio[t], bounded = -a * rl_limit(at->ratio[t], low, high);
         rl_int cut = rl_below(plain, bounded);
-        /* Where A > 0 the loss is below 0 and never comes near the bound of the dual clip. */
+        /* Where A > 0 the loss is negative and never reaches the bound of the dual clip. */
         real larger = rl_pick(cut, bounded, plain), bound = rl_size(a) * c;
         rl_int dual = rl_below(bound, larger);
         at->term[t] = w * rl_pick(dual, bound, larger);
@@ -30,8 +30,8 @@ static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_option
         lower -= dual;
     }
     /*
-     * A ratio at the limit of exp no longer moves with the token, so its slope is 0; rare enough
-     * for a pass of its own.
+     * A log-ratio at the limit of 20 is constant, so its slope is 0. This is rare enough for a
+     * separate pass.
      */
     if (at->limited)
         rl_token_chunk_zero(at);

@@ -1,12 +1,12 @@
 /*
- * reinforce_loss_real.c: REINFORCE (Williams 1992) and GPG (arXiv 2504.02546), which differ in
- * their advantages and in whether there is an old policy to compare with.
+ * reinforce_loss_real.c: REINFORCE (Williams 1992) and GPG (arXiv 2504.02546). They differ in their
+ * advantages and in whether there is an old policy to compare with.
  */
 #include "loss/token_chunk.h"
 
 /*
- * The ratio is reported, not used: its limit counts nothing and cuts no gradient, and without an
- * old policy there is none to report.
+ * The ratio is reported but not used in the loss, so its limit neither counts tokens nor cuts
+ * gradients. Without an old policy no ratio is reported.
  */
 static RL_INLINE void reinforce(struct rl_token_chunk *at, const struct rl_loss_options *options,
                                 real row_weight, bool weighted, struct rl_row_sums *sums)

@@ -2,8 +2,9 @@
 #include "loss/token_chunk.h"
 
 /*
- * Where a sigmoid is 0 or 1 in either precision. Out of line: a limit unknown to the compiler
- * becomes a minimum, a known one a choice of paths, which is not vectorised.
+ * Beyond this argument a sigmoid is 0 or 1 in either precision. The function is not inlined on
+ * purpose: with a limit that it does not know, the compiler uses a minimum; with a known one it
+ * would choose branches, which are not vectorised.
  */
 static __attribute__((noinline)) real sigmoid_reach(void)
 {
@@ -11,9 +12,9 @@ static __attribute__((noinline)) real sigmoid_reach(void)
 }
 
 /*
- * A sigmoid of the ratio in place of the clip: the gradient fades out instead of breaking off. The
- * factor 4 / tau gives it the slope 1 at ratio 1, whatever the temperature, which is larger (fades
- * sooner) where A <= 0, since pushing a token down raises many others by chance.
+ * A sigmoid of the ratio replaces the clip, so that the gradient fades out instead of stopping. The
+ * factor 4 / tau gives it slope 1 at ratio 1 for every temperature. The temperature is larger (the
+ * gradient fades sooner) where A <= 0, because pushing one token down raises many others at random.
  */
 static RL_INLINE void sapo(struct rl_token_chunk *at, const struct rl_loss_options *options,
                            real row_weight, bool weighted, struct rl_row_sums *sums)

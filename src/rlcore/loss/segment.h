@@ -1,10 +1,10 @@
 /*
- * segment.h: a ratio shared by a stretch of tokens, as GSPO (whole rows) and A2TGPO (turns) use it.
+ * segment.h: one ratio for a stretch of tokens, as GSPO (whole rows) and A2TGPO (turns) use it.
  *
- * ratio = exp(min(mean of l, 10)) over the response tokens of the segment, straight-through: the
- * gradient of the ratio with respect to log_prob_t is the ratio for the token itself only, 0 beyond
- * the limit. The mean makes long segments comparable with short ones; the sum, which the exact
- * sequence ratio has, leaves every clip range after a few hundred tokens.
+ * ratio = exp(min(mean of l, 10)) over the response tokens of the segment. It is straight-through:
+ * its gradient with respect to log_prob_t is the ratio for the token itself and 0 for the others,
+ * and 0 beyond the limit. The mean makes long segments comparable with short ones; the sum of the
+ * exact sequence ratio leaves every clip range after a few hundred tokens.
  */
 #ifndef RLCORE_SEGMENT_H
 #define RLCORE_SEGMENT_H
@@ -13,13 +13,13 @@
 
 struct rl_segment {
     const struct rl_loss_call *call;
-    size_t from, n;         /* its positions, response tokens and others, from `from` on */
+    size_t from, n;         /* n positions, response tokens and others, beginning at `from` */
     const real *clip_scale; /* [B*T] factor of both clip ranges, or NULL for 1 */
     real low, high;         /* clip to [1 - low * scale, 1 + high * scale] */
-    real row_weight;        /* of a token loss in the aggregate */
+    real row_weight;        /* factor of a token loss in the aggregate */
 };
 
-/* The clip scales come behind the arrays of struct rl_loss_input. */
+/* The index of the clip scales: they follow the arrays of struct rl_loss_input. */
 enum { RL_CLIP_SCALE = RL_ENTROPY + 1 };
 
 /* Sum and number of the log-ratios of response tokens. */
@@ -60,8 +60,9 @@ static RL_INLINE struct rl_segment_mean rl_segment_mean(const struct rl_segment 
 }
 
 /*
- * The clipped loss of every token at the segment's ratio. weighted and scaled are constants of the
- * caller: whether the segment has weights and clip scales.
+ * The clipped loss of every token at the segment's ratio. weighted and scaled tell whether the
+ * segment has weights and clip scales; they are constants at every call, so that the loop has no
+ * branch.
  */
 static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, real slope_weight,
                                         bool weighted, bool scaled, struct rl_row_sums *sums)
@@ -107,8 +108,9 @@ static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, 
 }
 
 /*
- * Add the segment's losses and metrics to sums and write its gradient. Returns the ratio, 0 if
- * empty. Inline, so that the loops are compiled for the widths of the RL_HOT function around it.
+ * Add the segment's losses and metrics to sums and write its gradient. Returns the ratio, or 0 for
+ * an empty segment. Inline, so that the loops are compiled for the vector widths of the RL_HOT
+ * function that calls it.
  */
 static RL_INLINE double rl_segment_loss(const struct rl_segment *s, struct rl_row_sums *sums)
 {

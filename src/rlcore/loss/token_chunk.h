@@ -1,13 +1,13 @@
 /*
- * token_chunk.h: how the losses with one ratio per token (PPO, CISPO, SAPO, REINFORCE, GPG) walk a
- * row: by chunks small enough for the first-level cache, each through short loops. First the
- * log-ratios, then their exps, last the loss's own formula. In one loop the processor would wait
- * for each exp before it could begin the formula of the same token.
+ * token_chunk.h: the row loop of the losses with one ratio per token (PPO, CISPO, SAPO, REINFORCE,
+ * GPG). A row is processed in chunks small enough for the first-level cache, each through several
+ * short loops: first the log-ratios, then their exps, last the loss's own formula. In a single loop
+ * the processor would wait for each exp before it could begin the formula of the same token.
  *
- * Chunks are whole, so that every loop has a length the compiler knows; the end of a row is copied
- * and filled up with tokens at mask 0. All loops are branch-free, and what tells whether the chunk
- * was fit for them are its sums: a sum is not finite if any term is not. Log-ratios beyond 20 are
- * rare: a chunk that holds one is mended between the loops.
+ * Chunks are always whole, so that every loop has a length that the compiler knows; the end of a
+ * row is copied and filled up with tokens at mask 0. The loops have no branches. Whether all values
+ * were finite is seen from the sums: a sum is not finite if one of its terms is not. Log-ratios
+ * beyond 20 are rare, and a chunk that has one is corrected between the loops.
  */
 #ifndef RLCORE_TOKEN_CHUNK_H
 #define RLCORE_TOKEN_CHUNK_H
@@ -15,39 +15,39 @@
 #include "loss/loss_internal.h"
 #include "support/vexp.h"
 
-/* RL_CHUNK tokens of a row, the last perhaps added, and what the first loops make of them. */
+/* RL_CHUNK tokens of a row (at its end filled up), and the results of the first loops. */
 struct rl_token_chunk {
     const real *log_prob, *old_log_prob, *advantages;
-    real *slope;  /* d loss / d log_prob; of no interest where the caller wants no gradient */
-    bool limited; /* some log-ratio is beyond the limit */
-    /* On cache lines of their own: wide accesses that cross a line take twice as long. */
+    real *slope;  /* d loss / d log_prob; points to unwanted if the caller wants no gradient */
+    bool limited; /* at least one log-ratio is beyond the limit */
+    /* Aligned to cache lines: wide accesses that cross a line take twice as long. */
     _Alignas(64) rl_int on[RL_CHUNK];      /* the mask, see rl_keep */
     _Alignas(64) real log_ratio[RL_CHUNK]; /* l20, 0 where the mask is 0 */
     _Alignas(64) real ratio[RL_CHUNK];     /* exp(l20) */
-    _Alignas(64) real weight[RL_CHUNK];    /* with weights only: 0 where the mask is 0 */
-    _Alignas(64) real term[RL_CHUNK];      /* what a loss adds up */
-    _Alignas(64) rl_int cut[RL_CHUNK];     /* limited only: where l is beyond the limit */
+    _Alignas(64) real weight[RL_CHUNK];    /* only with weights; 0 where the mask is 0 */
+    _Alignas(64) real term[RL_CHUNK];      /* the token losses */
+    _Alignas(64) rl_int cut[RL_CHUNK];     /* valid if limited: where l is beyond the limit */
     _Alignas(64) real unwanted[RL_CHUNK];
-    _Alignas(64) real copies[4][RL_CHUNK]; /* of bfloat16, and of the end of a row */
+    _Alignas(64) real copies[4][RL_CHUNK]; /* converted bfloat16, and the end of a row */
 };
 
 /*
- * A loss's formula: the terms and slopes of a chunk, and its own metrics. weighted is a constant of
- * the caller: a test of it within the loop would not be vectorised.
+ * A loss's formula: it computes the terms and slopes of a chunk and its own metrics. weighted is a
+ * constant at every call, because a loop with a test of it would not be vectorised.
  */
 typedef void rl_token_formula(struct rl_token_chunk *at, const struct rl_loss_options *options,
                               real row_weight, bool weighted, struct rl_row_sums *sums);
 
-/* Log-ratios where exp is cut off, with no gradient beyond: verl's bound against overflow. */
+/* The limit of the log-ratios, beyond which the gradient is 0: verl's bound against overflow. */
 static const real rl_l_limit = 20;
 
-/* Limit the log-ratios of a chunk, and mark and count where. */
+/* Limit the log-ratios of a chunk; mark and count the limited ones. */
 void rl_token_chunk_limit(struct rl_token_chunk *at, struct rl_row_sums *sums);
 
-/* No gradient flows through a log-ratio that was cut off. */
+/* Set the slopes of limited log-ratios to 0. */
 void rl_token_chunk_zero(const struct rl_token_chunk *at);
 
-/* The n tokens from i on. */
+/* Load the n tokens that begin at i. */
 static RL_INLINE void rl_token_chunk_at(struct rl_token_chunk *at, const struct rl_loss_call *call,
                                         size_t i, size_t n)
 {
@@ -69,7 +69,10 @@ static RL_INLINE void rl_token_chunk_at(struct rl_token_chunk *at, const struct 
     rl_fetch_ahead(at->slope);
 }
 
-/* ratio_min and _max stay log-ratios until the row is done: one exp instead of one per token. */
+/*
+ * ratio_min and ratio_max stay log-ratios until the end of the row, which needs one exp instead of
+ * one per token.
+ */
 static RL_INLINE void rl_token_chunk_ratios(struct rl_token_chunk *at, bool limited_kl,
                                             struct rl_row_sums *sums)
 {
@@ -78,7 +81,8 @@ static RL_INLINE void rl_token_chunk_ratios(struct rl_token_chunk *at, bool limi
 #pragma omp simd reduction(min : lowest) reduction(max : highest)
     for (size_t t = 0; t < RL_CHUNK; t++) {
         real l = rl_keep(at->on[t], log_prob[t] - old_log_prob[t]);
-        real counted = rl_real_of(rl_bits_in(l) | ~at->on[t]); /* NaN at mask 0: no extreme */
+        real counted = rl_real_of(rl_bits_in(l) | ~at->on[t]); /* NaN at mask 0, which is never an
+                                                                  extreme */
         at->log_ratio[t] = l;
         lowest = counted < lowest ? counted : lowest;
         highest = counted > highest ? counted : highest;
@@ -99,7 +103,7 @@ static RL_INLINE void rl_token_chunk_ratios(struct rl_token_chunk *at, bool limi
     sums->ratio_max = (double)highest > sums->ratio_max ? (double)highest : sums->ratio_max;
 }
 
-/* The weights of response tokens. Returns whether one is negative. */
+/* Load the weights of response tokens. Returns true if one is negative. */
 static RL_INLINE bool rl_token_chunk_weights(struct rl_token_chunk *at, const real *weights)
 {
     real least = 0;
@@ -112,7 +116,7 @@ static RL_INLINE bool rl_token_chunk_weights(struct rl_token_chunk *at, const re
     return least < 0;
 }
 
-/* The formula over n tokens from i on; weighted as there. */
+/* Apply the formula to the n tokens that begin at i; weighted as in rl_token_formula. */
 static RL_INLINE void rl_token_chunk_run(struct rl_token_chunk *at, const struct rl_loss_call *call,
                                          size_t i, size_t n, real row_weight, bool weighted,
                                          rl_token_formula *formula, struct rl_row_sums *sums)
@@ -129,8 +133,8 @@ static RL_INLINE void rl_token_chunk_run(struct rl_token_chunk *at, const struct
 }
 
 /*
- * A row of a loss. limited_kl: the KL that is reported is of log-ratios as they are limited. At the
- * end the extreme ratios from the extreme log-ratios.
+ * One row of a loss. limited_kl: ppo_kl is computed from the limited log-ratios. The extreme ratios
+ * are computed from the extreme log-ratios at the end.
  */
 static RL_INLINE struct rl_row_sums rl_token_row(const struct rl_loss_call *call, size_t row,
                                                  real row_weight, bool limited_kl,

@@ -1,4 +1,4 @@
-/* token_chunk_real.c: chunks that hold a log-ratio beyond the limit, gone through once more. */
+/* token_chunk_real.c: the extra pass over chunks that contain a log-ratio beyond the limit. */
 #include "loss/token_chunk.h"
 
 void rl_token_chunk_limit(struct rl_token_chunk *at, struct rl_row_sums *sums)

@@ -1,6 +1,7 @@
 /*
- * value_loss_real.c: the clipped value loss of PPO: of the errors of the value and of the value
- * kept within the clip range of the old one, the worse counts, as in the policy loss.
+ * value_loss_real.c: the clipped value loss of PPO. The value is compared with the return twice,
+ * unchanged and limited to the clip range around the old value; the larger error counts, as in the
+ * policy loss.
  */
 #include "support/hot.h"
 #include "support/real.h"
@@ -16,8 +17,8 @@ struct value_call {
 enum { VPREDS, VALUES, RETURNS }; /* in the order of the arguments */
 
 /*
- * The loss carries the factor 1/2: half the square, whose slope is the error itself. Where the
- * clipped error is the worse one the gradient is 0, since the bound does not move with the value.
+ * The loss is half the square, whose slope is the error itself. Where the clipped error is the
+ * larger one the gradient is 0, because the bound does not move with the value.
  */
 RL_HOT static struct rl_row_sums value_row(const struct value_call *call, size_t row,
                                            real row_weight)
@@ -70,10 +71,7 @@ static enum rl_status explain(const struct value_call *call, struct rl_error *er
                : status;
 }
 
-/*
- * A clip range of 0 is allowed: the value then may not leave the old one, which is a use and no
- * mistake.
- */
+/* A clip range of 0 is allowed: it keeps the value at the old one, which is a legitimate use. */
 static enum rl_status check(const struct value_call *call, const struct rl_agg *agg,
                             struct rl_error *err)
 {
@@ -117,7 +115,7 @@ enum rl_status rl_value_loss(const struct rl_batch *batch, const struct rl_agg *
     const struct rl_row_sums total = rl_rows_total(&rows);
     status = total.poisoned ? explain(&call, err) : RL_OK;
     if (status == RL_OK && total.poisoned)
-        return rl_fail(err, RL_EVALUE, "a value is not finite; d_vpreds took the place of its array");
+        return rl_fail(err, RL_EVALUE, "a value is not finite; d_vpreds has overwritten its array");
     if (status == RL_OK && !isfinite(total.loss))
         return rl_fail(err, RL_EVALUE, "the loss overflows: it is %g", total.loss);
     if (status == RL_OK)

@@ -1,8 +1,9 @@
 /*
  * pack.c: see rlcore/pack.h. Bins are linked lists of samples while they are being split.
  *
- * The order of every choice is part of the definition, ties included: packing decides which tokens
- * share a micro batch, and two implementations that agree on the numbers must agree on the batches.
+ * The order of every choice, including ties, is part of the definition: packing decides which
+ * tokens share a micro batch, and two implementations that agree on the numbers must agree on the
+ * batches.
  */
 #include <rlcore/pack.h>
 
@@ -20,10 +21,7 @@ struct bins {
     double *key;                 /* per sample: length, later its own cost */
 };
 
-/*
- * A sample beyond the sequence length is cut, not refused: by then it has been generated and paid
- * for.
- */
+/* A sample longer than seq_len is cut, not refused: its generation has already been paid for. */
 static size_t cut(size_t length, const struct rl_pack_options *o)
 {
     return length < o->seq_len ? length : o->seq_len;
@@ -63,8 +61,8 @@ static enum rl_status check_stream(const double *values, const char *name, size_
 }
 
 /*
- * Without advantages a token may train with ce or ref_kl only: a 0 in place of what is missing
- * would pass unnoticed.
+ * Without advantages a token may train with ce or ref_kl only: a 0 in place of a missing advantage
+ * would not be noticed.
  */
 static enum rl_status check_members(const struct rl_pack_sample *s, size_t i, struct rl_error *err)
 {
@@ -79,7 +77,7 @@ static enum rl_status check_members(const struct rl_pack_sample *s, size_t i, st
     return RL_OK;
 }
 
-/* "all" is the name under which metrics of every environment are added up. */
+/* "all" is the name of the metrics that are summed over the environments. */
 static enum rl_status check_sample(const struct rl_pack_sample *s, size_t i, struct rl_error *err)
 {
     const double *streams[] = {s->logprobs,   s->temperatures, s->advantages,    s->ref_logprobs,
@@ -109,7 +107,7 @@ enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n,
     return status;
 }
 
-/* Numbers of a bin's list; the bin must not be empty. */
+/* Compute count, tokens and cost of a bin, which must not be empty. */
 static void measure(struct bins *b, size_t bin, const size_t *lengths,
                     const struct rl_pack_options *o)
 {
@@ -125,7 +123,7 @@ static void measure(struct bins *b, size_t bin, const size_t *lengths,
     b->cost[bin] = cost(sum, squares, o);
 }
 
-/* At the tail: the order within a bin is that in which first fit met the samples. */
+/* Append at the tail: samples keep the order in which first fit placed them. */
 static void append(struct bins *b, size_t bin, size_t sample)
 {
     b->next[sample] = SIZE_MAX;
@@ -144,8 +142,8 @@ static size_t open_bin(struct bins *b)
 }
 
 /*
- * First fit over descending lengths: never more than 11/9 of the best number of bins plus one, and
- * close to it for lengths in practice. Quadratic in bins, which are few.
+ * First fit over descending lengths: at most 11/9 of the optimal number of bins plus one, and close
+ * to the optimum for usual lengths. Quadratic in the number of bins, which is small.
  */
 static void first_fit(struct bins *b, const size_t *lengths, size_t n,
                       const struct rl_pack_options *o)
@@ -169,9 +167,9 @@ static void first_fit(struct bins *b, const size_t *lengths, size_t n,
 }
 
 /*
- * The costliest bin of two samples or more, the later of equals; n if there is none. The number of
- * bins has to be a multiple of the workers', who step together: splitting the costliest bin
- * shortens the step, where an empty micro batch would leave a worker idle.
+ * The costliest bin with at least two samples, the later one of equals; n if there is none. The
+ * number of bins must be a multiple of the workers, which step together. Splitting the costliest
+ * bin shortens the step; an empty micro batch would leave a worker idle.
  */
 static size_t bin_to_split(const struct bins *b)
 {
@@ -183,8 +181,8 @@ static size_t bin_to_split(const struct bins *b)
 }
 
 /*
- * Longest first to the lighter side: the simplest rule that never puts two of the longest together,
- * and on a tie to the left, as the definition has it.
+ * The longest sample goes first, always to the lighter half, which never puts the two longest
+ * together. On a tie the left half is used, as in the definition.
  */
 static void split(struct bins *b, size_t left, const size_t *lengths,
                   const struct rl_pack_options *o)
@@ -204,15 +202,13 @@ static void split(struct bins *b, size_t left, const size_t *lengths,
         *(to_left ? &load_left : &load_right) += b->key[b->items[k]];
     }
     measure(b, left, lengths, o);
-    if (b->head[right] == SIZE_MAX) /* only where samples cost nothing */
+    if (b->head[right] == SIZE_MAX) /* only if samples cost nothing */
         b->n--;
     else
         measure(b, right, lengths, o);
 }
 
-/*
- * It may end short of the target, with bins of one sample each: rl_pack_plan fills up with copies.
- */
+/* May stop below the target if all bins have one sample; rl_pack_plan then adds copies. */
 static void split_for_workers(struct bins *b, const size_t *lengths,
                               const struct rl_pack_options *o)
 {
@@ -245,8 +241,8 @@ static size_t padding(size_t tokens, const struct rl_pack_options *o)
 }
 
 /*
- * Cost of a bin with the padding counted in its last sample. Padding is computed like tokens, in
- * the attention of the last sample: a bin with much of it is not cheap.
+ * Cost of a bin, with the padding counted in its last sample. Padding is computed like tokens,
+ * within the attention of the last sample, so a bin with much padding is not cheap.
  */
 static double padded_cost(size_t bin, const size_t *lengths, const struct rl_pack_options *o,
                           const struct rl_pack_plan *plan)
@@ -264,7 +260,7 @@ static double padded_cost(size_t bin, const size_t *lengths, const struct rl_pac
     return cost(sum, squares, o);
 }
 
-/* Every array has room for a bin per sample, the most there can be. */
+/* Every array has room for one bin per sample, the largest possible number. */
 static struct bins take_bins(struct rl_scratch *s, size_t n)
 {
     struct bins b = {0};
@@ -286,7 +282,7 @@ enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pac
     enum rl_status status = check_options(options, err);
     if (status != RL_OK)
         return status;
-    /* So that no size computed from n below wraps round. */
+    /* Keeps every size that is computed from n below from overflowing. */
     if (n == 0 || n > SIZE_MAX / 64 - options->n_workers)
         return rl_fail(err, RL_EINVAL, "%zu samples cannot be packed", n);
     if (RL_NEED(err, {"lengths", lengths}, {"plan.order", plan->order},
@@ -308,8 +304,8 @@ enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pac
     plan->n_slots = (bins.n + options->n_workers - 1) / options->n_workers * options->n_workers;
     for (size_t i = 0; i < plan->n_slots; i++)
         /*
-         * Slots beyond the bins are copies of bin 0 that train nothing: every worker has to take as
-         * many steps as the others, or their exchange of gradients waits for ever.
+         * Slots beyond the bins are copies of bin 0 that train nothing: workers must take equally
+         * many steps, or their exchange of gradients would wait forever.
          */
         weight[i] = padded_cost(i < bins.n ? i : 0, lengths, options, plan);
     partition.n_items = plan->n_slots;
@@ -318,7 +314,7 @@ enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pac
     return RL_OK;
 }
 
-/* A slot beyond the bins is a copy of bin 0. */
+/* The bin of a slot; slots beyond the bins are copies of bin 0. */
 static size_t bin_of(const struct rl_pack_plan *plan, size_t slot)
 {
     return plan->slots[slot] < plan->n_bins ? plan->slots[slot] : 0;
@@ -340,7 +336,7 @@ static void copy_stream(double *out, const double *values, double fill, size_t n
 }
 
 /*
- * In a copy tokens stand as they are, for the forward pass to be one, but nothing trains: mask and
+ * A copy has unchanged tokens, so that the forward pass is valid, but trains nothing: mask and
  * advantages are 0.
  */
 static void put_sample(const struct rl_pack_sample *s, size_t index, size_t n, bool trains,
@@ -369,9 +365,9 @@ static void put_sample(const struct rl_pack_sample *s, size_t index, size_t n, b
 }
 
 /*
- * As part of the last sample, since attention kernels take lengths that add up to the batch;
- * positions start anew, so that no position exceeds what the model knows. Temperature 1, because
- * logits are divided by it.
+ * Padding is part of the last sample, because attention kernels take lengths that add up to the
+ * batch. Its positions start again at 0, so that no position exceeds the model's limit. Its
+ * temperature is 1, because logits are divided by it.
  */
 static void put_padding(size_t n, struct rl_pack_micro_batch *out)
 {
@@ -405,8 +401,8 @@ void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_opt
     const size_t *last = plan->order + plan->bin_start[bin + 1];
     out->n_samples = out->n_tokens = 0;
     /*
-     * A stream is there for the whole micro batch as soon as one sample has it: tensors have no
-     * holes, and the others get the value that changes nothing.
+     * A stream exists for the whole micro batch as soon as one sample has it, because tensors have
+     * no holes. The other samples get the neutral value.
      */
     out->has_ref_logprobs = out->has_rl_weights = out->has_ce_weights = out->has_ref_kl_weights =
         false;

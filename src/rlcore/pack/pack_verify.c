@@ -1,9 +1,9 @@
 /*
- * pack_verify.c: micro batches read back and compared with their samples.
+ * pack_verify.c: micro batches are read back and compared with their samples.
  *
- * Written against the definition and not against pack.c, so that a fault in one is not repeated in
- * the other. A token in the wrong sample still trains, only on something else; nothing but such a
- * check would show it.
+ * Written from the definition and not from pack.c, so that a fault in one is not repeated in the
+ * other. A token in the wrong sample still trains, only on something else, and no other check would
+ * notice.
  */
 #include <rlcore/pack.h>
 
@@ -14,7 +14,7 @@ static const double *at_if(const double *values, bool present, size_t at)
     return present ? values + at : NULL;
 }
 
-/* Summed anew from the lengths, which are what attention kernels go by. */
+/* Computed from the lengths, because attention kernels use them. */
 static size_t first_token(const struct rl_pack_micro_batch *batch, size_t k)
 {
     size_t at = 0;
@@ -26,7 +26,7 @@ static size_t first_token(const struct rl_pack_micro_batch *batch, size_t k)
 size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k, struct rl_pack_sample *out)
 {
     size_t at = first_token(batch, k), n = batch->lengths[k];
-    /* Padding is counted in the last sample's length and is told by its mark alone. */
+    /* Padding is counted in the length of the last sample and recognised by its mark. */
     while (n > 0 && batch->sample[at + n - 1] == SIZE_MAX)
         n--;
     *out = (struct rl_pack_sample){
@@ -46,7 +46,7 @@ size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k, struct 
 struct verification {
     const struct rl_pack_micro_batch *batch;
     size_t slot, seq_len;
-    bool trains; /* false in a copy */
+    bool trains; /* false for a copy */
     struct rl_error *err;
 };
 
@@ -58,8 +58,8 @@ static enum rl_status differs(const struct verification *v, size_t sample, const
 }
 
 /*
- * A stream that the micro batch lacks must be lacking in the sample too. Exact equality: packing
- * copies numbers and has no reason to change a bit of them.
+ * A stream that the micro batch lacks must be absent from the sample too. Values must be equal to
+ * the bit, because packing only copies numbers.
  */
 static enum rl_status verify_stream(const struct verification *v, size_t sample, const char *name,
                                     const double *got, const double *want, double fill, size_t n)
@@ -98,7 +98,7 @@ static enum rl_status verify_streams(const struct verification *v, size_t index,
     return status;
 }
 
-/* The mask is compared as it trains, so that a copy with a mask is found. */
+/* The expected mask of a copy is 0, so that a copy with a mask is found. */
 static enum rl_status verify_tokens(const struct verification *v, size_t index, size_t at,
                                     const struct rl_pack_sample *got,
                                     const struct rl_pack_sample *want)
@@ -141,7 +141,7 @@ static enum rl_status verify_sample(const struct verification *v, size_t k, size
     return status == RL_OK ? verify_streams(v, index, &got, want) : status;
 }
 
-/* Harmless is what has neither mask nor weight: ce and ref_kl do not ask for the mask. */
+/* Padding must have neither mask nor weights, because ce and ref_kl do not read the mask. */
 static enum rl_status verify_padding(const struct verification *v, size_t begin)
 {
     const struct rl_pack_micro_batch *b = v->batch;
@@ -159,7 +159,7 @@ static enum rl_status verify_padding(const struct verification *v, size_t begin)
     return RL_OK;
 }
 
-/* First of all, since everything after it goes by these lengths. */
+/* Checked first, because all later checks use these lengths. */
 static enum rl_status verify_lengths(const struct verification *v, size_t n_samples,
                                      size_t multiple)
 {

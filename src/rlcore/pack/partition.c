@@ -1,9 +1,9 @@
 /*
- * partition.c: see partition.h. States merge in O(V log V); ties are broken as the definition
- * orders them.
+ * partition.c: see partition.h. States are merged in O(V log V); ties are broken in the order of
+ * the definition.
  *
- * Sums of costs meet best where large differences are settled first. Equal counts per part are kept
- * by joining whole states, each with one set per part, largest with smallest.
+ * Sums of costs become most equal if large differences are settled first. To keep equal counts per
+ * part, whole states with one set per part are joined, the largest set with the smallest.
  */
 #include "pack/partition.h"
 
@@ -23,7 +23,10 @@ void rl_partition_take(struct rl_partition *p, struct rl_scratch *s, size_t n_it
     p->load = rl_scratch_take(s, n_parts, sizeof *p->load);
 }
 
-/* A merge sort: stable, which the definition's ties rely on, and without memory of its own. */
+/*
+ * A merge sort, because the definition's ties require a stable sort and it needs no memory of its
+ * own.
+ */
 void rl_sort_by(size_t *items, size_t *spare, size_t n, const double *key, double sign)
 {
     for (size_t width = 1; width < n; width *= 2) {
@@ -40,8 +43,8 @@ void rl_sort_by(size_t *items, size_t *spare, size_t n, const double *key, doubl
 }
 
 /*
- * Compare by total, then by the lists of items as sequences. No two sets hold the same items, so
- * the comparison is never equal and heap sort, which is not stable, has only one possible result.
+ * Compare by total, then by the sequence of items. No two sets hold the same items, so the
+ * comparison is never equal, and heap sort, which is not stable, has a unique result.
  */
 static int compare_sets(const struct rl_partition *p, const struct rl_part_set *a,
                         const struct rl_part_set *b)
@@ -71,7 +74,7 @@ static void sift_down(const struct rl_partition *p, struct rl_part_set *sets, si
     }
 }
 
-/* Descending; no two sets are equal, so the order is unique. */
+/* Sort in descending order, which is unique because no two sets are equal. */
 static void sort_sets(const struct rl_partition *p, struct rl_part_set *sets)
 {
     size_t n = p->n_parts;
@@ -104,7 +107,7 @@ static double spread(const struct rl_partition *p, const struct rl_part_set *sta
     return state[0].total - state[p->n_parts - 1].total;
 }
 
-/* The state to take next, moved to the end of the n_states that stand. */
+/* Move the state with the widest spread to the end of the n_states. */
 static void bring_widest_last(struct rl_partition *p, size_t n_states)
 {
     struct rl_part_set *last = p->set + (n_states - 1) * p->n_parts, *widest = last;
@@ -121,7 +124,7 @@ static void bring_widest_last(struct rl_partition *p, size_t n_states)
     }
 }
 
-/* Join set i of first with set V - 1 - i of second, into second's place. */
+/* Join set i of first with set V - 1 - i of second; the result replaces second. */
 static void join_states(struct rl_partition *p, const struct rl_part_set *first,
                         struct rl_part_set *second)
 {
@@ -134,7 +137,7 @@ static void join_states(struct rl_partition *p, const struct rl_part_set *first,
     sort_sets(p, second);
 }
 
-/* In the order of items within a part, which the definition fixes and lists do not keep. */
+/* Write each part in ascending order of items, as the definition requires. */
 static void write_parts(struct rl_partition *p, size_t *items)
 {
     size_t per_part = p->n_items / p->n_parts;
@@ -150,14 +153,14 @@ static void write_parts(struct rl_partition *p, size_t *items)
 }
 
 struct swap {
-    double largest, range; /* of the loads after it */
+    double largest, range; /* largest load and range of the loads after the swap */
     size_t i, j;           /* positions in items */
     bool found;
 };
 
 /*
- * The parts of the three largest loads, or with sign -1 the three smallest; NO_ITEM where fewer. A
- * swap changes two loads; the largest of the others is among the three largest of all.
+ * The parts with the three largest loads, or with sign -1 the three smallest; NO_ITEM if there are
+ * fewer. A swap changes two loads, so the largest of the others is among the three largest of all.
  */
 static void find_extremes(const struct rl_partition *p, double sign, size_t *extremes)
 {
@@ -173,7 +176,7 @@ static void find_extremes(const struct rl_partition *p, double sign, size_t *ext
     }
 }
 
-/* The most extreme load of the parts but two; minus or plus infinity without any. */
+/* The most extreme load of all parts except two; minus or plus infinity without any. */
 static double extreme_but(const struct rl_partition *p, const size_t *extremes, double sign,
                           size_t but, size_t nor)
 {
@@ -197,8 +200,10 @@ static void best_swap_between(const struct rl_partition *p, const size_t *items,
         }
 }
 
-/* Loads are carried along, not summed anew, so that every step lowers what is compared: the search
- * ends. */
+/*
+ * Loads are updated and not summed again, so that every step lowers exactly what is compared and
+ * the search ends.
+ */
 static void add_loads(struct rl_partition *p, const size_t *items)
 {
     size_t per_part = p->n_items / p->n_parts;
@@ -209,7 +214,10 @@ static void add_loads(struct rl_partition *p, const size_t *items)
     }
 }
 
-/* Every swap lowers the largest load, or keeps it and lowers the range, so no state comes back. */
+/*
+ * Make the best swap; returns false if there is none. Every swap lowers the largest load, or keeps
+ * it and lowers the range, so no state occurs twice.
+ */
 static bool improve(struct rl_partition *p, size_t *items)
 {
     size_t per_part = p->n_items / p->n_parts, highest[3], lowest[3];
@@ -233,8 +241,8 @@ static bool improve(struct rl_partition *p, size_t *items)
 }
 
 /*
- * First differencing (Karmarkar and Karp 1982) for a good start, then swaps: the start alone leaves
- * loads that one exchange would even out.
+ * Differencing (Karmarkar and Karp 1982) finds a good start; swaps then even out the loads that
+ * remain.
  */
 void rl_partition_run(struct rl_partition *p, size_t *items)
 {

@@ -1,6 +1,6 @@
 /*
- * partition.h: weighted items into parts of equal count and nearly equal load: largest differencing
- * (Karmarkar and Karp), then single swaps while they help.
+ * partition.h: divides weighted items into parts of equal count and nearly equal load: largest
+ * differencing (Karmarkar and Karp), then single swaps while they help.
  */
 #ifndef RLCORE_PARTITION_H
 #define RLCORE_PARTITION_H
@@ -17,7 +17,7 @@ struct rl_partition {
     const double *weight;    /* [n_items] */
     size_t *rank;            /* [n_items] scratch: items by weight */
     size_t *next;            /* [n_items] scratch */
-    size_t *spare;           /* [n_items] scratch: of sorting */
+    size_t *spare;           /* [n_items] scratch for sorting */
     struct rl_part_set *set; /* [n_items] scratch: n_parts sets per state */
     double *load;            /* [n_parts] scratch */
 };
@@ -25,10 +25,13 @@ struct rl_partition {
 void rl_partition_take(struct rl_partition *p, struct rl_scratch *s, size_t n_items,
                        size_t n_parts);
 
-/* items [n_items]: the parts one after another, n_items / n_parts each. */
+/* Write items [n_items]: the parts one after another, n_items / n_parts items each. */
 void rl_partition_run(struct rl_partition *p, size_t *items);
 
-/* Sort items stably by key: ascending, or descending with sign -1. spare is as long as items. */
+/*
+ * Sort items by key with a stable sort: ascending, or descending with sign -1. spare is as long as
+ * items.
+ */
 void rl_sort_by(size_t *items, size_t *spare, size_t n, const double *key, double sign);
 
 #endif

@@ -32,8 +32,9 @@ static enum rl_status check_ks(size_t n_k, const int64_t *k, struct rl_error *er
 }
 
 /*
- * C(n-c, k) / C(n, k) is a product of 1 - k/(n-i) over i < c, and, k and c changing places, of 1 -
- * c/(n-i) over i < k: the shorter product serves, as far as 1 minus it differs from 1.
+ * C(n-c, k) / C(n, k) is the product of 1 - k/(n-i) over i < c, and with k and c exchanged that of
+ * 1 - c/(n-i) over i < k. The shorter product is used, and ends once 1 minus it no longer differs
+ * from 1.
  */
 static double unbiased(int64_t n, int64_t c, int64_t k)
 {
@@ -47,8 +48,8 @@ static double unbiased(int64_t n, int64_t c, int64_t k)
 }
 
 /*
- * expm1 and log1p keep the digits of small rates: 1 - (1 - p)^k is 0 in plain arithmetic for p
- * below 1e-16.
+ * expm1 and log1p keep the digits of small rates: 1 - (1 - p)^k computed directly is 0 for p below
+ * 1e-16.
  */
 static double bernoulli(int64_t n, int64_t c, int64_t k)
 {
@@ -57,10 +58,7 @@ static double bernoulli(int64_t n, int64_t c, int64_t k)
     return c ? -expm1((double)k * log1p(-(double)c / (double)n)) : 0;
 }
 
-/*
- * With more draws than samples the unbiased estimator is undefined, and the reference's 1 a wrong
- * answer.
- */
+/* For k > n the unbiased estimator is undefined; the reference's 1 would be wrong. */
 static enum rl_status check_within(enum rl_passk estimator, size_t n_problems, const int64_t *n,
                                    size_t n_k, const int64_t *k, struct rl_error *err)
 {
@@ -84,7 +82,7 @@ enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_
     if (status == RL_OK)
         status = check_within(estimator, n_problems, n, n_k, k, err);
     if (status == RL_OK && mean && n_problems == 0)
-        return rl_fail(err, RL_EINVAL, "n is empty: there is no problem to take a mean over");
+        return rl_fail(err, RL_EINVAL, "n is empty: a mean needs at least one problem");
     for (size_t j = 0; status == RL_OK && j < n_k; j++) {
         double sum = 0;
         for (size_t i = 0; i < n_problems; i++) {
@@ -100,8 +98,10 @@ enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_
     return status;
 }
 
-/* ln Gamma(x + a) - ln Gamma(x) for large x, by Stirling's series: no two large numbers are
- * subtracted. */
+/*
+ * ln Gamma(x + a) - ln Gamma(x) for large x by Stirling's series, without subtracting two large
+ * numbers.
+ */
 static double log_gamma_ratio(double x, double a)
 {
     double tail = (1 / (x + a) - 1 / x) / 12 - (pow(x + a, -3) - pow(x, -3)) / 360;
@@ -109,8 +109,8 @@ static double log_gamma_ratio(double x, double a)
 }
 
 /*
- * ln of B(alpha, beta + k) / B(alpha, beta), the expected power of failing k times: a product of
- * (beta + i) / (alpha + beta + i) over i < k. Summed term by term while short, the rest through
+ * ln of B(alpha, beta + k) / B(alpha, beta), the expected probability of failing k times: the
+ * product of (beta + i) / (alpha + beta + i) over i < k. The first terms are summed, the rest uses
  * log-gamma.
  */
 static double log_fail(double alpha, double beta, int64_t k)
@@ -141,14 +141,15 @@ enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k, const int64_
 }
 
 /*
- * Each sample of a block gets what the block as a whole earned: the policy is paid for one of k
- * being right, not for each.
+ * Each sample of a block gets the reward of the whole block: the policy is rewarded if one of k
+ * samples is right.
  */
 enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k, double *out,
                                struct rl_error *err)
 {
     if (k < 1 || n % k != 0)
-        return rl_fail(err, RL_EINVAL, "%zu rewards do not fall into blocks of k = %zu", n, k);
+        return rl_fail(err, RL_EINVAL, "%zu rewards cannot be divided into blocks of k = %zu", n,
+                       k);
     if (n && (!rewards || !out))
         return rl_fail(err, RL_EINVAL, "rewards are missing");
     for (size_t i = 0; i < n; i++)

@@ -1,8 +1,9 @@
 /*
  * passk_dynamic_n.c: dynamic n: which problems need more samples.
  *
- * Samples go where they still tell something: a problem with enough successes has its rate, one at
- * the end of its budget is called hard. Rounds bound what a single decision can spend.
+ * Samples go where they are still informative: a problem with enough successes has a known rate,
+ * and one at the end of its budget counts as hard. Rounds limit how much a single decision can
+ * spend.
  */
 #include <rlcore/passk.h>
 

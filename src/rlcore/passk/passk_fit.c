@@ -1,7 +1,7 @@
 /*
- * passk_fit.c: maximum likelihood of the beta-binomial. Newton's method over ln alpha, ln beta,
- * which needs no bounds; steps are halved until they ascend, and gradient steps replace Newton's
- * where the surface is not concave.
+ * passk_fit.c: maximum likelihood of the beta-binomial distribution. Newton's method runs over ln
+ * alpha and ln beta, which need no bounds. Steps are halved until the likelihood rises; gradient
+ * steps replace Newton's where the surface is not concave.
  */
 #include <rlcore/passk.h>
 
@@ -10,12 +10,11 @@
 
 #include "support/scratch.h"
 
-/* Beyond this, alpha or beta is running away: the likelihood has no maximum. */
+/* Beyond this logarithm alpha or beta diverges: the likelihood has no maximum. */
 static const double LARGEST_LOG = 16.0;
 /*
- * Sizes for a problem of two unknowns: Newton needs about ten steps, halvings stop where a step no
- * longer changes a double. The recurrence reaches 20, where the four terms of the series are exact
- * to 1e-15.
+ * Newton needs about ten steps for two unknowns; halving stops where a step no longer changes a
+ * double. The recurrence goes up to 20, where the four terms of the series are exact to 1e-15.
  */
 enum { MAX_STEPS = 500, MAX_HALVINGS = 60, MAX_POLISH = 8, SUMMED_ABOVE = 20 };
 
@@ -54,7 +53,10 @@ static void add_differences(struct surface *s, struct gammas more, struct gammas
     s->h[i][i] += more.tri - base.tri;
 }
 
-/* From derivatives in alpha, beta to derivatives in their logarithms. */
+/*
+ * Convert derivatives with respect to alpha and beta to derivatives with respect to their
+ * logarithms.
+ */
 static void to_logarithms(struct surface *s, double alpha, double beta)
 {
     double by[2] = {alpha, beta};
@@ -66,8 +68,8 @@ static void to_logarithms(struct surface *s, double alpha, double beta)
 }
 
 /*
- * Differences of log-gammas per problem and not products of probabilities: a thousand samples a
- * problem underflow any product.
+ * Differences of log-gammas are used instead of products of probabilities, which underflow for a
+ * thousand samples per problem.
  */
 static struct surface surface_at(const struct counts *data, const double x[2])
 {
@@ -92,7 +94,7 @@ static struct surface surface_at(const struct counts *data, const double x[2])
     return s;
 }
 
-/* Newton's step where the Hessian is negative definite, else along the gradient. */
+/* Newton's step if the Hessian is negative definite, else a step along the gradient. */
 static void choose_step(const struct surface *s, double step[2])
 {
     double det = s->h[0][0] * s->h[1][1] - s->h[0][1] * s->h[1][0];
@@ -104,15 +106,15 @@ static void choose_step(const struct surface *s, double step[2])
         step[1] = s->g[1];
     }
     /*
-     * Steps in logarithms: 1 is a factor of e, far enough for a start that is off by orders, and
-     * short enough for the quadratic model to mean something.
+     * A step of 1 in a logarithm is a factor of e: large enough for a start that is wrong by orders
+     * of magnitude, and small enough for the quadratic model.
      */
     double length = hypot(step[0], step[1]);
     for (int i = 0; i < 2 && length > 1; i++)
         step[i] /= length;
 }
 
-/* Climb as far as halved steps lead upwards; false when none does. */
+/* Take the first halved step that raises the likelihood; returns false if none does. */
 static bool climb(const struct counts *data, struct surface *s, double x[2], const double step[2])
 {
     double share = 1;
@@ -129,7 +131,9 @@ static bool climb(const struct counts *data, struct surface *s, double x[2], con
     return false;
 }
 
-/* Values tell steps apart down to half their digits only; from there on the slope has to fall. */
+/*
+ * The value distinguishes steps only up to half of their digits; from there on the slope must fall.
+ */
 static void polish(const struct counts *data, struct surface *s, double x[2])
 {
     double step[2];
@@ -146,8 +150,9 @@ static void polish(const struct counts *data, struct surface *s, double x[2])
 }
 
 /*
- * Towards alpha + beta = infinity the likelihood nears that of one pass rate for all. A fit that
- * beats it by no more than the rounding of its sum has stopped on the way there.
+ * As alpha + beta goes to infinity the likelihood approaches that of one pass rate for all
+ * problems. A fit that exceeds it by no more than the rounding of its sum has stopped on the way
+ * there.
  */
 static bool is_one_rate(const struct counts *data, const struct surface *s, const double x[2])
 {
@@ -164,9 +169,9 @@ static bool is_one_rate(const struct counts *data, const struct surface *s, cons
 }
 
 /*
- * Where to start: the mean pass rate, with alpha + beta = 1. A likelihood that has no maximum is
- * refused here where it can be told from the counts: all right, all wrong, or one sample a problem.
- * Otherwise the search would run away and stop at whatever bound it has.
+ * The start: the mean pass rate, with alpha + beta = 1. A likelihood without a maximum is refused
+ * here if the counts show it (all right, all wrong, or one sample per problem); otherwise the
+ * search would diverge.
  */
 static enum rl_status start(const struct counts *data, double x[2], struct rl_error *err)
 {
@@ -209,7 +214,7 @@ enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n, const int6
     struct surface s = surface_at(&data, x);
     for (int i = 0; i < MAX_STEPS; i++) {
         choose_step(&s, step);
-        /* Below 1e-13 the value no longer tells an improvement from rounding. */
+        /* Below 1e-13 the value cannot distinguish an improvement from rounding. */
         bool near = hypot(step[0], step[1]) < 1e-13;
         if (near || !climb(&data, &s, x, step))
             break;

@@ -1,9 +1,9 @@
 /*
- * episodes.c: episodes of a response and what each added.
+ * episodes.c: the episodes of a response, and what each one added.
  *
- * An episode is a stretch of thought with a direction of its own (MRT, arXiv 2503.07572); markers
- * are words that models begin a new attempt with. Bytes are searched and tokens are cut, as a
- * marker may begin inside a token.
+ * An episode is a stretch of thought with its own direction (MRT, arXiv 2503.07572); markers are
+ * words with which models begin a new attempt. Markers are searched in bytes, because one may begin
+ * inside a token; the text is cut between tokens.
  */
 #include <rlcore/process.h>
 
@@ -14,14 +14,14 @@
 #include "support/scratch.h"
 
 /*
- * What an episode added to the chance of success is the difference of the values before and after
- * it, so utilities add up to that of the whole response.
+ * The utility of an episode is the difference of the values before and after it, so utilities add
+ * up to that of the whole response.
  */
 enum rl_status rl_marginal_utility(size_t n, const double *values, double *utilities,
                                    struct rl_error *err)
 {
     if (n == 0 || !values || (n > 1 && !utilities))
-        return rl_fail(err, RL_EINVAL, "prefix_values is empty: there is no prefix");
+        return rl_fail(err, RL_EINVAL, "prefix_values is empty: it needs at least one prefix");
     for (size_t j = 0; j < n; j++)
         if (!isfinite(values[j]))
             return rl_fail(err, RL_EVALUE, "prefix_values[%zu] is %g, not a finite number", j,
@@ -46,7 +46,10 @@ struct response {
     const size_t *starts; /* to be written */
 };
 
-/* Linear in the markers per byte; eight short strings, and most bytes differ in the first. */
+/*
+ * Compares every marker at every byte: there are eight short ones, and most bytes differ from the
+ * first letter.
+ */
 static bool marker_at(const struct response *r, size_t byte)
 {
     size_t left = r->token[r->n_tokens] - byte;
@@ -67,7 +70,7 @@ static bool marker_in(const struct response *r, size_t t)
     return false;
 }
 
-/* Whether the text before token t ends a sentence, blanks aside. */
+/* Returns true if the text before token t ends a sentence; blanks are ignored. */
 static bool sentence_ends_before(const struct response *r, size_t t)
 {
     size_t end = r->token[t];
@@ -77,8 +80,8 @@ static bool sentence_ends_before(const struct response *r, size_t t)
 }
 
 /*
- * Where to cut the stretch [begin, end); end if it stays whole. Long stretches are cut where a
- * sentence ends, the last such place that fits, or the first beyond: a forced answer in
+ * Where to cut the stretch [begin, end); end if it stays whole. A long stretch is cut at the last
+ * sentence end that fits, or at the first one beyond, because an answer that is forced in
  * mid-sentence would measure the interruption.
  */
 static size_t cut(const struct response *r, size_t begin, size_t end)

@@ -1,9 +1,10 @@
 /*
- * process_advantage_real.c: token advantages from outcomes and process rewards, each over its own
- * set.
+ * process_advantage_real.c: token advantages from outcomes and process rewards, each normalised
+ * over its own set.
  *
- * Outcomes and process rewards live on different scales and differ in number per row; in one set, a
- * row with many steps would set the mean that its own outcome is compared with.
+ * Outcomes and process rewards have different scales, and rows differ in their number of process
+ * rewards. In one set, a row with many steps would determine the mean that its own outcome is
+ * compared with.
  */
 #include <rlcore/process.h>
 
@@ -18,14 +19,14 @@ struct task {
     const real *rewards;
 };
 
-/* One set of rewards: those of one kind in one prompt group. */
+/* One set: the rewards of one kind in one prompt group. */
 struct set {
     double count, sum, mean, squares, least, most;
 };
 
 /*
- * Equal rewards are found by comparing them, not by a deviation of 0: rounding leaves equal numbers
- * a deviation of 1e-17, and dividing by it makes an advantage out of nothing.
+ * Equal rewards are found by comparison and not by a deviation of 0: rounding gives equal numbers a
+ * deviation of 1e-17, and dividing by it would create an advantage.
  */
 static double normalised(const struct set *set, double reward)
 {
@@ -34,13 +35,16 @@ static double normalised(const struct set *set, double reward)
     return (reward - set->mean) / (sqrt(set->squares / set->count) + 1e-8);
 }
 
-/* 0 where there is no event, whatever stands there. */
+/* The reward at a token; 0 without an event, even if the array holds a number there. */
 static double reward_at(const struct task *task, size_t i)
 {
     return task->event[i] ? (double)rl_real_at(&task->batch, 0, task->rewards, i) : 0;
 }
 
-/* Sums of both kinds over a group; in the second pass, of squared distances from the mean. */
+/*
+ * Sum the rewards of both kinds over a group; in the second pass sum the squared distances from the
+ * mean.
+ */
 static void gather(const struct task *task, const size_t *rows, size_t n, bool second_pass,
                    struct set sets[3])
 {
@@ -73,8 +77,8 @@ static void run_group(const struct task *task, const size_t *rows, size_t n, rea
     for (size_t j = 0; j < n; j++) {
         double sum = 0;
         /*
-         * Token rewards are kept where they fall: each token gets the sum of what follows it, so
-         * that a step is credited for its own reward and for what it led to.
+         * Rewards stay at their tokens: each token gets the sum of the rewards from its position
+         * on, so that a step is credited for its own reward and for what it led to.
          */
         for (size_t i = rl_row_end(batch, rows[j]); i-- > rl_row_at(batch, rows[j]);) {
             if (task->event[i])

@@ -1,8 +1,8 @@
 /*
- * routing.c: routes compared place by place, carried along with tokens, and the choice of replay.
+ * routing.c: comparison of routes, moving them along with tokens, and the choice of a replay.
  *
- * A place is one token in one layer; its experts are a set, whose order is that of the router's
- * scores and means nothing to what the layer computes.
+ * A place is one token in one layer. Its experts are a set: their order comes from the router's
+ * scores and does not matter to the result of the layer.
  */
 #include <rlcore/routing.h>
 
@@ -20,8 +20,8 @@ static enum rl_status check_shape(const char *name, const struct rl_routes *rout
     size_t size = 0;
     if (routes->n_layers == 0 || routes->top_k == 0 || routes->top_k > routes->n_experts ||
         routes->n_experts > RL_NO_EXPERT)
-        return rl_fail(err, RL_EINVAL, "%s: %zu layers with %zu of %zu experts are no routes", name,
-                       routes->n_layers, routes->top_k, routes->n_experts);
+        return rl_fail(err, RL_EINVAL, "%s: %zu layers with %zu of %zu experts are invalid routes",
+                       name, routes->n_layers, routes->top_k, routes->n_experts);
     if (__builtin_mul_overflow(routes->n_layers, routes->top_k, &size) ||
         __builtin_mul_overflow(size, cells, &size))
         return rl_fail(err, RL_EINVAL, "%s are too many", name);
@@ -31,8 +31,9 @@ static enum rl_status check_shape(const char *name, const struct rl_routes *rout
 }
 
 /*
- * The first expert of a place that is out of range or there twice, K if none. Quadratic in top-k,
- * which is 8 at most in models in use. An expert named twice would count twice in every comparison.
+ * The first expert of a place that is out of range or listed twice; K if there is none. An expert
+ * listed twice would count twice in every comparison. Quadratic in top-k, which is at most 8 in
+ * current models.
  */
 static size_t bad_expert(const uint16_t *place, size_t k, size_t n_experts)
 {
@@ -46,7 +47,7 @@ static size_t bad_expert(const uint16_t *place, size_t k, size_t n_experts)
     return k;
 }
 
-/* Token t of a row, which lies at i. */
+/* Check token t of a row, whose index is i. */
 static enum rl_status check_token(const char *name, const struct rl_routes *routes, size_t row,
                                   size_t t, size_t i, struct rl_error *err)
 {
@@ -57,8 +58,8 @@ static enum rl_status check_token(const char *name, const struct rl_routes *rout
         if (bad < k)
             return rl_fail(err, RL_EVALUE, "%s[%zu][%zu][%zu][%zu] is %u, %s", name, row, t, layer,
                            bad, place[bad],
-                           place[bad] >= routes->n_experts ? "no expert"
-                                                           : "an expert named twice");
+                           place[bad] >= routes->n_experts ? "not an expert"
+                                                           : "an expert listed twice");
     }
     return RL_OK;
 }
@@ -86,8 +87,8 @@ enum rl_status rl_routes_check(const char *name, const struct rl_routes *routes,
 }
 
 /*
- * Experts of one place that are in the other as well. Nearly all places agree, also in their order:
- * the comparison of bytes settles those.
+ * The number of experts that two places have in common. Nearly all places agree, even in their
+ * order, which the comparison of bytes detects.
  */
 static size_t count_common(const uint16_t *a, const uint16_t *b, size_t k)
 {
@@ -113,8 +114,9 @@ static enum rl_status check_pair(const struct rl_grid *batch, const struct rl_ro
 }
 
 /*
- * Experts in common per row and layer, and places where all are. Whole numbers and one set of sums
- * per row: any order of adding gives the same, so threads do not show.
+ * Experts in common per row and layer, and places that agree completely. The counts are whole
+ * numbers with one set per row, so the order of adding, and with it the number of threads, does not
+ * matter.
  */
 struct counts {
     uint64_t *common; /* [B][L] */
@@ -226,8 +228,8 @@ static enum rl_status check_replayed(const struct rl_routes *used,
 }
 
 /*
- * A replay that silently did not happen looks like a working run with a slightly worse ratio; hence
- * a check of every place instead of a share.
+ * A missing replay looks like a working run with a slightly worse ratio, so every place is checked
+ * instead of a share.
  */
 enum rl_status rl_routes_replayed(const struct rl_batch *batch, const struct rl_routes *used,
                                   const struct rl_routes *recorded, struct rl_error *err)
@@ -260,7 +262,7 @@ enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
     for (size_t i = 0; status == RL_OK && i < n_out; i++) {
         if (source[i] == SIZE_MAX)
             /*
-             * 0xffff is no expert: tokens that are new, padding for example, must not be taken for
+             * New tokens, such as padding, get RL_NO_EXPERT (0xffff), so that they do not look like
              * expert 0.
              */
             memset(out + i * size, 0xff, size * sizeof *out);
@@ -274,9 +276,9 @@ enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
 }
 
 /*
- * The off-policiness is the number of updates that one batch serves. One update needs no replay;
- * for two or three the training engine's routes (R2) keep the ratio about the weights; beyond that
- * only those of the inference engine (R3) do.
+ * The off-policiness is the number of updates per batch. One update needs no replay. For two or
+ * three, the training engine's routes (R2) keep the ratio a matter of the weights; beyond that only
+ * the routes of the inference engine (R3) do.
  */
 enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_replay *replay,
                                 double *off_policiness, struct rl_error *err)
@@ -284,7 +286,8 @@ enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_
     if (RL_NEED(err, {"replay", replay}) != RL_OK)
         return RL_EINVAL;
     if (!(mini_batch > 0 && mini_batch <= global_batch) || !isfinite(global_batch))
-        return rl_fail(err, RL_EINVAL, "a mini batch of %g is no part of a global batch of %g",
+        return rl_fail(err, RL_EINVAL,
+                       "mini batch %g and global batch %g are invalid: use 0 < mini <= global",
                        mini_batch, global_batch);
     double n = global_batch / mini_batch;
     *replay = n <= 1 ? RL_REPLAY_NONE : n <= 3 ? RL_REPLAY_R2 : RL_REPLAY_R3;

@@ -1,11 +1,11 @@
-/* stream_chunk_real.c: the three components in wide loops, for a chunk with nothing unusual in it.
- */
+/* stream_chunk_real.c: the three components in wide loops, for chunks without unusual values. */
 #include "stream/stream_internal.h"
 #include "support/vexp.h"
 
-static const real widest_allowed = 40; /* of |log-prob|, so that every exp is near */
+static const real widest_allowed = 40; /* of |log-prob|, so that rl_exp_near can be used */
 #ifdef RL_SINGLE
-static const real nearest_allowed = 1e-5f; /* distance of a difference from its threshold */
+static const real nearest_allowed =
+    1e-5f; /* smallest distance of a difference from its threshold */
 #else
 static const real nearest_allowed = 1e-13;
 #endif
@@ -19,20 +19,20 @@ struct chunk {
     real *gradient;
 };
 
-/* Where tokens are put that do not lie as the loops read them. */
+/* Copies of tokens whose layout or type the loops do not read. */
 struct copies {
     uint8_t mask[RL_CHUNK];
     _Alignas(64) real floats[4][RL_CHUNK];
 };
 
-/* What rl and ref_kl do differently; numbers in the element type. */
+/* The parameters in which rl and ref_kl differ, in the element type. */
 struct rule {
     real low, high; /* out if the difference is below low or above high */
     real tau;       /* factor of the advantage, or of the distance to the reference */
     real kl_tau, per_scale;
 };
 
-/* A chunk's members; the sum of the weights is not finite if one of them is not. */
+/* The members of a chunk. plain: the mask is 0 or 1 and all weights are finite. */
 struct members {
     _Alignas(64) rl_int on[RL_CHUNK];
     _Alignas(64) real weight[RL_CHUNK];
@@ -41,13 +41,13 @@ struct members {
 };
 
 /*
- * Both loops run always, one of them over nothing: their bounds are what the compiler can vectorise
- * around, a branch on the weights within them is not. A NaN weight is no member by comparison, but
- * poisons the sum.
+ * Both loops always run, one of them over nothing: the compiler vectorises loops with such bounds
+ * but not a branch on the weights inside one. A NaN weight is not a member by comparison, but it
+ * makes the sum NaN.
  */
 static RL_INLINE void members_of(const struct chunk *chunk, bool masked, struct members *out)
 {
-    const struct chunk at = *chunk; /* a copy cannot be what the results are written to */
+    const struct chunk at = *chunk; /* results cannot overwrite a copy, so the loops vectorise */
     real sum = 0;
     rl_int n = 0, mask[RL_CHUNK];
     uint8_t bits = 0;
@@ -74,7 +74,7 @@ static RL_INLINE void members_of(const struct chunk *chunk, bool masked, struct 
     out->plain = bits <= 1 && isfinite(sum);
 }
 
-/* Ratio and difference of the probabilities of a chunk's members; 1 and 0 elsewhere. */
+/* Ratio and difference of the probabilities of a chunk's members; 1 and 0 at other tokens. */
 struct pairs {
     _Alignas(64) real ratio[RL_CHUNK];
     _Alignas(64) real difference[RL_CHUNK];
@@ -86,8 +86,8 @@ static RL_INLINE real larger(real a, real b)
 }
 
 /*
- * The largest |log-prob|; infinite if one of them is not finite. exp(p) is computed as exp(q)
- * ratio, since exp(p) - exp(q) is wanted and two exps are cheaper than three.
+ * Compute ratios and differences; returns the largest |log-prob|, or infinity if one is not finite.
+ * exp(p) is computed as exp(q) ratio, because two exps are cheaper than three.
  */
 static RL_INLINE real pair_pass(const struct chunk *chunk, const struct members *m,
                                 struct pairs *out)
@@ -112,14 +112,14 @@ static RL_INLINE real pair_pass(const struct chunk *chunk, const struct members 
     return isfinite(sum) ? widest : INFINITY;
 }
 
-/* What one chunk adds up. */
+/* The sums of one chunk. */
 struct chunk_sums {
     real loss, in_kl, out_kl, other, nearest;
     rl_int out, positive, negative;
     bool finite;
 };
 
-/* Its terms. */
+/* The terms of these sums. */
 struct terms {
     _Alignas(64) real loss[RL_CHUNK];
     _Alignas(64) real in_kl[RL_CHUNK];
@@ -128,8 +128,9 @@ struct terms {
 };
 
 /*
- * The threshold is compared in rounded numbers; `nearest` tells how close any token came, and a
- * chunk with one too close to call is left to the exact path, so that both agree on every token.
+ * The threshold is compared in rounded numbers. `nearest` is the smallest distance of a token from
+ * it; a chunk with a token too near is left to the exact path, so that both paths agree on every
+ * token.
  */
 static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const struct members *m,
                                              const struct pairs *pairs, const struct rule *rule,
@@ -146,7 +147,7 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
         real p = at.trainer[t], r = pairs->ratio[t], d = pairs->difference[t], w = m->weight[t];
         real l = rl_keep(on, p - at.inference[t]);
         real a = rl_keep(on, ref ? at.other[t] - p : at.other[t]);
-        real above = d - k.high, below = k.low - d; /* out if above 0 */
+        real above = d - k.high, below = k.low - d; /* the token is out if this exceeds 0 */
         rl_int up = rl_below(0, a);
         real excess = dppo ? rl_pick(up, above, below) : ref ? below : larger(above, below);
         rl_int beyond = rl_below(0, excess), out = beyond & on;
@@ -175,7 +176,7 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
 }
 
 /*
- * Three functions of one body: its flags are constants in each, so that the compiler makes three
+ * Three functions with one body: its flags are constants in each, so that the compiler makes three
  * loops without conditions.
  */
 RL_HOT static struct chunk_sums dppo_pass(const struct chunk *at, const struct members *m,
@@ -229,11 +230,11 @@ static void add_sums(struct rl_stream_sums *to, const struct chunk_sums *from)
     to->out += (double)from->out;
     to->positive += (double)from->positive;
     to->negative += (double)from->negative;
-    to->high += (double)from->positive; /* with DPPO, where alone they are reported */
+    to->high += (double)from->positive; /* only reported for DPPO */
     to->low += (double)from->negative;
 }
 
-/* Refused before anything is added: the sums of a chunk are all or nothing. */
+/* A chunk is refused before anything is added to the sums. */
 static bool run_pairs(const struct chunk *at, const struct members *m, const struct rule *k,
                       struct chunk_sums (*pass)(const struct chunk *, const struct members *,
                                                 const struct pairs *, const struct rule *, real *),
@@ -254,7 +255,7 @@ static bool run_pairs(const struct chunk *at, const struct members *m, const str
     return true;
 }
 
-/* The test comes before anything is added, as in run_pairs. */
+/* A chunk is refused before anything is added, as in run_pairs. */
 RL_HOT static bool run_ce(const struct chunk *chunk, const struct members *m, real per_scale,
                           struct rl_stream_sums *sums)
 {
@@ -276,7 +277,7 @@ RL_HOT static bool run_ce(const struct chunk *chunk, const struct members *m, re
     return true;
 }
 
-/* No members: the arrays that only members read may be missing. */
+/* A chunk without members, where the arrays that only members read may be missing. */
 static bool run_nothing(const struct chunk *at, enum rl_component component)
 {
     for (size_t t = 0; at->gradient && component == RL_COMPONENT_RL && t < at->n; t++)
@@ -284,7 +285,10 @@ static bool run_nothing(const struct chunk *at, enum rl_component component)
     return true;
 }
 
-/* Both kinds in one rule of two bounds: the loops then differ in a constant and not in a branch. */
+/*
+ * Both kinds of loss become a rule with two bounds, so that the loops differ in constants and not
+ * in branches.
+ */
 static struct rule rl_rule(const struct rl_stream_options *o)
 {
     bool ipo = o->kind == RL_STREAM_IPO;
@@ -295,7 +299,7 @@ static struct rule rl_rule(const struct rl_stream_options *o)
                          .per_scale = (real)(1 / o->rl_scale)};
 }
 
-/* One byte for each token, wherever they are. */
+/* The mask as one byte per token; converted into `copy` if it is wider. */
 static const uint8_t *mask_at(const struct rl_grid *batch, size_t i, size_t n, uint8_t *copy)
 {
     if (batch->mask_step == 1)
@@ -325,10 +329,7 @@ static struct chunk chunk_at(const struct rl_streaming *s, enum rl_component com
         .gradient = s->gradient ? s->gradient + i : NULL};
 }
 
-/*
- * False always means the exact path: what is missing or not finite is found there once more, and
- * named.
- */
+/* Returns false if the exact path must run, which also names a missing or bad value. */
 bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
                      const struct rl_stretch *stretch, struct rl_stream_sums *sums)
 {

@@ -1,7 +1,7 @@
 /*
- * stream_internal.h: parts of the loss of three weight streams. A component runs over a sequence a
- * chunk at a time: in wide loops, or token by token where a chunk holds something that these leave
- * out.
+ * stream_internal.h: the parts of the loss of three weight streams. A component processes a
+ * sequence chunk by chunk: in wide loops, or token by token if the chunk contains a value that the
+ * loops do not handle.
  */
 #ifndef RLCORE_STREAM_INTERNAL_H
 #define RLCORE_STREAM_INTERNAL_H
@@ -30,7 +30,10 @@ struct rl_streaming {
     real *gradient; /* or NULL */
 };
 
-/* Where the rl loss ignores a token of ref_kl, and the weight of its square. */
+/*
+ * Constants of ref_kl: the difference of probabilities below which a token is out, and the weight
+ * of l^2.
+ */
 #define RL_REF_MASK_LOW 0.2
 #define RL_REF_KL_TAU 1e-3
 
@@ -41,20 +44,24 @@ struct rl_stream_sums {
     double other; /* ce: -trainer, ref_kl: ref - trainer */
 };
 
-/* n tokens of a sequence from its token `from` on. */
+/* n tokens of a sequence, beginning with its token `from`. */
 struct rl_stretch {
     size_t sequence, from, n;
 };
 
 /*
- * Add a stretch of at most RL_CHUNK tokens to sums; rl writes its gradient, the others add theirs.
- * False, and nothing added, if it holds a value that is not finite, a very small probability, or a
- * difference of probabilities too near a threshold to tell in rounded numbers.
+ * Add a stretch of at most RL_CHUNK tokens to sums. rl writes its gradient, the other components
+ * add theirs. Returns false, and adds nothing, if the stretch contains a value that is not finite,
+ * a very small probability, or a difference of probabilities too near to a threshold for rounded
+ * numbers.
  */
 bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
                      const struct rl_stretch *stretch, struct rl_stream_sums *sums);
 
-/* The same, token by token, all adding to the gradient; names a value that is not allowed. */
+/*
+ * The same token by token. All components add to the gradient. The error names a value that is not
+ * allowed.
+ */
 enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component component,
                                 const struct rl_stretch *stretch, struct rl_stream_sums *sums,
                                 struct rl_error *err);

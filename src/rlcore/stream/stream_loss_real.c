@@ -1,9 +1,9 @@
 /*
  * stream_loss_real.c: the loss of three weight streams, sequence by sequence.
  *
- * Sequences are of any length and packed one behind the other, so threads share whole sequences.
- * Each component is divided by its own global count at the end: in a run over several machines
- * those counts are known before the loss is.
+ * Sequences have any length and are packed end to end, so threads share whole sequences. Each
+ * component is divided by its own global count at the end; in a run on several machines these
+ * counts are known before the loss is.
  */
 #include <rlcore/stream_loss.h>
 
@@ -11,7 +11,7 @@
 
 #include "stream/stream_internal.h"
 
-/* What one sequence adds. */
+/* The contribution of one sequence. */
 struct part {
     double rl, ce, ref_kl;
     struct rl_stream_metrics metrics;
@@ -27,8 +27,8 @@ static void zero_gradient(const struct rl_streaming *s, const struct rl_stretch 
 }
 
 /*
- * The chunk decides first whether it is plain. A refused chunk has added nothing to the sums, but
- * rl may have written its gradient, which the tokens add to: hence the zeroing.
+ * The wide loops are tried first. A chunk that they refuse has added nothing to the sums, but rl
+ * may have written its gradient, which the exact path adds to; so it is set to 0.
  */
 static enum rl_status run_component(const struct rl_streaming *s, enum rl_component component,
                                     size_t sequence, struct rl_stream_sums *sums,
@@ -47,9 +47,7 @@ static enum rl_status run_component(const struct rl_streaming *s, enum rl_compon
     return status;
 }
 
-/*
- * max(.., 1): a sequence without members, or without masked ones, has means of 0 and not of 0 / 0.
- */
+/* max(.., 1) gives a sequence without members, or without masked ones, means of 0 and not 0 / 0. */
 static void rl_metrics_of(const struct rl_stream_sums *sums, struct rl_stream_metrics *m)
 {
     double n = fmax(sums->n, 1), n_out = fmax(sums->out, 1);
@@ -72,7 +70,7 @@ static void ref_metrics_of(const struct rl_stream_sums *sums, struct rl_stream_m
     m->ref_kl = sums->other / n;
 }
 
-/* rl first: it writes the gradient, the others add to what stands there. */
+/* rl runs first because it writes the gradient; the others add to it. */
 static struct part run_sequence(const struct rl_streaming *s, size_t sequence)
 {
     struct rl_stream_sums rl = {0}, ce = {0}, ref = {0};
@@ -93,11 +91,11 @@ static struct part run_sequence(const struct rl_streaming *s, size_t sequence)
     return part;
 }
 
-enum { BLOCK = 64 }; /* sequences that run in parallel, to be added up in their order */
+enum { BLOCK = 64 }; /* sequences that run in parallel before they are added up in order */
 
 static void run_block(const struct rl_streaming *s, size_t first, size_t n, struct part *parts)
 {
-    /* By tokens and not by sequences: below that, starting threads costs more than the work. */
+    /* Decided by the number of tokens: for fewer, starting threads costs more than the work. */
     bool parallel = rl_row_end(&s->batch, first + n - 1) - rl_row_at(&s->batch, first) >=
                     RL_PARALLEL_TOKENS;
     (void)parallel; /* unused without OpenMP */
@@ -107,8 +105,8 @@ static void run_block(const struct rl_streaming *s, size_t first, size_t n, stru
 }
 
 /*
- * In the order of sequences, and the first error in that order, so that neither sum nor message
- * depends on threads.
+ * Parts are added in the order of sequences and the first error in that order is reported, so that
+ * neither depends on threads.
  */
 static enum rl_status add_part(const struct part *part, struct rl_stream_result *total,
                                struct rl_error *err)
@@ -125,8 +123,8 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
                               struct rl_stream_result *total, struct rl_error *err)
 {
     /*
-     * A block on the stack and no workspace: a batch may have any number of sequences, and their
-     * parts are added up at once.
+     * Parts are kept on the stack in blocks, because the function has no workspace and a batch may
+     * have any number of sequences.
      */
     struct part parts[BLOCK];
     enum rl_status status = RL_OK;
@@ -135,7 +133,7 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
         run_block(s, first, n, parts);
         for (size_t j = 0; status == RL_OK && j < n; j++) {
             status = add_part(&parts[j], total, err);
-            /* Also of the sequence that failed: the caller's array is then full up to it. */
+            /* Includes the sequence that failed, so that the caller's array is complete up to it. */
             if (metrics)
                 metrics[first + j] = parts[j].metrics;
         }
@@ -157,8 +155,8 @@ static enum rl_status check(const struct rl_streams *streams, const struct rl_st
 }
 
 /*
- * Masks of bytes are checked as they are read, where the token is known; wider ones, of which only
- * the lowest byte is read, before.
+ * Masks of bytes are checked while they are read, when the token is known. Wider ones are checked
+ * before, because only their lowest byte is read later.
  */
 static enum rl_status open_batch(struct rl_grid *grid, const struct rl_batch *batch,
                                  struct rl_error *err)
@@ -188,7 +186,7 @@ enum rl_status rl_batch_stream_loss(const struct rl_batch *batch, const struct r
         status = run_all(&s, metrics, &total, err);
     if (status != RL_OK)
         return status;
-    /* Last, so that the parts in the result add up to the loss in it. */
+    /* Scaled at the end, so that the parts in the result add up to its loss. */
     total.rl /= options->rl_scale;
     total.ce /= options->ce_scale;
     total.ref_kl /= options->ref_kl_scale;
@@ -223,7 +221,7 @@ enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
     return rl_batch_stream_loss(&layout.batch, streams, options, d_trainer, metrics, result, err);
 }
 
-/* < and >, and not != 0, which a NaN would pass. */
+/* Uses < and >, because a NaN would pass a test for != 0. */
 static bool is_member(const struct rl_grid *batch, unsigned k, const real *weights, size_t i)
 {
     real w = weights ? rl_real_at(batch, k, weights, i) : 0;
@@ -254,7 +252,7 @@ enum rl_status rl_batch_stream_count(const struct rl_batch *batch, const struct 
     return RL_OK;
 }
 
-/* Without a status, since its callers run the loss on the same arrays, which tells them. */
+/* Returns no status, because callers then run the loss on the same arrays, which reports errors. */
 void rl_stream_count(const struct rl_sequences *sequences, const struct rl_streams *streams,
                      struct rl_stream_counts *counts)
 {

@@ -1,8 +1,4 @@
-/*
- * stream_options.c: prime-rl's defaults.
- *
- * In a file without an element type, to be defined once.
- */
+/* stream_options.c: prime-rl's default options, in a file that is compiled only once. */
 #include <rlcore/stream_loss.h>
 
 void rl_stream_options_init(struct rl_stream_options *options)

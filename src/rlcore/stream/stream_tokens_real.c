@@ -1,10 +1,9 @@
 /*
- * stream_tokens_real.c: the three components token by token, with the check of every value they
- * read.
+ * stream_tokens_real.c: the three components token by token, with a check of every value before it
+ * is used.
  *
- * Plain double arithmetic and a check before every use. Chunks come here that hold something
- * unusual, so this is both the definition in its simplest form and where a bad value is named; the
- * wide loops are tested against it.
+ * Plain double arithmetic. Chunks with unusual values come here, so this is both the simplest form
+ * of the definition and the place that names a bad value. The wide loops are tested against it.
  */
 #include <math.h>
 
@@ -12,11 +11,11 @@
 
 static const char *const component_names[] = {"rl_weights", "ce_weights", "ref_kl_weights"};
 
-/* One token and what it adds to. */
+/* One token and the sums that it is added to. */
 struct place {
     const struct rl_streaming *s;
     enum rl_component component;
-    size_t sequence, token, i; /* i: in the flat arrays */
+    size_t sequence, token, i; /* i: index in the flat arrays */
     struct rl_stream_sums *sums;
     struct rl_error *err;
 };
@@ -48,7 +47,7 @@ static double trainer_at(const struct place *at)
     return value_at(at, RL_TRAINER, at->s->streams->trainer);
 }
 
-/* Both log-probs, and their ratio: one beyond double is refused like any value not finite. */
+/* Check both log-probs and their ratio, which is refused if it overflows. */
 static enum rl_status check_pair(const struct place *at)
 {
     const struct rl_streams *in = at->s->streams;
@@ -66,7 +65,7 @@ static void add_gradient(const struct place *at, double value)
         at->s->gradient[at->i] = (real)((double)at->s->gradient[at->i] + value);
 }
 
-/* Of a member of rl or ref_kl. */
+/* The two probabilities of a member of rl or ref_kl. */
 struct pair {
     double l, ratio, difference; /* difference of the probabilities */
 };
@@ -92,8 +91,8 @@ static void add_mismatch(const struct place *at, const struct pair *x, bool out)
 }
 
 /*
- * DPPO looks at the side that the advantage pushes towards only: moving back towards the sampler is
- * never masked. IPO masks both.
+ * DPPO masks only movement in the direction of the advantage: moving back towards the sampler is
+ * never masked. IPO masks both directions.
  */
 static bool is_out(const struct rl_stream_options *o, double advantage, double difference)
 {
@@ -135,8 +134,8 @@ static enum rl_status ce_token(const struct place *at, double weight)
 }
 
 /*
- * The reference is a teacher whose advantage is its log-prob minus ours; only tokens that have
- * become much less likely are masked, since those are where the ratio no longer means anything.
+ * The advantage is the reference's log-prob minus the trainer's. Only tokens that have become much
+ * less likely are masked, because there the ratio is no longer meaningful.
  */
 static enum rl_status ref_token(const struct place *at, double weight)
 {
@@ -156,7 +155,7 @@ static enum rl_status ref_token(const struct place *at, double weight)
 }
 
 /*
- * The weight of a token, 0 where it is no member; a weight that is not finite, or a mask of 2, is
+ * The weight of a token, 0 if it is not a member. A weight that is not finite, or a mask of 2, is
  * refused at any token.
  */
 static enum rl_status weigh(const struct place *at, double *weight)

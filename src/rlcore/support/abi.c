@@ -1,5 +1,5 @@
 /*
- * abi.c: sizes of the public structs. A list and not a script's output, so that the library builds
+ * abi.c: the sizes of the public structs. The list is written by hand, so that the library builds
  * with a compiler alone; the test rlcore_abi compares it with the headers.
  */
 #include <rlcore/abi.h>

@@ -1,13 +1,13 @@
 /*
- * batch.c: the checks of mask and turns that every token-level kernel starts with. Rows are first
- * tested in wide loops; only a batch with a bad row is walked again, token by token, for the message.
+ * batch.c: the checks of mask and turns with which every token-level kernel begins. Rows are first
+ * tested in wide loops; only a batch with a bad row is read again, token by token, for the message.
  */
 #include <rlcore/batch.h>
 
 #include "support/grid.h"
 #include "support/turns.h"
 
-/* A whole element: once it is checked, only its lowest bytes are read. */
+/* A whole element. Once it has been checked, kernels read only its lowest bytes. */
 static int64_t element(const void *array, enum rl_integers type, size_t width, size_t i)
 {
     const unsigned char *at = (const unsigned char *)array + i * width;
@@ -67,7 +67,7 @@ static enum rl_status check_turn_row(const struct rl_grid *grid, size_t row, str
     return RL_OK;
 }
 
-/* or-ing the elements finds a 2 anywhere without a test per token. */
+/* The or of all elements shows a 2 anywhere without a test per token. */
 RL_HOT static bool bytes_hold(const uint8_t *mask, size_t n)
 {
     uint8_t bits = 0;
@@ -101,9 +101,9 @@ static bool mask_row_holds(const struct rl_grid *grid, size_t row)
     return bits == 0 || bits == 1;
 }
 
-enum { NO_TURN = -2 }; /* an id that no token has: only mask 0 can stand there */
+enum { NO_TURN = -2 }; /* an id that no token has, so that only mask 0 passes */
 
-/* Every position is -1 where the mask is 0 and `current` where it is 1. */
+/* Returns true if every position is -1 at mask 0 and `current` at mask 1. */
 RL_HOT static bool is_one_turn(const uint8_t *mask, const int32_t *turn, size_t n, int32_t current)
 {
     int32_t wrong = 0;
@@ -113,8 +113,8 @@ RL_HOT static bool is_one_turn(const uint8_t *mask, const int32_t *turn, size_t 
 }
 
 /*
- * Turn by turn: within one turn every position has one of two known values, which a wide loop
- * compares; ascending order follows from where the next turn begins.
+ * Checks a row turn by turn: within one turn every position has one of two known values, which a
+ * wide loop compares. The ascending order follows from where the next turn begins.
  */
 static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
 {
@@ -130,7 +130,7 @@ static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
     return holds;
 }
 
-/* Token by token where the wide loops do not fit the layout; both read whole elements. */
+/* Wide loops for the usual layout, token by token for others; both read whole elements. */
 static bool turns_hold(const struct rl_grid *grid, size_t row)
 {
     size_t begin = rl_row_at(grid, row);
@@ -170,7 +170,7 @@ enum rl_status rl_batch_check(const struct rl_batch *batch, unsigned needs, stru
     return rl_grid_open(&grid, batch, needs, true, err);
 }
 
-/* In bytes as long as these cannot overflow: a wide loop then adds 64 at a time. */
+/* Counts in bytes for as long as they cannot overflow: a wide loop then adds 64 at a time. */
 RL_HOT static size_t count_bytes(const uint8_t *mask, size_t n)
 {
     size_t count = 0;

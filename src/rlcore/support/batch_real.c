@@ -1,6 +1,6 @@
 /*
- * batch_real.c: finiteness check of an array of reals; only an array that fails is walked for the
- * index.
+ * batch_real.c: checks that an array of reals is finite. Only an array that fails is searched for
+ * the index.
  */
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 #include "support/hot.h"
 #include "support/real.h"
 
-/* x - x is 0 for a finite x only. */
+/* x - x is 0 only for a finite x. */
 RL_HOT static bool chunk_is_finite(const struct rl_grid *grid, unsigned k, const real *array,
                                    bool everywhere, size_t i, size_t n)
 {
@@ -40,8 +40,8 @@ static bool row_is_finite(const struct rl_grid *grid, unsigned k, const real *ar
 }
 
 /*
- * Every row is tested even when one is bad: a way out of a parallel loop costs more than the rest
- * of a batch that is refused anyway.
+ * Every row is tested even if one is bad: leaving a parallel loop early costs more than the rest of
+ * a batch that is refused anyway.
  */
 static bool all_finite(const struct rl_grid *grid, unsigned k, const real *array, bool everywhere)
 {

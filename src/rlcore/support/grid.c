@@ -1,7 +1,7 @@
-/* grid.c: a batch of any layout from what the caller gave. */
+/* grid.c: reads a batch of any layout into a struct rl_grid. */
 #include "support/grid.h"
 
-/* A plain batch is a layout with nothing unusual in it. */
+/* Convert a plain batch or a layout into a layout. */
 static enum rl_status layout_of(struct rl_layout *out, const struct rl_batch *batch,
                                 struct rl_error *err)
 {
@@ -18,13 +18,16 @@ static enum rl_status layout_of(struct rl_layout *out, const struct rl_batch *ba
     return RL_OK;
 }
 
-/* Rows that go back, or are longer than the batch is wide, would be read beyond their end. */
+/*
+ * Check ragged rows: a row that ends before it begins, or that is longer than the batch is wide,
+ * would be read out of bounds.
+ */
 static enum rl_status check_starts(struct rl_layout *layout, struct rl_error *err)
 {
     const size_t *start = layout->start;
     size_t longest = 0;
     if (layout->stride)
-        return rl_fail(err, RL_EINVAL, "the layout has starts and a stride");
+        return rl_fail(err, RL_EINVAL, "give either row starts or a stride, not both");
     for (size_t row = 0; row < layout->batch.n_rows; row++) {
         if (start[row] > start[row + 1])
             return rl_fail(err, RL_EINVAL, "start[%zu] is %zu, after the next", row, start[row]);
@@ -38,17 +41,14 @@ static enum rl_status check_starts(struct rl_layout *layout, struct rl_error *er
     return RL_OK;
 }
 
-/*
- * The product is tested before anything is multiplied by it: every kernel indexes with row * stride
- * + t after this.
- */
+/* The product is tested here, because every kernel indexes with row * stride + t afterwards. */
 static enum rl_status check_shape(struct rl_layout *layout, struct rl_error *err)
 {
     size_t rows = layout->batch.n_rows, cells;
     if (layout->start && check_starts(layout, err) != RL_OK)
         return RL_EINVAL;
     if (layout->stride && layout->stride < layout->n_tokens)
-        return rl_fail(err, RL_EINVAL, "rows of %zu tokens are %zu apart", layout->n_tokens,
+        return rl_fail(err, RL_EINVAL, "rows of %zu tokens begin only %zu apart", layout->n_tokens,
                        layout->stride);
     layout->stride = layout->stride ? layout->stride : layout->n_tokens;
     if (__builtin_mul_overflow(rows, layout->stride, &cells))
@@ -76,7 +76,7 @@ static size_t width_of(enum rl_integers type, size_t usual)
     return type == RL_INTEGERS_64 ? 8 : type == RL_INTEGERS_32 ? 4 : usual;
 }
 
-/* The lowest `read` bytes of the first of an array's elements. */
+/* Address of the lowest `read` bytes of an array's first element. */
 static const unsigned char *low_bytes(const void *array, size_t width, size_t read)
 {
     bool big_end_first = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
@@ -111,7 +111,7 @@ enum rl_status rl_grid_view(struct rl_grid *grid, const struct rl_batch *batch, 
         status = check_present(&layout, needs, err);
     if (status == RL_OK && layout.bf16 && !single)
         status = rl_fail(err, RL_EINVAL,
-                         "the layout has bfloat16 arrays: functions with suffix f read them");
+                         "the layout has bfloat16 arrays, which only functions with suffix f read");
     if (status == RL_OK)
         *grid = grid_of(&layout);
     return status;

@@ -1,6 +1,6 @@
 /*
- * grid.h: a batch of any layout as kernels walk it: rows of their own beginnings and lengths, a mask
- * and turns of any width.
+ * grid.h: a batch of any layout in the form that kernels read: rows with their own begin and
+ * length, a mask and turns of any width.
  *
  *     struct rl_grid grid;
  *     status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);    (real.h)
@@ -8,8 +8,8 @@
  *         for (size_t i = rl_row_at(&grid, row), end = rl_row_end(&grid, row); i < end; i++)
  *             ... token i of every array, if rl_on(&grid, i) ...
  *
- * Masks and turns are addressed by bytes: their values fit the lowest byte or the lowest four
- * whatever their width, so that one way of reading serves all of them and no copy is made.
+ * Masks and turns are addressed by bytes. Their values fit into the lowest byte or the lowest four
+ * bytes whatever their width, so that one way of reading serves all widths without a copy.
  */
 #ifndef RLCORE_GRID_H
 #define RLCORE_GRID_H
@@ -24,38 +24,41 @@
 #include "support/fail.h"
 #include "support/hot.h"
 
-/* Ids at and behind a position. */
+/* The ids from a position on. */
 struct rl_ids {
     const unsigned char *at;
-    size_t step; /* bytes from one to the next */
+    size_t step; /* bytes from one id to the next */
 };
 
 struct rl_grid {
-    struct rl_layout from; /* as the caller gave it, what it left out filled in */
-    size_t n_rows, n_tokens; /* n_tokens: the width that results are defined for */
+    struct rl_layout from;   /* the caller's layout, with omitted members filled in */
+    size_t n_rows, n_tokens; /* n_tokens: T of the definitions */
     size_t stride;
     const size_t *start; /* or NULL */
-    const uint8_t *mask; /* lowest byte of the first element; NULL only without tokens */
+    const uint8_t *mask; /* lowest byte of the first element; NULL only in a batch without tokens */
     size_t mask_step;
     struct rl_ids turn;
     const int64_t *group;
     uint32_t bf16;
 };
 
-/* Beside what rl_batch_check can be asked for: the caller reads every position. */
+/* In addition to enum rl_batch_needs: the caller reads every position and needs no mask. */
 enum { RL_NEEDS_NO_MASK = 1 << 8 };
 
-/* Shape and arrays, without looking at any element; single: the caller's reals are float. */
+/*
+ * Check shape and arrays without reading elements, and fill *grid. single: the caller's reals are
+ * float.
+ */
 enum rl_status rl_grid_view(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs,
                             bool single, struct rl_error *err);
 
-/* The same, and the elements of mask and turns as rl_batch_check has them. */
+/* rl_grid_view, and check the elements of mask and turns as rl_batch_check does. */
 enum rl_status rl_grid_open(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs,
                             bool single, struct rl_error *err);
 
 /*
- * The batch again, for a kernel that is called from a kernel: unless NULL, with another mask of
- * bytes and other turns of 32 bits; bf16 of the arrays that are handed on.
+ * The batch as a layout, for a kernel that calls another kernel. mask and turn, unless NULL,
+ * replace those of the batch (bytes, 32 bits). bf16 describes the arrays that are passed on.
  */
 struct rl_layout rl_grid_layout(const struct rl_grid *grid, const uint8_t *mask,
                                 const int32_t *turn, uint32_t bf16);
@@ -75,14 +78,14 @@ static inline size_t rl_row_end(const struct rl_grid *grid, size_t row)
     return rl_row_at(grid, row) + rl_row_length(grid, row);
 }
 
-/* Positions of the batch, what lies between rows left out. */
+/* Number of positions of the batch, without those between rows. */
 static inline size_t rl_grid_tokens(const struct rl_grid *grid)
 {
     return grid->start && grid->n_rows ? grid->start[grid->n_rows] - grid->start[0]
                                        : grid->n_rows * grid->n_tokens;
 }
 
-/* Where the last row ends: elements of an array that covers the batch. */
+/* The end of the last row: the number of elements of an array that covers the batch. */
 static inline size_t rl_grid_end(const struct rl_grid *grid)
 {
     return grid->n_rows ? rl_row_end(grid, grid->n_rows - 1) : 0;
@@ -116,7 +119,7 @@ static RL_INLINE struct rl_ids rl_ids_from(struct rl_ids ids, size_t t)
     return (struct rl_ids){ids.at + t * ids.step, ids.step};
 }
 
-/* Response tokens among n. */
+/* The number of response tokens among the n positions from i on. */
 size_t rl_count_on(const struct rl_grid *grid, size_t i, size_t n);
 
 #endif

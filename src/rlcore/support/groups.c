@@ -1,9 +1,9 @@
 /*
- * groups.c: the group index. A bottom-up merge sort of row numbers by label: stable, no recursion,
- * and the array that later holds of_row serves as its second buffer.
+ * groups.c: the group index: a bottom-up merge sort of row numbers by label. It is stable, does not
+ * recurse, and uses the array that later holds of_row as its second buffer.
  *
- * Sorting by label instead of hashing it: no seed, no worst case, and rows of a group come in their
- * own order, which makes sums over a group the same wherever the group stands in the batch.
+ * Labels are sorted and not hashed, which needs no seed and has no worst case. The rows of a group
+ * keep their order, so that sums over a group do not depend on where the group is in the batch.
  */
 #include "support/groups.h"
 

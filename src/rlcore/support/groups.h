@@ -1,5 +1,5 @@
 /*
- * groups.h: rows ordered by prompt group, from arbitrary int64 labels, in O(B log B).
+ * groups.h: rows ordered by prompt group, for arbitrary int64 labels, in O(B log B).
  *
  *     struct rl_scratch s = rl_scratch_begin(ws);
  *     struct rl_groups groups = rl_groups_take(&s, batch->n_rows);
@@ -27,7 +27,7 @@ struct rl_groups {
     size_t *of_row; /* [B] group of each row, 0..n-1 */
 };
 
-/* Take the memory of an index over n_rows rows; it is filled by rl_groups_build. */
+/* Take the memory of an index over n_rows rows; rl_groups_build fills it. */
 struct rl_groups rl_groups_take(struct rl_scratch *s, size_t n_rows);
 
 void rl_groups_build(struct rl_groups *groups, const int64_t *labels);

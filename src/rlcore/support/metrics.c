@@ -1,7 +1,6 @@
 /*
- * metrics.c: adding to a caller's list of metrics.
- *
- * Counted on beyond the capacity, so that the caller learns how many there are.
+ * metrics.c: appends to a caller's list of metrics. Metrics beyond the capacity are counted, so
+ * that the caller learns how many there are.
  */
 #include "support/metrics.h"
 
@@ -9,7 +8,7 @@
 
 void rl_metrics_add(struct rl_metrics *metrics, const char *prefix, const char *name, double value)
 {
-    /* Kernels add without asking whether anybody wants metrics. */
+    /* Kernels do not test whether the caller wants metrics. */
     if (!metrics)
         return;
     if (metrics->n < metrics->capacity) {

@@ -1,10 +1,10 @@
-/* metrics.h: adding to a caller's list of metrics. */
+/* metrics.h: appends to a caller's list of metrics. */
 #ifndef RLCORE_METRICS_H
 #define RLCORE_METRICS_H
 
 #include <rlcore/offpolicy.h>
 
-/* Add "<prefix><name>". NULL metrics take nothing. */
+/* Append the metric "<prefix><name>". Does nothing if metrics is NULL. */
 void rl_metrics_add(struct rl_metrics *metrics, const char *prefix, const char *name, double value);
 
 #endif

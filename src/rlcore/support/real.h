@@ -1,7 +1,7 @@
 /*
- * real.h: lets one source serve double and float. Files *_real.c write `real` for the element type
- * and the double name of every function; RL_SINGLE selects float and, through single_names.h, the
- * names with suffix f.
+ * real.h: lets one source serve double and float. Files *_real.c use `real` as element type and the
+ * double name of every function. RL_SINGLE selects float and, through single_names.h, the names
+ * with suffix f.
  */
 #ifndef RLCORE_REAL_H
 #define RLCORE_REAL_H
@@ -23,14 +23,14 @@ typedef double real;
 #define RL_REAL_MAX DBL_MAX
 #endif
 
-/* Integers as wide as a real: loops over elements of one width vectorise. */
+/* Integers as wide as a real: loops over elements of equal width are vectorised. */
 #ifdef RL_SINGLE
 typedef int32_t rl_int;
 #else
 typedef int64_t rl_int;
 #endif
 
-/* The grid of a kernel of this precision. */
+/* rl_grid_open for a kernel of this precision. */
 static inline enum rl_status rl_grid_of(struct rl_grid *grid, const struct rl_batch *batch,
                                         unsigned needs, struct rl_error *err)
 {
@@ -38,9 +38,9 @@ static inline enum rl_status rl_grid_of(struct rl_grid *grid, const struct rl_ba
 }
 
 /*
- * Ask for the values two chunks on: loops that compute much per value do not run far enough ahead
- * themselves to keep memory busy. Addresses beyond an array are only hints. The empty statement
- * hides where the address comes from: GCC else keeps one running address per line.
+ * Prefetch the values two chunks ahead: loops that compute much per value do not run far enough
+ * ahead to keep the memory busy. Addresses beyond an array are only hints. The empty statement
+ * hides the origin of the address, because GCC would otherwise keep one running address per line.
  */
 static RL_INLINE void rl_fetch_ahead(const real *at)
 {
@@ -53,8 +53,8 @@ static RL_INLINE void rl_fetch_ahead(const real *at)
 /* ---- conditions as bits: all ones for true, 0 for false ---- */
 
 /*
- * A choice by bits has no branch that a compiler could bring back, and one width: what `?:` asks
- * for is vectorised or not by the taste of a version.
+ * A choice by bits has no branch and one width. Whether `?:` is vectorised depends on the version
+ * of the compiler.
  */
 static RL_INLINE rl_int rl_below(real a, real b)
 {
@@ -80,13 +80,13 @@ static RL_INLINE real rl_real_of(rl_int bits)
     return x;
 }
 
-/* |x|; fabs of C has no name for both types. */
+/* |x|; fabs is not defined for both types. */
 static RL_INLINE real rl_size(real x)
 {
     return (real)fabs((double)x);
 }
 
-/* x where on, else 0; NaN at 0 is gone as well. */
+/* x where on, else 0, even if x is NaN. */
 static RL_INLINE real rl_keep(rl_int on, real x)
 {
     return rl_real_of(rl_bits_in(x) & on);
@@ -97,7 +97,7 @@ static RL_INLINE real rl_pick(rl_int on, real x, real otherwise)
     return rl_real_of((rl_bits_in(x) & on) | (rl_bits_in(otherwise) & ~on));
 }
 
-/* The mask of n tokens from i on as such bits, n at most one chunk. */
+/* The mask of n <= RL_CHUNK tokens from i on, as such bits. */
 static RL_INLINE void rl_mask_bits(const struct rl_grid *grid, size_t i, size_t n, rl_int *on)
 {
     const uint8_t *mask = grid->mask + i * grid->mask_step;
@@ -110,7 +110,7 @@ static RL_INLINE void rl_mask_bits(const struct rl_grid *grid, size_t i, size_t 
             on[t] = -(rl_int)mask[t * step];
 }
 
-/* x limited to [low, high]; NaN stays. Written so that loops over it vectorise. */
+/* x limited to [low, high]; NaN stays NaN. Written so that loops over it are vectorised. */
 static RL_INLINE real rl_limit(real x, real low, real high)
 {
     x = x < low ? low : x;
@@ -121,7 +121,7 @@ static RL_INLINE real rl_limit(real x, real low, real high)
 
 enum { RL_LANES = 64 / sizeof(real), RL_WIDE_LANES = 64 / sizeof(double) };
 
-/* Halves onto halves. */
+/* Add the upper half of the lanes to the lower half until one is left. */
 static RL_INLINE real rl_sum_lanes(real *lane)
 {
     for (size_t half = RL_LANES / 2; half > 0; half /= 2)
@@ -131,8 +131,8 @@ static RL_INLINE real rl_sum_lanes(real *lane)
 }
 
 /*
- * The sum of at most one chunk, in the order of rlcore/status.h: as many lanes as the widest
- * registers hold, lane by lane, then halves onto halves. What stands behind n is set to 0.
+ * The sum of at most one chunk, in the order that rlcore/status.h defines: as many lanes as the
+ * widest registers hold, lane by lane, then halves onto halves. Elements behind n are set to 0.
  */
 static RL_INLINE real rl_sum(real *term, size_t n)
 {
@@ -148,7 +148,7 @@ static RL_INLINE real rl_sum(real *term, size_t n)
     return rl_sum_lanes(lane);
 }
 
-/* The same of a whole chunk, of x where on. */
+/* rl_sum of a whole chunk, over the elements where on. */
 static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
 {
     real lane[RL_LANES];
@@ -160,7 +160,7 @@ static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
     return rl_sum_lanes(lane);
 }
 
-/* The same of doubles, in either precision. */
+/* rl_sum of doubles, in either precision. */
 static RL_INLINE double rl_sum_wide(double *term, size_t n)
 {
     double lane[RL_WIDE_LANES];
@@ -211,7 +211,10 @@ static RL_INLINE real rl_real_at(const struct rl_grid *grid, unsigned k, const r
     return rl_is_bf16(grid, k) ? rl_from_bf16(rl_halves(array)[i]) : array[i];
 }
 
-/* n elements from i on, where they lie or, of bfloat16, in the buffer. NULL stays NULL. */
+/*
+ * n elements from i on: in place, or converted into the buffer if they are bfloat16. NULL stays
+ * NULL.
+ */
 static RL_INLINE const real *rl_reals_at(const struct rl_grid *grid, unsigned k, const real *array,
                                          size_t i, size_t n, real *buffer)
 {
@@ -225,7 +228,10 @@ static RL_INLINE const real *rl_reals_at(const struct rl_grid *grid, unsigned k,
     return buffer;
 }
 
-/* The same as a whole chunk: at the end of a row in the buffer, 0 behind it. */
+/*
+ * rl_reals_at filled up to a whole chunk: at the end of a row the elements are copied to the
+ * buffer, followed by 0.
+ */
 static RL_INLINE const real *rl_chunk_at(const struct rl_grid *grid, unsigned k, const real *array,
                                          size_t i, size_t n, real *buffer)
 {
@@ -238,8 +244,8 @@ static RL_INLINE const real *rl_chunk_at(const struct rl_grid *grid, unsigned k,
 }
 
 /*
- * Every element at mask 1, or everywhere, must be finite: rl_batch_check_reals on the k-th array of
- * a call.
+ * rl_batch_check_reals for the k-th array of a call: every element at mask 1, or everywhere, must
+ * be finite.
  */
 enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k,
                                    const real *values, bool everywhere, struct rl_error *err);

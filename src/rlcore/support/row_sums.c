@@ -1,15 +1,15 @@
 /*
- * row_sums.c: the frame of all aggregated losses. Every row has the weight common / length, 0 if it has
- * no response tokens, where `common` holds the denominator that the whole batch shares. Weights
- * are known before the first token is visited, so that a loss writes its gradient in the same pass
- * as its sums.
+ * row_sums.c: the weights and sums of the rows of an aggregated loss. Every row has the weight
+ * common / length, or 0 without response tokens; `common` contains the denominator of the whole
+ * batch. Weights are known before the first token is visited, so that a loss writes its gradient in
+ * the same pass as its sums.
  */
 #include "support/row_sums.h"
 
 #include <math.h>
 
 struct totals {
-    size_t tokens, rows; /* response tokens, rows that have any */
+    size_t tokens, rows; /* response tokens, and rows that have any */
 };
 
 static enum rl_status check_agg(const struct rl_agg *agg, struct rl_error *err)
@@ -31,9 +31,9 @@ static enum rl_status check_agg(const struct rl_agg *agg, struct rl_error *err)
 }
 
 /*
- * The three tables go by mode: what the mean is over, the count that the caller knows of the whole
- * step, and that of this batch. Gradients of several workers are averaged afterwards, so a loss
- * that divides by a global count is multiplied by their number.
+ * The three tables are indexed by mode: what the mean counts, the count of the whole step if the
+ * caller gave it, and the count of this batch. Gradients of several workers are averaged
+ * afterwards, so a loss that divides by a global count is multiplied by their number.
  */
 static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_grid *batch,
                                 struct totals totals, struct rl_rows *r, struct rl_error *err)
@@ -56,8 +56,8 @@ static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_grid *
 }
 
 /*
- * The form of the code that A2TGPO's figures come from: rows without a token count in its means,
- * which makes a mean over such a row undefined.
+ * The aggregation of the A2TGPO code: rows without a token count in its means, so a mean over the
+ * tokens of such a row is undefined.
  */
 static enum rl_status weigh_older(enum rl_agg_mode mode, const struct rl_grid *batch,
                                   struct totals totals, struct rl_rows *r, struct rl_error *err)
@@ -108,9 +108,7 @@ static struct totals count_rows(const struct rl_grid *batch, size_t *n_response)
     return (struct totals){tokens, rows};
 }
 
-/*
- * Only the loss is weighted: the other sums are over tokens, and their means are taken at the end.
- */
+/* Only the loss is weighted; the other sums run over tokens, and their means are taken at the end. */
 static void add_row(struct rl_row_sums *total, const struct rl_row_sums *row, double weight)
 {
     total->loss += row->loss * weight;
@@ -135,7 +133,10 @@ static struct rl_rows take_rows(struct rl_scratch *s, size_t n_rows)
     return rows;
 }
 
-/* By running the same taking over nothing: a formula beside it would one day differ. */
+/*
+ * Computed by the same function without memory, so that it cannot differ from a formula written
+ * beside it.
+ */
 size_t rl_rows_bytes(size_t n_rows)
 {
     struct rl_scratch s = rl_scratch_begin(NULL);
@@ -158,7 +159,8 @@ enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch,
 }
 
 /*
- * In the order of rows and by one thread: B additions, and the same bits for any number of threads.
+ * One thread adds the rows in their order: only B additions, and the same bits for any number of
+ * threads.
  */
 struct rl_row_sums rl_rows_total(const struct rl_rows *rows)
 {

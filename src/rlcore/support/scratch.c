@@ -1,14 +1,14 @@
 /*
- * scratch.c: the bump allocator over a caller's workspace.
+ * scratch.c: a bump allocator over the caller's workspace.
  *
- * Sizes are counted on even when the block is too small or missing, so that one failed call tells
- * the size for the next. Nothing is freed: the caller's block is empty again when the call ends.
+ * Sizes are added up even if the block is too small or missing, so that one failed call returns the
+ * size for the next. Nothing is freed: the block is free again when the call ends.
  */
 #include "support/scratch.h"
 
 #include <stdint.h>
 
-/* A cache line: neighbouring blocks are written by different threads. */
+/* A cache line, because different threads write neighbouring blocks. */
 #define SCRATCH_ALIGN 64u
 
 struct rl_scratch rl_scratch_begin(struct rl_workspace *ws)
@@ -24,7 +24,7 @@ struct rl_scratch rl_scratch_begin(struct rl_workspace *ws)
 
 void *rl_scratch_take(struct rl_scratch *s, size_t count, size_t size)
 {
-    /* A product that wraps would pass for a small block and be overrun. */
+    /* A product that overflows would look like a small block and be overrun. */
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - SCRATCH_ALIGN - s->used) {
         s->overflow = true;
@@ -45,7 +45,7 @@ enum rl_status rl_scratch_short(struct rl_scratch *s, struct rl_error *err)
     if (s->overflow)
         return rl_fail(err, RL_EINVAL,
                        "batch too large: its scratch memory does not fit in size_t");
-    /* A double across the end of a cache line is slow on some machines and a trap on others. */
+    /* A double that crosses a cache line is slow on some machines and faults on others. */
     if (s->misaligned)
         return rl_fail(err, RL_EINVAL, "workspace data at %p is not aligned to 16 bytes",
                        (void *)s->base);

@@ -1,6 +1,4 @@
-/*
- * scratch.h: memory of one call, out of the caller's workspace.
- */
+/* scratch.h: scratch memory of one call, taken from the caller's workspace. */
 #ifndef RLCORE_SCRATCH_H
 #define RLCORE_SCRATCH_H
 
@@ -10,12 +8,12 @@
 #include "support/fail.h"
 
 /*
- * Bump allocation from a caller's workspace. Take every block first, then ask whether all fitted:
+ * Bump allocation from a caller's workspace. Take every block first, then test whether all fitted:
  *     struct rl_scratch s = rl_scratch_begin(ws);
  *     double *sum = rl_scratch_take(&s, n, sizeof *sum);
  *     if (!rl_scratch_fits(&s)) return rl_scratch_short(&s, err);
- * Blocks are 64-byte aligned relative to each other and not cleared. A NULL ws counts as an empty
- * one.
+ * Blocks are aligned to 64 bytes relative to each other and are not cleared. A NULL ws counts as an
+ * empty one.
  */
 struct rl_scratch {
     struct rl_workspace *ws;

@@ -1,11 +1,11 @@
 /*
- * single_names.h: the one table of names that a second compilation changes. A file *_real.c says
- * rl_ppo_loss, as its callers and grep do; compiled with RL_SINGLE it defines and calls
- * rl_ppo_lossf. Static functions and private structs need no second name.
+ * single_names.h: the names that the compilation for float changes. A file *_real.c writes
+ * rl_ppo_loss, as its callers do; compiled with RL_SINGLE it defines and calls rl_ppo_lossf. Static
+ * functions and private structs need no second name.
  *
- * The public headers come first: they declare both names of a pair, and must be read before the
- * first of them turns into the second. The test rlcore_single_names compares the table with what
- * the object files define.
+ * The public headers are included first: they declare both names of a pair, and must be read before
+ * the first name is replaced by the second. The test rlcore_single_names compares the table with
+ * the names that the object files define.
  */
 #ifndef RLCORE_SINGLE_NAMES_H
 #define RLCORE_SINGLE_NAMES_H

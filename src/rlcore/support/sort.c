@@ -1,9 +1,9 @@
 /*
- * sort.c: radix sort, least digit first. The bits of a double order like a whole number once the
- * sign bit is turned, and all bits of a negative one.
+ * sort.c: radix sort, least significant digit first. The bits of a double are ordered like those of
+ * a whole number after the sign bit is inverted, and for negative numbers all other bits too.
  *
- * Log-ratios of a batch are a million doubles whose order is nearly random; six passes of 11 bits
- * are read and written in line, where a comparison sort jumps.
+ * The log-ratios of a batch are a million doubles in nearly random order. Six passes of 11 bits
+ * read and write sequentially, where a comparison sort jumps.
  */
 #include "support/sort.h"
 
@@ -24,7 +24,7 @@ static size_t digit(double value, unsigned shift)
     return (size_t)(key_of(value) >> shift & (DIGITS - 1));
 }
 
-/* From counts to where each digit's values begin. */
+/* Replace the count of each digit by the index where its values begin. */
 static void sum_up(size_t *count)
 {
     size_t begin = 0;
@@ -42,8 +42,8 @@ double *rl_sort(double *values, double *spare, size_t n)
         for (size_t i = 0; i < n; i++)
             place[digit(values[i], shift)]++;
         /*
-         * All in one bucket, as the upper digits of numbers near 0 are: the pass would copy and
-         * change nothing.
+         * If all values are in one bucket, like the upper digits of numbers near 0, the pass would
+         * copy and change nothing.
          */
         if (n == 0 || place[digit(values[0], shift)] == n)
             continue;

@@ -1,10 +1,13 @@
-/* sort.h: doubles in ascending order in time linear in their number, whatever they are. */
+/* sort.h: sorts doubles in time linear in their number. */
 #ifndef RLCORE_SORT_H
 #define RLCORE_SORT_H
 
 #include <stddef.h>
 
-/* Sort values [n], none of them NaN; spare [n] is scratch. Returns whichever holds the result. */
+/*
+ * Sort values [n] in ascending order; none may be NaN. spare [n] is scratch. Returns the one of the
+ * two arrays that holds the result.
+ */
 double *rl_sort(double *values, double *spare, size_t n);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * status.c: texts of statuses, and the filling of errors.
+ * status.c: texts of statuses, and the function that fills errors.
  *
- * A message is made where the fault is known, with index and value; callers pass status and message
- * on and add nothing.
+ * A message is made where the fault is found, with index and value. Callers pass status and message
+ * on unchanged.
  */
 #include "support/fail.h"
 
@@ -24,7 +24,7 @@ const char *rl_status_text(enum rl_status status)
 
 enum rl_status rl_fail(struct rl_error *err, enum rl_status status, const char *format, ...)
 {
-    /* err may be NULL: who only wants to know whether gets the status alone. */
+    /* err may be NULL for callers that need only the status. */
     if (err) {
         va_list args;
         va_start(args, format);

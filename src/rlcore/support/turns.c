@@ -1,4 +1,4 @@
-/* turns.c: the search for the next turn, and the count of turns per row. */
+/* turns.c: searches for the next turn, and counts the turns of each row. */
 #include "support/turns.h"
 
 #include <rlcore/a2tgpo.h>
@@ -9,8 +9,8 @@
 enum { BLOCK = 64 };
 
 /*
- * Turn ids ascend, so a block without a larger id can be passed over whole. step is a constant in
- * either call.
+ * Turn ids ascend, so a block without a larger id is skipped as a whole. step is a constant in both
+ * calls.
  */
 static RL_INLINE size_t next_turn(struct rl_ids turn, size_t step, size_t from, size_t n,
                                   int32_t current)
@@ -44,10 +44,7 @@ size_t rl_turn_next(struct rl_ids turn, size_t from, size_t n, int32_t current)
                                         : next_wide(turn, from, n, current);
 }
 
-/*
- * 1 + the largest turn id of a row, which is its last. The last token decides, as ids ascend;
- * padding behind it has none.
- */
+/* The number of turns of a row: its last id + 1, because ids ascend. Padding at the end has none. */
 static size_t count_turns(struct rl_ids turn, size_t n)
 {
     while (n > 0 && rl_id(turn, n - 1) < 0)

@@ -1,8 +1,8 @@
 /*
- * turns.h: walking the turns of a row whose turn ids have been checked.
+ * turns.h: iterates over the turns of a row whose turn ids have been checked.
  *
  * Turn k of a row spans [begin, end): from its first token to the first token of turn k+1, or the
- * end of the row. Positions inside with another id than k are holes (-1).
+ * end of the row. Positions inside with an id other than k are holes (-1).
  */
 #ifndef RLCORE_TURNS_H
 #define RLCORE_TURNS_H
@@ -15,7 +15,7 @@
 #include "support/grid.h"
 
 /*
- * First position from `from` on whose turn id is above `current`, n if none: where the next turn
+ * The first position from `from` on whose turn id exceeds `current`, or n: where the next turn
  * begins.
  */
 size_t rl_turn_next(struct rl_ids turn, size_t from, size_t n, int32_t current);

@@ -1,10 +1,10 @@
 /*
- * vexp.h: exp for loops the compiler vectorises: no branch, no call, no table.
+ * vexp.h: exp for loops that the compiler vectorises: no branch, no call, no table.
  *
- * x = n ln2 + r with |r| <= ln2/2, exp(r) = 1 + r + r^2 P(r), times 2^n in two factors, so that
- * results near underflow round once and overflow reaches infinity. P interpolates at Chebyshev
- * nodes; its relative error is 1.6e-17 (double, degree 9) and 8.8e-9 (float, degree 4). Largest
- * error found against libm: below 1 ulp in both (tests/unit/rlcore_vexp.c). exp(0) is exactly 1;
+ * x = n ln2 + r with |r| <= ln2/2 and exp(r) = 1 + r + r^2 P(r), times 2^n in two factors, so that
+ * results near underflow are rounded once and overflow gives infinity. P interpolates at Chebyshev
+ * nodes; its relative error is 1.6e-17 (double, degree 9) and 8.8e-9 (float, degree 4). The largest
+ * error found against libm is below 1 ulp in both (tests/unit/rlcore_vexp.c). exp(0) is exactly 1;
  * NaN stays NaN.
  */
 #ifndef RLCORE_VEXP_H
@@ -18,7 +18,8 @@
 
 #ifdef RL_SINGLE
 typedef uint32_t rl_bits;
-#define RL_EXP_ROUND 0x1.8p23f /* adding it rounds to a whole number, held in the low bits */
+#define RL_EXP_ROUND                                                                               \
+    0x1.8p23f /* adding it rounds to a whole number, which is then in the low bits */
 #define RL_EXP_MANTISSA 23
 #define RL_EXP_BIAS 127u
 static const float rl_exp_lowest = -104.0f, rl_exp_highest = 89.0f;
@@ -35,7 +36,7 @@ static const double rl_log2e = 0x1.71547652b82fep+0, rl_ln2_high = 0x1.62e42feep
 #endif
 
 /*
- * (exp(r) - 1 - r) / r^2, in pairs instead of Horner's chain: the loops this stands in are bound by
+ * (exp(r) - 1 - r) / r^2, evaluated in pairs instead of Horner's chain: these loops are limited by
  * how long one result waits for another.
  */
 static RL_INLINE real rl_exp_tail(real r)
@@ -56,8 +57,8 @@ static RL_INLINE real rl_exp_tail(real r)
 }
 
 /*
- * exp of x - n ln2, for the whole n nearest x / ln2. The remainder is high - low, high being exact:
- * low joins where the terms are small.
+ * exp(x - n ln2) for the whole n nearest to x / ln2. The remainder is high - low, where high is
+ * exact; low is added where the terms are small.
  */
 static RL_INLINE real rl_exp_rest(real x, real n)
 {
@@ -92,7 +93,7 @@ static RL_INLINE real rl_exp(real x)
            rl_exp2_rounded(n - half + RL_EXP_ROUND);
 }
 
-/* rest times 2^n from n + RL_EXP_ROUND, for |n| small enough that nothing over- or underflows. */
+/* rest times 2^n from n + RL_EXP_ROUND, for |n| so small that nothing overflows or underflows. */
 static RL_INLINE real rl_exp_scaled(real rest, real shifted)
 {
     rl_bits bits = rl_bits_of(rest) + (rl_bits_of(shifted) << RL_EXP_MANTISSA);
@@ -100,7 +101,7 @@ static RL_INLINE real rl_exp_scaled(real rest, real shifted)
     return rest;
 }
 
-/* The same for |x| <= 80, where nothing can over- or underflow; most ratios are limited to +-20. */
+/* exp for |x| <= 80, where nothing can overflow or underflow; most ratios are limited to +-20. */
 static RL_INLINE real rl_exp_near(real x)
 {
     real shifted = x * rl_log2e + RL_EXP_ROUND;
@@ -108,9 +109,9 @@ static RL_INLINE real rl_exp_near(real x)
 }
 
 /*
- * rl_exp_near of n numbers, at most a chunk, bit by bit the same. In three loops: an exp is one
- * long chain of results that wait for each other, and a processor looks ahead only so far; with a
- * third of the chain per loop it has more numbers in hand at a time (a sixth faster than one loop).
+ * rl_exp_near of n <= RL_CHUNK numbers, with the same bits. It uses three loops: an exp is one long
+ * chain of dependent operations, and a processor looks ahead only so far. With a third of the chain
+ * per loop it has more numbers in progress (a sixth faster than one loop).
  */
 static RL_INLINE void rl_exp_near_all(real *restrict out, const real *restrict x, size_t n)
 {
