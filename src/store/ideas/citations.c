@@ -99,7 +99,8 @@ void citations_each(const struct tokens *t, void (*visit)(void *context, const c
             if (is_plain_integer(t, next) && (strong || bare)) {
                 visit(context, t->text + t->items[next].at, t->items[next].length);
                 i = list_behind(&v, next);
-            } else if (strong && token_is_kind(t, next, TOKEN_NUMBER) && !t->items[next].has_value)
+            } else if (strong && token_is_kind(t, next, TOKEN_NUMBER) &&
+                       memchr(t->text + t->items[next].at, '/', t->items[next].length))
                 parts(&v, next);
         }
     }

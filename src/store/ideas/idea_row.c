@@ -22,7 +22,10 @@ static bool is_metric(void *context, const char *name, size_t length)
 {
     static const char *const names[] = {"core_metric", "val_bpb", "delta_vs_best", "bpb", "delta", "Δ", "score",
                                         "accuracy", "acc", "loss", "val_loss", "mean_acc", "artifact_bytes"};
-    (void)context;
+    const struct lineage_ideas *ideas = context;
+    for (size_t i = 0; i < ideas->n_columns; i++)
+        if (strlen(ideas->columns[i]) == length && memcmp(ideas->columns[i], name, length) == 0)
+            return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
             return true;
@@ -73,6 +76,14 @@ static bool for_budget(const struct tokens *t, size_t behind)
     return false;
 }
 
+static uint32_t clause_at(const struct tokens *t, size_t at)
+{
+    uint32_t clause = 0;
+    for (size_t i = 0; i < t->n && t->items[i].at <= at; i++)
+        clause = t->items[i].clause;
+    return clause;
+}
+
 /* One value stated twice under one name is one change. */
 static bool repeats(const struct stated *list, size_t i, const char *text)
 {
@@ -90,14 +101,14 @@ bool row_read_changes(struct lineage_ideas *ideas, struct idea_row *row, struct 
     struct tokens t;
     const char *text = row->idea.hypothesis;
     size_t length = strlen(text);
-    (void)ideas;
     struct stated *found = malloc(STATED_MAX * sizeof *found);
     if (!found || !tokens_read(&t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT)) {
         free(found);
         return false;
     }
     bool ok = true;
-    size_t n = stated_candidates(found, &t, is_metric, NULL), kept = 0;
+    size_t n = stated_candidates(found, &t, is_metric, ideas), kept = 0;
+    row->first_change_clause = UINT32_MAX;
     row->changes = arena_alloc(arena, LINEAGE_IDEAS_CHANGES, sizeof *row->changes);
     row->keys = arena_alloc(arena, LINEAGE_IDEAS_CHANGES, sizeof *row->keys);
     ok = row->changes && row->keys;
@@ -111,6 +122,8 @@ bool row_read_changes(struct lineage_ideas *ideas, struct idea_row *row, struct 
                                                      .from_value = c->from_value,
                                                      .to_value = c->to_value,
                                                      .source = LINEAGE_CHANGE_STATED};
+        if (!kept)
+            row->first_change_clause = clause_at(&t, c->to.at);
         row->keys[kept].budget = for_budget(&t, c->to.at + c->to.length);
         ok = row->changes[kept].name && row->changes[kept].to;
         kept++;
@@ -220,8 +233,10 @@ static void read_number(struct reading *r, size_t i, bool hypothesis, bool head)
     term(r, &r->row->terms, text, (size_t)length, r->weight);
     if (hypothesis)
         term(r, &r->row->text, text, (size_t)length, 1);
-    if (head)
+    if (head) {
         term(r, &r->row->head, text, (size_t)length, 1);
+        term(r, &r->row->head_numbers, text, (size_t)length, 1);
+    }
 }
 
 static void read_citation(void *context, const char *id, size_t length)
@@ -234,6 +249,15 @@ static void read_citation(void *context, const char *id, size_t length)
     term(r, &r->row->terms, text, length + 1, CITES_WEIGHT * r->weight);
 }
 
+/* The headline is the first clause; a title of few words says little, so the clause behind it belongs to the headline as
+ * well, unless the title states a change. */
+static uint32_t last_head_clause(const struct tokens *t, const struct idea_row *row)
+{
+    if (!t->n || row->first_change_clause == 0)
+        return 0;
+    return t->items[t->n > 8 ? 8 : t->n - 1].clause;
+}
+
 static bool read_text(struct reading *r, const char *text, float weight, bool hypothesis)
 {
     struct tokens t;
@@ -242,8 +266,7 @@ static bool read_text(struct reading *r, const char *text, float weight, bool hy
         return false;
     r->t = &t;
     r->weight = weight;
-    /* A title of one or two words says little: the clause behind it belongs to the headline as well. */
-    uint32_t head = t.n && t.items[t.n > 8 ? 8 : t.n - 1].clause;
+    uint32_t head = hypothesis ? last_head_clause(&t, r->row) : 0;
     for (size_t i = 0; i < t.n && (hypothesis || i < NOTES_TOKENS); i++)
         if (t.items[i].kind == TOKEN_WORD)
             read_word(r, i, hypothesis, hypothesis && t.items[i].clause <= head);
@@ -285,10 +308,11 @@ bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, struct ar
     weights_sort(&row->terms);
     weights_sort(&row->text);
     weights_sort(&row->head);
+    weights_sort(&row->head_numbers);
     row->length = 0;
     for (size_t i = 0; i < row->terms.n; i++)
         row->length += (double)row->terms.items[i].weight;
-    return !row->terms.failed && !row->text.failed && !row->head.failed;
+    return !row->terms.failed && !row->text.failed && !row->head.failed && !row->head_numbers.failed;
 }
 
 void row_release(struct idea_row *row)
@@ -296,4 +320,5 @@ void row_release(struct idea_row *row)
     free(row->terms.items);
     free(row->text.items);
     free(row->head.items);
+    free(row->head_numbers.items);
 }

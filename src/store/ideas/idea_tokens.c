@@ -138,16 +138,18 @@ static size_t decimal(const struct reader *r, size_t at, double *value, double *
         if (exponent < r->length && (r->text[exponent] == '-' || r->text[exponent] == '+'))
             exponent++;
         size_t last = skip_digits(r, exponent);
-        if (last > exponent && last - exponent <= 3 && !is_letter(peek(r, last)))
+        if (last > exponent && !is_letter(peek(r, last)))
             end = last;
     }
-    if (end == at || end - at > DIGITS_MAX)
-        return end == at ? at : (*value = NAN, end);
+    if (end == at)
+        return at;
+    *value = NAN;
+    if (end - at > DIGITS_MAX)
+        return end;
     for (size_t i = at; i < end; i++)
         if (r->text[i] != ',')
             digits[n++] = r->text[i];
-    if (!lineage_number_parse(value, digits, n))
-        *value = NAN;
+    lineage_number_parse(value, digits, n);
     return end;
 }
 
@@ -217,7 +219,8 @@ static size_t suffix(const struct reader *r, size_t at, double unit, struct toke
             factor = 1e9;
         if (factor != 0) {
             /* 786k is rounded: 786432 is meant as well. 32K may be 32000. */
-            token->slack = factor == 1024 ? token->value * 24 : factor * unit / 2;
+            token->slack = factor == 1024 ? 0 : factor * unit / 2;
+            token->other = factor == 1024 ? 1000 * token->value : 0;
             token->value *= factor;
             return at + 1;
         }

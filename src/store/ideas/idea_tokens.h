@@ -25,7 +25,9 @@ struct token {
     bool glued;     /* no white space before it */
     bool has_value; /* a number; false for lists and ranges such as 32/64/64 and 3-5 */
     bool percent, times;
-    double value, slack; /* slack: how far off the value may be, because of a rounded suffix such as 786k */
+    double value;
+    double slack; /* how far off the value may be, because it was rounded: 786k */
+    double other; /* the other value that may be meant: 32000 for 32K; 0 if there is none */
 };
 
 struct tokens {

@@ -150,6 +150,8 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
                                       .delta_vs_best = trial->delta_vs_best,
                                       .seq = trial->seq};
     row->notes = copy(ideas, trial->notes, &ok);
+    for (size_t i = 0; !ideas->n && i < trial->n_extras && ideas->n_columns < COLUMNS_MAX; i++)
+        ideas->columns[ideas->n_columns++] = copy(ideas, trial->extras[i].column, &ok);
     if (!ok || !copy_params(ideas, row, trial) || !place(ideas, row->idea.exp_id, ideas->n))
         return store_no_memory(err);
     ideas->n++;

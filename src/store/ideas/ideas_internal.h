@@ -22,13 +22,12 @@
 #include "knob_words.h"
 #include "stated.h"
 
-enum { CHANGE_WORDS = KNOB_WORDS };
+enum { CHANGE_WORDS = KNOB_WORDS, COLUMNS_MAX = 32 };
 
 /* What a change is compared by: the words of its name, ascending by term. */
 struct change_key {
     uint32_t words[CHANGE_WORDS];
     size_t n;
-    double slack; /* of to_value, see struct token */
     bool budget;  /* made only to stay within a limit: not part of the idea */
 };
 
@@ -43,8 +42,13 @@ struct idea_row {
     struct weights terms;         /* everything that is searched */
     struct weights text;          /* the words and numbers of the hypothesis */
     struct weights head;          /* those of its first clause */
+    struct weights head_numbers;  /* the numbers alone */
+    uint32_t first_change_clause; /* UINT32_MAX: none is stated */
     double length;                /* sum of the weights of terms */
     size_t *cited_by;
+    uint32_t *same;               /* trials that made the whole change, once asked for; see similar.c */
+    size_t n_same;
+    bool same_known;
     bool again;                   /* says that it repeats: retry, resubmit, fix */
     size_t parent;                /* index, SIZE_MAX for none */
 };
@@ -69,6 +73,8 @@ struct lineage_ideas {
     uint32_t *found; /* [n] */
     struct short_word *short_words; /* wd: weight decay, as the log itself shows */
     struct id_place *places;
+    const char *columns[COLUMNS_MAX]; /* outside the 17, as the first row has them: results, never settings */
+    size_t n_columns;
     bool settled;
 };
 
@@ -117,6 +123,17 @@ enum similar_feature {
     SIMILAR_AGAIN,      /* cites it, and says that it tries again */
     SIMILAR_ALL_HEAD,   /* all changes covered, times the share of the first clause */
     SIMILAR_EXTRA,      /* neither states changes */
+    SIMILAR_SOFT,       /* share of the query's changes whose value and most of whose name the candidate's text has */
+    SIMILAR_ALL_SOFT,   /* all of them */
+    SIMILAR_NUMBERS,    /* share of the numbers of the query's first clause that the candidate's text has */
+    SIMILAR_HEADS,      /* SIMILAR_HEAD_IN times SIMILAR_HEAD_OF */
+    SIMILAR_FAILED,     /* the candidate has no outcome: crash, overrun */
+    SIMILAR_FAILED_CITED,
+    SIMILAR_SPECIALIST, /* by the same specialist */
+    SIMILAR_KNOB,       /* how alike the names are of the changes that the candidate made as well, at the worst */
+    SIMILAR_FIRST,      /* nearest by BM25 */
+    SIMILAR_OUTSTANDING,/* BM25 against that of the tenth nearest: 0 to 1 */
+    SIMILAR_NEAR,       /* few trials lie between them: 1 to 0 */
     N_SIMILAR_FEATURES
 };
 struct similar_pair {

@@ -9,7 +9,7 @@ enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
 /* General English for having been tried. */
 #define TRIED                                                                                                       \
     " tried tested varied changed touched explored attempted combined moved swept tuned probed isolated modified "  \
-    "investigated examined measured adjusted studied evaluated experimented "
+    "investigated examined ablated measured adjusted studied evaluated experimented "
 #define UNTRIED                                                                                                    \
     " untouched untested untried unexplored untuned unvaried unswept unprobed never-tried never-tested never-touched " \
     "never-varied never-explored not-yet-tried unattempted uninvestigated "
@@ -19,11 +19,17 @@ enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
 #define COMBINED " combination combinations combined combining combine stack stacked stacking together composing composed jointly "
 #define DIRECTION " direction side bracket upward downward upwards downwards "
 
+#define BEFORE_UNTOUCHED                                                                                          \
+    " a an the only entirely previously fully completely genuinely largely still yet otherwise truly remains axis axes "  \
+    "knob knobs hyperparameter parameter setting lever surface "
+#define BEHIND_UNTOUCHED " axis axes knob knobs surface lever in across among vs by on meta scalar setting dial since so "
+
 /* How much a claim says. */
 enum claim_scope {
     CLAIM_KNOB,      /* nobody touched this */
     CLAIM_DIRECTION, /* nobody moved it this way */
-    CLAIM_WHOLE      /* nobody made this, or this combination */
+    CLAIM_WHOLE,     /* nobody made this, or this combination */
+    CLAIM_BASE       /* nobody made it on this base: the log can hardly contradict that */
 };
 
 /* Whether one of the words is within `reach` tokens behind i in its sentence: its index, or 0. */
@@ -38,10 +44,17 @@ static size_t within(const struct tokens *t, size_t i, size_t reach, const char 
 /* Whether token i begins a claim of novelty. */
 static bool claims_novelty(const struct tokens *t, size_t i)
 {
+    if (token_is(t, i, "untouched"))
+        return i == 0 || t->items[i - 1].clause != t->items[i].clause || t->items[i - 1].kind == TOKEN_MARK ||
+               token_in(t, i - 1, BEFORE_UNTOUCHED) || token_in(t, i + 1, BEHIND_UNTOUCHED);
     if (token_in(t, i, UNTRIED))
-        return !(i && token_in(t, i - 1, " layer leaves left leaving are be stays remains "
-                                         "keeps is was ")) || within(t, i, 6, TRIALS) || token_in(t, i, " untried untested unexplored ");
-    if (token_in(t, i, " never hasn't haven't wasn't "))
+        return true;
+    if (token_in(t, i, TRIED) && token_is(t, i + 1, "only"))
+        return within(t, i + 1, 3, " one once single ");
+    /* hasn't: the apostrophe ends a word. */
+    if (token_in(t, i, " hasn haven wasn weren isn "))
+        return within(t, i, 7, TRIED);
+    if (token_in(t, i, " never "))
         return within(t, i, 5, TRIED);
     if (token_is(t, i, "not"))
         return within(t, i, 4, TRIED) && within(t, i, 3, " been previously yet ever ") && i &&
@@ -62,20 +75,29 @@ static bool claims_novelty(const struct tokens *t, size_t i)
     return false;
 }
 
-static enum claim_scope scope_of(const struct tokens *t, size_t i)
+static enum claim_scope scope_of(const struct tokens *t, size_t i, const struct idea_row *row)
 {
     size_t from = i > 12 ? i - 12 : 0;
     enum claim_scope scope = CLAIM_KNOB;
+    if (token_is(t, i + 1, "on") && within(t, i, 4, " best current "))
+        return CLAIM_BASE;
+    if (token_is(t, i + 1, "only"))
+        return CLAIM_WHOLE;
     for (size_t k = from; k < t->n && k <= i + 10; k++) {
         if (t->items[k].sentence != t->items[i].sentence)
             continue;
-        if (token_in(t, k, COMBINED))
-            return CLAIM_WHOLE;
+        if (token_in(t, k, COMBINED)) /* of one change, with the base */
+            return row->idea.n_changes == 1 ? CLAIM_BASE : CLAIM_WHOLE;
         if (token_in(t, k, DIRECTION))
             scope = CLAIM_DIRECTION;
     }
     return scope;
 }
+
+/* changes_same_knob of two names that differ in a common word at most. */
+static const double SURELY_ONE_KNOB = 0.82;
+
+static const double LEAST_VERDICT = -1;
 
 struct claims {
     struct lineage_ideas *ideas;
@@ -126,13 +148,15 @@ static bool contradicts(const struct claims *claims, const struct idea_row *row,
 {
     const struct lineage_ideas *ideas = claims->ideas;
     const struct idea_row *other = &ideas->rows[pair->row];
-    if (pair->verdict > 0)
+    if (scope == CLAIM_BASE)
+        return false;
+    if (pair->verdict > (row->idea.n_changes && !pair->covered ? 1 : LEAST_VERDICT))
         return true;
     if (scope == CLAIM_WHOLE || !row->idea.n_changes)
         return false;
     for (size_t i = 0; i < row->idea.n_changes; i++)
         for (size_t k = 0; which >> i & 1 && k < other->idea.n_changes; k++)
-            if (changes_same_knob(ideas, &row->keys[i], &other->keys[k]) > 0.85 &&
+            if (changes_same_knob(ideas, &row->keys[i], &other->keys[k]) > SURELY_ONE_KNOB &&
                 (scope != CLAIM_DIRECTION || (sign(&row->changes[i]) && sign(&row->changes[i]) == sign(&other->changes[k]))))
                 return true;
     return false;
@@ -141,7 +165,7 @@ static bool contradicts(const struct claims *claims, const struct idea_row *row,
 static bool add_claim(struct claims *claims, size_t trial, const struct idea_row *row, size_t before, size_t self,
                       const struct tokens *t, size_t i)
 {
-    enum claim_scope scope = scope_of(t, i);
+    enum claim_scope scope = scope_of(t, i, row);
     uint64_t which = subjects(row, t, i);
     size_t n = similar_pairs(claims->pairs, PAIRS_MAX, claims->ideas, row, before, self), n_counter = 0;
     size_t *counter = arena_alloc(claims->arena, COUNTERS_MAX, sizeof *counter);

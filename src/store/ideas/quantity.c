@@ -36,6 +36,11 @@ bool lineage_quantity_parse(double *value, const char *text, size_t length)
     return true;
 }
 
+static bool is_near(double a, double b, double slack)
+{
+    return fabs(a - b) <= fmax(1e-6 * fmax(fabs(a), fabs(b)), slack);
+}
+
 static bool next_letter(const char **text, char *c)
 {
     for (; **text; (*text)++) {
@@ -61,8 +66,9 @@ bool lineage_quantity_equal(const char *a, const char *b)
     if (number != whole(&y, b, strlen(b)))
         return false;
     if (number) {
-        double slack = fmax(1e-6 * fmax(fabs(x.value), fabs(y.value)), fmax(x.slack, y.slack));
-        return fabs(x.value - y.value) <= slack;
+        double slack = fmax(x.slack, y.slack);
+        return is_near(x.value, y.value, slack) || (x.other != 0 && is_near(x.other, y.value, slack)) ||
+               (y.other != 0 && is_near(x.value, y.other, slack));
     }
     for (char c, d;;) {
         bool more = next_letter(&a, &c);

@@ -42,43 +42,122 @@ bool changes_same_value(const struct lineage_change *a, const struct lineage_cha
 
 static const double SAME_KNOB = 0.6;
 
+/* A pair that is surely the same leads on; what it leads to must not be too unlike; and what that is worth. */
+static const double CHAIN_SURE = 0, CHAIN_LEAST = -3, CHAIN_VERDICT = 0.01;
+
+/* The change of a row that is of the same knob as a change of the query, the one that sets the same value if two are
+ * equally alike; NULL if none is alike enough. */
+static const struct lineage_change *counterpart(double *alike, bool *value, const struct lineage_ideas *ideas,
+                                                const struct lineage_change *change, const struct change_key *key,
+                                                const struct idea_row *row)
+{
+    const struct lineage_change *found = NULL;
+    *alike = 0;
+    *value = false;
+    for (size_t k = 0; k < row->idea.n_changes; k++) {
+        double knob = changes_same_knob(ideas, key, &row->keys[k]);
+        bool same = knob >= SAME_KNOB && changes_same_value(change, &row->changes[k]);
+        if (knob >= SAME_KNOB && (knob > *alike || (knob == *alike && same && !*value))) {
+            *alike = knob;
+            *value = same;
+            found = &row->changes[k];
+        }
+    }
+    return found;
+}
+
 static void compare_changes(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
                             const struct idea_row *row)
 {
     size_t wanted = 0, covered = 0;
     bool conflict = false;
+    double worst = 1;
     for (size_t i = 0; i < query->idea.n_changes; i++) {
-        bool here = false, other = false;
-        for (size_t k = 0; k < row->idea.n_changes; k++) {
-            bool value = changes_same_value(&query->changes[i], &row->changes[k]);
-            double knob = changes_same_knob(ideas, &query->keys[i], &row->keys[k]);
-            if (knob < (value ? SAME_KNOB * 0.8 : SAME_KNOB))
-                continue;
-            if (!pair->knob || (value && !here)) {
-                pair->knob = &row->changes[k];
-                pair->query_knob = &query->changes[i];
-            }
-            here = here || value;
-            other = other || !value;
+        double alike;
+        bool value;
+        const struct lineage_change *other = counterpart(&alike, &value, ideas, &query->changes[i], &query->keys[i], row);
+        if (other && (!pair->knob || value)) {
+            pair->knob = other;
+            pair->query_knob = &query->changes[i];
         }
         if (query->keys[i].budget)
             continue;
         wanted++;
-        covered += here;
-        conflict = conflict || (other && !here);
-        if (here)
+        covered += value;
+        conflict = conflict || (other && !value);
+        if (value) {
             pair->covered |= (uint64_t)1 << i;
+            worst = fmin(worst, alike);
+        }
     }
     float *f = pair->features;
     f[SIMILAR_COVERED] = wanted ? (float)covered / (float)wanted : 0;
     f[SIMILAR_ALL] = wanted && covered == wanted;
+    f[SIMILAR_KNOB] = covered ? (float)worst : 0;
     f[SIMILAR_CONFLICT] = conflict;
     f[SIMILAR_NO_CHANGES] = !wanted;
     f[SIMILAR_EXTRA] = !wanted && !row->idea.n_changes;
 }
 
-static void describe(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
-                     double itself)
+static bool has_term(const struct weights *w, uint32_t term)
+{
+    size_t low = 0, high = w->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (w->items[middle].term < term)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < w->n && w->items[low].term == term;
+}
+
+/* Whether a text has the value of a change and most of its name. */
+static bool mentions(struct lineage_ideas *ideas, const struct idea_row *row, const struct lineage_change *change,
+                     const struct change_key *key)
+{
+    char number[40];
+    double shared = 0, all = 0;
+    if (!change->to_value.present)
+        return false;
+    int length = snprintf(number, sizeof number, "#%.5g", change->to_value.value);
+    if (!has_term(&row->text, terms_find(&ideas->terms, number, (size_t)length, false)))
+        return false;
+    for (size_t i = 0; i < key->n; i++) {
+        double idf = terms_idf(&ideas->terms, key->words[i]);
+        all += idf;
+        shared += has_term(&row->text, key->words[i]) ? idf : 0;
+    }
+    return all > 0 && shared >= 0.6 * all;
+}
+
+static void compare_texts(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query,
+                          const struct idea_row *row)
+{
+    float *f = pair->features;
+    size_t wanted = 0, soft = 0, numbers = 0, shared = 0;
+    for (size_t i = 0; i < query->idea.n_changes; i++) {
+        if (query->keys[i].budget)
+            continue;
+        wanted++;
+        soft += pair->covered >> i & 1 || mentions(ideas, row, &query->changes[i], &query->keys[i]);
+    }
+    for (size_t i = 0; i < query->head_numbers.n; i++) {
+        numbers++;
+        shared += has_term(&row->text, query->head_numbers.items[i].term);
+    }
+    f[SIMILAR_SOFT] = wanted ? (float)soft / (float)wanted : 0;
+    f[SIMILAR_ALL_SOFT] = wanted && soft == wanted;
+    f[SIMILAR_NUMBERS] = numbers ? (float)shared / (float)numbers : 0;
+    f[SIMILAR_HEADS] = f[SIMILAR_HEAD_IN] * f[SIMILAR_HEAD_OF];
+    f[SIMILAR_FAILED] = row->idea.status != LINEAGE_KEEP && row->idea.status != LINEAGE_DISCARD &&
+                        row->idea.status != LINEAGE_BASELINE;
+    f[SIMILAR_FAILED_CITED] = f[SIMILAR_FAILED] * f[SIMILAR_CITES];
+    f[SIMILAR_SPECIALIST] = query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
+}
+
+static void describe(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query,
+                     double itself, size_t at)
 {
     const struct idea_row *row = &ideas->rows[pair->row];
     float *f = pair->features;
@@ -93,10 +172,33 @@ static void describe(struct similar_pair *pair, const struct lineage_ideas *idea
         if (query->idea.cites[i] == pair->row)
             f[SIMILAR_CITES] = 1;
     f[SIMILAR_AGAIN] = f[SIMILAR_CITES] * (float)query->again;
+    compare_texts(pair, ideas, query, row);
+    f[SIMILAR_NEAR] = at > pair->row ? (float)exp(-(double)(at - pair->row) / 10) : 0;
     static const double weights[N_SIMILAR_FEATURES] = {
-        [SIMILAR_SCORE] = 2,  [SIMILAR_HEAD_IN] = 1, [SIMILAR_COSINE] = 3,   [SIMILAR_ALL] = 2,
-        [SIMILAR_CONFLICT] = -2, [SIMILAR_AGAIN] = 1, [SIMILAR_TECHNIQUE] = 2};
-    pair->verdict = -3.5;
+        [SIMILAR_SCORE] = 1.25,
+        [SIMILAR_HEAD_IN] = 0.09,
+        [SIMILAR_HEAD_OF] = 0.51,
+        [SIMILAR_COSINE] = 1.65,
+        [SIMILAR_COVERED] = 0.30,
+        [SIMILAR_ALL] = -0.36,
+        [SIMILAR_CONFLICT] = -1.35,
+        [SIMILAR_NO_CHANGES] = -0.70,
+        [SIMILAR_TECHNIQUE] = 2.01,
+        [SIMILAR_CITES] = -0.60,
+        [SIMILAR_AGAIN] = 0.49,
+        [SIMILAR_ALL_HEAD] = 0.44,
+        [SIMILAR_EXTRA] = 0.24,
+        [SIMILAR_SOFT] = 0.77,
+        [SIMILAR_ALL_SOFT] = 0.27,
+        [SIMILAR_NUMBERS] = 1.20,
+        [SIMILAR_HEADS] = 1.57,
+        [SIMILAR_FAILED_CITED] = 1.04,
+        [SIMILAR_SPECIALIST] = -0.38,
+        [SIMILAR_KNOB] = 0.98,
+        [SIMILAR_OUTSTANDING] = 1.75,
+        [SIMILAR_NEAR] = -0.77,
+    };
+    pair->verdict = -4.34;
     for (size_t i = 0; i < N_SIMILAR_FEATURES; i++)
         pair->verdict += weights[i] * (double)f[i];
 }
@@ -163,10 +265,55 @@ size_t similar_pairs(struct similar_pair *pairs, size_t max, struct lineage_idea
                      size_t before, size_t self)
 {
     size_t n = take_best(pairs, max, ideas, score_rows(ideas, query, before, self));
-    double itself = score_itself(ideas, query);
-    for (size_t i = 0; i < n; i++)
-        describe(&pairs[i], ideas, query, itself);
+    double itself = score_itself(ideas, query), usual = n ? pairs[n < 10 ? n - 1 : 9].bm25 : 1;
+    for (size_t i = 0; i < n; i++) {
+        pairs[i].features[SIMILAR_FIRST] = i == 0;
+        pairs[i].features[SIMILAR_OUTSTANDING] = (float)fmin(1, (pairs[i].bm25 / fmax(usual, 1e-9) - 1) / 3);
+        describe(&pairs[i], ideas, query, itself, before);
+    }
     return n;
+}
+
+enum { CHAIN_MAX = 12 };
+
+static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth);
+
+/*
+ * What was the same as a trial that is the same is the same: "retry of 588" names one trial, and 588 names the one before.
+ * Words drift apart along such a chain, so that the ends share few of them. Pairs that speak against it stay related.
+ */
+static bool follow_chains(struct lineage_ideas *ideas, struct similar_pair *pairs, size_t n, size_t depth)
+{
+    for (size_t i = 0; i < n && depth < CHAIN_MAX; i++) {
+        struct idea_row *middle = &ideas->rows[pairs[i].row];
+        if (pairs[i].verdict <= CHAIN_SURE)
+            continue;
+        if (!middle->same_known && !learn_same(ideas, pairs[i].row, depth + 1))
+            return false;
+        for (size_t k = 0; k < n; k++)
+            for (size_t j = 0; j < middle->n_same; j++)
+                if (middle->same[j] == pairs[k].row && pairs[k].verdict <= 0 && pairs[k].verdict > CHAIN_LEAST)
+                    pairs[k].verdict = CHAIN_VERDICT;
+    }
+    return true;
+}
+
+static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth)
+{
+    struct idea_row *row = &ideas->rows[index];
+    struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
+    row->same = arena_alloc(&ideas->arena, PAIRS_MAX, sizeof *row->same);
+    row->same_known = true;
+    bool ok = pairs && row->same;
+    if (ok) {
+        size_t n = similar_pairs(pairs, PAIRS_MAX, ideas, row, index, index);
+        ok = follow_chains(ideas, pairs, n, depth);
+        for (size_t i = 0; ok && i < n; i++)
+            if (pairs[i].verdict > 0)
+                row->same[row->n_same++] = (uint32_t)pairs[i].row;
+    }
+    free(pairs);
+    return ok;
 }
 
 /* Parts of a bundle that nobody made as a whole: those who made each part are the same together. */
@@ -242,6 +389,7 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
     *list = (struct lineage_similar_list){.memory = arena};
     bool ok = pairs && arena;
     size_t n = ok ? similar_pairs(pairs, PAIRS_MAX, ideas, query, before, self) : 0;
+    ok = ok && follow_chains(ideas, pairs, n, 0);
     if (ok) {
         cover_jointly(pairs, n, query);
         qsort(pairs, n, sizeof *pairs, by_verdict);

@@ -51,9 +51,13 @@ enum stated_feature {
     STATED_HAS_FROM,
     STATED_AFTER_ARROW,   /* an earlier candidate of this text had A and B */
     STATED_DERIVED,       /* "extends", "gives": a consequence in the third person */
-    STATED_WAS_SET,       /* the log had this value of this name before (set by the set of ideas) */
-    STATED_NAMELESS,      /* only a long phrase could be found as its name */
-    STATED_TWICE,         /* the notes say it as well (set by the set of ideas) */
+    STATED_SHAPE,         /* in square brackets: the size of an array */
+    STATED_NAMELESS,      /* its name was not beside it */
+    STATED_TITLED,        /* behind a first clause that is a title: it has no candidate itself */
+    STATED_VERB_NEXT,     /* a verb of change, "with" or "using" directly before the name */
+    STATED_FORM_HEADLINE, /* one for each form, in the first clause or behind a title */
+    STATED_FORM_BRACKETS = STATED_FORM_HEADLINE + N_FORMS, /* one for each form, in brackets */
+    STATED_ENDS = STATED_FORM_BRACKETS + N_FORMS, /* the clause or bracket ends behind the value */
     N_STATED_FEATURES
 };
 

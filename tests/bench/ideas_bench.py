@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Measures what `lineage` finds in the words of real logs, against labels made by reading them.
+
+usage: ideas_bench.py [--lineage PROGRAM] [--logs DIR] [--log NAME]... [--skip NAME=FROM-TO]... [--json] [--errors] LABELS
+
+LABELS is a directory with a file NAME.jsonl for each labelled log (changes, same, false_novelty by exp_id); the log
+itself is DIR/run-NAME/raw/results.tsv. The program is asked as everybody asks it: `show ID --format json`,
+`similar ID --before --limit 5 --format json` and `claims --format json`, on a copy of the log.
+
+Printed for each log:
+  settings  precision and recall of the changes that `show` prints with a label's changes. A change is found if the value
+            is equal as a number (else as letters and digits) and the names share half of the words of the shorter one;
+            "numbers" is the recall of the labels whose value is a number.
+  first     how often the first trial that `similar` prints is a true repeat, among rows that have one; `five`: one of the
+            first five is.
+  same      precision and recall, over pairs, of the verdict `same` in those five. Recall counts every labelled pair; the
+            second figure counts at most five for each row, which is all that five answers can hold.
+  claims    rows with a false claim of novelty that `claims` names, and false alarms: rows that it names without one, as a
+            share of all claims of novelty in the log (--claims NAME=N says how many claims there are, default: one
+            in five rows).
+
+--skip prints a log a second time without the rows FROM to TO, such as a loop of resubmissions after crashes.
+Exit status 0; 2 for a usage error; 3 if the program cannot be run.
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+GREEK = dict(zip("αβγδελστθηρμ", "alpha beta gamma delta eps lambda sigma tau theta eta rho mu".split()))
+SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+NUMBER = re.compile(r"[~+]?(-?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*([kKMB%×x]?)\s*(?:[a-z]+)?")
+
+
+def number(text):
+    """The value of a number as people write it, or None."""
+    text = text.strip().replace("−", "-")
+    match = NUMBER.fullmatch(text)
+    if match:
+        try:
+            value = float(match[1].replace(",", ""))
+        except ValueError:
+            return None
+        if match[2] in ("k", "K"):
+            return value * (1024 if value in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) else 1000)
+        return value * {"M": 1e6, "B": 1e9, "%": 0.01}.get(match[2], 1)
+    match = re.fullmatch(r"(\d+)(\^|\*\*|/)(\d+)", text)
+    if match and float(match[3]):
+        return float(match[1]) / float(match[3]) if match[2] == "/" else float(match[1]) ** float(match[3])
+    match = re.fullmatch(r"sqrt\(([\d.]+)\)|√([\d.]+)", text)
+    return math.sqrt(float(match[1] or match[2])) if match else None
+
+
+def same_value(a, b):
+    x, y = number(a), number(b)
+    if x is not None and y is not None:
+        rounded = a.strip()[-1:] in "kK" or b.strip()[-1:] in "kK"
+        return abs(x - y) <= (0.025 if rounded else 1e-6) * max(abs(x), abs(y), 1e-12)
+    letters = [re.sub(r"[^a-z0-9.]", "", text.lower()) for text in (a, b)]
+    return letters[0] == letters[1]
+
+
+def words(name):
+    name = name.translate(SUBSCRIPTS)
+    for letter, spelled in GREEK.items():
+        name = name.replace(letter, spelled)
+    found = re.findall(r"[a-z0-9]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    return {w[:-1] if len(w) > 3 and w[-1] == "s" and w[-2] not in "sui" else w for w in found}
+
+
+def shortens(short, word):
+    """Whether short abbreviates word: its beginning, or its consonants in order."""
+    rest = iter(word)
+    return len(short) >= 2 and (word.startswith(short) or (
+        len(short) >= 3 and short[0] == word[0] and not set(short[1:]) & set("aeiou") and all(c in rest for c in short)))
+
+
+def same_name(a, b):
+    first, second = words(a), words(b)
+    if not first or not second:
+        return False
+    hits = sum(any(x == y or shortens(x, y) or shortens(y, x) for y in second) for x in first)
+    if hits >= 0.5 * min(len(first), len(second)):
+        return True
+    initials = ["".join(w[0] for w in re.findall(r"[a-z]+", text.lower())) for text in (a, b)]
+    return any(len(x) > 1 and x in initials[1] for x in first) or any(len(x) > 1 and x in initials[0] for x in second)
+
+
+class Program:
+    def __init__(self, path, directory):
+        self.path, self.directory = path, directory
+
+    def ask(self, *arguments):
+        command = [self.path, *arguments, "-C", self.directory, "--format", "json"]
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode not in (0, 1):
+            raise OSError("%s: %s" % (" ".join(command), done.stderr.decode(errors="replace").strip()))
+        return json.loads(done.stdout or b"[]")
+
+
+def answers(program, path, log):
+    """Everything that the program says of a log: changes and similar trials by id, and the ids that `claims` names."""
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copyfile(log, os.path.join(directory, "results.tsv"))
+        asked = Program(program, directory)
+        csv.field_size_limit(1 << 30)
+        with open(log, newline="", encoding="utf-8") as file:
+            ids = [row["exp_id"] for row in csv.DictReader(file, delimiter="\t")]
+        labels = {}
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                label = json.loads(line)
+                labels[label["exp_id"]] = label
+        ids = [i for i in ids if i in labels]
+        shown = {i: asked.ask("show", i)["changes"] for i in ids}
+        near = {i: asked.ask("similar", i, "--before", "--limit", "5") for i in ids}
+        claims = asked.ask("claims")
+    return ids, labels, shown, near, claims
+
+
+def ratio(a, b):
+    return a / b if b else 0.0
+
+
+def measure(ids, labels, shown, near, claims, n_claims, errors):
+    m = {"rows": len(ids)}
+    found = wrong = wanted = numbers = numbers_found = 0
+    for i in ids:
+        used = set()
+        for change in shown[i]:
+            hit = [k for k, w in enumerate(labels[i]["changes"]) if k not in used and
+                   same_value(change["to"], w["to"]) and same_name(change["name"], w["name"])]
+            if hit:
+                used.add(hit[0])
+                found += 1
+            else:
+                wrong += 1
+                if errors:
+                    print("  %s states no %s %s" % (i, change["name"], change["to"]))
+        for k, w in enumerate(labels[i]["changes"]):
+            wanted += 1
+            if number(w["to"]) is not None:
+                numbers += 1
+                numbers_found += k in used
+            if errors and k not in used:
+                print("  %s states %s %s, which was missed" % (i, w["name"], w["to"]))
+    m["settings_precision"], m["settings_recall"] = ratio(found, found + wrong), ratio(found, wanted)
+    m["settings_recall_numbers"] = ratio(numbers_found, numbers)
+    repeats = first = five = right = flagged = pairs = reachable = 0
+    for i in ids:
+        same = set(labels[i]["same"])
+        listed = [other["exp_id"] for other in near[i]]
+        if same:
+            repeats += 1
+            first += bool(listed) and listed[0] in same
+            five += bool(same & set(listed))
+        said = [other["exp_id"] for other in near[i] if other["same"]]
+        right += len(same & set(said))
+        flagged += len(said)
+        pairs += len(same)
+        reachable += min(len(same), 5)
+        for other in set(said) - same if errors else ():
+            print("  %s is not the same as %s" % (i, other))
+    m["repeats"] = repeats
+    m["first"], m["five"] = ratio(first, repeats), ratio(five, repeats)
+    m["same_precision"], m["same_recall"] = ratio(right, flagged), ratio(right, pairs)
+    m["same_recall_of_five"] = ratio(right, reachable)
+    false = {i for i in ids if labels[i]["false_novelty"]}
+    named = {claim["exp_id"] for claim in claims} & set(ids)
+    m["false_claims"] = len(false)
+    m["claims_found"] = ratio(len(named & false), len(false))
+    m["false_alarms"] = ratio(len(named - false), n_claims)
+    if errors:
+        for i in sorted(false - named):
+            print("  %s claims falsely: %s" % (i, labels[i]["false_novelty"][0]["claim"]))
+        for i in sorted(named - false):
+            print("  %s claims truly, and was named" % i)
+    return m
+
+
+def line(name, m):
+    return ("%-38s settings %.2f/%.2f (numbers %.2f)  first %.2f five %.2f of %d  same %.2f/%.2f (of five %.2f)  "
+            "claims %.2f of %d, alarms %.3f" % (
+                name, m["settings_precision"], m["settings_recall"], m["settings_recall_numbers"], m["first"], m["five"],
+                m["repeats"], m["same_precision"], m["same_recall"], m["same_recall_of_five"], m["claims_found"],
+                m["false_claims"], m["false_alarms"]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("labels", metavar="LABELS", help="directory with NAME.jsonl for each labelled log")
+    parser.add_argument("--lineage", default="lineage", metavar="PROGRAM", help="the program (default: lineage)")
+    parser.add_argument("--logs", metavar="DIR", help="where run-NAME/raw/results.tsv are (default: LABELS/../../lineage-cases)")
+    parser.add_argument("--log", action="append", metavar="NAME", help="measure only this log")
+    parser.add_argument("--skip", action="append", default=[], metavar="NAME=FROM-TO", help="measure also without these rows")
+    parser.add_argument("--claims", action="append", default=[], metavar="NAME=N", help="how many claims of novelty a log makes")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--errors", action="store_true", help="print each error, too")
+    options = parser.parse_args()
+    logs = options.logs or os.path.join(options.labels, "..", "..", "lineage-cases")
+    skips = dict(text.split("=", 1) for text in options.skip)
+    counts = {name: int(n) for name, n in (text.split("=", 1) for text in options.claims)}
+    names = sorted(name[:-6] for name in os.listdir(options.labels) if name.endswith(".jsonl"))
+    result = {}
+    for name in names:
+        log = os.path.join(logs, "run-" + name, "raw", "results.tsv")
+        if (options.log and name not in options.log) or not os.path.exists(log):
+            continue
+        ids, labels, shown, near, claims = answers(options.lineage, os.path.join(options.labels, name + ".jsonl"), log)
+        n_claims = counts.get(name, len(ids) // 5)
+        result[name] = measure(ids, labels, shown, near, claims, n_claims, options.errors)
+        if name in skips:
+            low, high = skips[name].split("-")
+            rest = [i for i in ids if not int(low) <= int(i) <= int(high)]
+            result["%s without %s" % (name, skips[name])] = measure(rest, labels, shown, near, claims, n_claims, False)
+    if options.json:
+        json.dump(result, sys.stdout, indent=1)
+        print()
+    else:
+        for name, m in result.items():
+            print(line(name, m))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (OSError, ValueError) as error:
+        print("ideas_bench: %s" % error, file=sys.stderr)
+        sys.exit(3)

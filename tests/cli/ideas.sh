@@ -1,0 +1,84 @@
+#!/bin/sh
+# ideas.sh: changes, similar trials and claims of novelty of a log in words; and on labelled logs, where they are there.
+# shellcheck disable=SC2034,SC2154 # shared with shell.sh
+. "$SOURCE/tests/support/shell.sh"
+
+# ---- another tool's log, where it is ----
+
+{
+    printf 'exp_id\tparent_exp\tspecialist\thypothesis\tstatus\taccuracy\tnotes\n'
+    printf '000\t\t\tbaseline\tbaseline\t0.90\t\n'
+    printf '001\t000\taug\tRaise mixup_alpha from 0.2 to 0.4\tdiscard\t0.89\t\n'
+    printf '002\t000\topt\tLower entropy_coef 0.01→0.001 + work_mem 4→64\tcrash\t\tretry of 001, sort of\n'
+    printf '003\t002\topt\tRaise mixup alpha 0.2 → 0.4 again\tkeep\t0.91\tmixup_alpha has never been varied\n'
+} >results.tsv
+before=$(cksum results.tsv)
+
+must_run show 002 --format json
+must_equal 'entropy_coef 0.01 0.001 stated work_mem 4 64 stated' \
+    "$(for i in 0 1; do for key in name from to source; do json changes.$i.$key; done; done | xargs)"
+must_equal '["001"]' "$(json cites | tr -d ' \n')"
+must_run show 001
+must_have out 'mixup_alpha 0.2 → 0.4 (stated)'
+must_have out 'cited_by            002 crash'
+
+must_run similar 003 --before --limit 5 --format json
+must_equal '001 true' "$(json 0.exp_id) $(json 0.same)"
+must_have out 'same knob mixup_alpha, same value 0.4'
+must_run similar 'raise mixup_alpha to 0.3' --limit 1
+must_have out 'same knob mixup'
+must_have out related
+must_fail 1 'no trial 077' similar 077
+must_fail 2 -- '--before needs the id of a trial' similar 'some idea' --before
+run similar 'zzz qqq'
+must_exit 1
+
+must_run claims --format json
+must_equal '1 003 ["001"]' "$(json '#') $(json 0.exp_id) $(json 0.counter | tr -d ' \n')"
+must_run claims
+must_have out '001 discard'
+must_equal "$before" "$(cksum results.tsv)" 'the log is not written to'
+
+# ---- an empty store ----
+
+mkdir empty && must_run init empty
+must_run claims -C empty --format json
+must_equal '[]' "$(cat out)"
+run similar -C empty 'anything'
+must_exit 1
+
+# ---- labelled logs ----
+
+labels=${SHARED_DIR:-$SOURCE/../shared}/ideas/labels
+if [ ! -d "$labels" ] || ! command -v python3 >/dev/null; then
+    echo 'the labelled logs or python3 are not there: precision and recall are not measured'
+    finish
+fi
+[ "$INSTRUMENTED" = no ] || { echo 'precision and recall are measured without sanitizers only' && finish; }
+# Floors lie a margin below what was measured; the aims are higher (tests/bench/ideas_bench.py --help has the measures).
+# at_least FLOOR LOG MEASURE
+at_least()
+{
+    checks=$((checks + 1))
+    value=$("$JSON_GET" "$2.$3" <measured) || value=0
+    awk "BEGIN { exit !($value >= $1) }" || fail "$2: $3 is $value, below $1"
+}
+at_most()
+{
+    checks=$((checks + 1))
+    value=$("$JSON_GET" "$2.$3" <measured) || value=1
+    awk "BEGIN { exit !($value <= $1) }" || fail "$2: $3 is $value, above $1"
+}
+python3 "$SOURCE/tests/bench/ideas_bench.py" --lineage "$LINEAGE" --json --claims pg-ablation-lineage-on=43 \
+    --claims pg-variant-single-agent=41 "$labels" >measured || fail 'the bench failed'
+for log in pg-ablation-lineage-on pg-variant-single-agent; do
+    at_least 0.78 "$log" settings_precision
+    at_least 0.65 "$log" settings_recall_numbers
+    at_least 0.85 "$log" first
+    at_least 0.97 "$log" five
+    at_least 0.65 "$log" same_precision
+    at_least 0.45 "$log" same_recall_of_five
+    at_least 0.70 "$log" claims_found
+    at_most 0.075 "$log" false_alarms
+done
+finish

@@ -1,0 +1,452 @@
+/* What trials say in words: numbers, settings, citations, similar trials, claims of novelty; and hostile texts. */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <lineage/ideas.h>
+
+static struct lineage_ideas *new_set(void)
+{
+    struct lineage_ideas *ideas;
+    struct lineage_error err;
+    assert_int_equal(lineage_ideas_new(&ideas, &err), LINEAGE_OK);
+    return ideas;
+}
+
+static void add(struct lineage_ideas *ideas, const char *id, const char *hypothesis, const char *notes)
+{
+    struct lineage_trial trial = {.exp_id = id, .hypothesis = hypothesis, .notes = notes, .status = LINEAGE_DISCARD};
+    struct lineage_error err;
+    assert_int_equal(lineage_ideas_add(ideas, &trial, false, &err), LINEAGE_OK);
+}
+
+static void settle(struct lineage_ideas *ideas)
+{
+    struct lineage_error err;
+    assert_int_equal(lineage_ideas_settle(ideas, &err), LINEAGE_OK);
+}
+
+/* ---- numbers ---- */
+
+static void numbers_are_read_as_people_write_them(void **state)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } cases[] = {{"32768", 32768},  {"32K", 32768},     {"2^15", 32768},   {"2**15", 32768},  {"65,536", 65536},
+                 {"0.005", 0.005},  {"5e-3", 0.005},    {"0.5%", 0.005},   {"0.5 %", 0.005},  {"1/200", 0.005},
+                 {"393k", 393000},  {"1.5M", 1.5e6},    {"−0.1", -0.1},    {"-2", -2},        {"10⁻⁴", 1e-4},
+                 {"10^-4", 1e-4},   {"0.25×", 0.25},    {"3x", 3},         {"~0.7", 0.7},     {"sqrt(4)", 2},
+                 {"5.0 nats", 5},   {".5", 0.5}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double value = NAN;
+        if (!lineage_quantity_parse(&value, cases[i].text, strlen(cases[i].text)))
+            fail_msg("%s is a number", cases[i].text);
+        if (fabs(value - cases[i].value) > 1e-12 * fmax(1, fabs(cases[i].value)))
+            fail_msg("%s is %g and not %g", cases[i].text, cases[i].value, value);
+    }
+    static const char *const none[] = {"", "adam", "32/64/64", "3-5", "1.2.3", "1 2", "x=1", "(0.9, 0.95)", "1e999999"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        double value = 7;
+        if (lineage_quantity_parse(&value, none[i], strlen(none[i])))
+            fail_msg("'%s' is not a number", none[i]);
+        assert_true(value == 7);
+    }
+}
+
+/* Each power of two and of ten in all its spellings. */
+static void spellings_of_one_number_are_equal(void **state)
+{
+    (void)state;
+    for (int e = 10; e <= 19; e++) {
+        char plain[32], thousand[32], power[32];
+        snprintf(plain, sizeof plain, "%d", 1 << e);
+        snprintf(thousand, sizeof thousand, "%dK", 1 << (e - 10));
+        snprintf(power, sizeof power, "2^%d", e);
+        assert_true(lineage_quantity_equal(plain, thousand));
+        assert_true(lineage_quantity_equal(thousand, power));
+        assert_true(lineage_quantity_equal(power, plain));
+    }
+    for (int e = 1; e <= 9; e++) {
+        char exponent[32], power[32], plain[32];
+        snprintf(exponent, sizeof exponent, "1e-%d", e);
+        snprintf(power, sizeof power, "10^-%d", e);
+        snprintf(plain, sizeof plain, "%.*f", e, pow(10, -e));
+        assert_true(lineage_quantity_equal(exponent, power));
+        assert_true(lineage_quantity_equal(power, plain));
+        assert_false(lineage_quantity_equal(plain, "1"));
+    }
+    assert_true(lineage_quantity_equal("1 %", "0.01"));
+    assert_true(lineage_quantity_equal("786k", "786432"));
+    assert_true(lineage_quantity_equal("32K", "32000"));
+    assert_false(lineage_quantity_equal("32K", "33000"));
+    assert_true(lineage_quantity_equal("(0.9, 0.95)", "(0.9,0.95)"));
+    assert_false(lineage_quantity_equal("(0.9, 0.95)", "(0.9, 0.99)"));
+    assert_true(lineage_quantity_equal("Adam-W", "adamw"));
+    assert_false(lineage_quantity_equal("adam", "0"));
+}
+
+/* ---- settings ---- */
+
+struct stated_case {
+    const char *text;
+    const char *changes; /* "name from to;", - for no old value */
+};
+
+static void settings_are_read_from(const struct stated_case *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct lineage_ideas *ideas = new_set();
+        char found[1024] = "";
+        size_t length = 0;
+        add(ideas, "1", cases[i].text, "");
+        settle(ideas);
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, 0);
+        for (size_t k = 0; k < idea->n_changes; k++) {
+            const struct lineage_change *c = &idea->changes[k];
+            assert_int_equal(c->source, LINEAGE_CHANGE_STATED);
+            length += (size_t)snprintf(found + length, sizeof found - length, "%s %s %s;", c->name,
+                                       c->from ? c->from : "-", c->to);
+        }
+        if (strcmp(found, cases[i].changes) != 0)
+            fail_msg("%s\nfound  %s\nwanted %s", cases[i].text, found, cases[i].changes);
+        lineage_ideas_release(ideas);
+    }
+}
+
+static void settings_are_read_in_all_forms(void **state)
+{
+    static const struct stated_case cases[] = {
+        {"Lower mixup_alpha 0.4 → 0.2", "mixup_alpha 0.4 0.2;"},
+        {"Lower mixup_alpha 0.4->0.2 for less blending", "mixup_alpha 0.4 0.2;"},
+        {"Raise entropy bonus from 0.01 to 0.02", "entropy bonus 0.01 0.02;"},
+        {"Raise random_page_cost 1.1 to 4", "random_page_cost 1.1 4;"},
+        {"Set shared_buffers=512K", "shared_buffers - 512K;"},
+        {"Halve rollout length (2048→1024)", "rollout length 2048 1024;"},
+        {"Set inline_threshold=225 (was 100)", "inline_threshold 100 225;"},
+        {"unroll_count 4→8 + prefetch_distance 16→32", "unroll_count 4 8;prefetch_distance 16 32;"},
+        {"Raise work_mem 4→64, lower checkpoint_timeout 300→60", "work_mem 4 64;checkpoint_timeout 300 60;"},
+        {"Tighten clip range from 20% to 10%", "clip range 20% 10%;"},
+        {"Switch cfg.optimizer.betas (0.9, 0.999)→(0.9, 0.95)", "cfg.optimizer.betas (0.9, 0.999) (0.9, 0.95);"},
+    };
+    (void)state;
+    settings_are_read_from(cases, sizeof cases / sizeof *cases);
+}
+
+/* What a text only mentions is not a change. */
+static void settings_that_are_mentioned_are_not_changes(void **state)
+{
+    static const struct stated_case cases[] = {
+        {"Rewrite the inner loop with intrinsics: at 8 lanes the port is saturated, unlike exp_012 (unroll 4→8)", ""},
+        {"Add a learned gate [width=512] behind each block", ""},
+        {"Replace the replay buffer by a ring", ""},
+        {"", ""},
+    };
+    (void)state;
+    settings_are_read_from(cases, sizeof cases / sizeof *cases);
+}
+
+/* Case, hyphens, dots, Greek letters, subscripts; and short words that the log itself spells out. */
+static void spellings_of_one_knob_are_one(void **state)
+{
+    static const char *const texts[] = {
+        "Raise adam_beta2 0.95→0.99",        "Raise opt.Adam-Beta2 0.95→0.98",     "Raise adam β₂ 0.95→0.97",
+        "Raise ADAM_BETA_2 0.95→0.96",       "Raise weight decay of the critic 0.1→0.2: weight decay is low",
+        "Raise wd 0.1→0.3: weight decay is low"};
+    struct lineage_ideas *ideas = new_set();
+    char id[8];
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        snprintf(id, sizeof id, "%03zu", i);
+        add(ideas, id, texts[i], "");
+    }
+    settle(ideas);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(lineage_ideas_get(ideas, i)->n_changes, 1);
+        assert_string_equal(lineage_ideas_get(ideas, i)->changes[0].knob, "adam beta2");
+    }
+    assert_string_equal(lineage_ideas_get(ideas, 5)->changes[0].knob, "decay weight");
+    lineage_ideas_release(ideas);
+}
+
+static void parameters_are_declared_before_anything_is_stated(void **state)
+{
+    struct lineage_param before[] = {{"lr", 0.1, NULL}, {"opt", NAN, "sgd"}}, after[] = {{"lr", 0.2, NULL}, {"opt", NAN, "sgd"}};
+    struct lineage_trial parent = {.exp_id = "000", .status = LINEAGE_BASELINE, .params = before, .n_params = 2};
+    struct lineage_trial child = {.exp_id = "001", .parent_exp = "000", .status = LINEAGE_KEEP, .params = after, .n_params = 2,
+                                  .hypothesis = "Raise dropout 0.1→0.2"};
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_error err;
+    (void)state;
+    assert_int_equal(lineage_ideas_add(ideas, &parent, false, &err), LINEAGE_OK);
+    assert_int_equal(lineage_ideas_add(ideas, &child, false, &err), LINEAGE_OK);
+    settle(ideas);
+    const struct lineage_idea *idea = lineage_ideas_get(ideas, 1);
+    assert_int_equal(idea->n_changes, 2);
+    assert_string_equal(idea->changes[0].name, "lr");
+    assert_string_equal(idea->changes[0].from, "0.1");
+    assert_string_equal(idea->changes[0].to, "0.2");
+    assert_string_equal(lineage_change_source_name(idea->changes[0].source), "declared");
+    assert_string_equal(idea->changes[1].name, "dropout");
+    assert_null(lineage_change_source_name(LINEAGE_N_CHANGE_SOURCES));
+    lineage_ideas_release(ideas);
+}
+
+/* ---- citations ---- */
+
+static void citations_are_edges_to_trials_of_the_log(void **state)
+{
+    static const struct {
+        const char *text, *cites;
+    } cases[] = {{"on top of exp_003", "3 "},
+                 {"retry of 004", "4 "},
+                 {"like #5, but longer", "5 "},
+                 {"exp_001's gate with exp_002, 003 and 007", "1 2 3 7 "},
+                 {"trials 004/006 both failed", "4 6 "},
+                 {"EXP-008 again", "8 "},
+                 {"exp_999, PR #3 and 4 layers of width 005", ""},
+                 {"exp_009", ""}}; /* itself */
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct lineage_ideas *ideas = new_set();
+        char id[8], found[64] = "";
+        for (size_t i = 0; i < 10; i++) {
+            snprintf(id, sizeof id, "%03zu", i);
+            add(ideas, id, i == 9 ? "" : "x", i == 9 ? cases[k].text : "");
+        }
+        settle(ideas);
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, 9);
+        for (size_t i = 0; i < idea->n_cites; i++) {
+            snprintf(found + strlen(found), sizeof found - strlen(found), "%zu ", idea->cites[i]);
+            const struct lineage_idea *cited = lineage_ideas_get(ideas, idea->cites[i]);
+            assert_int_equal(cited->n_cited_by, 1);
+            assert_int_equal(cited->cited_by[0], 9);
+        }
+        if (strcmp(found, cases[k].cites) != 0)
+            fail_msg("%s\nfound  %s\nwanted %s", cases[k].text, found, cases[k].cites);
+        lineage_ideas_release(ideas);
+    }
+}
+
+/* ---- similar trials ---- */
+
+/* Trials of four fields, none of which the library knows. */
+static struct lineage_ideas *mixed_log(void)
+{
+    static const char *const texts[] = {
+        "Baseline",
+        "Raise mixup_alpha from 0.2 to 0.4 to regularise the small backbone",
+        "Lower entropy_coef 0.01→0.001: the policy stays random for too long",
+        "Raise work_mem 4→64 so that sorts stay in memory",
+        "Set inline_threshold=225 to remove calls in the hot loop",
+        "Add a squeeze-and-excitation gate behind every residual stage",
+        "Raise shared_buffers 128→512 and work_mem 4→64",
+        "Shuffle the replay buffer before each update",
+        "Vectorise the histogram loop by hand with gather instructions",
+        "Lower mixup_alpha from 0.2 to 0.1: blending hurts small images",
+        "Freeze the batch statistics of the stem after the first epoch",
+        "Raise target network period 100→1000"};
+    struct lineage_ideas *ideas = new_set();
+    char id[8];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        snprintf(id, sizeof id, "%03zu", i);
+        add(ideas, id, texts[i], "");
+    }
+    settle(ideas);
+    return ideas;
+}
+
+static void a_repeat_is_found_first_and_is_the_same(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t trial;
+        bool same;
+    } cases[] = {{"Raise mixup_alpha 0.2→0.4", 1, true},
+                 {"Raise mixup alpha from 0.2 to 0.3", 1, false},
+                 {"Lower entropy_coef from 0.01 to 1e-3: the policy stays random", 2, true},
+                 {"Raise work_mem from 4 to 64", 3, true},
+                 {"Add a squeeze-and-excitation gate behind every residual stage", 5, true},
+                 {"Vectorise the histogram loop by hand with gather instructions", 8, true}};
+    struct lineage_ideas *ideas = mixed_log();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lineage_similar_list list;
+        struct lineage_error err;
+        assert_int_equal(lineage_ideas_similar_text(&list, ideas, cases[i].text, 3, &err), LINEAGE_OK);
+        assert_true(list.n > 0 && list.n <= 3);
+        if (list.items[0].trial != cases[i].trial || list.items[0].same != cases[i].same)
+            fail_msg("%s: %zu, %s (%s)", cases[i].text, list.items[0].trial, list.items[0].same ? "same" : "related",
+                     list.items[0].why);
+        lineage_similar_release(&list);
+    }
+    lineage_ideas_release(ideas);
+}
+
+static void only_trials_before_are_listed_and_those_at_work(void **state)
+{
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_trial running = {.exp_id = "night-7", .hypothesis = "Raise vacuum_delay 10→20"};
+    struct lineage_similar_list list;
+    struct lineage_error err;
+    (void)state;
+    add(ideas, "000", "Raise vacuum_delay 10→15", "");
+    add(ideas, "001", "Raise vacuum_delay 10→20", "");
+    add(ideas, "002", "Raise vacuum_delay 10→20", "");
+    assert_int_equal(lineage_ideas_add(ideas, &running, true, &err), LINEAGE_OK);
+    settle(ideas);
+    assert_int_equal(lineage_ideas_similar(&list, ideas, 1, false, 0, &err), LINEAGE_OK);
+    for (size_t i = 0; i < list.n; i++)
+        assert_true(list.items[i].trial == 0 || list.items[i].trial == 3);
+    assert_int_equal(list.n, 2);
+    lineage_similar_release(&list);
+    assert_int_equal(lineage_ideas_similar(&list, ideas, 1, true, 0, &err), LINEAGE_OK);
+    assert_int_equal(list.n, 3);
+    lineage_similar_release(&list);
+    assert_int_equal(lineage_ideas_similar(&list, ideas, 9, true, 0, &err), LINEAGE_EINVAL);
+    lineage_ideas_release(ideas);
+}
+
+/* ---- claims of novelty ---- */
+
+static void false_claims_are_named_with_the_trials_that_refute_them(void **state)
+{
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_novelty_list claims;
+    struct lineage_error err;
+    (void)state;
+    add(ideas, "000", "Baseline", "");
+    add(ideas, "001", "Raise mixup_alpha from 0.2 to 0.4", "");
+    add(ideas, "002", "Lower entropy_coef 0.01→0.001", "Untouched axis in the whole log.");
+    add(ideas, "003", "Lower mixup_alpha from 0.2 to 0.1", "mixup_alpha has never been varied in our run.");
+    add(ideas, "004", "Replace the first layer by a strided one", "The model never saw such images.");
+    settle(ideas);
+    assert_int_equal(lineage_ideas_claims(&claims, ideas, &err), LINEAGE_OK);
+    assert_int_equal(claims.n, 2);
+    assert_int_equal(claims.items[0].trial, 2);
+    assert_int_equal(claims.items[0].n_counter, 0);
+    assert_int_equal(claims.items[1].trial, 3);
+    assert_int_equal(claims.items[1].n_counter, 1);
+    assert_int_equal(claims.items[1].counter[0], 1);
+    assert_non_null(strstr(claims.items[1].claim, "never been varied"));
+    lineage_novelty_release(&claims);
+    assert_int_equal(lineage_ideas_claims_text(&claims, ideas, "Lower entropy_coef to 0.005, untouched in 4 trials", &err),
+                     LINEAGE_OK);
+    assert_int_equal(claims.n, 1);
+    assert_int_equal(claims.items[0].n_counter, 1);
+    lineage_novelty_release(&claims);
+    lineage_ideas_release(ideas);
+}
+
+/* ---- hostile texts ---- */
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A megabyte of each costs no more than its length: all together a few seconds even with sanitizers. */
+static void hostile_texts_are_cheap_and_harmless(void **state)
+{
+    static const char *const pieces[] = {"→", "1→", "a=1→", "9", "(", "((1,", ")", "[1,2", "x ", "from 1 to ", "exp_1, ",
+                                         "\xff", "\xe2\x86", "\xc0\x80", "a_", "-", "1.", "never ", "^2", "1/2/", "\n", "sqrt("};
+    enum { BYTES = 1 << 20 };
+    char *text = malloc(BYTES + 16);
+    (void)state;
+    assert_non_null(text);
+    double start = seconds();
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        struct lineage_ideas *ideas = new_set();
+        struct lineage_similar_list list;
+        struct lineage_novelty_list claims;
+        struct lineage_error err;
+        size_t piece = strlen(pieces[i]), length = 0;
+        for (; length + piece <= BYTES; length += piece)
+            memcpy(text + length, pieces[i], piece);
+        text[length] = '\0';
+        add(ideas, "000", text, text);
+        add(ideas, "001", text, "");
+        settle(ideas);
+        assert_true(lineage_ideas_get(ideas, 1)->n_changes <= LINEAGE_IDEAS_CHANGES);
+        assert_true(lineage_ideas_get(ideas, 1)->n_cites <= LINEAGE_IDEAS_CITES);
+        assert_int_equal(lineage_ideas_similar(&list, ideas, 1, false, 5, &err), LINEAGE_OK);
+        lineage_similar_release(&list);
+        assert_int_equal(lineage_ideas_claims(&claims, ideas, &err), LINEAGE_OK);
+        lineage_novelty_release(&claims);
+        lineage_ideas_release(ideas);
+    }
+    assert_true(seconds() - start < 30);
+    free(text);
+}
+
+/* Bytes at random, the same in every run. */
+static void any_bytes_are_accepted(void **state)
+{
+    uint32_t x = 2463534242u;
+    char text[400];
+    struct lineage_ideas *ideas = new_set();
+    (void)state;
+    for (size_t n = 0; n < 300; n++) {
+        static const char some[] = "ab_1.5=->()[]{}#%^/* \xe2\x86\x92\xce\xb2\xff\x80,;:\n";
+        char id[8];
+        for (size_t i = 0; i < sizeof text - 1; i++) {
+            x ^= x << 13, x ^= x >> 17, x ^= x << 5;
+            text[i] = n % 2 ? some[x % (sizeof some - 1)] : (char)(x % 255 + 1);
+        }
+        text[sizeof text - 1] = '\0';
+        snprintf(id, sizeof id, "%03zu", n);
+        add(ideas, id, text, text);
+    }
+    settle(ideas);
+    struct lineage_novelty_list claims;
+    struct lineage_error err;
+    assert_int_equal(lineage_ideas_claims(&claims, ideas, &err), LINEAGE_OK);
+    lineage_novelty_release(&claims);
+    lineage_ideas_release(ideas);
+}
+
+static void a_set_is_settled_once(void **state)
+{
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_trial trial = {.exp_id = "001"};
+    struct lineage_error err;
+    (void)state;
+    settle(ideas);
+    assert_int_equal(lineage_ideas_count(ideas), 0);
+    assert_null(lineage_ideas_get(ideas, 0));
+    assert_int_equal(lineage_ideas_settle(ideas, &err), LINEAGE_EINVAL);
+    assert_int_equal(lineage_ideas_add(ideas, &trial, false, &err), LINEAGE_EINVAL);
+    struct lineage_similar_list list;
+    assert_int_equal(lineage_ideas_similar_text(&list, ideas, "anything", 5, &err), LINEAGE_OK);
+    assert_int_equal(list.n, 0);
+    lineage_similar_release(&list);
+    lineage_ideas_release(ideas);
+    lineage_ideas_release(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_read_as_people_write_them),
+        cmocka_unit_test(spellings_of_one_number_are_equal),
+        cmocka_unit_test(settings_are_read_in_all_forms),
+        cmocka_unit_test(settings_that_are_mentioned_are_not_changes),
+        cmocka_unit_test(spellings_of_one_knob_are_one),
+        cmocka_unit_test(parameters_are_declared_before_anything_is_stated),
+        cmocka_unit_test(citations_are_edges_to_trials_of_the_log),
+        cmocka_unit_test(a_repeat_is_found_first_and_is_the_same),
+        cmocka_unit_test(only_trials_before_are_listed_and_those_at_work),
+        cmocka_unit_test(false_claims_are_named_with_the_trials_that_refute_them),
+        cmocka_unit_test(hostile_texts_are_cheap_and_harmless),
+        cmocka_unit_test(any_bytes_are_accepted),
+        cmocka_unit_test(a_set_is_settled_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
