@@ -7,6 +7,7 @@
 #include <lineage/blobs.h>
 #include <lineage/compare.h>
 #include <lineage/ideas.h>
+#include <lineage/knobs.h>
 #include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/queue.h>
@@ -44,6 +45,9 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_finding),
     SIZE(lineage_idea),
     SIZE(lineage_import_stats),
+    SIZE(lineage_knob),
+    SIZE(lineage_knob_try),
+    SIZE(lineage_knobs),
     SIZE(lineage_night_link),
     SIZE(lineage_notice),
     SIZE(lineage_novelty_claim),

@@ -14,7 +14,7 @@
 
 #include "../format/arena.h"
 
-#define BUDGET_PARTS 12
+#define BUDGET_PARTS 20
 
 struct span {
     size_t at, length; /* in the block's text */

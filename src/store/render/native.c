@@ -8,15 +8,29 @@
 #include <string.h>
 
 #include "native.h"
+#include "idea_facts.h"
 
 /* In printing order. */
 static const struct section {
     const char *name;
     section_fn *add;
 } sections[] = {
-    {"best", section_best},         {"leaderboard", section_leaderboard}, {"chain", section_chain},
-    {"recent", section_recent},     {"full", section_full},               {"sweep", section_sweep},
-    {"failures", section_failures}, {"calibration", section_calibration}, {"info_gain", section_info_gain},
+    {"best", section_best},
+    {"standing", section_standing},
+    {"leaderboard", section_leaderboard},
+    {"chain", section_chain},
+    {"made_of", section_made_of},
+    {"recent", section_recent},
+    {"full", section_full},
+    {"sweep", section_sweep},
+    {"knobs", section_knobs},
+    {"elsewhere", section_elsewhere},
+    {"walls", section_walls},
+    {"again", section_again},
+    {"failures", section_failures},
+    {"calibration", section_calibration},
+    {"info_gain", section_info_gain},
+    {"other_ideas", section_other_ideas},
     {"insights", NULL},
 };
 #define N_SECTIONS (sizeof sections / sizeof *sections)
@@ -26,16 +40,17 @@ static const struct section {
  * by one. */
 const char *const *lineage_render_sections(void)
 {
-    static const char *const names[N_SECTIONS + 1] = {"best",  "leaderboard", "chain",       "recent",    "full",
-                                                      "sweep", "failures",    "calibration", "info_gain", "insights"};
+    static const char *const names[N_SECTIONS + 1] = {
+        "best",      "standing", "leaderboard", "chain",    "made_of",     "recent",    "full",        "sweep",   "knobs",
+        "elsewhere", "walls",    "again",       "failures", "calibration", "info_gain", "other_ideas", "insights"};
     return names;
 }
 
 static enum lineage_status unknown_section(const char *name, size_t length, struct lineage_error *err)
 {
     return store_fail(err, LINEAGE_EINVAL,
-                      "no section '%.*s'; known are best, leaderboard, chain, recent, full, sweep, failures, "
-                      "calibration, info_gain, insights",
+                      "no section '%.*s'; known are best, standing, leaderboard, chain, made_of, recent, full, sweep, knobs, "
+                      "elsewhere, walls, again, failures, calibration, info_gain, other_ideas, insights",
                       (int)(length < 60 ? length : 60), name);
 }
 
@@ -44,7 +59,7 @@ static size_t find_section(const char *name, size_t length)
 {
     size_t i = 0;
     if (length == 9 && strncmp(name, "knowledge", 9) == 0)
-        return 2;
+        return 3;
     while (i < N_SECTIONS && (strlen(sections[i].name) != length || strncmp(sections[i].name, name, length) != 0))
         i++;
     return i;
@@ -208,6 +223,18 @@ static void add_sections(struct block *block, const struct native *n, unsigned c
     }
 }
 
+/* Reading hypotheses takes longer than all other sections together, so it is done only for the sections that need it. */
+static bool asks_ideas(unsigned chosen)
+{
+    static section_fn *const of_ideas[] = {section_standing, section_made_of, section_knobs,      section_elsewhere,
+                                           section_walls,    section_again,   section_other_ideas};
+    for (size_t i = 0; i < N_SECTIONS; i++)
+        for (size_t k = 0; k < sizeof of_ideas / sizeof *of_ideas; k++)
+            if ((chosen & 1u << i) && sections[i].add == of_ideas[k])
+                return true;
+    return false;
+}
+
 /* One report for all lengths: making the block shorter never asks the store again. */
 enum lineage_status render_native(struct buf *out, struct lineage_store *store,
                                   const struct lineage_render_options *options, struct lineage_error *err)
@@ -226,11 +253,18 @@ enum lineage_status render_native(struct buf *out, struct lineage_store *store,
     status = lineage_report_load(&report, store, &what, err);
     if (status != LINEAGE_OK)
         return status;
+    struct idea_facts ideas = {0};
     struct native n = {.report = report, .options = options};
-    if (!is_empty(report))
+    if (!is_empty(report) && asks_ideas(chosen)) {
+        status = idea_facts_load(&ideas, store, report, err);
+        n.ideas = &ideas;
+    }
+    if (status == LINEAGE_OK && !is_empty(report))
         add_sections(&block, &n, chosen);
-    print_block(out, &n, &block, chosen);
+    if (status == LINEAGE_OK)
+        print_block(out, &n, &block, chosen);
     block_release(&block);
+    idea_facts_release(&ideas);
     lineage_report_release(report);
-    return LINEAGE_OK;
+    return status;
 }

@@ -11,15 +11,25 @@
 #include "budget.h"
 #include "render.h"
 
+struct idea_facts;
+
 struct native {
     const struct lineage_report *report;
     const struct lineage_render_options *options;
+    const struct idea_facts *ideas; /* NULL: not asked for */
 };
 
 /* One section each: its rows, with what each is worth. */
 typedef void section_fn(struct block *block, const struct native *n);
 section_fn section_best, section_leaderboard, section_chain, section_recent, section_full; /* native_trials.c */
 section_fn section_sweep, section_failures, section_calibration, section_info_gain;        /* native_sums.c */
+
+section_fn section_standing, section_made_of, section_knobs, section_elsewhere, section_walls, section_again,
+    section_other_ideas; /* native_ideas.c */
+
+/* native_ideas.c: a hypothesis between backticks, at most `width` code points of it (0: all). If the cut would lose the new
+ * value of a setting, the change stands behind the cut: `Raise the floor of the rate … (min_lr 0.10 → 0.15)`. */
+void add_idea(struct buf *out, const struct native *n, const char *exp_id, const char *hypothesis, size_t width);
 
 /* native_text.c: pieces of text. n is the number of code points that are shown at most, 0 = all. */
 void add_safe(struct buf *out, const char *text, size_t n);

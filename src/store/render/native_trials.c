@@ -111,7 +111,7 @@ static void add_cell_name(struct buf *out, const char *text)
 }
 
 /* No status column: all are kept, and the heading says so. */
-static void add_leader(struct buf *out, const struct lineage_trial *trial, size_t width)
+static void add_leader(struct buf *out, const struct native *n, const struct lineage_trial *trial, size_t width)
 {
     buf_puts(out, "| ");
     add_name(out, trial->exp_id);
@@ -121,7 +121,7 @@ static void add_leader(struct buf *out, const struct lineage_trial *trial, size_
     add_delta(out, trial->delta_vs_best);
     add_cell_name(out, trial->specialist);
     buf_puts(out, " | ");
-    add_quoted(out, trial->hypothesis, width);
+    add_idea(out, n, trial->exp_id, trial->hypothesis, width);
     buf_puts(out, " |\n");
 }
 
@@ -141,9 +141,9 @@ void section_leaderboard(struct block *block, const struct native *n)
     }
     block_head_end(block);
     for (size_t i = 0; i < report->n_leaders; i++) {
-        add_leader(out, &report->leaders[i], 40);
+        add_leader(out, n, &report->leaders[i], 40);
         block_brief_end(block);
-        add_leader(out, &report->leaders[i], 100);
+        add_leader(out, n, &report->leaders[i], 100);
         block_row_end(block, worth(30, 0.15, i), false);
     }
     if (report->n_leaders)
@@ -164,7 +164,7 @@ static void add_recent(struct buf *out, const struct native *n, const struct lin
     buf_puts(out, " | ");
     add_score(out, trial->score);
     buf_puts(out, " | ");
-    add_quoted(out, trial->hypothesis, width);
+    add_idea(out, n, trial->exp_id, trial->hypothesis, width);
     buf_puts(out, " |\n");
 }
 
@@ -225,7 +225,7 @@ static void add_link(struct buf *out, const struct native *n, size_t i, size_t w
         buf_printf(out, "    (%zu passed over)\n", chain->passed_over[i]);
     buf_puts(out, i ? " └─ " : "");
     add_item(out, n, &chain->trials[i]);
-    add_quoted(out, chain->trials[i].hypothesis, width);
+    add_idea(out, n, chain->trials[i].exp_id, chain->trials[i].hypothesis, width);
     buf_puts(out, i + 1 == chain->n ? " ← BEST\n" : "\n");
 }
 
@@ -317,7 +317,7 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
     const struct lineage_trial *trial = &full->trial;
     buf_puts(out, "- ");
     add_item(out, n, trial);
-    add_quoted(out, trial->hypothesis, width);
+    add_idea(out, n, trial->exp_id, trial->hypothesis, width);
     buf_puts(out, "\n");
     add_changes(out, full);
     /* Brief is what was tried and how it ended; what was expected and what notes say comes with the room. */

@@ -1,0 +1,266 @@
+/* cmd_knobs.c: `lineage knobs`. */
+#include <lineage/knobs.h>
+#include <lineage/query.h>
+#include <lineage/text.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli.h"
+#include "output/ideas_out.h"
+
+struct knobs_options {
+    char *min;
+};
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? cli_json_text(text) : json_null();
+}
+
+static json_t *try_json(const struct lineage_ideas *ideas, const struct lineage_knob_try *attempt)
+{
+    static const char *const directions[] = {NULL, "down", "up"};
+    const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);
+    json_t *object = json_object();
+    json_object_set_new(object, "exp_id", cli_json_text(idea->exp_id));
+    json_object_set_new(object, "name", cli_json_text(attempt->change->name));
+    json_object_set_new(object, "from", text_or_null(attempt->change->from));
+    json_object_set_new(object, "to", cli_json_text(attempt->change->to));
+    json_object_set_new(object, "to_value", cli_json_figure(attempt->change->to_value));
+    json_object_set_new(object, "source", json_string(lineage_change_source_name(attempt->change->source)));
+    json_object_set_new(object, "direction", text_or_null(directions[attempt->direction]));
+    json_object_set_new(object, "status", json_string(idea->running ? "running" : lineage_label_name(idea->status)));
+    json_object_set_new(object, "score", cli_json_figure(idea->score));
+    json_object_set_new(object, "delta_vs_best", cli_json_figure(idea->delta_vs_best));
+    json_object_set_new(object, "parent_exp", cli_json_text(idea->parent_exp));
+    return object;
+}
+
+static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
+{
+    json_t *object = json_object(), *tries = json_array();
+    json_object_set_new(object, "name", cli_json_text(knob->name));
+    json_object_set_new(object, "value", text_or_null(knob->value));
+    json_object_set_new(object, "set_by", knob->set_by == SIZE_MAX
+                                              ? json_null()
+                                              : cli_json_text(lineage_ideas_get(ideas, knob->set_by)->exp_id));
+    json_object_set_new(object, "raised", json_pack("{s:I, s:I}", "trials", (json_int_t)knob->up, "kept", (json_int_t)knob->up_kept));
+    json_object_set_new(object, "lowered",
+                        json_pack("{s:I, s:I}", "trials", (json_int_t)knob->down, "kept", (json_int_t)knob->down_kept));
+    for (size_t i = 0; i < knob->n; i++)
+        json_array_append_new(tries, try_json(ideas, &knob->tries[i]));
+    json_object_set_new(object, "tries", tries);
+    return object;
+}
+
+/* "raised 0 of 3 kept, lowered 1 of 2 kept" */
+static const char *evidence(char *out, size_t size, const struct lineage_knob *knob)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    if (knob->up)
+        n = (size_t)snprintf(out, size, "raised: %zu of %zu kept", knob->up_kept, knob->up);
+    if (knob->down && n < size)
+        snprintf(out + n, size - n, "%slowered: %zu of %zu kept", n ? ", " : "", knob->down_kept, knob->down);
+    return out;
+}
+
+/* "0.78 size_blocked (459) · 0.67 discard +0.0007 (892)" (free) */
+static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
+{
+    char *text = NULL, delta[LINEAGE_NUMBER_MAX];
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    for (size_t i = 0; out && i < knob->n; i++) {
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
+        bool named = idea->running || !idea->delta_vs_best.present || idea->status != LINEAGE_DISCARD;
+        fprintf(out, "%s%s", i ? " · " : "", knob->tries[i].change->to);
+        if (named)
+            fprintf(out, " %s", idea->running ? "running" : lineage_label_name(idea->status));
+        if (idea->delta_vs_best.present && !idea->running)
+            fprintf(out, " %s%s", idea->delta_vs_best.value > 0 ? "+" : "", lineage_number_format(delta, idea->delta_vs_best.value));
+        fprintf(out, " (%s)", idea->exp_id);
+    }
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int print_knobs(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knobs *knobs,
+                       size_t least)
+{
+    static const char *const columns[] = {"knob", "value", "set_by", "trials", "evidence", "values"};
+    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 3}, {.rank = 6}, {.rank = 2},
+                                                {.rank = 5, .least = 20}, {.rank = 4, .least = 30}};
+    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    char text[120], trials[24];
+    if (!list)
+        return cli_no_memory();
+    cli_list_fit(list, &session->screen, fit);
+    for (size_t i = 0; i < knobs->n; i++) {
+        const struct lineage_knob *knob = &knobs->items[i];
+        snprintf(trials, sizeof trials, "%zu", knob->n);
+        char *tried = values(ideas, knob);
+        if (knob->n < least) {
+            free(tried);
+            break; /* they come by their number of trials */
+        }
+        cli_list_text(list, knob->name);
+        cli_list_text(list, knob->value);
+        cli_list_text(list, knob->set_by == SIZE_MAX ? NULL : lineage_ideas_get(ideas, knob->set_by)->exp_id);
+        cli_list_text(list, trials);
+        cli_list_text(list, evidence(text, sizeof text, knob));
+        cli_list_text(list, tried);
+        free(tried);
+        if (!cli_list_end_row(list))
+            break;
+    }
+    return cli_list_finish(list);
+}
+
+static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob)
+{
+    static const char *const columns[] = {"exp_id", "from", "to", "outcome", "delta_vs_best", "parent_exp", "source", "hypothesis"};
+    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 5}, {.rank = 2}, {.rank = 3}, {.title = "delta", .rank = 4},
+                                                {.title = "parent", .rank = 7}, {.rank = 8}, {.rank = 6, .least = 30}};
+    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    if (!list)
+        return cli_no_memory();
+    cli_list_fit(list, &session->screen, fit);
+    for (size_t i = 0; i < knob->n; i++) {
+        const struct lineage_knob_try *attempt = &knob->tries[i];
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);
+        char outcome[80];
+        cli_idea_outcome(outcome, sizeof outcome, idea);
+        cli_list_text(list, idea->exp_id);
+        cli_list_text(list, attempt->change->from);
+        cli_list_text(list, attempt->change->to);
+        cli_list_text(list, outcome);
+        cli_list_style(list, idea->running ? CLI_PLAIN : cli_label_style(idea->status), 0);
+        cli_list_number(list, idea->delta_vs_best.value, idea->delta_vs_best.present);
+        cli_list_text(list, idea->parent_exp);
+        cli_list_text(list, lineage_change_source_name(attempt->change->source));
+        cli_list_text(list, idea->hypothesis);
+        if (!cli_list_end_row(list))
+            break;
+    }
+    int status = cli_list_finish(list);
+    char text[120];
+    if (status == CLI_OK && session->format == CLI_TABLE) {
+        if (knob->value && knob->set_by != SIZE_MAX)
+            printf("in force for the best trial: %s, set by %s\n", knob->value, lineage_ideas_get(ideas, knob->set_by)->exp_id);
+        else if (knob->value)
+            printf("in force for the best trial: %s, as other trials state it\n", knob->value);
+        if (*evidence(text, sizeof text, knob))
+            printf("%s\n", text);
+    }
+    return status;
+}
+
+/* The knob that a user means: the name is normalised as in a hypothesis. NULL if there is none. */
+static const struct lineage_knob *find_knob(struct lineage_ideas *ideas, const struct lineage_knobs *knobs, const char *name)
+{
+    struct lineage_change_list changes = {0};
+    struct lineage_error err;
+    const struct lineage_knob *found = NULL;
+    char *statement = malloc(strlen(name) + 16);
+    if (!statement)
+        return NULL;
+    sprintf(statement, "%s 1 → 2", name);
+    if (lineage_ideas_changes(&changes, ideas, statement, &err) == LINEAGE_OK)
+        for (size_t i = 0; i < knobs->n && changes.n && !found; i++)
+            if (changes.items[0].knob && strcmp(knobs->items[i].knob, changes.items[0].knob) == 0)
+                found = &knobs->items[i];
+    for (size_t i = 0; i < knobs->n && !found; i++)
+        for (size_t k = 0; k < knobs->items[i].n && !found; k++)
+            if (strcasecmp(knobs->items[i].tries[k].change->name, name) == 0)
+                found = &knobs->items[i];
+    lineage_change_list_release(&changes);
+    free(statement);
+    return found;
+}
+
+static size_t find_best(struct lineage_ideas *ideas, struct lineage_store *store)
+{
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    size_t index = SIZE_MAX;
+    if (lineage_best(store, &best, &err) == LINEAGE_OK && !lineage_ideas_find(&index, ideas, best.exp_id))
+        index = SIZE_MAX;
+    lineage_trial_release(&best);
+    return index;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    const struct knobs_options *o = context;
+    const char *name = session->args.n_positional ? session->args.positional[0] : NULL;
+    struct lineage_ideas *ideas = NULL;
+    struct lineage_knobs knobs = {0};
+    struct lineage_error err;
+    size_t least = 1;
+    if (o->min && !cli_count_parse(&least, "min", o->min))
+        return CLI_USAGE;
+    int status = cli_ideas_load(&ideas, session->store);
+    if (status != CLI_OK)
+        return status;
+    if (lineage_knobs_find(&knobs, ideas, find_best(ideas, session->store), &err) != LINEAGE_OK) {
+        status = cli_fail(&err);
+        goto done;
+    }
+    if (name) {
+        const struct lineage_knob *knob = find_knob(ideas, &knobs, name);
+        if (!knob) {
+            status = cli_error(CLI_NO, "no trial says that it changed '%s'; `lineage knobs` lists the settings that were "
+                                       "changed, `lineage search` finds other words", name);
+        } else if (session->format == CLI_JSON) {
+            json_t *object = knob_json(ideas, knob);
+            cli_json_print(stdout, object, true);
+            json_decref(object);
+        } else {
+            status = print_knob(session, ideas, knob);
+        }
+    } else if (session->format == CLI_JSON) {
+        json_t *array = json_array();
+        for (size_t i = 0; i < knobs.n && knobs.items[i].n >= least; i++)
+            json_array_append_new(array, knob_json(ideas, &knobs.items[i]));
+        cli_json_print(stdout, array, true);
+        json_decref(array);
+    } else {
+        status = print_knobs(session, ideas, &knobs, least);
+    }
+
+done:
+    lineage_knobs_release(&knobs);
+    lineage_ideas_release(ideas);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct knobs_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"min", 0, POPT_ARG_STRING, &o.min, 0, "list only settings that at least N trials changed (default: 1)", "N"},
+        CLI_SCREEN_OPTIONS(&session.screen),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_knobs = {
+    .name = "knobs",
+    .arguments = "[NAME]",
+    .description = "Lists every setting that trials changed, under all names that the log uses for it: the\n"
+                   "value in force for the best trial, how often raising and lowering it was kept, and each\n"
+                   "value with its outcome. A change is read from the parameters of a row (declared), from\n"
+                   "the code (measured) or from the hypothesis (stated: 'lr 3e-4 → 1e-4').\n\n"
+                   "With NAME, prints one setting with a line per trial; upper case, '_' and '-' do not\n"
+                   "matter. Exit status 1 if no trial changed it.",
+    .examples = "  lineage knobs --min 2\n"
+                "  lineage knobs warmdown_frac\n"
+                "  lineage knobs weight-decay --format json",
+    .run = run,
+};

@@ -1,0 +1,57 @@
+/*
+ * lineage/knobs.h: which settings the trials of a log varied, and with what result.
+ *
+ * A knob is a setting under all names that the log uses for it. What a trial did to it is a change of lineage/ideas.h:
+ * declared as a parameter, measured in its code, or stated in its hypothesis.
+ */
+#ifndef LINEAGE_KNOBS_H
+#define LINEAGE_KNOBS_H
+
+#include <lineage/ideas.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One trial that gave a knob a value. */
+struct lineage_knob_try {
+    size_t trial; /* index in the set of ideas */
+    const struct lineage_change *change;
+    enum { LINEAGE_KNOB_UNKNOWN, LINEAGE_KNOB_DOWN, LINEAGE_KNOB_UP } direction; /* of the change; unknown for texts */
+};
+
+struct lineage_knob {
+    const char *name; /* as most of its changes write it */
+    const char *knob; /* the normalised name, see struct lineage_change */
+    const char *value; /* in force for the best trial; NULL if the log does not tell */
+    size_t set_by;     /* the trial that set that value; SIZE_MAX if only the `from` of other trials tells */
+    struct lineage_knob_try *tries; /* [n], by value: numbers ascending, then texts; equal values in the order of the log */
+    size_t n;
+    size_t up, up_kept, down, down_kept; /* finished trials that raised and lowered it, and how many were kept */
+};
+
+struct lineage_knobs {
+    struct lineage_knob *items; /* [n], most tries first */
+    size_t n;
+    void *memory;
+};
+
+/*
+ * The knobs of a set of ideas. best is the index of the best trial, SIZE_MAX for none. The settings in force for it are
+ * those that it and its kept ancestors set; where no row names a parent, the kept trials before it count as ancestors.
+ * Texts belong to the set, so release the knobs first. Takes time in proportion to the changes, times their logarithm.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_knobs_find(struct lineage_knobs *knobs,
+                                                                     const struct lineage_ideas *ideas, size_t best,
+                                                                     struct lineage_error *err);
+LINEAGE_API void lineage_knobs_release(struct lineage_knobs *knobs);
+
+/* The trials whose changes are in force for the best trial, itself first, then its kept ancestors up to the root. Fills
+ * line[capacity] and returns how many there are. */
+LINEAGE_API size_t lineage_knobs_line(size_t *line, size_t capacity, const struct lineage_ideas *ideas, size_t best);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,485 @@
+/*
+ * native_ideas.c: the sections about ideas: the state of the search, what the best is made of, every knob with its
+ * values, kept trials beside the line of the best, trials that a limit stopped, and ideas that keep failing.
+ *
+ * They are for logs whose trials are described in words. A store whose hypotheses state no change gets none of them:
+ * its parameters are in the section on coverage.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "idea_facts.h"
+#include "native.h"
+
+enum { RECENT = 50, SPECIALISTS_SHOWN = 6, VALUES_BRIEF = 4, TOPIC_WIDTH = 60 };
+
+/* ---- pieces ---- */
+
+static const struct lineage_idea *idea_at(const struct native *n, size_t i)
+{
+    return lineage_ideas_get(n->ideas->ideas, i);
+}
+
+static bool has_ideas(const struct native *n)
+{
+    return n->ideas && n->ideas->stated;
+}
+
+static void add_difference(struct buf *out, struct lineage_number delta)
+{
+    if (delta.present && delta.value > 0)
+        buf_puts(out, "+");
+    add_score(out, delta);
+}
+
+/* A value of a knob is text that somebody wrote, so it is quoted unless it is a plain word or number. */
+static void add_knob_value(struct buf *out, const char *value)
+{
+    if (value)
+        add_name(out, value);
+    else
+        buf_puts(out, "?");
+}
+
+/* "keep -0.00012", "+0.0007" for a discard, "size_blocked" */
+static void add_result(struct buf *out, const struct lineage_idea *idea)
+{
+    bool discard = idea->status == LINEAGE_DISCARD && idea->delta_vs_best.present;
+    if (!discard)
+        buf_puts(out, lineage_label_name(idea->status));
+    if (idea->delta_vs_best.present && idea_is_finished(idea->status)) {
+        buf_puts(out, discard ? "" : " ");
+        add_difference(out, idea->delta_vs_best);
+    }
+}
+
+static void add_bare_id(struct buf *out, const char *id)
+{
+    add_name(out, strncmp(id, "exp_", 4) == 0 && id[4] ? id + 4 : id);
+}
+
+static size_t code_points(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+/* The first change whose new value is not in the first `width` code points of the hypothesis; NULL if all are there. */
+static const struct lineage_change *lost_change(const struct native *n, const char *exp_id, const char *hypothesis,
+                                                size_t width)
+{
+    size_t trial, bytes = 0;
+    for (size_t shown = 0; hypothesis[bytes]; bytes++)
+        if (((unsigned char)hypothesis[bytes] & 0xc0) != 0x80 && shown++ == width)
+            break;
+    if (!hypothesis[bytes] || !has_ideas(n) || !lineage_ideas_find(&trial, n->ideas->ideas, exp_id))
+        return NULL;
+    const struct lineage_idea *idea = idea_at(n, trial);
+    for (size_t i = 0; i < idea->n_changes; i++) {
+        const char *value = strstr(hypothesis, idea->changes[i].to);
+        if (!value || (size_t)(value - hypothesis) + strlen(idea->changes[i].to) > bytes)
+            return &idea->changes[i];
+    }
+    return NULL;
+}
+
+void add_idea(struct buf *out, const struct native *n, const char *exp_id, const char *hypothesis, size_t width)
+{
+    const struct lineage_change *change = width ? lost_change(n, exp_id, hypothesis, width) : NULL;
+    if (!change || code_points(change->to) > 20) {
+        add_quoted(out, hypothesis, width);
+        return;
+    }
+    size_t taken = 8 + (code_points(change->name) < 24 ? code_points(change->name) : 24) + code_points(change->to) +
+                   (change->from ? code_points(change->from) + 3 : 0);
+    buf_puts(out, "`");
+    add_safe(out, hypothesis, width > taken + 12 ? width - taken : 12);
+    buf_puts(out, " (");
+    add_safe(out, change->name, 24);
+    if (change->from && code_points(change->from) <= 20) {
+        buf_puts(out, " ");
+        add_safe(out, change->from, 20);
+        buf_puts(out, " →");
+    } else {
+        buf_puts(out, " =");
+    }
+    buf_puts(out, " ");
+    add_safe(out, change->to, 20);
+    buf_puts(out, ")`");
+}
+
+/* ---- the state of the search ---- */
+
+static void add_rate(struct buf *out, const struct native *n, const char *specialist)
+{
+    size_t count = lineage_ideas_count(n->ideas->ideas), kept = 0, all = 0, recent_kept = 0, recent = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct lineage_idea *idea = idea_at(n, i);
+        if (specialist && strcmp(idea->specialist, specialist) != 0)
+            continue;
+        bool is_recent = count - i <= RECENT;
+        all++;
+        kept += idea_is_kept(idea->status);
+        recent += is_recent;
+        recent_kept += is_recent && idea_is_kept(idea->status);
+    }
+    buf_printf(out, "%zu of %zu kept", kept, all);
+    if (count > RECENT)
+        buf_printf(out, " (%zu of the last %zu)", recent_kept, recent);
+}
+
+void section_standing(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    if (!has_ideas(n))
+        return;
+    size_t count = lineage_ideas_count(n->ideas->ideas), last = count, shown = 0;
+    for (size_t i = count; i-- > 0 && last == count;)
+        if (idea_is_kept(idea_at(n, i)->status))
+            last = i;
+    buf_puts(out, "\n## State of the Search\n");
+    block_head_end(block);
+    buf_puts(out, "- ");
+    if (last < count) {
+        buf_printf(out, "%zu trials since the last keep, ", count - 1 - last);
+        add_id(out, idea_at(n, last)->exp_id);
+        if (idea_at(n, last)->delta_vs_best.present) {
+            buf_puts(out, " (");
+            add_difference(out, idea_at(n, last)->delta_vs_best);
+            buf_puts(out, ")");
+        }
+        buf_puts(out, "; ");
+    }
+    add_rate(out, n, NULL);
+    buf_puts(out, "\n");
+    block_row_end(block, 60, true);
+    double noise = n->report->noise_std > 0 ? n->report->noise_std : n->ideas->noise;
+    if (noise > 0) {
+        buf_puts(out, n->report->noise_std > 0 ? "- noise: scores of equal trials have a standard deviation of "
+                                               : "- noise, an estimate: scores of equal trials have a standard deviation of ");
+        add_about(out, noise, false);
+        if (n->report->noise_std <= 0)
+            buf_printf(out, ", from %zu pair%s of trials that made one equal change on one parent", n->ideas->n_pairs,
+                       n->ideas->n_pairs == 1 ? "" : "s");
+        size_t larger = 0, keeps = 0;
+        for (size_t i = 0; i < n->ideas->n_line; i++) {
+            const struct lineage_number delta = idea_at(n, n->ideas->line[i])->delta_vs_best;
+            keeps += delta.present;
+            larger += delta.present && fabs(delta.value) > noise * 2 * sqrt(2);
+        }
+        buf_printf(out, "; %zu of the %zu gains on the best's line exceed 2·√2 times that\n", larger, keeps);
+        block_row_end(block, 55, true);
+    }
+    /* Specialists by their number of trials: an exhausted line of work shows here first. */
+    buf_puts(out, "- by specialist: ");
+    for (size_t i = 0; i < count && shown < SPECIALISTS_SHOWN; i++) {
+        const char *specialist = idea_at(n, i)->specialist;
+        bool seen = !*specialist;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = strcmp(idea_at(n, k)->specialist, specialist) == 0;
+        if (seen)
+            continue;
+        buf_puts(out, shown++ ? "; " : "");
+        add_name(out, specialist);
+        buf_puts(out, " ");
+        add_rate(out, n, specialist);
+    }
+    buf_puts(out, "\n");
+    block_row_end(block, shown ? 25 : 0, false);
+}
+
+/* ---- what the best is made of ---- */
+
+void section_made_of(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    size_t shown = 0;
+    if (!has_ideas(n) || n->ideas->best == SIZE_MAX)
+        return;
+    for (size_t i = 0; i < n->ideas->knobs.n; i++)
+        shown += n->ideas->knobs.items[i].set_by != SIZE_MAX;
+    if (!shown)
+        return;
+    buf_puts(out, "\n## What the Best Is Made Of (settings in force, and the trial that set each)\n");
+    block_head_end(block);
+    /* From the newest step to the oldest, a row per trial of the line. */
+    for (size_t i = 0; i < n->ideas->n_line; i++) {
+        const char *comma = ": ";
+        for (size_t k = 0; k < n->ideas->knobs.n; k++) {
+            const struct lineage_knob *knob = &n->ideas->knobs.items[k];
+            if (knob->set_by != n->ideas->line[i])
+                continue;
+            if (*comma == ':') {
+                buf_puts(out, "- ");
+                add_id(out, idea_at(n, knob->set_by)->exp_id);
+            }
+            buf_puts(out, comma);
+            add_name(out, knob->name);
+            buf_puts(out, " ");
+            add_knob_value(out, knob->value);
+            comma = ", ";
+        }
+        if (*comma == ',') {
+            buf_puts(out, "\n");
+            block_row_end(block, 44 / (1 + 0.05 * (double)i), i < 3);
+        }
+    }
+}
+
+/* ---- knobs ---- */
+
+/* "warmdown_frac 0.72: 0.78 size_blocked (459) · 0.67 +0.0007 (892)" */
+static void add_knob(struct buf *out, const struct native *n, const struct lineage_knob *knob, size_t most)
+{
+    buf_puts(out, "- ");
+    add_name(out, knob->name);
+    if (knob->value) {
+        buf_puts(out, " ");
+        add_knob_value(out, knob->value);
+    }
+    buf_puts(out, ": ");
+    for (size_t i = 0; i < knob->n && i < most; i++) {
+        const struct lineage_idea *idea = idea_at(n, knob->tries[i].trial);
+        buf_puts(out, i ? " · " : "");
+        add_knob_value(out, knob->tries[i].change->to);
+        buf_puts(out, " ");
+        add_result(out, idea);
+        buf_puts(out, " (");
+        add_bare_id(out, idea->exp_id);
+        buf_puts(out, ")");
+    }
+    if (knob->n > most)
+        buf_printf(out, " · and %zu more", knob->n - most);
+    buf_puts(out, "\n");
+}
+
+/* How much of the evidence comes from the reader's own specialty. */
+static double knob_worth(const struct native *n, const struct lineage_knob *knob)
+{
+    const char *reader = n->options->specialist ? n->options->specialist : "";
+    double own = 0;
+    for (size_t i = 0; i < knob->n && *reader; i++)
+        own += strcmp(idea_at(n, knob->tries[i].trial)->specialist, reader) == 0;
+    return (double)knob->n + own;
+}
+
+void section_knobs(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    const struct lineage_knobs *knobs = has_ideas(n) ? &n->ideas->knobs : NULL;
+    size_t shown = 0;
+    if (!knobs || !knobs->n)
+        return;
+    buf_puts(out, "\n## Knobs (name, value in force: each value tried, outcome or difference to the best of its day, trial)\n");
+    block_head_end(block);
+    bool *done = calloc(knobs->n, sizeof *done);
+    for (; done && shown < knobs->n; shown++) {
+        size_t next = knobs->n;
+        for (size_t i = 0; i < knobs->n; i++)
+            if (!done[i] && (next == knobs->n || knob_worth(n, &knobs->items[i]) > knob_worth(n, &knobs->items[next])))
+                next = i;
+        done[next] = true;
+        add_knob(out, n, &knobs->items[next], VALUES_BRIEF);
+        block_brief_end(block);
+        add_knob(out, n, &knobs->items[next], SIZE_MAX);
+        block_row_end(block, 42 / (1 + 0.06 * (double)shown), shown < 8);
+    }
+    block->failed = block->failed || !done;
+    free(done);
+    if (n->ideas->unread) {
+        buf_printf(out, "- the oldest %llu trials were not read for this block: `lineage knobs` reads all\n",
+                   (unsigned long long)n->ideas->unread);
+        block_row_end(block, 20, false);
+    }
+}
+
+/* ---- kept, but not under the best ---- */
+
+static bool is_on_line(const struct native *n, size_t trial)
+{
+    for (size_t i = 0; i < n->ideas->n_line; i++)
+        if (n->ideas->line[i] == trial)
+            return true;
+    return false;
+}
+
+static void add_elsewhere(struct buf *out, const struct native *n, size_t trial, size_t width)
+{
+    const struct lineage_idea *idea = idea_at(n, trial);
+    size_t shown = 0;
+    buf_puts(out, "- ");
+    add_id(out, idea->exp_id);
+    buf_puts(out, " ");
+    add_result(out, idea);
+    buf_puts(out, " ");
+    add_quoted(out, idea->hypothesis, width);
+    for (size_t i = 0; i < idea->n_cited_by && shown < 4; i++) {
+        const struct lineage_idea *citing = idea_at(n, idea->cited_by[i]);
+        buf_puts(out, shown++ ? ", " : "; taken up by ");
+        add_bare_id(out, citing->exp_id);
+        buf_puts(out, " ");
+        add_result(out, citing);
+    }
+    buf_puts(out, "\n");
+}
+
+void section_elsewhere(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    size_t count = has_ideas(n) && n->ideas->best != SIZE_MAX ? lineage_ideas_count(n->ideas->ideas) : 0, shown = 0;
+    bool *done = count ? calloc(count, sizeof *done) : NULL;
+    block->failed = block->failed || (count && !done);
+    for (;;) {
+        size_t next = count;
+        for (size_t i = 0; done && i < count; i++) {
+            const struct lineage_idea *idea = idea_at(n, i);
+            if (done[i] || idea->status != LINEAGE_KEEP || is_on_line(n, i))
+                continue;
+            const struct lineage_number a = idea->delta_vs_best;
+            const struct lineage_number b = next < count ? idea_at(n, next)->delta_vs_best : (struct lineage_number){0};
+            if (next == count || (a.present && (!b.present || idea_is_better(n->report, a.value, b.value))))
+                next = i;
+        }
+        if (next == count)
+            break;
+        done[next] = true;
+        if (!shown) {
+            buf_puts(out, "\n## Kept, but Not under the Best (largest gain first)\n");
+            block_head_end(block);
+        }
+        add_elsewhere(out, n, next, 60);
+        block_brief_end(block);
+        add_elsewhere(out, n, next, 160);
+        block_row_end(block, 32 / (1 + 0.2 * (double)shown), shown < 3);
+        shown++;
+    }
+    free(done);
+}
+
+/* ---- stopped by a wall ---- */
+
+static void add_blocked(struct buf *out, const struct native *n, const struct blocked_idea *blocked, size_t width)
+{
+    const struct lineage_idea *idea = idea_at(n, blocked->trial);
+    buf_puts(out, "- ");
+    add_id(out, idea->exp_id);
+    buf_printf(out, " %s ", lineage_label_name(idea->status));
+    add_score(out, idea->score);
+    if (blocked->column) {
+        buf_puts(out, ", ");
+        add_name(out, blocked->column);
+        buf_puts(out, " ");
+        add_score(out, (struct lineage_number){true, blocked->value});
+        buf_puts(out, " (largest kept: ");
+        add_score(out, (struct lineage_number){true, blocked->largest_kept});
+        buf_puts(out, ")");
+    }
+    buf_puts(out, " ");
+    add_quoted(out, idea->hypothesis, width);
+    buf_puts(out, "\n");
+}
+
+void section_walls(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    if (!has_ideas(n) || !n->ideas->n_blocked)
+        return;
+    buf_puts(out, "\n## Better than the Best, but Stopped by a Limit\n");
+    block_head_end(block);
+    for (size_t i = n->ideas->n_blocked; i-- > 0;) { /* newest first */
+        add_blocked(out, n, &n->ideas->blocked[i], 60);
+        block_brief_end(block);
+        add_blocked(out, n, &n->ideas->blocked[i], 160);
+        block_row_end(block, 38 / (1 + 0.2 * (double)(n->ideas->n_blocked - 1 - i)), i + 2 >= n->ideas->n_blocked);
+    }
+}
+
+/* ---- tried again and again ---- */
+
+void section_again(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    size_t shown = 0;
+    for (size_t i = 0; has_ideas(n) && i < n->ideas->knobs.n; i++) {
+        const struct lineage_knob *knob = &n->ideas->knobs.items[i];
+        size_t kept = 0, failed = 0, measured = 0;
+        double low = INFINITY, high = -INFINITY;
+        for (size_t k = 0; k < knob->n; k++) {
+            const struct lineage_idea *idea = idea_at(n, knob->tries[k].trial);
+            kept += idea_is_kept(idea->status);
+            failed += !idea_is_finished(idea->status);
+            if (idea_is_finished(idea->status) && idea->delta_vs_best.present) {
+                low = fmin(low, idea->delta_vs_best.value);
+                high = fmax(high, idea->delta_vs_best.value);
+                measured++;
+            }
+        }
+        if (knob->n < 3 || kept)
+            continue;
+        if (!shown) {
+            buf_puts(out, "\n## Tried Again and Again (three trials or more, none kept)\n");
+            block_head_end(block);
+        }
+        buf_puts(out, "- ");
+        add_name(out, knob->name);
+        buf_printf(out, ": %zu trials, %zu failed", knob->n, failed);
+        if (measured) {
+            buf_puts(out, ", ");
+            add_difference(out, (struct lineage_number){true, low});
+            if (high > low) {
+                buf_puts(out, " to ");
+                add_difference(out, (struct lineage_number){true, high});
+            }
+        }
+        for (size_t k = 0; k < knob->n && k < 12; k++) {
+            buf_puts(out, k ? ", " : ": ");
+            add_bare_id(out, idea_at(n, knob->tries[k].trial)->exp_id);
+        }
+        buf_puts(out, "\n");
+        block_row_end(block, 36 / (1 + 0.15 * (double)shown), shown < 3);
+        shown++;
+    }
+}
+
+/* ---- everything else ---- */
+
+/* Every trial is in the block: those that changed a setting are among the knobs, all others here, a line per specialist. */
+void section_other_ideas(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    size_t count = has_ideas(n) ? lineage_ideas_count(n->ideas->ideas) : 0, shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *specialist = idea_at(n, i)->specialist;
+        bool seen = false, any = false;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = strcmp(idea_at(n, k)->specialist, specialist) == 0;
+        for (size_t k = i; k < count && !seen && !any; k++)
+            any = !idea_at(n, k)->n_changes && strcmp(idea_at(n, k)->specialist, specialist) == 0;
+        if (seen || !any)
+            continue;
+        if (!shown) {
+            buf_puts(out, "\n## Ideas without a Setting (`lineage similar ID` finds relatives)\n");
+            block_head_end(block);
+        }
+        for (size_t k = count; k-- > 0;) { /* newest first; the oldest rows are left out first */
+            const struct lineage_idea *idea = idea_at(n, k);
+            if (idea->n_changes || strcmp(idea->specialist, specialist) != 0)
+                continue;
+            buf_puts(out, "- ");
+            if (*specialist) {
+                add_name(out, specialist);
+                buf_puts(out, " ");
+            }
+            add_bare_id(out, idea->exp_id);
+            buf_puts(out, " ");
+            add_result(out, idea);
+            buf_puts(out, " ");
+            add_quoted(out, idea->hypothesis, TOPIC_WIDTH);
+            buf_puts(out, "\n");
+            block_row_end(block, 6 / (1 + 0.01 * (double)shown++), false);
+        }
+    }
+}

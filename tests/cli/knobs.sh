@@ -1,0 +1,76 @@
+#!/bin/sh
+# knobs.sh: `lineage knobs`, and the sections of the block about ideas, on a log whose trials are described in words.
+. "$SOURCE/tests/support/shell.sh"
+
+{
+    row exp_id timestamp specialist parent_exp baseline_exp domain hypothesis expected_delta status core_metric \
+        val_bpb delta_vs_best train_s total_s job_name snapshot_path notes artifact_bytes
+    row 000 2026-05-01T00:00:00Z io '' '' '' 'Stock configuration' '' baseline 3.0 '' '' '' '' '' '' '' 1000
+    row 001 2026-05-01T01:00:00Z io 000 '' '' 'Raise shared_buffers 128MB → 256MB' '' keep 2.5 '' -0.5 '' '' '' '' '' 1500
+    row 002 2026-05-01T02:00:00Z io 001 '' '' 'Lower random_page_cost from 4.0 to 1.1' '' discard 2.6 '' 0.1 '' '' '' '' '' 1500
+    row 003 2026-05-01T03:00:00Z io 001 '' '' 'random_page_cost 4.0 -> 1.1, again' '' discard 2.62 '' 0.12 '' '' '' '' '' 1500
+    row 004 2026-05-01T04:00:00Z cpu 001 '' '' 'Raise random-page-cost 4.0 → 8.0' '' discard 2.9 '' 0.4 '' '' '' '' '' 1500
+    row 005 2026-05-01T05:00:00Z cpu 000 '' '' 'Set jit=off on the stock configuration' '' keep 2.4 '' -0.1 '' '' '' '' '' 1400
+    row 006 2026-05-01T06:00:00Z cpu 001 '' '' 'Apply exp_005 to the larger buffers' '' discard 2.55 '' 0.15 '' '' '' '' '' 1500
+    row 007 2026-05-01T07:00:00Z io 005 '' '' 'Precompute every join ahead of time and keep the results in memory for the whole session, work_mem 4MB → 64MB' '' size_blocked 2.1 '' '' '' '' '' '' '' 1700
+    row 008 2026-05-01T08:00:00Z io 005 '' '' 'effective_io_concurrency 1 → 200' '' crash '' '' '' '' '' '' '' '' ''
+} >results.tsv
+must_run init . --direction lower
+
+must_run knobs --format json
+must_run knobs --format json random_page_cost
+must_equal random_page_cost "$(json name)"
+must_equal 3 "$(json tries.#)"
+must_equal '1.1 1.1 8.0' "$(json tries.0.to) $(json tries.1.to) $(json tries.2.to)"
+must_equal '002 stated down discard 0.1 001' \
+    "$(json tries.0.exp_id) $(json tries.0.source) $(json tries.0.direction) $(json tries.0.status) $(json tries.0.delta_vs_best) $(json tries.0.parent_exp)"
+must_equal '1 0 2 0' "$(json raised.trials) $(json raised.kept) $(json lowered.trials) $(json lowered.kept)"
+for name in RANDOM_PAGE_COST random-page-cost 'random page cost'; do
+    must_run knobs "$name" --format tsv
+    must_equal 4 "$(wc -l <out | tr -d ' ')" "$name"
+done
+must_run knobs random_page_cost
+must_have out 'raised: 0 of 1 kept, lowered: 0 of 2 kept'
+must_run knobs --min 3 --format tsv
+must_equal random_page_cost "$(sed 1d out | cut -f1)"
+run knobs colour
+must_exit 1
+must_have err "no trial says that it changed 'colour'"
+run knobs a b
+must_exit 2
+
+# The block: settings in force with the trials that set them, values of knobs, keeps beside the best's line, limits.
+must_run render
+must_have out '- 3 trials since the last keep, exp_005 (-0.1); 3 of 9 kept'
+must_have out '- exp_005: jit off'
+must_have out '- random_page_cost 4.0: 1.1 +0.1 (002) · 1.1 +0.12 (003) · 8.0 +0.4 (004)'
+must_have out '- noise, an estimate: scores of equal trials have a standard deviation of 0.0141, from 1 pair of trials'
+must_have out '- exp_001 keep -0.5 `Raise shared_buffers 128MB → 256MB`'
+must_have out '- exp_007 size_blocked 2.1, artifact_bytes 1700 (largest kept: 1500)'
+must_have out '- random_page_cost: 3 trials, 0 failed, +0.1 to +0.4: 002, 003, 004'
+must_have out '(work_mem 4 → 64)'
+must_have out '006'
+cp out first
+must_run render
+must_equal "$(cat first)" "$(cat out)" 'the same store, other bytes'
+must_run render --sections best,recent
+must_lack out '## Knobs'
+must_run render --max-bytes 3000
+[ "$(wc -c <out)" -le 3000 ] || fail "$(wc -c <out) bytes"
+must_have out '## Knobs'
+
+# A store whose hypotheses state no change has none of these sections.
+mkdir plain
+must_run init plain --direction lower
+must_run append -C plain --status baseline --core-metric 3 --hypothesis 'stock' --param lr=1
+must_run append -C plain --parent 000 --status keep --core-metric 2 --hypothesis 'faster' --param lr=2
+must_run render -C plain
+must_lack out 'State of the Search'
+must_lack out '## Knobs'
+
+# Text of a hypothesis cannot leave its quotation.
+must_run append --status discard --core-metric 9 --hypothesis "$(printf 'set `x`|## Evil=1 \342\206\222 2; a<b> 3 \342\206\222 4')"
+must_run render
+! grep -q '^## Evil' out || fail 'a hypothesis made a heading'
+
+finish
