@@ -130,10 +130,10 @@ must_equal -32600 "$(line 1 error.code)" 'nested too deep'
 # ---- the list of tools: order, types, budget ----
 
 modern tools/list
-must_equal '10' "$(json 'result.tools.#')"
-must_equal 'knowledge best trial chain query sweep tried diff sql suggest' \
-    "$(i=0; while [ $i -lt 10 ]; do json result.tools.$i.name; i=$((i + 1)); done | tr '\n' ' ' | sed 's/ $//')"
-for i in 0 1 2 3 4 5 6 7 8 9; do
+must_equal '13' "$(json 'result.tools.#')"
+must_equal 'knowledge best trial chain query sweep tried search similar knobs diff sql suggest' \
+    "$(i=0; while [ $i -lt 13 ]; do json result.tools.$i.name; i=$((i + 1)); done | tr '\n' ' ' | sed 's/ $//')"
+for i in 0 1 2 3 4 5 6 7 8 9 10 11 12; do
     must_say result.tools.$i.inputSchema.type object
     must_say result.tools.$i.inputSchema.additionalProperties false
     must_say "result.tools.$i.annotations.#" 4
@@ -142,18 +142,18 @@ for i in 0 1 2 3 4 5 6 7 8 9; do
 done
 must_say result.tools.0.outputSchema ''
 checks=$((checks + 1))
-[ "$(wc -c <out)" -le 13312 ] || fail "tools/list has $(wc -c <out) bytes, more than its budget of 13312"
+[ "$(wc -c <out)" -le 16640 ] || fail "tools/list has $(wc -c <out) bytes, more than its budget of 16640"
 cp out first
 modern tools/list
 must_match_file first out
 printf '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{%s}}\n' "$meta" >in
 serve --allow-write
-must_say 'result.tools.#' 12
-must_say result.tools.10.name append
-must_say result.tools.10.annotations.readOnlyHint false
-must_say result.tools.11.name note
+must_say 'result.tools.#' 15
+must_say result.tools.13.name append
+must_say result.tools.13.annotations.readOnlyHint false
+must_say result.tools.14.name note
 checks=$((checks + 1))
-[ "$(wc -c <out)" -le 16896 ] || fail "tools/list with writing has $(wc -c <out) bytes, more than its budget of 16896"
+[ "$(wc -c <out)" -le 20224 ] || fail "tools/list with writing has $(wc -c <out) bytes, more than its budget of 20224"
 
 # ---- tools ----
 
@@ -167,6 +167,21 @@ tool suggest '"ranges":{}'
 must_trouble 'one at least'
 tool suggest '"ranges":{"alpha":"0:1"},"propose":"bayes"'
 must_trouble 'sobol'
+
+tool search '"words":"("'
+must_trouble 'character'
+tool search '"words":"nothingofthat"'
+must_answer shown '0 of 0'
+tool search
+must_trouble 'words'
+tool similar '"idea":"raise the zebra count from 1 to 2"'
+must_answer tried false
+tool similar '"idea":"000","limit":1'
+must_answer tried false
+tool similar '"idea":"x","limit":0'
+must_trouble 'limit'
+tool knobs '"name":"no such setting"'
+must_answer shown '0 of 0'
 
 tool best
 must_answer trial.exp_id 004

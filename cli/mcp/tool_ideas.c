@@ -1,0 +1,227 @@
+/*
+ * tool_ideas.c: the tools search, similar and knobs, which answer in terms of words and ideas where the others answer by
+ * parameters. An agent asks them before it proposes a trial.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/knobs.h>
+#include <lineage/search.h>
+
+#include "mcp/page.h"
+#include "mcp/tools.h"
+#include "mcp/untrusted.h"
+#include "output/ideas_out.h"
+
+enum { SIMILAR_MAX = 50, KNOBS_MAX = 200, TRIES_MAX = 40, TEXT_MAX = 160 };
+
+/* ---- search ---- */
+
+static const struct mcp_argument search_arguments[] = {
+    {"words", MCP_TEXT, true, "all must occur; \"phrase\", prefix*, OR, NOT, ( ), hypothesis:word, notes:word. "
+                              "Identifiers are found by their parts: muon_wd by wd", 1, 2000, NULL},
+    {"specialist", MCP_TEXT, false, "only this specialist", 0, 400, NULL},
+    {"fields", MCP_TEXTS, false, "as in query", 0, 200, NULL},
+    {"limit", MCP_COUNT, false, "max. rows, default 20", 1, MCP_MAX_ROWS, NULL},
+    {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000", 500, 200000, NULL},
+    {.name = NULL}};
+
+/* Best match first, so there is no cursor: a further page would hold worse matches, and other words find better ones. */
+static json_t *call_search(struct mcp_call *call)
+{
+    const struct lineage_query filter = {.specialist = mcp_text_argument(call, "specialist"), .limit = MCP_COUNT_MAX + 1};
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_trial trial;
+    struct lineage_error err;
+    struct mcp_page page;
+    json_t *result = NULL;
+    size_t total = 0;
+    if (!mcp_page_open(&page, call, MCP_DEFAULT_FIELDS)) {
+        mcp_page_release(&page);
+        return NULL;
+    }
+    enum lineage_status status =
+        lineage_search(&cursor, call->server->store, mcp_text_argument(call, "words"), &filter, &err);
+    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, &err)) == LINEAGE_OK) {
+        mcp_page_add(&page, &trial);
+        total++;
+    }
+    lineage_cursor_close(cursor);
+    if (status == LINEAGE_ENOTFOUND)
+        result = mcp_page_finish(&page, call, total, false);
+    else
+        mcp_store_trouble(call, &err);
+    mcp_page_release(&page);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_search = {
+    .name = "search",
+    .title = "Find trials by words",
+    .description = "Full-text search in hypotheses, notes and remarks: best match first.",
+    .arguments = search_arguments,
+    .output = MCP_LIST_OUTPUT,
+    .needed = "\"shown\",\"columns\",\"rows\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_search,
+};
+
+/* ---- the set of ideas ---- */
+
+/* Returns false after mcp_trouble. */
+static bool load_ideas(struct lineage_ideas **ideas, struct mcp_call *call)
+{
+    struct lineage_error err;
+    *ideas = NULL;
+    if (lineage_ideas_load(ideas, call->server->store, &err) == LINEAGE_OK)
+        return true;
+    mcp_store_trouble(call, &err);
+    return false;
+}
+
+static json_t *number_or_null(struct lineage_number number)
+{
+    return number.present ? cli_json_number(number.value) : json_null();
+}
+
+/* ---- similar ---- */
+
+static const struct mcp_argument similar_arguments[] = {
+    {"idea", MCP_TEXT, true, "an idea in words (\"raise grad_clip_norm 0.3 to 0.5\"), or the exp_id of a trial", 1, 20000, NULL},
+    {"limit", MCP_COUNT, false, "default 5", 1, SIMILAR_MAX, NULL},
+    {.name = NULL}};
+
+static json_t *similar_json(const struct lineage_ideas *ideas, const struct lineage_similar *similar)
+{
+    const struct lineage_idea *idea = lineage_ideas_get(ideas, similar->trial);
+    return json_pack("{s:o, s:b, s:o, s:s, s:o, s:o}", "exp_id", mcp_cell(idea->exp_id, TEXT_MAX), "same", similar->same,
+                     "why", mcp_cell(similar->why, TEXT_MAX), "status",
+                     idea->running ? "running" : lineage_label_name(idea->status), "delta_vs_best",
+                     number_or_null(idea->delta_vs_best), "hypothesis", mcp_cell(idea->hypothesis, TEXT_MAX));
+}
+
+static json_t *call_similar(struct mcp_call *call)
+{
+    const char *what = mcp_text_argument(call, "idea");
+    size_t limit = mcp_count_argument(call, "limit", 5), trial;
+    struct lineage_similar_list list = {0};
+    struct lineage_ideas *ideas;
+    struct lineage_error err;
+    json_t *result = NULL, *trials;
+    bool tried = false;
+    if (!load_ideas(&ideas, call))
+        return NULL;
+    enum lineage_status status = lineage_ideas_find(&trial, ideas, what)
+                                     ? lineage_ideas_similar(&list, ideas, trial, false, limit, &err)
+                                     : lineage_ideas_similar_text(&list, ideas, what, limit, &err);
+    if (status == LINEAGE_OK) {
+        trials = json_array();
+        for (size_t i = 0; i < list.n; i++) {
+            json_array_append_new(trials, similar_json(ideas, &list.items[i]));
+            tried = tried || list.items[i].same;
+        }
+        result = json_pack("{s:b, s:o, s:s}", "tried", tried, "trials", trials, "note", MCP_UNTRUSTED_NOTE);
+    } else {
+        mcp_store_trouble(call, &err);
+    }
+    lineage_similar_release(&list);
+    lineage_ideas_release(ideas);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_similar = {
+    .name = "similar",
+    .title = "Was this idea tried?",
+    .description = "The trials nearest to an idea in words, with outcomes; `same`: that trial already made the whole change. "
+                   "Ask it before you propose a trial.",
+    .arguments = similar_arguments,
+    .output = "\"tried\":{\"type\":\"boolean\"},\"trials\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+              "\"note\":{\"type\":\"string\"}",
+    .needed = "\"tried\",\"trials\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_similar,
+};
+
+/* ---- knobs ---- */
+
+static const struct mcp_argument knobs_arguments[] = {
+    {"name", MCP_TEXT, false, "only settings whose name has these words", 1, 200, NULL},
+    {"limit", MCP_COUNT, false, "max. settings, default 30", 1, KNOBS_MAX, NULL},
+    {.name = NULL}};
+
+/* Whether each word of the wanted name is in the knob's name; '_', '-' and blanks separate words. */
+static bool matches(const char *knob, const char *wanted)
+{
+    for (const char *at = wanted; *(at += strspn(at, " _-."));) {
+        size_t length = strcspn(at, " _-.");
+        bool found = false;
+        for (const char *in = knob; *in && !found; in++)
+            found = strncasecmp(in, at, length) == 0;
+        if (!found)
+            return false;
+        at += length;
+    }
+    return true;
+}
+
+static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
+{
+    json_t *tries = json_array();
+    for (size_t i = 0; i < knob->n && i < TRIES_MAX; i++) {
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
+        json_array_append_new(tries, json_pack("[o, o, s, o]", mcp_cell(knob->tries[i].change->to, 40),
+                                               mcp_cell(idea->exp_id, 40), lineage_label_name(idea->status),
+                                               number_or_null(idea->delta_vs_best)));
+    }
+    return json_pack("{s:o, s:o, s:i, s:o}", "name", mcp_cell(knob->name, 80), "value",
+                     knob->value ? mcp_cell(knob->value, 40) : json_null(), "trials", (int)knob->n, "tries", tries);
+}
+
+static json_t *call_knobs(struct mcp_call *call)
+{
+    const char *name = mcp_text_argument(call, "name");
+    size_t limit = mcp_count_argument(call, "limit", 30), best = SIZE_MAX, n = 0, found = 0;
+    struct lineage_trial trial = {0};
+    struct lineage_knobs knobs = {0};
+    struct lineage_ideas *ideas;
+    struct lineage_error err;
+    json_t *result = NULL;
+    if (!load_ideas(&ideas, call))
+        return NULL;
+    if (lineage_best(call->server->store, &trial, &err) == LINEAGE_OK && !lineage_ideas_find(&best, ideas, trial.exp_id))
+        best = SIZE_MAX;
+    lineage_trial_release(&trial);
+    if (lineage_knobs_find(&knobs, ideas, best, &err) == LINEAGE_OK) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < knobs.n; i++) {
+            if (name && !matches(knobs.items[i].name, name))
+                continue;
+            if (found++ < limit) {
+                json_array_append_new(list, knob_json(ideas, &knobs.items[i]));
+                n++;
+            }
+        }
+        result = json_pack("{s:o, s:o, s:s}", "shown", mcp_shown(n, found), "knobs", list, "note", MCP_UNTRUSTED_NOTE);
+    } else {
+        mcp_store_trouble(call, &err);
+    }
+    lineage_knobs_release(&knobs);
+    lineage_ideas_release(ideas);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_knobs = {
+    .name = "knobs",
+    .title = "Settings and the values tried",
+    .description = "Every setting that trials changed in parameters, code or words: the value in force for the best trial, and "
+                   "each value tried as [value, exp_id, status, delta_vs_best]. Most trials first.",
+    .arguments = knobs_arguments,
+    .output = "\"shown\":{\"type\":\"string\"},\"knobs\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+              "\"note\":{\"type\":\"string\"}",
+    .needed = "\"shown\",\"knobs\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_knobs,
+};
