@@ -37,8 +37,11 @@ src/store/render           -                           include/lineage src/store
 src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
 src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions src/store/append src/store/blobs
 
+# Inner loops for several vector levels: of the core and of the trainer.
+src/hot                    *                           include/rlcore
+
 # The training core: topics beside each other, over what they share.
-src/rlcore/support         *                           include/rlcore
+src/rlcore/support         *                           include/rlcore src/hot
 src/rlcore/loss            loss_internal.h segment.h   include/rlcore src/rlcore/support
 src/rlcore/correction      correction_internal.h       include/rlcore src/rlcore/support
 src/rlcore/routing         routing_internal.h          include/rlcore src/rlcore/support
@@ -63,7 +66,7 @@ src/rlcase                 -                           include/rlcase include/rl
 src/trainer/support        *                           include/trainer include/rlcore
 src/trainer/env            -                           include/trainer src/trainer/support
 src/trainer/recipe         recipe_needs.h              include/trainer include/rlcore src/trainer/support
-src/trainer/policy         experts.h kernels.h layout.h precision.h   include/trainer src/trainer/support
+src/trainer/policy         experts.h kernels.h layout.h precision.h   include/trainer include/rlcore src/hot src/trainer/support
 src/trainer/rollout        difficulty.h evaluate.h question_allocation.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
 src/trainer/learn          learner.h minibatch.h minibatch_loss.h value_loss.h warm_start.h     include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout
 src/trainer/credit         credit.h judging.h          include/trainer include/rlcore src/trainer/support src/trainer/rollout
@@ -181,6 +184,7 @@ function resolve(from, name,    part, n) {
     if (plain(folder(from) "/" name) in file) return plain(folder(from) "/" name)
     n = split(from, part, "/")
     if (part[1] == "src" && (plain(part[1] "/" part[2] "/" name) in file)) return plain(part[1] "/" part[2] "/" name)
+    if (part[1] == "src" && (plain("src/" name) in file)) return plain("src/" name)
     if (part[1] == "cli" && (plain("cli/" name) in file)) return plain("cli/" name)
     return ""
 }

@@ -9,7 +9,8 @@
  *   unchanged. After a failure the contents of the outputs are undefined. Inputs are never modified.
  *
  * Memory
- *   The library allocates nothing and keeps no state. Outputs are arrays of the caller. Scratch memory
+ *   The library allocates nothing, and its only state is the vector level of the process
+ *   (rlcore/level.h). Outputs are arrays of the caller. Scratch memory
  *   comes from a `struct rl_workspace`, a block that the caller provides. If the block is too small, the
  *   function returns RL_EWORKSPACE and sets `needed` to the size that suffices. So call once with a
  *   zeroed workspace, allocate `needed` bytes, and call again. The size depends on shapes only, so the

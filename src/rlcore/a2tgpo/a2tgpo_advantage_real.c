@@ -7,7 +7,7 @@
  * nothing. Only the arrays over tokens have the element type.
  */
 #include "a2tgpo/a2tgpo_internal.h"
-#include "support/hot.h"
+#include "support/loops.h"
 #include "support/real.h"
 #include "support/turns.h"
 
@@ -36,8 +36,9 @@ static RL_INLINE struct tally tally_ids(struct rl_ids turn, const real *rewards,
  * The usual width is passed as a constant, so that the loop over it is vectorised; wider ids are
  * rare.
  */
-RL_HOT static struct tally tally_chunk(const struct rl_grid *batch, const real *array, size_t i,
-                                       size_t n, int32_t k)
+HOT(struct tally, tally_chunk, (const struct rl_grid *batch, const real *array, size_t i, size_t n,
+                                int32_t k),
+    (batch, array, i, n, k))
 {
     real buffer[RL_CHUNK];
     const struct rl_ids turn = rl_turns_at(batch, i);
@@ -162,7 +163,8 @@ static RL_INLINE void spread_ids(struct rl_ids turn, size_t step, size_t n, cons
         out[t] = rl_id(ids, t) < 0 ? fill : (real)values[rl_id(ids, t)];
 }
 
-RL_HOT static void spread(struct rl_ids turn, size_t n, const double *values, real fill, real *out)
+HOT_VOID(spread, (struct rl_ids turn, size_t n, const double *values, real fill, real *out),
+         (turn, n, values, fill, out))
 {
     if (turn.step == sizeof(int32_t))
         spread_ids(turn, sizeof(int32_t), n, values, fill, out);

@@ -22,8 +22,8 @@ static void spread_ratio(const struct rl_segment *segment, real ratio, real *out
         out[i] = rl_on(&segment->call->batch, i) ? ratio : 0;
 }
 
-RL_HOT static struct rl_row_sums turn_loss_row(const struct turn_loss *loss, size_t row,
-                                               real row_weight)
+HOT(struct rl_row_sums, turn_loss_row, (const struct turn_loss *loss, size_t row, real row_weight),
+    (loss, row, row_weight))
 {
     const struct rl_loss_call *call = &loss->call;
     size_t first = rl_row_at(&call->batch, row), n = rl_row_length(&call->batch, row), end = 0;

@@ -4,7 +4,7 @@
  * Rows are scored and spread in wide loops over tokens; the estimators in between work on one
  * number per row.
  */
-#include "support/hot.h"
+#include "support/loops.h"
 #include "advantage/outcome_estimators.h"
 #include "advantage/whiten.h"
 #include "support/real.h"
@@ -18,7 +18,8 @@ static size_t chunk_of(size_t i, size_t end)
  * Over ALL positions, like the reference: a reward that an environment puts on a token of a tool
  * counts. In double, see outcome_estimators.h.
  */
-RL_HOT static double sum_chunk(const struct rl_grid *batch, const real *array, size_t i, size_t n)
+HOT(double, sum_chunk, (const struct rl_grid *batch, const real *array, size_t i, size_t n),
+    (batch, array, i, n))
 {
     real buffer[RL_CHUNK];
     double term[RL_CHUNK];
@@ -36,7 +37,8 @@ static double row_sum(const struct rl_grid *batch, const real *array, size_t row
     return sum;
 }
 
-RL_HOT static void spread(const struct rl_grid *batch, size_t i, size_t n, real credit, real *out)
+HOT_VOID(spread, (const struct rl_grid *batch, size_t i, size_t n, real credit, real *out),
+         (batch, i, n, credit, out))
 {
     rl_int on[RL_CHUNK];
     rl_mask_bits(batch, i, n, on);
@@ -84,7 +86,8 @@ static void spread_credits(const struct rl_grid *batch, const double *credits, r
  * Sums over response tokens of x, and of (x - mean)^2 in a second pass. After a group baseline the
  * mean is near 0, but rewards may have a large constant, where sums of squares would cancel.
  */
-RL_HOT static double masked_chunk(const struct rl_grid *batch, const real *x, size_t i, size_t n)
+HOT(double, masked_chunk, (const struct rl_grid *batch, const real *x, size_t i, size_t n),
+    (batch, x, i, n))
 {
     double term[RL_CHUNK];
     rl_int on[RL_CHUNK];
@@ -94,8 +97,9 @@ RL_HOT static double masked_chunk(const struct rl_grid *batch, const real *x, si
     return rl_sum_wide(term, n);
 }
 
-RL_HOT static double square_chunk(const struct rl_grid *batch, const real *x, size_t i, size_t n,
-                                  double mean)
+HOT(double, square_chunk, (const struct rl_grid *batch, const real *x, size_t i, size_t n,
+                           double mean),
+    (batch, x, i, n, mean))
 {
     double term[RL_CHUNK];
     rl_int on[RL_CHUNK];
@@ -132,8 +136,9 @@ static void square_rows(const struct rl_grid *batch, const real *x, double mean,
  * Without a mask every position is whitened, including holes. The reference masks in REINFORCE++
  * and not in GAE.
  */
-RL_HOT static void scale_chunk(const struct rl_grid *batch, bool masked, real *x, size_t i,
-                               size_t n, double mean, double scale)
+HOT_VOID(scale_chunk, (const struct rl_grid *batch, bool masked, real *x, size_t i, size_t n,
+                       double mean, double scale),
+         (batch, masked, x, i, n, mean, scale))
 {
     rl_int on[RL_CHUNK];
     rl_mask_bits(batch, i, n, on);

@@ -40,7 +40,7 @@ struct lane {
  * Weights are squared because they scale the gradient, whose squared norm is needed. They have a
  * separate loop, so that the common case without weights stays short.
  */
-RL_HOT static void energies(const struct task *task, size_t i, size_t n, real *out)
+HOT_VOID(energies, (const struct task *task, size_t i, size_t n, real *out), (task, i, n, out))
 {
     const struct rl_grid *batch = &task->batch;
     const struct rl_token_baseline_input *in = task->in;

@@ -163,8 +163,9 @@ struct factor {
  * Compute up to RL_CHUNK log-ratios. Returns 0, or NaN if one is not finite: x - x is 0 only for a
  * finite x.
  */
-RL_HOT static real subtract(const struct rl_grid *batch, const struct factor *f, size_t i, size_t n,
-                            real *restrict l)
+HOT(real, subtract, (const struct rl_grid *batch, const struct factor *f, size_t i, size_t n,
+                     real *restrict l),
+    (batch, f, i, n, l))
 {
     real poison = 0, floats[2][RL_CHUNK];
     rl_int on[RL_CHUNK];
@@ -184,7 +185,8 @@ struct mean {
     double sum, count;
 };
 
-RL_HOT static struct mean add_up(const struct rl_grid *batch, const real *x, size_t i, size_t n)
+HOT(struct mean, add_up, (const struct rl_grid *batch, const real *x, size_t i, size_t n),
+    (batch, x, i, n))
 {
     real term[RL_CHUNK];
     rl_int on[RL_CHUNK], count = 0;
@@ -197,7 +199,8 @@ RL_HOT static struct mean add_up(const struct rl_grid *batch, const real *x, siz
     return (struct mean){(double)rl_sum(term, n), (double)count};
 }
 
-RL_HOT static void spread(const struct rl_grid *batch, size_t i, size_t n, real value, real *x)
+HOT_VOID(spread, (const struct rl_grid *batch, size_t i, size_t n, real value, real *x),
+         (batch, i, n, value, x))
 {
     rl_int on[RL_CHUNK];
     rl_mask_bits(batch, i, n, on);
@@ -245,8 +248,9 @@ static real average_ratios(const struct composing *c, size_t row, const struct f
 }
 
 /* Compute up to RL_CHUNK capped factors, 0 at mask 0. */
-RL_HOT static struct rl_factor_sums take_factors(const struct rl_grid *batch, size_t i, size_t n,
-                                                 const real *l, real cap, real *restrict factors)
+HOT(struct rl_factor_sums, take_factors, (const struct rl_grid *batch, size_t i, size_t n,
+                                          const real *l, real cap, real *restrict factors),
+    (batch, i, n, l, cap, factors))
 {
     _Alignas(64) real limited[RL_CHUNK], ratio[RL_CHUNK];
     _Alignas(64) rl_int on[RL_CHUNK];
@@ -274,7 +278,7 @@ RL_HOT static struct rl_factor_sums take_factors(const struct rl_grid *batch, si
                                    (double)capped, (double)clamped};
 }
 
-RL_HOT static void multiply(real *restrict weights, const real *factors, size_t n)
+HOT_VOID(multiply, (real *restrict weights, const real *factors, size_t n), (weights, factors, n))
 {
     for (size_t t = 0; t < n; t++)
         weights[t] *= factors[t];
@@ -309,7 +313,8 @@ static struct rl_factor_sums weigh_row(const struct composing *c, size_t row,
     return sums;
 }
 
-RL_HOT static void sum_weights(const real *weights, size_t n, struct rl_compose_row *row)
+HOT_VOID(sum_weights, (const real *weights, size_t n, struct rl_compose_row *row),
+         (weights, n, row))
 {
     double sum[RL_CHUNK], square[RL_CHUNK];
     for (size_t t = 0; t < n; t++) {

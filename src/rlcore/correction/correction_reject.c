@@ -40,7 +40,7 @@ static RL_INLINE void estimate_all(const struct rl_ratio_chunk *chunk, int k, do
 }
 
 /* k is a constant in each call: a loop with a choice inside would not be vectorised. */
-RL_HOT static void estimates(const struct rl_ratio_chunk *chunk, int k, double *restrict x)
+HOT_VOID(estimates, (const struct rl_ratio_chunk *chunk, int k, double *restrict x), (chunk, k, x))
 {
     if (k == 1)
         estimate_all(chunk, 1, x);
@@ -50,7 +50,8 @@ RL_HOT static void estimates(const struct rl_ratio_chunk *chunk, int k, double *
         estimate_all(chunk, 3, x);
 }
 
-RL_HOT static void add_sums(const double *on, const double *x, size_t n, struct rl_reject_row *row)
+HOT_VOID(add_sums, (const double *on, const double *x, size_t n, struct rl_reject_row *row),
+         (on, x, n, row))
 {
     double sum[RL_CHUNK], min = row->min, max = row->max;
 #pragma omp simd reduction(min : min) reduction(max : max)
@@ -66,9 +67,10 @@ RL_HOT static void add_sums(const double *on, const double *x, size_t n, struct 
 }
 
 /* Compare every token with the bounds; the lower bound applies to k1 only. */
-RL_HOT static void judge_tokens(const double *on, const double *x, size_t n,
-                                const struct rl_rejection *option, struct rl_reject_row *row,
-                                uint8_t *keep)
+HOT_VOID(judge_tokens, (const double *on, const double *x, size_t n,
+                        const struct rl_rejection *option, struct rl_reject_row *row,
+                        uint8_t *keep),
+         (on, x, n, option, row, keep))
 {
     double high = 0, low = 0, clipped[RL_CHUNK], square[RL_CHUNK];
     double lower = option->lower, upper = option->upper, least = option->k == 1 ? lower : -INFINITY;

@@ -13,8 +13,9 @@
 #include "support/real.h"
 
 /* Add the ratios of a chunk to the sums of a row. */
-RL_HOT static void add_ratios(const double *on, const double *ratio, size_t n, double cap,
-                              struct rl_weight_row *row)
+HOT_VOID(add_ratios, (const double *on, const double *ratio, size_t n, double cap,
+                      struct rl_weight_row *row),
+         (on, ratio, n, cap, row))
 {
     double sum[RL_CHUNK], shifted[RL_CHUNK], square[RL_CHUNK], high = 0, low = 0;
     double min = row->min, max = row->max, floor = 1 / cap;

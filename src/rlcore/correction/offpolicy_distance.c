@@ -30,8 +30,9 @@ static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
  * The limit has its own loop: combined with the exp, the second loop would not be vectorised at all
  * widths.
  */
-RL_HOT static void add_chunk(const struct rl_ratio_chunk *c, double *restrict ratio,
-                             struct rl_ratio_row *row)
+HOT_VOID(add_chunk, (const struct rl_ratio_chunk *c, double *restrict ratio,
+                     struct rl_ratio_row *row),
+         (c, ratio, row))
 {
     double sum[RL_CHUNK], k3[RL_CHUNK], square[RL_CHUNK], farthest = 0;
     for (size_t t = 0; t < c->n; t++)

@@ -14,8 +14,8 @@
  * not be vectorised. Values at mask 0 are replaced and not multiplied by 0, because they may be
  * NaN.
  */
-RL_HOT static void load(const struct rl_two_policies *p, size_t from, size_t n,
-                        struct rl_ratio_chunk *out)
+HOT_VOID(load, (const struct rl_two_policies *p, size_t from, size_t n, struct rl_ratio_chunk *out),
+         (p, from, n, out))
 {
     real floats[2][RL_CHUNK];
     double a[RL_CHUNK], b[RL_CHUNK], count = 0, *restrict l = out->l;
@@ -61,23 +61,25 @@ enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_bat
 }
 
 /* Ratios are limited to exp(20) and therefore finite, so 0 times a ratio is 0. */
-RL_HOT static void store(const struct rl_weight_sink *to, size_t from,
-                         const struct rl_ratio_chunk *chunk, const double *ratio, double cap)
+HOT_VOID(store, (const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk,
+                 const double *ratio, double cap),
+         (to, from, chunk, ratio, cap))
 {
     real *restrict weights = (real *)to->weights + from;
     for (size_t t = 0; t < chunk->n; t++)
         weights[t] = (real)(chunk->on[t] * (ratio[t] > cap ? cap : ratio[t]));
 }
 
-RL_HOT static void fill(const struct rl_weight_sink *to, size_t from, size_t n,
-                        const struct rl_grid *mask, double value)
+HOT_VOID(fill, (const struct rl_weight_sink *to, size_t from, size_t n, const struct rl_grid *mask,
+                double value),
+         (to, from, n, mask, value))
 {
     real *weights = (real *)to->weights + from, single = (real)value;
     for (size_t t = 0; t < n; t++)
         weights[t] = rl_on(mask, from + t) ? single : 0;
 }
 
-RL_HOT static double sum(const struct rl_weight_sink *to, size_t from, size_t n)
+HOT(double, sum, (const struct rl_weight_sink *to, size_t from, size_t n), (to, from, n))
 {
     const real *weights = (const real *)to->weights + from;
     double total = 0, term[RL_CHUNK];
@@ -90,7 +92,8 @@ RL_HOT static double sum(const struct rl_weight_sink *to, size_t from, size_t n)
     return total;
 }
 
-RL_HOT static void divide(const struct rl_weight_sink *to, size_t from, size_t n, double by)
+HOT_VOID(divide, (const struct rl_weight_sink *to, size_t from, size_t n, double by),
+         (to, from, n, by))
 {
     real *weights = (real *)to->weights + from;
     for (size_t t = 0; t < n; t++)

@@ -44,7 +44,8 @@ struct moments {
  * The effective sample size uses limited ratios, the mean unlimited ones: a single exp(30) would
  * make the size 1 for any batch, but should show in the mean and the maximum.
  */
-RL_HOT static struct moments add_chunk(const double *l, size_t n, double least, double most)
+HOT(struct moments, add_chunk, (const double *l, size_t n, double least, double most),
+    (l, n, least, most))
 {
     double sum[RL_CHUNK], limited[RL_CHUNK], square[RL_CHUNK], low = 0, high = 0, clamped = 0;
 #pragma omp simd reduction(+ : low, high, clamped)

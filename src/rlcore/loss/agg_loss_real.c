@@ -4,7 +4,7 @@
  * The sum of a row is taken in double even for floats, because a caller may aggregate losses that
  * it computed itself and has no other check on.
  */
-#include "support/hot.h"
+#include "support/loops.h"
 #include "support/real.h"
 #include "support/row_sums.h"
 
@@ -14,7 +14,8 @@ struct agg_call {
     real *d_losses; /* or NULL */
 };
 
-RL_HOT static double agg_chunk(const struct agg_call *call, size_t i, size_t n, real row_weight)
+HOT(double, agg_chunk, (const struct agg_call *call, size_t i, size_t n, real row_weight),
+    (call, i, n, row_weight))
 {
     double term[RL_CHUNK];
     real buffer[RL_CHUNK];

@@ -30,8 +30,8 @@ static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_opti
     sums->clipped += (double)clipped;
 }
 
-RL_HOT static struct rl_row_sums cispo_row(const struct rl_loss_call *call, size_t row,
-                                           real row_weight)
+HOT(struct rl_row_sums, cispo_row, (const struct rl_loss_call *call, size_t row, real row_weight),
+    (call, row, row_weight))
 {
     return rl_token_row(call, row, row_weight, true, cispo);
 }

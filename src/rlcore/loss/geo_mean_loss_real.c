@@ -54,8 +54,9 @@ struct row_means {
     double t, advantage; /* sums at first, then means over n_i + 1e-8 */
 };
 
-RL_HOT static void add_up(const struct rl_loss_call *call, size_t i, size_t end,
-                          struct row_means *means, struct rl_row_sums *sums)
+HOT_VOID(add_up, (const struct rl_loss_call *call, size_t i, size_t end, struct row_means *means,
+                  struct rl_row_sums *sums),
+         (call, i, end, means, sums))
 {
     struct chunk at;
     const real low = (real)call->options->clip_low, high = (real)call->options->clip_high;
@@ -113,7 +114,8 @@ static double sum_log_weights(const struct rl_loss_call *call, size_t row, struc
     return sum;
 }
 
-RL_HOT static void write_gradient(const struct rl_loss_call *call, size_t i, size_t end, real slope)
+HOT_VOID(write_gradient, (const struct rl_loss_call *call, size_t i, size_t end, real slope),
+         (call, i, end, slope))
 {
     struct chunk at;
     const real low = (real)call->options->clip_low, high = (real)call->options->clip_high;

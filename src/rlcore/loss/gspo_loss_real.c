@@ -7,8 +7,8 @@
  */
 #include "loss/segment.h"
 
-RL_HOT static struct rl_row_sums gspo_row(const struct rl_loss_call *call, size_t row,
-                                          real row_weight)
+HOT(struct rl_row_sums, gspo_row, (const struct rl_loss_call *call, size_t row, real row_weight),
+    (call, row, row_weight))
 {
     const struct rl_segment segment = {
         .call = call,

@@ -8,7 +8,7 @@
  */
 #include <rlcore/loss.h>
 
-#include "support/hot.h"
+#include "support/loops.h"
 #include "support/scratch.h"
 #include "support/real.h"
 #include "support/vexp.h"
@@ -26,7 +26,7 @@ struct span {
  * real because a condition on a real is vectorised. The struct is copied because the compiler then
  * knows that the results do not overwrite its pointers.
  */
-RL_HOT static real k1(const struct span *span)
+HOT(real, k1, (const struct span *span), (span))
 {
     const struct span s = *span;
     const real keep = s.straight_through ? 0 : 1;
@@ -41,7 +41,7 @@ RL_HOT static real k1(const struct span *span)
     return poison;
 }
 
-RL_HOT static real absolute(const struct span *span)
+HOT(real, absolute, (const struct span *span), (span))
 {
     const struct span s = *span;
     const real keep = s.straight_through ? 0 : 1;
@@ -58,7 +58,7 @@ RL_HOT static real absolute(const struct span *span)
 }
 
 /* The slope of k2 is x, the one that straight-through gives to the other estimators. */
-RL_HOT static real k2(const struct span *span)
+HOT(real, k2, (const struct span *span), (span))
 {
     const struct span s = *span;
     real poison = 0;
@@ -76,7 +76,7 @@ RL_HOT static real k2(const struct span *span)
  * The argument of exp is limited to 20 and the value to 10, without gradient beyond either: verl's
  * bounds, which keep a single token from dominating the penalty.
  */
-RL_HOT static real k3(const struct span *span)
+HOT(real, k3, (const struct span *span), (span))
 {
     const struct span s = *span;
     const real keep = s.straight_through ? 0 : 1;
@@ -150,7 +150,7 @@ struct token_kl {
 };
 
 /* Inputs at mask 0 are replaced by 0, and the results there are set to 0. */
-RL_HOT static void keep_all(const rl_int *on, const real *from, size_t n, real *to)
+HOT_VOID(keep_all, (const rl_int *on, const real *from, size_t n, real *to), (on, from, n, to))
 {
     for (size_t t = 0; t < n; t++)
         to[t] = rl_keep(on[t], from[t]);

@@ -107,8 +107,9 @@ enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *
  * A separate loop, because few callers pass entropies and the loops of the losses have no registers
  * to spare.
  */
-static RL_HOT void add_entropy(const struct rl_loss_call *call, size_t i, size_t n,
-                               struct rl_row_sums *sums)
+HOT_VOID(add_entropy, (const struct rl_loss_call *call, size_t i, size_t n,
+                       struct rl_row_sums *sums),
+         (call, i, n, sums))
 {
     real low = INFINITY, high = -INFINITY, buffer[RL_CHUNK];
     double term[RL_CHUNK];

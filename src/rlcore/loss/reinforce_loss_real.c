@@ -24,8 +24,9 @@ static RL_INLINE void reinforce(struct rl_token_chunk *at, const struct rl_loss_
     }
 }
 
-RL_HOT static struct rl_row_sums reinforce_row(const struct rl_loss_call *call, size_t row,
-                                               real row_weight)
+HOT(struct rl_row_sums, reinforce_row, (const struct rl_loss_call *call, size_t row,
+                                        real row_weight),
+    (call, row, row_weight))
 {
     struct rl_row_sums sums = rl_token_row(call, row, row_weight, false, reinforce);
     sums.clamped = 0;

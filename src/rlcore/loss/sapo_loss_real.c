@@ -44,8 +44,8 @@ static RL_INLINE void sapo(struct rl_token_chunk *at, const struct rl_loss_optio
         rl_token_chunk_zero(at);
 }
 
-RL_HOT static struct rl_row_sums sapo_row(const struct rl_loss_call *call, size_t row,
-                                          real row_weight)
+HOT(struct rl_row_sums, sapo_row, (const struct rl_loss_call *call, size_t row, real row_weight),
+    (call, row, row_weight))
 {
     return rl_token_row(call, row, row_weight, true, sapo);
 }

@@ -109,7 +109,7 @@ static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, 
 
 /*
  * Add the segment's losses and metrics to sums and write its gradient. Returns the ratio, or 0 for
- * an empty segment. Inline, so that the loops are compiled for the vector widths of the RL_HOT
+ * an empty segment. Inline, so that the loops are compiled for the vector levels of the HOT
  * function that calls it.
  */
 static RL_INLINE double rl_segment_loss(const struct rl_segment *s, struct rl_row_sums *sums)

@@ -3,7 +3,7 @@
  * unchanged and limited to the clip range around the old value; the larger error counts, as in the
  * policy loss.
  */
-#include "support/hot.h"
+#include "support/loops.h"
 #include "support/real.h"
 #include "support/row_sums.h"
 
@@ -20,8 +20,8 @@ enum { VPREDS, VALUES, RETURNS }; /* in the order of the arguments */
  * The loss is half the square, whose slope is the error itself. Where the clipped error is the
  * larger one the gradient is 0, because the bound does not move with the value.
  */
-RL_HOT static struct rl_row_sums value_row(const struct value_call *call, size_t row,
-                                           real row_weight)
+HOT(struct rl_row_sums, value_row, (const struct value_call *call, size_t row, real row_weight),
+    (call, row, row_weight))
 {
     const struct rl_grid *batch = &call->batch;
     const real cliprange = (real)call->cliprange;

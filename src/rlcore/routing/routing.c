@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "support/grid.h"
-#include "support/hot.h"
+#include "support/loops.h"
 #include "support/scratch.h"
 #include "routing/routing_internal.h"
 

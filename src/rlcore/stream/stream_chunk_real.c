@@ -179,34 +179,34 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
  * Three functions with one body: its flags are constants in each, so that the compiler makes three
  * loops without conditions.
  */
-RL_HOT static struct chunk_sums dppo_pass(const struct chunk *at, const struct members *m,
-                                          const struct pairs *pairs, const struct rule *k,
-                                          real *gradient)
+HOT(struct chunk_sums, dppo_pass, (const struct chunk *at, const struct members *m,
+                                   const struct pairs *pairs, const struct rule *k, real *gradient),
+    (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, true, false, gradient);
 }
 
-RL_HOT static struct chunk_sums ipo_pass(const struct chunk *at, const struct members *m,
-                                         const struct pairs *pairs, const struct rule *k,
-                                         real *gradient)
+HOT(struct chunk_sums, ipo_pass, (const struct chunk *at, const struct members *m,
+                                  const struct pairs *pairs, const struct rule *k, real *gradient),
+    (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, false, false, gradient);
 }
 
-RL_HOT static struct chunk_sums ref_pass(const struct chunk *at, const struct members *m,
-                                         const struct pairs *pairs, const struct rule *k,
-                                         real *gradient)
+HOT(struct chunk_sums, ref_pass, (const struct chunk *at, const struct members *m,
+                                  const struct pairs *pairs, const struct rule *k, real *gradient),
+    (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, false, true, gradient);
 }
 
-RL_HOT static void prepare(const struct chunk *at, bool masked, struct members *m)
+HOT_VOID(prepare, (const struct chunk *at, bool masked, struct members *m), (at, masked, m))
 {
     members_of(at, masked, m);
 }
 
-RL_HOT static real prepare_pairs(const struct chunk *at, const struct members *m,
-                                 struct pairs *pairs)
+HOT(real, prepare_pairs, (const struct chunk *at, const struct members *m, struct pairs *pairs),
+    (at, m, pairs))
 {
     rl_fetch_ahead(at->trainer);
     rl_fetch_ahead(at->inference);
@@ -216,7 +216,7 @@ RL_HOT static real prepare_pairs(const struct chunk *at, const struct members *m
     return pair_pass(at, m, pairs);
 }
 
-RL_HOT static void add_gradient(real *gradient, const real *from, size_t n)
+HOT_VOID(add_gradient, (real *gradient, const real *from, size_t n), (gradient, from, n))
 {
     for (size_t t = 0; t < n; t++)
         gradient[t] += from[t];
@@ -256,8 +256,9 @@ static bool run_pairs(const struct chunk *at, const struct members *m, const str
 }
 
 /* A chunk is refused before anything is added, as in run_pairs. */
-RL_HOT static bool run_ce(const struct chunk *chunk, const struct members *m, real per_scale,
-                          struct rl_stream_sums *sums)
+HOT(bool, run_ce, (const struct chunk *chunk, const struct members *m, real per_scale,
+                   struct rl_stream_sums *sums),
+    (chunk, m, per_scale, sums))
 {
     const struct chunk at = *chunk;
     real loss[RL_CHUNK], other[RL_CHUNK];

@@ -68,7 +68,7 @@ static enum rl_status check_turn_row(const struct rl_grid *grid, size_t row, str
 }
 
 /* The or of all elements shows a 2 anywhere without a test per token. */
-RL_HOT static bool bytes_hold(const uint8_t *mask, size_t n)
+HOT(bool, bytes_hold, (const uint8_t *mask, size_t n), (mask, n))
 {
     uint8_t bits = 0;
     for (size_t t = 0; t < n; t++)
@@ -76,7 +76,7 @@ RL_HOT static bool bytes_hold(const uint8_t *mask, size_t n)
     return bits <= 1;
 }
 
-RL_HOT static bool words_hold(const unsigned char *mask, size_t n)
+HOT(bool, words_hold, (const unsigned char *mask, size_t n), (mask, n))
 {
     uint64_t bits = 0;
     for (size_t t = 0; t < n; t++) {
@@ -104,7 +104,8 @@ static bool mask_row_holds(const struct rl_grid *grid, size_t row)
 enum { NO_TURN = -2 }; /* an id that no token has, so that only mask 0 passes */
 
 /* Returns true if every position is -1 at mask 0 and `current` at mask 1. */
-RL_HOT static bool is_one_turn(const uint8_t *mask, const int32_t *turn, size_t n, int32_t current)
+HOT(bool, is_one_turn, (const uint8_t *mask, const int32_t *turn, size_t n, int32_t current),
+    (mask, turn, n, current))
 {
     int32_t wrong = 0;
     for (size_t t = 0; t < n; t++)
@@ -171,7 +172,7 @@ enum rl_status rl_batch_check(const struct rl_batch *batch, unsigned needs, stru
 }
 
 /* Counts in bytes for as long as they cannot overflow: a wide loop then adds 64 at a time. */
-RL_HOT static size_t count_bytes(const uint8_t *mask, size_t n)
+HOT(size_t, count_bytes, (const uint8_t *mask, size_t n), (mask, n))
 {
     size_t count = 0;
     for (size_t t = 0; t < n; t += RL_CHUNK) {

@@ -6,12 +6,13 @@
 
 #include <rlcore/batch.h>
 
-#include "support/hot.h"
+#include "support/loops.h"
 #include "support/real.h"
 
 /* x - x is 0 only for a finite x. */
-RL_HOT static bool chunk_is_finite(const struct rl_grid *grid, unsigned k, const real *array,
-                                   bool everywhere, size_t i, size_t n)
+HOT(bool, chunk_is_finite, (const struct rl_grid *grid, unsigned k, const real *array,
+                            bool everywhere, size_t i, size_t n),
+    (grid, k, array, everywhere, i, n))
 {
     real poison = 0, buffer[RL_CHUNK];
     rl_int on[RL_CHUNK];

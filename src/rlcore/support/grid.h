@@ -22,7 +22,7 @@
 #include <rlcore/batch.h>
 
 #include "support/fail.h"
-#include "support/hot.h"
+#include "support/loops.h"
 
 /* The ids from a position on. */
 struct rl_ids {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "support/grid.h"
-#include "support/hot.h"
+#include "support/loops.h"
 #include "support/single_names.h"
 
 #ifdef RL_SINGLE

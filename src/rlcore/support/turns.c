@@ -4,7 +4,7 @@
 #include <rlcore/a2tgpo.h>
 
 #include "support/fail.h"
-#include "support/hot.h"
+#include "support/loops.h"
 
 enum { BLOCK = 64 };
 
@@ -28,12 +28,14 @@ static RL_INLINE size_t next_turn(struct rl_ids turn, size_t step, size_t from, 
     return from;
 }
 
-static RL_HOT size_t next_narrow(struct rl_ids turn, size_t from, size_t n, int32_t current)
+HOT(size_t, next_narrow, (struct rl_ids turn, size_t from, size_t n, int32_t current),
+    (turn, from, n, current))
 {
     return next_turn(turn, sizeof(int32_t), from, n, current);
 }
 
-static RL_HOT size_t next_wide(struct rl_ids turn, size_t from, size_t n, int32_t current)
+HOT(size_t, next_wide, (struct rl_ids turn, size_t from, size_t n, int32_t current),
+    (turn, from, n, current))
 {
     return next_turn(turn, sizeof(int64_t), from, n, current);
 }

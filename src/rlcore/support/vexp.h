@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "support/hot.h"
+#include "support/loops.h"
 #include "support/real.h"
 
 #ifdef RL_SINGLE

@@ -10,7 +10,7 @@
 #include "policy/precision.h"
 
 /* In blocks, so that the sum keeps its digits. */
-TRAINER_HOT static double sum_of_squares(size_t n, const float *x)
+HOT(double, sum_of_squares, (size_t n, const float *x), (n, x))
 {
     double total = 0;
     for (size_t i = 0; i < n; i += 4096) {
@@ -28,10 +28,10 @@ double adamw_norm(size_t n, const float *gradient)
     return sqrt(sum_of_squares(n, gradient));
 }
 
-TRAINER_HOT static void step(size_t n, float beta1, float beta2, float scale, float rate,
-                             float v_scale, float epsilon, float decay,
-                             const float *restrict gradient, float *restrict m, float *restrict v,
-                             float *restrict params)
+HOT_VOID(step, (size_t n, float beta1, float beta2, float scale, float rate, float v_scale,
+                float epsilon, float decay, const float *restrict gradient, float *restrict m,
+                float *restrict v, float *restrict params),
+         (n, beta1, beta2, scale, rate, v_scale, epsilon, decay, gradient, m, v, params))
 {
     for (size_t i = 0; i < n; i++) {
         float g = scale * gradient[i];

@@ -110,8 +110,8 @@ static TRAINER_INLINE void softmax(size_t n, real scale, real *restrict s)
  * Keys are copied once per head and read by every query of the sequence. Weights are kept for the
  * backward pass: computing them anew would cost a second softmax for every pair.
  */
-TRAINER_HOT static void attend_head(const struct net_attentionf *a, size_t head, real *p, real *out,
-                                    real *kt)
+HOT_VOID(attend_head, (const struct net_attentionf *a, size_t head, real *p, real *out, real *kt),
+         (a, head, p, out, kt))
 {
     size_t dh = a->head_dim, first = head * dh;
     real scale = 1 / real_sqrt((real)dh);
@@ -132,8 +132,9 @@ void net_attendf(const struct net_attentionf *a, real *p, real *out, real *scrat
 }
 
 /* Decoding: one query over a cache that is kept transposed, so nothing is copied per token. */
-TRAINER_HOT static void attend_cached(size_t heads, size_t dh, size_t n, size_t pad, const real *q,
-                                      const real *kt, const real *v, real *out, real *s)
+HOT_VOID(attend_cached, (size_t heads, size_t dh, size_t n, size_t pad, const real *q,
+                         const real *kt, const real *v, real *out, real *s),
+         (heads, dh, n, pad, q, kt, v, out, s))
 {
     real scale = 1 / real_sqrt((real)dh);
     for (size_t head = 0; head < heads; head++) {
@@ -188,9 +189,10 @@ static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restr
  * gathered in compact rows first: written straight into the packed gradient they would be read and
  * written 3d apart for every query.
  */
-TRAINER_HOT static void attend_head_backward(const struct net_attentionf *a, size_t head,
-                                             const real *p, const real *d_out, real *dq, real *dk,
-                                             real *dv, size_t d_stride, real *scratch)
+HOT_VOID(attend_head_backward, (const struct net_attentionf *a, size_t head, const real *p,
+                                const real *d_out, real *dq, real *dk, real *dv, size_t d_stride,
+                                real *scratch),
+         (a, head, p, d_out, dq, dk, dv, d_stride, scratch))
 {
     size_t dh = a->head_dim, first = head * dh, size = dh * a->pad;
     real scale = 1 / real_sqrt((real)dh);

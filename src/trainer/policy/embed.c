@@ -8,8 +8,9 @@
  */
 #include "policy/kernels.h"
 
-TRAINER_HOT static void embed(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
-                              const real *embedding, const real *previous, real *restrict x)
+HOT_VOID(embed, (size_t n, size_t d, const int32_t *tokens, const int32_t *before,
+                 const real *embedding, const real *previous, real *restrict x),
+         (n, d, tokens, before, embedding, previous, x))
 {
     for (size_t i = 0; i < n; i++, x += d) {
         const real *e = embedding + (size_t)tokens[i] * d;
@@ -28,8 +29,9 @@ void net_embedf(size_t n, size_t d, const int32_t *tokens, const int32_t *before
 }
 
 /* Several tokens of a pack may be the same: rows are added one after another, never in parallel. */
-TRAINER_HOT static void scatter(size_t n, size_t d, const int32_t *tokens, const real *restrict dx,
-                                real *restrict table)
+HOT_VOID(scatter, (size_t n, size_t d, const int32_t *tokens, const real *restrict dx,
+                   real *restrict table),
+         (n, d, tokens, dx, table))
 {
     for (size_t i = 0; i < n; i++, dx += d) {
         real *row = table + (size_t)tokens[i] * d;
@@ -58,8 +60,9 @@ void net_rope_tablef(size_t max, size_t head_dim, double base, real *table)
         }
 }
 
-TRAINER_HOT static void rotate(size_t n, const int32_t *position, size_t heads, size_t head_dim,
-                               const real *table, real direction, real *x, size_t stride)
+HOT_VOID(rotate, (size_t n, const int32_t *position, size_t heads, size_t head_dim,
+                  const real *table, real direction, real *x, size_t stride),
+         (n, position, heads, head_dim, table, direction, x, stride))
 {
     size_t half = head_dim / 2;
     for (size_t i = 0; i < n; i++) {
@@ -81,7 +84,7 @@ void net_ropef(size_t n, const int32_t *position, size_t heads, size_t head_dim,
     rotate(n, position, heads, head_dim, table, direction, x, stride);
 }
 
-TRAINER_HOT static void relu(size_t n, real *u)
+HOT_VOID(relu, (size_t n, real *u), (n, u))
 {
     for (size_t i = 0; i < n; i++)
         u[i] = u[i] < 0 ? 0 : u[i];
@@ -92,7 +95,7 @@ void net_reluf(size_t n, real *u)
     relu(n, u);
 }
 
-TRAINER_HOT static void relu_backward(size_t n, const real *restrict u, real *restrict du)
+HOT_VOID(relu_backward, (size_t n, const real *restrict u, real *restrict du), (n, u, du))
 {
     for (size_t i = 0; i < n; i++)
         du[i] = u[i] > 0 ? du[i] : 0;
@@ -103,7 +106,7 @@ void net_relu_backwardf(size_t n, const real *u, real *du)
     relu_backward(n, u, du);
 }
 
-TRAINER_HOT static void add(size_t n, const real *restrict y, real *restrict x)
+HOT_VOID(add, (size_t n, const real *restrict y, real *restrict x), (n, y, x))
 {
     for (size_t i = 0; i < n; i++)
         x[i] += y[i];

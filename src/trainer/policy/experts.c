@@ -136,13 +136,14 @@ static void gather(size_t n, size_t d, size_t k, const int32_t *order, const rea
         memcpy(rows + i * d, x + (size_t)order[i] / k * d, d * sizeof *rows);
 }
 
-TRAINER_HOT static void scale_row(size_t d, real scale, real *restrict row)
+HOT_VOID(scale_row, (size_t d, real scale, real *restrict row), (d, scale, row))
 {
     for (size_t j = 0; j < d; j++)
         row[j] *= scale;
 }
 
-TRAINER_HOT static void add_row(size_t d, real scale, const real *restrict from, real *restrict to)
+HOT_VOID(add_row, (size_t d, real scale, const real *restrict from, real *restrict to),
+         (d, scale, from, to))
 {
     for (size_t j = 0; j < d; j++)
         to[j] += scale * from[j];
@@ -188,7 +189,7 @@ double net_experts_balancef(size_t experts, size_t per_token, size_t q,
 
 /* ---- backward ----------------------------------------------------------------------------- */
 
-TRAINER_HOT static real dot(size_t n, const real *restrict a, const real *restrict b)
+HOT(real, dot, (size_t n, const real *restrict a, const real *restrict b), (n, a, b))
 {
     real sum = 0;
     for (size_t j = 0; j < n; j++)

@@ -1,10 +1,6 @@
 /*
  * norm.c: RMSNorm (arXiv 1910.07467): no mean is taken off, which saves a pass over the row. The
  * 1e-5 stands inside the root, so that a row of zeros divides by something.
- *
- * Here as in embed.c and output.c the loops are static functions with public ones around them: the
- * compiler makes several versions of a TRAINER_HOT function, and of a public one it would export
- * the resolver that picks among them.
  */
 #include "policy/kernels.h"
 
@@ -16,8 +12,9 @@ static TRAINER_INLINE real inverse_rms(size_t d, const real *x)
     return 1 / real_sqrt(sum / (real)d + (real)1e-5);
 }
 
-TRAINER_HOT static void forward(size_t n, size_t d, const real *restrict x,
-                                const real *restrict gain, real *restrict y)
+HOT_VOID(forward, (size_t n, size_t d, const real *restrict x, const real *restrict gain,
+                   real *restrict y),
+         (n, d, x, gain, y))
 {
     for (size_t i = 0; i < n; i++, x += d, y += d) {
         real r = inverse_rms(d, x);
@@ -26,9 +23,9 @@ TRAINER_HOT static void forward(size_t n, size_t d, const real *restrict x,
     }
 }
 
-TRAINER_HOT static void backward(size_t n, size_t d, const real *restrict x,
-                                 const real *restrict gain, const real *restrict dy,
-                                 real *restrict dx, real *restrict d_gain)
+HOT_VOID(backward, (size_t n, size_t d, const real *restrict x, const real *restrict gain,
+                    const real *restrict dy, real *restrict dx, real *restrict d_gain),
+         (n, d, x, gain, dy, dx, d_gain))
 {
     for (size_t i = 0; i < n; i++, x += d, dy += d, dx += d) {
         real r = inverse_rms(d, x), mean = 0;

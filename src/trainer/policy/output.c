@@ -29,8 +29,8 @@ static TRAINER_INLINE real normalise(size_t v, real most, real *restrict x)
     return real_log(sum);
 }
 
-TRAINER_HOT static void softmax_rows(size_t n, size_t v, real *logits, const int32_t *target,
-                                     real *log_prob)
+HOT_VOID(softmax_rows, (size_t n, size_t v, real *logits, const int32_t *target, real *log_prob),
+         (n, v, logits, target, log_prob))
 {
     for (size_t i = 0; i < n; i++, logits += v) {
         real most = largest(v, logits), chosen = logits[target[i]];
@@ -39,7 +39,7 @@ TRAINER_HOT static void softmax_rows(size_t n, size_t v, real *logits, const int
 }
 
 /* 0 log 0 is 0: the logarithm is taken of 1 there, a select that vectorises. */
-TRAINER_HOT static void entropies(size_t n, size_t v, const real *p, real *entropy)
+HOT_VOID(entropies, (size_t n, size_t v, const real *p, real *entropy), (n, v, p, entropy))
 {
     for (size_t i = 0; i < n; i++, p += v) {
         real sum = 0;
@@ -58,8 +58,8 @@ void net_softmaxf(size_t n, size_t v, real *logits, const int32_t *target, real 
         entropies(n, v, logits, entropy);
 }
 
-TRAINER_HOT static void backward(size_t n, size_t v, real *p, const int32_t *target,
-                                 const real *d_log_prob)
+HOT_VOID(backward, (size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob),
+         (n, v, p, target, d_log_prob))
 {
     for (size_t i = 0; i < n; i++, p += v) {
         for (size_t j = 0; j < v; j++)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hot/hot.h"
 #include "policy/double_names.h"
 
 /*
@@ -24,14 +25,6 @@ typedef float real;
 #define real_sqrt sqrtf
 #endif
 
-/*
- * Compiled for several vector widths and picked at load time; static, or the resolver is exported.
- */
-#ifdef TRAINER_MULTIVERSION
-#define TRAINER_HOT __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define TRAINER_HOT
-#endif
 #define TRAINER_INLINE inline __attribute__((always_inline))
 
 /* Keys are handled in blocks of this many; rows of scores are padded to it. */

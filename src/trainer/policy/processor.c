@@ -3,18 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rlcore/level.h>
 #include <trainer/policy.h>
 
-/* The levels among which this library's clones, glibc's exponentials and OpenBLAS choose. */
+/* The level of this library's loops, as rows have it. */
 static const char *vectors(void)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return "AVX-512";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return "AVX2";
-    return "SSE2";
+    static const char *const names[] = {"SSE2", "AVX2", "AVX-512"};
+#ifdef __x86_64__
+    return names[rl_level()];
 #else
     return "no choice";
 #endif

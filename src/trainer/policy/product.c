@@ -7,7 +7,7 @@
 
 #include "policy/precision.h"
 
-#ifdef TRAINER_MULTIVERSION
+#ifdef VECTOR_LEVELS
 
 #define WIDE __attribute__((target("avx512f,fma")))
 
@@ -85,7 +85,7 @@ enum { TRANSPOSED = 16384 };
 static bool suits(const struct product *x)
 {
     return x->n % LANES == 0 && x->m * x->n * x->k > 1000000 &&
-           (!x->transpose_b || x->n * x->k <= TRANSPOSED) && __builtin_cpu_supports("avx512f");
+           (!x->transpose_b || x->n * x->k <= TRANSPOSED) && rl_level() == RL_LEVEL_AVX512;
 }
 
 static void run_parts(const struct product *x)

@@ -4,7 +4,8 @@
  */
 #include "policy/kernels.h"
 
-TRAINER_HOT static void forward(size_t n, size_t d, const real *x, const real *head, real *value)
+HOT_VOID(forward, (size_t n, size_t d, const real *x, const real *head, real *value),
+         (n, d, x, head, value))
 {
     for (size_t i = 0; i < n; i++, x += d) {
         real sum = 0;
@@ -20,9 +21,9 @@ void net_valuef(size_t n, size_t d, const real *x, const real *head, real *value
     forward(n, d, x, head, value);
 }
 
-TRAINER_HOT static void backward(size_t n, size_t d, const real *restrict x,
-                                 const real *restrict head, const real *restrict d_value,
-                                 real *restrict dx, real *restrict d_head)
+HOT_VOID(backward, (size_t n, size_t d, const real *restrict x, const real *restrict head,
+                    const real *restrict d_value, real *restrict dx, real *restrict d_head),
+         (n, d, x, head, d_value, dx, d_head))
 {
     for (size_t i = 0; i < n; i++, x += d, dx += d) {
         for (size_t j = 0; j < d; j++) {

@@ -33,7 +33,8 @@ static const struct trainer_env *env_of(const struct lane *lane, size_t row)
  * x [v] becomes exp((x - largest) / temperature); returns the sum. Subtracting the largest keeps expf from
  * overflowing at logits above 88.
  */
-TRAINER_HOT static float exponentials(size_t v, float inverse_temperature, float *x, float *most)
+HOT(float, exponentials, (size_t v, float inverse_temperature, float *x, float *most),
+    (v, inverse_temperature, x, most))
 {
     float top = x[0], sum = 0;
     for (size_t j = 1; j < v; j++)

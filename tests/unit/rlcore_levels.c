@@ -1,7 +1,6 @@
 /*
- * rlcore_widths.c: the kernels whose loops are compiled for several vector widths give the same bits
- * at each. Those that this processor has are called one after the other: copies of the same sources,
- * compiled for one width only and with its name behind theirs (tests/CMakeLists.txt).
+ * rlcore_levels.c: the vector level in use can be lowered, by the environment and by a call; what cannot be used here
+ * is an error; and the kernels whose loops are compiled for several levels give the same bits at each.
  */
 #include "support/unit.h"
 
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include <rlcore/compose.h>
+#include <rlcore/level.h>
 #include <rlcore/loss.h>
 #include <rlcore/stream_loss.h>
 
@@ -22,57 +22,10 @@ typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss
                                    const struct rl_loss_options *, double *,
                                    struct rl_loss_result *, struct rl_workspace *,
                                    struct rl_error *);
-typedef __typeof__(rl_compose_loss) compose_loss;
-typedef __typeof__(rl_batch_stream_loss) stream_loss;
-
 enum { PPO, CISPO, SAPO, REINFORCE, GSPO, GEO_MEAN, N_POLICY };
 
-struct width {
-    const char *name;
-    policy_loss *policy[N_POLICY];
-    compose_loss *compose;
-    stream_loss *stream;
-};
-
-#define WIDTH(suffix)                                                                              \
-    {                                                                                              \
-        #suffix,                                                                                   \
-            {rl_ppo_loss##suffix,       rl_cispo_loss##suffix, rl_sapo_loss##suffix,               \
-             rl_reinforce_loss##suffix, rl_gspo_loss##suffix,  rl_geo_mean_loss##suffix},          \
-            rl_compose_loss##suffix, rl_batch_stream_loss##suffix                                  \
-    }
-#define DECLARE(suffix)                                                                            \
-    policy_loss rl_ppo_loss##suffix, rl_cispo_loss##suffix, rl_sapo_loss##suffix,                  \
-        rl_reinforce_loss##suffix, rl_gspo_loss##suffix, rl_geo_mean_loss##suffix;                 \
-    compose_loss rl_compose_loss##suffix;                                                          \
-    stream_loss rl_batch_stream_loss##suffix
-
-#ifdef HAVE_WIDTHS
-DECLARE(_x86_64);
-DECLARE(_x86_64_v3);
-DECLARE(_x86_64_v4);
-#endif
-
-static const struct width widths[] = {WIDTH(),
-#ifdef HAVE_WIDTHS
-                                      WIDTH(_x86_64), WIDTH(_x86_64_v3), WIDTH(_x86_64_v4)
-#endif
-};
-enum { N_WIDTHS = sizeof widths / sizeof *widths };
-
-/* The library's own choice and the narrowest always run. */
-static bool runs_here(size_t width)
-{
-#ifdef HAVE_WIDTHS
-    __builtin_cpu_init();
-    if (width == 2)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (width == 3)
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#endif
-    return width <= 1;
-}
+static policy_loss *const policy[N_POLICY] = {rl_ppo_loss,       rl_cispo_loss, rl_sapo_loss,
+                                              rl_reinforce_loss, rl_gspo_loss,  rl_geo_mean_loss};
 
 /* Without the bools before them, behind which a struct has bytes of any value. */
 enum { N_METRICS = 11 };
@@ -88,8 +41,7 @@ struct results {
     double d_stream[CELLS];
 };
 
-static void run_policy(const struct width *w, const struct random_batch *r, struct rl_workspace *ws,
-                       struct results *out)
+static void run_policy(const struct random_batch *r, struct rl_workspace *ws, struct results *out)
 {
     struct rl_loss_options options;
     struct rl_error err;
@@ -101,15 +53,14 @@ static void run_policy(const struct width *w, const struct random_batch *r, stru
                                          .advantages = r->advantages,
                                          .weights = k < N_POLICY ? NULL : r->weights};
         do
-            status = w->policy[k % N_POLICY](&r->batch, &in, &options, out->d_policy[k],
+            status = policy[k % N_POLICY](&r->batch, &in, &options, out->d_policy[k],
                                              &out->policy[k], ws, &err);
         while (test_again(ws, status));
         assert_int_equal(status, RL_OK);
     }
 }
 
-static void run_compose(const struct width *w, const struct random_batch *r,
-                        struct rl_workspace *ws, struct results *out)
+static void run_compose(const struct random_batch *r, struct rl_workspace *ws, struct results *out)
 {
     const struct rl_compose_input in = {.log_prob = r->log_prob,
                                         .proximal = r->old_log_prob,
@@ -123,12 +74,12 @@ static void run_compose(const struct width *w, const struct random_batch *r,
     enum rl_status status;
     rl_compose_options_of(&options, NULL);
     do
-        status = w->compose(&r->batch, &in, &options, &to, &out->compose, ws, &err);
+        status = rl_compose_loss(&r->batch, &in, &options, &to, &out->compose, ws, &err);
     while (test_again(ws, status));
     assert_int_equal(status, RL_OK);
 }
 
-static void run_stream(const struct width *w, const struct random_batch *r, struct results *out)
+static void run_stream(const struct random_batch *r, struct results *out)
 {
     const struct rl_streams in = {.trainer = r->log_prob,
                                   .inference = r->rollout_log_prob,
@@ -138,21 +89,23 @@ static void run_stream(const struct width *w, const struct random_batch *r, stru
     struct rl_error err;
     rl_stream_options_init(&options);
     assert_int_equal(
-        w->stream(&r->batch, &in, &options, out->d_stream, metrics, &out->stream, &err), RL_OK);
+        rl_batch_stream_loss(&r->batch, &in, &options, out->d_stream, metrics, &out->stream, &err), RL_OK);
     for (size_t row = 0; row < ROWS; row++)
         memcpy(out->metrics[row], &metrics[row].masked_mismatch_kl, sizeof out->metrics[row]);
 }
 
-static void run_all(const struct width *w, const struct random_batch *r, struct results *out)
+static void run_all(enum rl_level level, const struct random_batch *r, struct results *out)
 {
     struct rl_workspace ws = {0};
-    run_policy(w, r, &ws, out);
-    run_compose(w, r, &ws, out);
-    run_stream(w, r, out);
+    assert_int_equal(rl_level_use(level, NULL), RL_OK);
+    assert_int_equal(rl_level(), level);
+    run_policy(r, &ws, out);
+    run_compose(r, &ws, out);
+    run_stream(r, out);
     free(ws.data);
 }
 
-static void every_width_one_result(void **state)
+static void every_level_gives_the_same_bits(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -162,25 +115,64 @@ static void every_width_one_result(void **state)
                                         .hole_share = 0.1,
                                         .ratio_scale = seed == 4 ? 12 : 0.3});
         struct results *first = test_alloc(1, sizeof *first), *other = test_alloc(1, sizeof *other);
-        run_all(&widths[0], r, first);
-        for (size_t k = 1; k < N_WIDTHS; k++) {
-            if (!runs_here(k))
-                continue;
+        run_all(RL_LEVEL_SSE2, r, first);
+        for (int level = RL_LEVEL_SSE2 + 1; level <= (int)rl_level_highest(); level++) {
             memset(other, 0, sizeof *other);
-            run_all(&widths[k], r, other);
+            run_all((enum rl_level)level, r, other);
             if (memcmp(first, other, sizeof *first) != 0)
-                fail_msg("seed %d: other bits with %s", (int)seed, widths[k].name);
+                fail_msg("seed %d: other bits with %s", (int)seed, rl_level_name((enum rl_level)level));
         }
         free(first);
         free(other);
         random_batch_free(r);
     }
-    for (size_t k = 1; k < N_WIDTHS; k++)
-        printf("%s: %s\n", widths[k].name, runs_here(k) ? "the same bits" : "SKIP: other CPUs");
+    for (int level = (int)rl_level_highest() + 1; level <= RL_LEVEL_AVX512; level++)
+        printf("%s: SKIP: not on this processor or in this build\n", rl_level_name((enum rl_level)level));
+}
+
+static void assert_refused(const char *value, const char *text)
+{
+    struct rl_error err;
+    assert_int_equal(setenv("LINEAGE_VECTOR_LEVEL", value, 1), 0);
+    assert_int_equal(rl_level_check(&err), RL_EVALUE);
+    assert_non_null(strstr(err.text, text));
+}
+
+static void a_level_that_is_not_there_is_refused(void **state)
+{
+    struct rl_error err;
+    (void)state;
+    assert_refused("AVX2", "'AVX2'; use sse2, avx2 or avx512");
+    assert_refused("sse", "'sse'");
+    assert_int_equal(setenv("LINEAGE_VECTOR_LEVEL", "", 1), 0);
+    assert_int_equal(rl_level_check(&err), RL_OK);
+    for (int level = 0; level <= RL_LEVEL_AVX512; level++) {
+        const char *name = rl_level_name((enum rl_level)level);
+        bool there = level <= (int)rl_level_highest();
+        assert_int_equal(setenv("LINEAGE_VECTOR_LEVEL", name, 1), 0);
+        assert_int_equal(rl_level_check(&err), there ? RL_OK : RL_EVALUE);
+        assert_int_equal(rl_level_use((enum rl_level)level, &err), there ? RL_OK : RL_EVALUE);
+        if (!there)
+            assert_non_null(strstr(err.text, rl_level_name(rl_level_highest())));
+    }
+    assert_null(rl_level_name((enum rl_level)3));
+    assert_int_equal(rl_level_use((enum rl_level)3, NULL), RL_EVALUE);
+}
+
+/* Before any other call: the first one reads the environment. */
+static void the_environment_lowers_the_level(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("LINEAGE_VECTOR_LEVEL", "sse2", 1), 0);
+    assert_int_equal(rl_level(), RL_LEVEL_SSE2);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_width_one_result)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_environment_lowers_the_level),
+        cmocka_unit_test(every_level_gives_the_same_bits),
+        cmocka_unit_test(a_level_that_is_not_there_is_refused),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

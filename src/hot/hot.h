@@ -1,0 +1,78 @@
+/*
+ * hot.h: inner loops that are compiled once per vector level and chosen by rl_level() in each call.
+ *
+ *     HOT(double, sum, (const double *x, size_t n), (x, n))
+ *     {
+ *         ...
+ *     }
+ *
+ * defines `static double sum(const double *x, size_t n)`. HOT_VOID is for functions that return nothing, because
+ * ISO C has no `return` of a void expression. The arguments are repeated because a macro cannot read names out of
+ * a parameter list.
+ *
+ * GCC's target_clones would need neither, but its choice is made by the processor alone and before the
+ * environment can be read, so that nobody could reproduce a row of a machine with shorter vectors.
+ */
+#ifndef HOT_HOT_H
+#define HOT_HOT_H
+
+#include <rlcore/level.h>
+
+#ifdef VECTOR_LEVELS
+
+#define HOT_AT(arch) __attribute__((target("arch=" arch), noinline)) static
+
+#define HOT(type, name, parameters, arguments)                                                     \
+    static inline __attribute__((always_inline)) type name##_loop parameters;                      \
+    HOT_AT("x86-64-v4") type name##_avx512 parameters                                              \
+    {                                                                                              \
+        return name##_loop arguments;                                                              \
+    }                                                                                              \
+    HOT_AT("x86-64-v3") type name##_avx2 parameters                                                \
+    {                                                                                              \
+        return name##_loop arguments;                                                              \
+    }                                                                                              \
+    HOT_AT("x86-64") type name##_sse2 parameters                                                   \
+    {                                                                                              \
+        return name##_loop arguments;                                                              \
+    }                                                                                              \
+    static type name parameters                                                                    \
+    {                                                                                              \
+        switch (rl_level()) {                                                                      \
+        case RL_LEVEL_AVX512: return name##_avx512 arguments;                                      \
+        case RL_LEVEL_AVX2: return name##_avx2 arguments;                                          \
+        default: return name##_sse2 arguments;                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) type name##_loop parameters
+
+#define HOT_VOID(name, parameters, arguments)                                                      \
+    static inline __attribute__((always_inline)) void name##_loop parameters;                      \
+    HOT_AT("x86-64-v4") void name##_avx512 parameters                                              \
+    {                                                                                              \
+        name##_loop arguments;                                                                     \
+    }                                                                                              \
+    HOT_AT("x86-64-v3") void name##_avx2 parameters                                                \
+    {                                                                                              \
+        name##_loop arguments;                                                                     \
+    }                                                                                              \
+    HOT_AT("x86-64") void name##_sse2 parameters                                                   \
+    {                                                                                              \
+        name##_loop arguments;                                                                     \
+    }                                                                                              \
+    static void name parameters                                                                    \
+    {                                                                                              \
+        switch (rl_level()) {                                                                      \
+        case RL_LEVEL_AVX512: name##_avx512 arguments; break;                                      \
+        case RL_LEVEL_AVX2: name##_avx2 arguments; break;                                          \
+        default: name##_sse2 arguments;                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) void name##_loop parameters
+
+#else
+#define HOT(type, name, parameters, arguments) static type name parameters
+#define HOT_VOID(name, parameters, arguments) static void name parameters
+#endif
+
+#endif

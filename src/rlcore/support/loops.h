@@ -1,0 +1,22 @@
+/*
+ * loops.h: how the inner loops of rlcore are written.
+ *
+ * Each loop over tokens is a HOT function (hot/hot.h), compiled for several vector levels. Products and sums
+ * are never fused, so that all levels round each element alike, and sums are taken by rl_sum, whose order
+ * does not depend on the level.
+ */
+#ifndef RLCORE_LOOPS_H
+#define RLCORE_LOOPS_H
+
+#include "hot/hot.h"
+
+/* For the body that several HOT functions share, with the function it calls given as a constant. */
+#define RL_INLINE inline __attribute__((always_inline))
+
+/* Tokens per inner loop: partial sums in `real` stay short, buffers in the first-level cache. */
+enum { RL_CHUNK = 128 };
+
+/* Below this many tokens, starting threads costs more than it saves. */
+enum { RL_PARALLEL_TOKENS = 1 << 14 };
+
+#endif
