@@ -75,7 +75,8 @@ must_equal 0 "$(rows h)"
 # Nothing is begun that cannot end: while no trial is known one is taken to last a minute.
 run night ladder.json -C h --hours 0.01
 must_exit 0
-must_have err 'takes about 60 s (assumed until a trial has been measured), 3'
+checks=$((checks + 1))
+grep -q 'takes about 60 s (assumed until a trial has been measured), [123]\{0,1\}[0-9] s are left' err || fail "$last: $(cat err)"
 must_have err '  lineage night ladder.json -C h'
 must_equal 0 "$(rows h)" "trials begun in 36 s"
 # Then their pace is known, also to the next night: of the trials that are left, the short ones fit.

@@ -8,6 +8,11 @@ cat >train.sh <<'END'
 x=$1 o=$2
 [ -z "${SEEN:-}" ] || echo "$x $o ${SLOT:-none} ${LINEAGE_SEED:-} ${LINEAGE_PARENT_SNAPSHOT:+snapshot}" >>"$SEEN"
 [ -z "${SLEEP:-}" ] || sleep "$SLEEP"
+# The first trial runs alone. Those after it wait for each other, so that every slot gets one, however slow it starts.
+if [ -n "${SLOTS:-}" ] && [ "$(wc -l <"$SEEN")" -gt 1 ]; then
+    i=0
+    until [ "$(sed 1d "$SEEN" | cut -d ' ' -f 3 | sort -u | wc -l)" -ge "$SLOTS" ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
+fi
 before=0
 [ -z "${LINEAGE_PARENT_SNAPSHOT:-}" ] || before=$(cat "$LINEAGE_PARENT_SNAPSHOT/learned")
 echo $((before + 1)) >"$LINEAGE_WORKDIR/learned"
@@ -66,9 +71,9 @@ sed 's/"name": "list"/"name": "again"/; s/"score": "loss"/"score": "loss", "envi
 for delay in 0.3 0.5 0.7; do
     timeout -s KILL $delay "$LINEAGE" night again.json -C again -q >>out 2>>err
 done
-for i in 1 2 3 4 5; do # on a slow machine what was killed takes its time to go
-    run night again.json -C again -q
-    [ $status -eq 3 ] || break
+tries=0
+while run night again.json -C again -q && [ $status -eq 3 ] && [ $((tries += 1)) -lt 300 ]; do
+    sleep 0.2 # the guardian of a trial that was killed holds the lock until all its processes are gone
 done
 must_exit 0
 sed 1d again/results.tsv | grep -v harness_abort | sed 's/.*, trial \(.*\), key .*/\1/' | sort | uniq -c | sort -rn >counts
@@ -84,10 +89,9 @@ late=$!
 i=0
 until [ -e begun ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
 kill -KILL $late
-for i in 1 2 3 4 5 6 7 8 9 10; do # its guardian has the lock until all is gone
-    run night again.json -C again -q
-    grep -q 'night late, trial long' again/results.tsv && break
-    sleep 0.5
+i=0
+until run night again.json -C again -q && grep -q 'night late, trial long' again/results.tsv || [ $((i += 1)) -gt 300 ]; do
+    sleep 0.2
 done
 must_exit 0
 must_equal 'harness_abort' "$(grep 'night late, trial long' again/results.tsv | cut -f 9)"
@@ -146,7 +150,7 @@ must_equal 8 "$(rows b)" 'five more'
 # ---- several at once ----
 
 rm -f seen
-sed 's/"space"/"jobs"/; s/"command"/"environment": {"SLEEP": "0.5"}, "command"/' space.json >jobs.json
+sed 's/"space"/"jobs"/; s/"command"/"environment": {"SLOTS": "3"}, "command"/' space.json >jobs.json
 run night jobs.json -C j --trials 9 --slot 'SLOT=zero MORE=1' --slot SLOT=one --slot SLOT=two
 must_exit 0
 must_equal 9 "$(rows j)"

@@ -146,10 +146,10 @@ must_equal '' "$(find l -name '.trial-*')" 'a work directory is left'
 
 # Renewed in time it keeps what it has.
 rm -rf first begun go
-worker a sweep.json -C r --lease 1 -q && a=$pid
+worker a sweep.json -C r --lease 3 -q && a=$pid # long enough that a busy machine renews it in time
 until_true test -e begun
-worker b sweep.json -C r --lease 1 -q && b=$pid
-sleep 2.5
+worker b sweep.json -C r --lease 3 -q && b=$pid
+sleep 4
 must_equal 0 "$(rows r)"
 touch go
 ended a "$a" && ended b "$b"
@@ -190,11 +190,15 @@ policy_of() # OPTION...: OMP_WAIT_POLICY of the trial of a night
     a=$!
     tries=0
     until trial=$(grep -lz '^run-trial$' $(grep -lzx "CROWD=crowd.$$" /proc/[0-9]*/environ 2>/dev/null | sed 's/environ/cmdline/') /dev/null 2>/dev/null) ||
-        [ $tries -gt 200 ]; do
+        [ $tries -gt 2000 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done
-    tr '\0' '\n' <"$(echo "$trial" | head -n 1 | sed 's/cmdline/environ/')" | sed -n 's/^OMP_WAIT_POLICY=//p'
+    if [ -n "$trial" ]; then
+        tr '\0' '\n' <"$(echo "$trial" | head -n 1 | sed 's/cmdline/environ/')" | sed -n 's/^OMP_WAIT_POLICY=//p'
+    else
+        echo 'no trial was found'
+    fi
     kill -TERM "$a"
     wait "$a"
 }

@@ -121,7 +121,7 @@ over()
     must_have "$3/results.tsv" "$2"
     checks=$((checks + 1))
     tries=0
-    while [ -n "$(processes lineage "$scratch/$3")" ] && [ "$tries" -lt 500 ]; do
+    while [ -n "$(processes lineage "$scratch/$3")" ] && [ "$tries" -lt 3000 ]; do
         tries=$((tries + 1)) && sleep 0.02
     done
     [ -z "$(processes lineage "$scratch/$3")" ] || fail "$last: a process is left"
@@ -164,7 +164,7 @@ else
 fi
 
 # What a lost rank cost is trained by others, from the last state.
-long='--set training.iterations=60 --set evaluation.every=0'
+long='--set training.iterations=400 --set evaluation.every=0'
 # shellcheck disable=SC2086
 must_run train tiny.json -C whole -q $long
 # shellcheck disable=SC2086

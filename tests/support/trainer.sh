@@ -17,13 +17,13 @@ END
 # A recipe that goes on until it is stopped.
 endless='--set start.warm_start.steps=0 --set training.iterations=1000000 --set evaluation.every=0'
 
-# wait_for COMMAND...: up to ten seconds; false if it never holds.
+# wait_for COMMAND...: up to a minute and more, because a busy machine is slow; false if it never holds.
 wait_for()
 {
     tries=0
     while ! "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ "$tries" -lt 500 ] || return 1
+        [ "$tries" -lt 3000 ] || return 1
         sleep 0.02
     done
 }
