@@ -1,4 +1,6 @@
 /* train_main.c: the program `lineage-train`: trainer and kernels. `lineage` becomes it to train. */
+#include <rlcore/level.h>
+
 #include "dispatch.h"
 #include "support/blas_env.h"
 
@@ -30,6 +32,9 @@ static int elsewhere(int argc, const char **argv)
 
 int main(int argc, char **argv)
 {
+    struct rl_error err;
     blas_env_give_back(); /* OpenBLAS has read it */
+    if (rl_level_check(&err) != RL_OK)
+        return cli_error(CLI_USAGE, "%s", err.text);
     return cli_dispatch(entries, elsewhere, argc, argv);
 }

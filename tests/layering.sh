@@ -94,7 +94,7 @@ cli/report                 html_escape.h html_page.h page_file.h report_load.h  
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
 cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/mcp cli/report cli/serve
 cli/man                    guides.def                  -
-cli                        -                           include/lineage cli/cli.h cli/support cli/commands cli/man
+cli                        -                           include/lineage include/rlcore cli/cli.h cli/support cli/commands cli/man
 END
 }
 

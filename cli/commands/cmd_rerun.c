@@ -14,6 +14,7 @@
 #include "git/work_tree_diff.h"
 #include "run/command_from_provenance.h"
 #include "run/provenance_read.h"
+#include "support/blas_env.h"
 #include "run/run_command.h"
 #include "trial/workdir.h"
 
@@ -136,6 +137,20 @@ static int find_row(const struct rerun *o, struct lineage_trial *row)
     return CLI_GO_ON;
 }
 
+/* At the vector level of the trial: the bits of a policy depend on it. */
+static void use_same_level(const struct rerun *o)
+{
+    const char *was = json_string_value(json_object_get(o->run, "vector_level"));
+    char said[160];
+    if (!was || strcmp(was, blas_env_level()) == 0)
+        return;
+    bool used = blas_env_use_level(was);
+    snprintf(said, sizeof said, used ? "computes at the vector level of %.60s: %.20s"
+                                     : "bits may differ: %.60s was computed at vector level %.20s, which this processor lacks",
+             o->was.exp_id, was);
+    cli_say(said);
+}
+
 static int run_again(struct rerun *o)
 {
     struct interrupts interrupts;
@@ -153,6 +168,7 @@ static int run_again(struct rerun *o)
     t->rerun_of = o->was.exp_id;
     t->quiet = o->quiet;
     t->interrupts = &interrupts;
+    use_same_level(o);
     int status = interrupts_hold(&interrupts) ? command_trial_run(o->session.store, t, &outcome, &row) : CLI_SYSTEM;
     if (status == CLI_GO_ON)
         status = find_row(o, &row);

@@ -11,6 +11,7 @@
 #include "output/show.h"
 #include "recipe/recipe_store.h"
 #include "recipe/recipe_request.h"
+#include "support/blas_env.h"
 #include "ranks/launch.h"
 #include "ranks/stand_in.h"
 #include "ranks/team.h"
@@ -125,6 +126,22 @@ static int report(const struct train_options *o, const struct trial_outcome *out
     return outcome->end == TRIAL_FINISHED ? shown : CLI_NO;
 }
 
+/* A run that goes on with other kernels gives other bits than one that was never interrupted. A vector level that the
+ * user chose is kept. */
+static void use_kernels_of_state(const char *path)
+{
+    char was[TRAINER_KERNELS_MAX], is[TRAINER_KERNELS_MAX], said[3 * TRAINER_KERNELS_MAX];
+    struct trainer_error err;
+    trainer_kernels(is);
+    if (trainer_state_kernels(path, was, &err) != TRAINER_OK || strcmp(was, is) == 0)
+        return;
+    bool chosen = getenv(VECTOR_LEVEL) != NULL, same = !chosen && blas_env_use_kernels(was);
+    snprintf(said, sizeof said, same ? "goes on with the kernels of the state: %s"
+                                     : "bits may differ: the state was computed with %s, and this goes on with %s",
+             was, is);
+    cli_say(said);
+}
+
 /* A state of another recipe is refused before there is a trial: no row is worth a typing error. */
 static int look_at_state(struct train_options *o)
 {
@@ -138,6 +155,8 @@ static int look_at_state(struct train_options *o)
     if (o->every && every > INT32_MAX)
         return cli_error(CLI_USAGE, "--save-every is at most %d", INT32_MAX);
     enum trainer_status status = trainer_state_read(o->state, &o->recipe, &behind, &err);
+    if (status == TRAINER_OK)
+        use_kernels_of_state(o->state);
     if (status == TRAINER_OK || status == TRAINER_ENOTFOUND)
         return CLI_GO_ON;
     return cli_error(status == TRAINER_ENOMEM || status == TRAINER_EIO ? CLI_SYSTEM : CLI_USAGE, "%s", err.text);

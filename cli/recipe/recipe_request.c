@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "judge/judge.h"
-#include "support/blas_env.h"
 #include "support/program.h"
 
 /* The full text with every default: the work directory becomes the snapshot, and whoever starts
@@ -38,7 +37,8 @@ static bool write_recipe(const struct recipe_request *trial)
 static void choose_environment(struct recipe_request *trial)
 {
     size_t n = 0;
-    for (const char *const *setting = blas_env_settings(); *setting; setting++)
+    blas_env_settings(&trial->blas);
+    for (const char **setting = trial->blas.setting; *setting; setting++)
         trial->environment[n++] = *setting;
     if (trial->crowded && !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT"))
         trial->environment[n++] = "OMP_WAIT_POLICY=passive";

@@ -8,6 +8,7 @@
 #include <trainer/recipe.h>
 
 #include "recipe/recipe_params.h"
+#include "support/blas_env.h"
 #include "trial/run_and_append.h"
 
 #define RECIPE_POLICY "policy.ckpt" /* in a snapshot */
@@ -20,7 +21,8 @@ struct recipe_request {
     const char *argv[14];
     const char *state, *state_every; /* of struct trainer_process, set after recipe_request_init; NULL: none */
     bool crowded;               /* others train on this machine too; set after recipe_request_init */
-    const char *environment[4]; /* of the child, ended by NULL */
+    struct blas_env blas;
+    const char *environment[BLAS_ENV_MAX + 2]; /* of the child, ended by NULL */
     struct trial_artifact artifact;
     struct recipe_params params;
     char *notes;

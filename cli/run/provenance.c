@@ -15,6 +15,7 @@
 #include "git/work_tree_diff.h"
 #include "run/command_settings.h"
 #include "git/read_command.h"
+#include "support/blas_env.h"
 #include "support/running_files.h"
 
 enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14, LINE = 512 };
@@ -113,6 +114,7 @@ static void put_machine(json_t *run)
     }
     if (read_line(model, "/proc/cpuinfo", "model name"))
         json_object_set_new(run, "processor", cli_json_text(model));
+    json_object_set_new(run, "vector_level", json_string(blas_env_level()));
     json_object_set_new(run, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     json_object_set_new(run, "memory_bytes",
                         json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));

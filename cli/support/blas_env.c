@@ -1,53 +1,91 @@
-/* blas_env.c: settings of OpenBLAS, passed in the environment because OpenBLAS reads them when it is loaded. */
+/* blas_env.c: settings of OpenBLAS and glibc, passed in the environment because both read them when they are loaded. */
 #include "support/blas_env.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A setting, and the variable that keeps the user's value meanwhile. Besides the arguments, only the environment
- * survives exec. To OpenBLAS an unset variable and an empty one mean the same, so "" can represent both. */
-struct setting {
-    const char *name, *saved, *value;
+/* A level of rlcore/level.h, with what makes OpenBLAS and glibc compute the same bits on every processor that has it. */
+struct level {
+    const char *name;     /* in LINEAGE_VECTOR_LEVEL */
+    const char *reported; /* by trainer_kernels */
+    const char *kernels;  /* of OpenBLAS */
+    const char *tunables; /* of glibc, for exp and log; NULL: its own choice is the same on all of them */
 };
 
-/* One BLAS thread, although the trainer uses all cores: its own threads work on different rollouts, and a BLAS that
- * started threads for each of them would multiply their number. blas_env_settings() relies on the order. */
-static const struct setting settings[] = {
-    {"OPENBLAS_NUM_THREADS", "LINEAGE_OPENBLAS_NUM_THREADS_WAS", "1"},
-    {"OPENBLAS_CORETYPE", "LINEAGE_OPENBLAS_CORETYPE_WAS", "SKYLAKEX"},
+static const struct level levels[] = {
+    {"sse2", ", SSE2", "PRESCOTT", "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX512F"},
+    {"avx2", ", AVX2", "HASWELL", NULL},
+    {"avx512", ", AVX-512", "SKYLAKEX", NULL},
 };
+enum { N_LEVELS = sizeof levels / sizeof *levels };
 
-enum { N_SETTINGS = sizeof settings / sizeof *settings };
-
-/* OpenBLAS falls back to generic kernels on a processor that is newer than itself. This asks the processor, because
- * /proc/cpuinfo may be missing. Without AVX-512 nothing is forced: OpenBLAS knows older processors, and SKYLAKEX would
- * be an illegal instruction there. */
-static bool has_avx512(void)
+/* This asks the processor, because /proc/cpuinfo may be missing. */
+static size_t highest_level(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    return __builtin_cpu_supports("avx512f");
-#else
-    return false;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return 2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return 1;
 #endif
+    return 0;
 }
 
-/* Keeps a kernel that the user chose. */
-static bool applies(const struct setting *setting)
+/* The level that the user asks for; NULL if it is not set, unknown or not here, which lineage-train reports. */
+static const struct level *asked_level(void)
 {
-    return strcmp(setting->name, "OPENBLAS_CORETYPE") != 0 || (!getenv(setting->name) && has_avx512());
+    const char *name = getenv(VECTOR_LEVEL);
+    for (size_t i = 0; name && i <= highest_level(); i++)
+        if (strcmp(name, levels[i].name) == 0)
+            return &levels[i];
+    return NULL;
+}
+
+/* A setting, and the variable that keeps the user's value meanwhile. Besides the arguments, only the environment
+ * survives exec. An unset variable and an empty one mean the same to OpenBLAS and to glibc, so "" can represent both. */
+struct setting {
+    const char *name, *saved;
+};
+enum { THREADS, KERNELS, TUNABLES, N_SETTINGS };
+static const struct setting settings[N_SETTINGS] = {
+    {"OPENBLAS_NUM_THREADS", "LINEAGE_OPENBLAS_NUM_THREADS_WAS"},
+    {"OPENBLAS_CORETYPE", "LINEAGE_OPENBLAS_CORETYPE_WAS"},
+    {"GLIBC_TUNABLES", "LINEAGE_GLIBC_TUNABLES_WAS"},
+};
+
+/*
+ * The value to set, NULL to keep the user's. One BLAS thread, although the trainer uses all cores: its own threads work
+ * on different rollouts, and a BLAS that started threads for each of them would multiply their number. Without a level
+ * only AVX-512 kernels are chosen: OpenBLAS falls back to generic ones on a processor that is newer than itself, and it
+ * knows older processors. Kernels and tunables that the user chose are kept.
+ */
+static const char *value_of(size_t setting)
+{
+    const struct level *level = asked_level();
+    const char *own = getenv(settings[setting].name);
+    if (setting == THREADS)
+        return "1";
+    if (own && *own)
+        return NULL;
+    if (setting == TUNABLES)
+        return level ? level->tunables : NULL;
+    return level ? level->kernels : highest_level() == 2 ? levels[2].kernels : NULL;
 }
 
 /* If setenv fails for lack of memory, OpenBLAS runs with its own settings: slower, but correctly. */
 void blas_env_lend(void)
 {
-    for (size_t i = 0; i < N_SETTINGS; i++)
-        if (applies(&settings[i])) {
-            const char *was = getenv(settings[i].name);
-            setenv(settings[i].saved, was ? was : "", 1);
-            setenv(settings[i].name, settings[i].value, 1);
-        }
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        const char *value = value_of(i), *was = getenv(settings[i].name);
+        if (!value)
+            continue;
+        setenv(settings[i].saved, was ? was : "", 1);
+        setenv(settings[i].name, value, 1);
+    }
 }
 
 void blas_env_give_back(void)
@@ -64,10 +102,50 @@ void blas_env_give_back(void)
     }
 }
 
-/* For a child that is spawned: the settings are added to its environment only, so nothing needs to be restored. */
-const char *const *blas_env_settings(void)
+void blas_env_settings(struct blas_env *env)
 {
-    static const char *const plain[] = {"OPENBLAS_NUM_THREADS=1", NULL};
-    static const char *const with_kernels[] = {"OPENBLAS_NUM_THREADS=1", "OPENBLAS_CORETYPE=SKYLAKEX", NULL};
-    return applies(&settings[1]) ? with_kernels : plain;
+    size_t n = 0;
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        const char *value = value_of(i);
+        if (!value)
+            continue;
+        snprintf(env->text[n], sizeof env->text[n], "%s=%s", settings[i].name, value);
+        env->setting[n] = env->text[n];
+        n++;
+    }
+    env->setting[n] = NULL;
+}
+
+/* ---- the level of an earlier trial -------------------------------------------------------- */
+
+const char *blas_env_level(void)
+{
+    const struct level *level = asked_level();
+    return level ? level->name : levels[highest_level()].name;
+}
+
+/* Only levels that the processor has are looked at: any other would end in an illegal instruction. */
+bool blas_env_use_level(const char *name)
+{
+    for (size_t i = 0; i <= highest_level(); i++)
+        if (strcmp(name, levels[i].name) == 0)
+            return setenv(VECTOR_LEVEL, levels[i].name, 1) == 0;
+    return false;
+}
+
+bool blas_env_use_kernels(const char *reported)
+{
+    static const struct {
+        const char *name;
+        size_t level; /* the lowest one whose processors have all instructions of these kernels */
+    } known[] = {{"Prescott", 0}, {"Nehalem", 1}, {"Sandybridge", 1}, {"Haswell", 1}, {"Zen", 1}, {"SkylakeX", 2}};
+    char name[32] = "";
+    const char *vectors = strrchr(reported, ',');
+    sscanf(reported, "%*s %*s %31[^ ,]", name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        for (size_t l = 0; vectors && l <= highest_level(); l++)
+            if (strcmp(name, known[i].name) == 0 && known[i].level <= highest_level() &&
+                strcmp(vectors, levels[l].reported) == 0)
+                return blas_env_use_level(levels[l].name) && setenv(settings[KERNELS].name, name, 1) == 0;
+    return false;
 }

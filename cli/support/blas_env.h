@@ -1,7 +1,8 @@
 /*
- * blas_env.h: what OpenBLAS reads from the environment before main: one thread, because the trainer has its own workers
- * (and because OpenBLAS retries forever if its threads do not fit into a limited address space), and the AVX-512
- * kernels if the processor has AVX-512 but OpenBLAS does not recognise it.
+ * blas_env.h: what OpenBLAS and glibc read from the environment before main: one thread, because the trainer has its own
+ * workers (and because OpenBLAS retries forever if its threads do not fit into a limited address space), the AVX-512
+ * kernels if the processor has AVX-512 but OpenBLAS does not recognise it, and, if LINEAGE_VECTOR_LEVEL lowers the
+ * vector level (rlcore/level.h), the kernels and the exponentials of that level.
  *
  * The settings must be in the environment when the program is loaded and be removed afterwards: the commands that a
  * trial or a night runs must find the user's environment.
@@ -9,13 +10,33 @@
 #ifndef CLI_BLAS_ENV_H
 #define CLI_BLAS_ENV_H
 
+#include <stdbool.h>
+
 /* Sets the settings for the program that this process becomes, and remembers the user's values. */
 void blas_env_lend(void);
 
 /* In that program: restores what blas_env_lend replaced. Does nothing if blas_env_lend was not called. */
 void blas_env_give_back(void);
 
-/* Returns the settings as NAME=VALUE, ended by NULL, for the environment of a child that trains. */
-const char *const *blas_env_settings(void);
+/* Settings as NAME=VALUE, ended by NULL. The texts are in the struct. */
+enum { BLAS_ENV_MAX = 3 };
+struct blas_env {
+    char text[BLAS_ENV_MAX][96];
+    const char *setting[BLAS_ENV_MAX + 1];
+};
+
+/* The settings for the environment of a child that trains. */
+void blas_env_settings(struct blas_env *env);
+
+#define VECTOR_LEVEL "LINEAGE_VECTOR_LEVEL"
+
+/* The name of the vector level at which a program that is started now computes: "sse2", "avx2" or "avx512". */
+const char *blas_env_level(void);
+
+/* Sets the level for programs that are started from now on; false if this processor does not have it. */
+bool blas_env_use_level(const char *name);
+
+/* The same for the kernels and the level in a text of trainer_kernels ("OpenBLAS 0.3.21 Zen, AVX2"). */
+bool blas_env_use_kernels(const char *reported);
 
 #endif

@@ -197,9 +197,9 @@ TRAINER_API void trainer_kernels(char text[TRAINER_KERNELS_MAX]);
 
 /*
  * A checkpoint is one file: a header of 128 bytes (magic, version, the model's sizes, steps trained, count of
- * parameters), the parameters as little-endian floats, and an XXH64 digest of all that. Models with experts or a
- * value head have version 2 of the header. The file is replaced atomically, so that a reader finds the old one or
- * the new one.
+ * parameters, the text of trainer_kernels), the parameters as little-endian floats, and an XXH64 digest of all
+ * that. Models with experts or a value head have version 2 of the header. The file is replaced atomically, so that
+ * a reader finds the old one or the new one.
  */
 struct trainer_checkpoint {
     struct trainer_model model;
@@ -225,6 +225,14 @@ trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint,
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_checkpoint_load_as(const char *path, const struct trainer_model *model, float *params,
                            uint64_t *steps, struct trainer_error *err);
+
+/*
+ * The text of trainer_kernels in the process that saved the checkpoint, "" if the file is older than that text. The last
+ * bits of a policy depend on these kernels.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_checkpoint_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
+                           struct trainer_error *err);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@
 
 #include <trainer/comm.h>
 #include <trainer/judge.h>
+#include <trainer/policy.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -232,6 +233,13 @@ trainer_run_process(const struct trainer_recipe *recipe, const struct trainer_ru
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_state_read(const char *path, const struct trainer_recipe *recipe, int32_t *iterations,
                    struct trainer_error *err);
+
+/*
+ * Reads from a state file the text of trainer_kernels in the process that wrote it. A run that goes on with other
+ * kernels gives other bits. TRAINER_ENOTFOUND, TRAINER_ECORRUPT.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX], struct trainer_error *err);
 
 /* ---- parts, for commands that look at a policy -------------------------------------------- */
 

@@ -166,6 +166,10 @@ static void what_is_saved_is_loaded(void **state)
                 read.model.max_tokens == model.max_tokens &&
                 read.model.rope_base == model.rope_base &&
                 read.model.previous_token == model.previous_token);
+    char kernels[TRAINER_KERNELS_MAX], saved[TRAINER_KERNELS_MAX];
+    trainer_kernels(kernels);
+    assert_int_equal(trainer_checkpoint_kernels(place->path, saved, NULL), TRAINER_OK);
+    assert_string_equal(saved, kernels);
     assert_alone(place);
 }
 

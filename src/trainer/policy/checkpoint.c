@@ -8,6 +8,7 @@
  * optimizer anyhow (run.c, begin), and the file stays at a third of the size.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -17,7 +18,7 @@
 #include "policy/layout.h"
 
 #define CHECKPOINT_MAGIC "LNGCKPT\n"
-/* Policies without experts and without a value head keep the bytes that they had before. */
+/* Policies without experts and without a value head keep version 1, which older programs read. */
 enum { VERSION_PLAIN = 1, VERSION_MORE = 2, HEADER_BYTES = 128, DIGEST_BYTES = 8 };
 
 /* Little-endian numbers at fixed places of the header. */
@@ -36,7 +37,9 @@ enum {
     AT_COUNT = 64,
     AT_EXPERTS = 72,
     AT_PER_TOKEN = 76,
-    AT_RENORMALISE = 80
+    AT_RENORMALISE = 80,
+    AT_KERNELS = 84, /* text, cut off or filled up with zeros */
+    KERNELS_BYTES = HEADER_BYTES - AT_KERNELS
 };
 
 /*
@@ -55,6 +58,13 @@ static uint64_t get(const unsigned char *at, size_t bytes)
     for (size_t i = 0; i < bytes; i++)
         value |= (uint64_t)at[i] << (8 * i);
     return value;
+}
+
+static void put_kernels(unsigned char *at)
+{
+    char kernels[TRAINER_KERNELS_MAX];
+    trainer_kernels(kernels);
+    memcpy(at, kernels, strnlen(kernels, KERNELS_BYTES));
 }
 
 static uint64_t version_of(const struct trainer_model *model)
@@ -85,6 +95,7 @@ static void put_header(unsigned char *header, const struct trainer_checkpoint *c
     put(header + AT_ROPE_BASE, base, 8);
     put(header + AT_STEPS, checkpoint->steps, 8);
     put(header + AT_COUNT, trainer_model_parameters(model), 8);
+    put_kernels(header + AT_KERNELS);
     if (model->experts == 0)
         return;
     put(header + AT_EXPERTS, (uint32_t)model->experts, 4);
@@ -306,6 +317,22 @@ enum trainer_status trainer_checkpoint_load(const char *path, struct trainer_che
                                             struct trainer_error *err)
 {
     return load(path, NULL, checkpoint, params, capacity, err);
+}
+
+enum trainer_status trainer_checkpoint_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
+                                               struct trainer_error *err)
+{
+    struct trainer_checkpoint checkpoint;
+    enum trainer_status status;
+    size_t size = 0;
+    unsigned char *bytes =
+        atomic_file_read(path, "checkpoint", HEADER_BYTES + DIGEST_BYTES, &size, &status, err);
+    if (status == TRAINER_OK)
+        status = check_file(path, bytes, size, &checkpoint, err);
+    if (status == TRAINER_OK)
+        snprintf(kernels, TRAINER_KERNELS_MAX, "%.*s", (int)KERNELS_BYTES, (char *)bytes + AT_KERNELS);
+    free(bytes);
+    return status;
 }
 
 enum trainer_status trainer_checkpoint_load_as(const char *path, const struct trainer_model *model,

@@ -4,6 +4,7 @@
  */
 #include "run/resume_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -14,7 +15,7 @@
 #include "support/atomic_file.h"
 
 #define MAGIC "LNGSTATE"
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 /*
  * Everything but the large arrays. It is zeroed before it is filled, because a digest covers its bytes, padding
@@ -33,6 +34,7 @@ struct numbers {
     uint64_t n_baselines[TRAINER_ENVS_MAX];
     struct trainer_turn_gain late[TRAINER_TURNS_MAX];
     struct trainer_judge_counts judged;
+    char kernels[TRAINER_KERNELS_MAX]; /* of the process that wrote it: another one may round otherwise */
 };
 
 struct block {
@@ -97,6 +99,7 @@ static void take_numbers(const struct run *run, int32_t iterations, struct numbe
         numbers->n_baselines[i] = run->memory.n_baselines[i];
     }
     numbers->judged = run->totals.judged;
+    trainer_kernels(numbers->kernels);
 }
 
 static uint64_t digest_of(const struct file_part *parts, size_t n)
@@ -247,6 +250,25 @@ enum trainer_status trainer_state_read(const char *path, const struct trainer_re
         memcpy(&numbers, bytes, sizeof numbers);
         status = check_numbers(&numbers, path, recipe, err);
         *iterations = numbers.iterations;
+    }
+    free(bytes);
+    return status;
+}
+
+enum trainer_status trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
+                                          struct trainer_error *err)
+{
+    enum trainer_status status;
+    struct numbers numbers;
+    size_t size;
+    unsigned char *bytes =
+        atomic_file_read(path, "state of a run", sizeof numbers, &size, &status, err);
+    if (status == TRAINER_OK) {
+        memcpy(&numbers, bytes, sizeof numbers);
+        if (memcmp(numbers.magic, MAGIC, sizeof numbers.magic) != 0 || numbers.version != VERSION)
+            status = trainer_fail(err, TRAINER_ECORRUPT, "%s: not the state of a run", path);
+        else
+            snprintf(kernels, TRAINER_KERNELS_MAX, "%.*s", TRAINER_KERNELS_MAX - 1, numbers.kernels);
     }
     free(bytes);
     return status;
