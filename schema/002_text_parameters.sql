@@ -1,8 +1,7 @@
 -- lineage.db, version 2: parameters that are text (optimizer=adam) beside those that are numbers.
 --
--- Both stand in one table whose values have the type they were written with: SQLite orders numbers before
--- texts, so one index answers a range, a text and a sweep alike. The rows of version 1 lack the texts in their
--- notes; everything is read again.
+-- Both are in one table, each value with its type. SQLite sorts numbers before texts, so one index answers a
+-- range, a text and a sweep. The rows of version 1 lack the texts of their notes, so everything is read again.
 DROP VIEW params;
 DROP TABLE param_rows;
 DROP TABLE param_values;
@@ -15,7 +14,7 @@ CREATE TABLE param_rows (
     PRIMARY KEY (key, value, seq)
 ) WITHOUT ROWID;
 
--- Of the numbers alone: `value > 0.3` is true of every text, and a mean over texts is nonsense.
+-- Numbers only, because `value > 0.3` is true for every text, and a mean over texts is nonsense.
 CREATE VIEW params AS
     SELECT p.seq, t.exp_id, p.key, p.value FROM param_rows p JOIN trials t ON t.seq = p.seq
     WHERE typeof(p.value) = 'real';
@@ -24,7 +23,7 @@ CREATE VIEW text_params AS
     SELECT p.seq, t.exp_id, p.key, p.value FROM param_rows p JOIN trials t ON t.seq = p.seq
     WHERE typeof(p.value) = 'text';
 
-CREATE TABLE param_values (       -- which values of which parameter were tried, and how they ended
+CREATE TABLE param_values (       -- which values of a parameter were tried, and how those trials ended
     key TEXT NOT NULL,
     value NOT NULL,               -- REAL or TEXT
     status TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- lineage.db, version 3: which row is of which trial of a night, so that a second row of one is refused at any size of
--- the store. Rows of version 2 are read again for it.
+-- lineage.db, version 3: which row records which trial of a night, so that a second row of one can be refused at the same
+-- cost for any size of the store. Rows of version 2 are read again to fill it.
 CREATE TABLE night_rows (
     seq INTEGER PRIMARY KEY REFERENCES trials(seq),
     exp_id TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- Keeps the sums that the row ?1, a last record without line end, is going to change.
+-- Copies the sums that row ?1, of a last record without a line end, is going to change.
 INSERT INTO label_counts_before
     SELECT * FROM label_counts WHERE specialist = (SELECT specialist FROM trials WHERE seq = ?1);
 INSERT INTO calibration_before

@@ -1,4 +1,4 @@
--- Takes out all that came from the row ?1, a last record without line end, which is read again.
+-- Removes everything that came from row ?1, of a last record without a line end, which is read again.
 DELETE FROM label_counts WHERE specialist = (SELECT specialist FROM trials WHERE seq = ?1);
 INSERT INTO label_counts SELECT * FROM label_counts_before;
 DELETE FROM label_counts_before;

@@ -1,6 +1,6 @@
--- The log of a store in PostgreSQL: schema/FORMAT.md, "The log in PostgreSQL". Run by `lineage init`, as whoever is to
--- own it. What a record is, which id comes next and what is kept is decided by the writers, under the claim; here is
--- enforced that bytes are only ever added, in one order, each append once.
+-- The log of a store in PostgreSQL: schema/FORMAT.md, "The log in PostgreSQL". `lineage init` runs this as the user who
+-- will own it. The writers decide under the claim what a record is, which id comes next and what is kept. The server
+-- enforces that bytes are only ever added, in one order, and each append once.
 CREATE SCHEMA lineage;
 REVOKE ALL ON SCHEMA lineage FROM PUBLIC;
 
@@ -9,29 +9,30 @@ CREATE TABLE lineage.version (
     applied timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- One head row for each store. Whoever has it locked holds the claim, so that the order of the records is the order of
--- the commits, and who reads up to `seq` has missed nothing. fillfactor: its versions stay on one page (HOT).
+-- One head row for each store. The transaction that has it locked holds the claim, so the order of the records is the
+-- order of the commits, and a reader that has read up to `seq` has missed nothing. fillfactor keeps its versions on one
+-- page (HOT).
 CREATE TABLE lineage.store (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text NOT NULL UNIQUE CHECK (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'),
     uuid uuid NOT NULL DEFAULT gen_random_uuid(), -- the same log, wherever it is restored to
     settings text NOT NULL,                       -- as in lineage.json
-    seq bigint NOT NULL DEFAULT 0,                -- records
-    size bigint NOT NULL DEFAULT 0,               -- their bytes
+    seq bigint NOT NULL DEFAULT 0,                -- number of records
+    size bigint NOT NULL DEFAULT 0,               -- bytes of the records
     digest bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex') CHECK (octet_length(digest) = 32), -- of the last record
-    open_end bytea NOT NULL DEFAULT '',           -- what came without the line end of a record: of a file that was torn
-    open_ends bigint NOT NULL DEFAULT 0           -- how often that changed
+    open_end bytea NOT NULL DEFAULT '',           -- bytes without the line end of a record, from a torn file
+    open_ends bigint NOT NULL DEFAULT 0           -- how often it changed
 ) WITH (fillfactor = 10);
 
--- The truth: the bytes in the order of seq are results.tsv. digest = SHA-256(digest of the record before || bytes).
+-- The truth: the bytes in the order of seq are results.tsv. digest = SHA-256(digest of the previous record || bytes).
 CREATE TABLE lineage.record (
     store integer NOT NULL REFERENCES lineage.store,
     seq bigint NOT NULL,      -- from 1, without gaps
-    position bigint NOT NULL, -- bytes before it
+    position bigint NOT NULL, -- number of bytes before it
     bytes bytea NOT NULL CHECK (octet_length(bytes) > 0),
     digest bytea NOT NULL,
-    request uuid NOT NULL,    -- made by the writer before anything was sent
-    part bigint NOT NULL,     -- which record of the request, from 0
+    request uuid NOT NULL,    -- number chosen by the writer before anything was sent
+    part bigint NOT NULL,     -- position in the request, from 0
     writer text NOT NULL DEFAULT session_user,
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (store, seq)
@@ -48,7 +49,7 @@ CREATE TABLE lineage.aside (
     at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- ENABLE ALWAYS: neither session_replication_role nor being superuser passes them by.
+-- ENABLE ALWAYS, so that neither session_replication_role nor a superuser bypasses the triggers.
 CREATE FUNCTION lineage.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RAISE EXCEPTION 'lineage.% is append-only: % refused', TG_TABLE_NAME, TG_OP USING ERRCODE = 'insufficient_privilege';
@@ -63,7 +64,7 @@ ALTER TABLE lineage.record ENABLE ALWAYS TRIGGER append_only;
 ALTER TABLE lineage.aside ENABLE ALWAYS TRIGGER append_only;
 ALTER TABLE lineage.store ENABLE ALWAYS TRIGGER append_only;
 
--- A head goes forward, to a record that is there, or stays; it never goes back.
+-- A head moves forward to an existing record, or stays; it never moves back.
 CREATE FUNCTION lineage.check_head() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF NEW.id <> OLD.id OR NEW.uuid <> OLD.uuid OR NEW.name <> OLD.name OR NEW.seq < OLD.seq
@@ -78,10 +79,9 @@ END $$;
 CREATE TRIGGER check_head BEFORE UPDATE ON lineage.store FOR EACH ROW EXECUTE FUNCTION lineage.check_head();
 ALTER TABLE lineage.store ENABLE ALWAYS TRIGGER check_head;
 
--- The claim: the head, locked until the transaction ends. Of a request that is in the log already, how many records it
--- has; whoever asks under the claim is told for good, for nobody else can be about to add it. What came after record
--- `known` comes along, so that others wait for no question more. A writer that stops while it holds the claim is ended by
--- the server.
+-- The claim: locks the head until the transaction ends. Returns how many records of the request are in the log; under
+-- the claim that answer is final, because nobody else can add any. Also returns what was added after record `known`, so
+-- that the claim needs no second question. The server ends a writer that stops while it holds the claim.
 CREATE FUNCTION lineage.claim(of_store integer, of_request uuid, known bigint,
                               OUT seq bigint, OUT size bigint, OUT digest bytea, OUT open_end bytea, OUT open_ends bigint,
                               OUT there bigint, OUT newer bytea)
@@ -97,9 +97,9 @@ BEGIN
     END IF;
 END $$;
 
--- Add records behind record `after_seq`, the last one that the writer knows. The open end goes with them: what they and
--- the new open end begin with. A request that is there already adds nothing. part of the first record: 0, or more where
--- the request came in several calls of one transaction. SQLSTATE LN001: others have appended.
+-- Adds records behind record `after_seq`, the last one that the writer knows. The records and the new open end begin
+-- with the old open end. A request that is in the log already adds nothing. `part` is that of the first record: 0, or
+-- more if the request has several calls in one transaction. SQLSTATE LN001: others have appended.
 CREATE FUNCTION lineage.append(of_store integer, after_seq bigint, of_request uuid, first_part bigint, records bytea[],
                                new_open_end bytea,
                                OUT seq bigint, OUT size bigint, OUT digest bytea, OUT open_ends bigint)
@@ -143,8 +143,8 @@ BEGIN
     PERFORM pg_notify('lineage_' || of_store, seq::text);
 END $$;
 
--- Mend the open end: its first `length` bytes go to lineage.aside. If others follow, line ends take their place,
--- and the rest is the open end then; else nothing is left of it.
+-- Mends the open end: moves its first `length` bytes to lineage.aside. If bytes follow them, line ends replace the moved
+-- bytes and the rest becomes the open end; otherwise the open end is empty.
 CREATE FUNCTION lineage.mend(of_store integer, after_seq bigint, length bigint,
                              OUT seq bigint, OUT size bigint, OUT digest bytea, OUT open_end bytea, OUT open_ends bigint)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -175,7 +175,7 @@ BEGIN
            open_ends = mend.open_ends WHERE s.id = of_store;
 END $$;
 
--- Settings of the store, if they are still what the caller read.
+-- Replaces the settings of the store, if they are still those that the caller read.
 CREATE FUNCTION lineage.set_settings(of_store integer, old_settings text, new_settings text) RETURNS boolean
     LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     WITH done AS (UPDATE lineage.store SET settings = new_settings

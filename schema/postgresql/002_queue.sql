@@ -1,21 +1,21 @@
--- Who runs which trial of a night (include/lineage/queue.h). Claims are no part of the truth: rows come and go, and what
--- they say ends with a lease. All times are the server's, so that clocks of workers play no part.
+-- Which worker runs which trial of a night (include/lineage/queue.h). Claims are not part of the log: rows come and go,
+-- and each is valid until its lease ends. All times are the server's, so that the clocks of workers do not matter.
 CREATE TABLE lineage.trial_claim (
-    store integer NOT NULL, -- no reference: checking it would wait for whoever appends a row
-    key bigint NOT NULL,                   -- of the trial, 64 bits with a sign
+    store integer NOT NULL, -- not a foreign key: checking it would wait for a writer that appends
+    key bigint NOT NULL,                   -- key of the trial, 64 bits, signed
     night text NOT NULL,
     worker text NOT NULL DEFAULT '',       -- HOST:PID
-    attempt bigint NOT NULL DEFAULT 0,     -- 0: offered, and nobody has had it yet
-    until timestamptz NOT NULL DEFAULT 'epoch', -- the lease; past: it is free
+    attempt bigint NOT NULL DEFAULT 0,     -- 0: offered, but never claimed
+    until timestamptz NOT NULL DEFAULT 'epoch', -- end of the lease; in the past: free
     about text NOT NULL DEFAULT '',
     PRIMARY KEY (store, key)
 ) WITH (fillfactor = 50);
 
--- The first of the trials that is free and that no other worker is just taking, in the order in which they are given. Of
--- those that nobody had yet some are offered at a time, so that workers that ask at the same moment find different ones; in
--- the order of their keys, so that two that offer the same wait for each other in one order. Key by key, through the index:
--- no plan is made for all of them that would depend on what was counted last. at_most: who counts the claims of a night does
--- so alone. which is the place of the trial among the keys, from 1; no row: there is none.
+-- Claims the first trial, in the given order, that is free and that no other worker is just taking. Some trials that were
+-- never claimed are offered at a time, so that workers that ask at the same moment find different ones. They are offered
+-- in the order of their keys, so that two workers that offer the same ones lock them in the same order. Key by key through
+-- the index, so that no plan depends on old statistics. With at_most, one worker at a time counts the claims of a night.
+-- `which` is the position of the trial among the keys, from 1; without a free trial no row is returned.
 CREATE FUNCTION lineage.claim_trial(of_store integer, of_night text, keys bigint[], of_worker text, lease double precision,
                                     at_most bigint)
     RETURNS TABLE (which bigint, of_attempt bigint)
@@ -55,7 +55,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- The lease from now on, for whoever still has the trial at that attempt.
+-- Renews the lease, if the worker still has the trial at that attempt.
 CREATE FUNCTION lineage.renew_trial(of_store integer, of_key bigint, of_attempt bigint, old_worker text, new_worker text,
                                     lease double precision, new_about text)
     RETURNS boolean LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -65,7 +65,7 @@ CREATE FUNCTION lineage.renew_trial(of_store integer, of_key bigint, of_attempt 
     SELECT EXISTS (SELECT FROM done);
 $$;
 
--- Done, or free again. Of a claim that is not the caller's (`lapsed`) only when its lease has ended.
+-- Ends a claim: the trial is done, or free again. A claim of another worker (`lapsed`) only after its lease has ended.
 CREATE FUNCTION lineage.release_trial(of_store integer, of_key bigint, of_attempt bigint, of_worker text, done boolean,
                                       lapsed boolean)
     RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,11 +1,11 @@
 -- Files that trials start from, for workers on other machines: snapshots of kept trials and checkpoints of nights. Bytes
--- are kept once, in pieces of at most 1 MiB named by their SHA-256; a blob is a list of pieces under the path that the
--- file or directory has in a store's directory. No part of the truth: `lineage sync --clean` removes what nobody needs.
+-- are stored once, in pieces of at most 1 MiB named by their SHA-256. A blob is a list of pieces, named by the path that
+-- the file or directory has in a store's directory. Not part of the log: `lineage sync --clean` removes unused blobs.
 CREATE TABLE lineage.chunk (
-    store integer NOT NULL, -- no reference, as of claims
+    store integer NOT NULL, -- not a foreign key, as for claims
     digest bytea NOT NULL,
     bytes bytea NOT NULL,
-    used timestamptz NOT NULL DEFAULT clock_timestamp(), -- last uploaded, or found to be there by who would have
+    used timestamptz NOT NULL DEFAULT clock_timestamp(), -- last uploaded, or found to exist instead of being uploaded
     PRIMARY KEY (store, digest),
     CHECK (digest = sha256(bytes))
 );
@@ -19,7 +19,7 @@ CREATE TABLE lineage.blob (
     PRIMARY KEY (store, name)
 );
 
--- Whether the piece is there; then it stays for another day at least.
+-- Whether the piece exists; if so, it stays for at least another day.
 CREATE FUNCTION lineage.has_chunk(of_store integer, of_digest bytea) RETURNS boolean
     LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     WITH there AS (UPDATE lineage.chunk SET used = clock_timestamp() WHERE store = of_store AND digest = of_digest RETURNING 1)
@@ -32,13 +32,13 @@ CREATE FUNCTION lineage.put_chunk(of_store integer, of_digest bytea, new_bytes b
         ON CONFLICT (store, digest) DO UPDATE SET used = clock_timestamp();
 $$;
 
--- Digests in a manifest, each once.
+-- The digests in a manifest, each once.
 CREATE FUNCTION lineage.chunks_of(manifest jsonb) RETURNS SETOF bytea
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT DISTINCT decode(d #>> '{}', 'hex') FROM jsonb_path_query(manifest, '$[*].chunks[*]') AS d;
 $$;
 
--- Only once all its pieces are there. The newest of a name counts.
+-- Names a blob, if all its pieces exist. The newest blob with a name counts.
 CREATE FUNCTION lineage.name_blob(of_store integer, of_name text, new_manifest jsonb) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -51,8 +51,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- The rule: a snapshot stays while a row names it (snapshots are those that rows name), a checkpoint for so many days after
--- it was made, a piece while a blob has it; and everything for a day, as its row may be on the way.
+-- Removes what is not needed. A snapshot stays while a row names it (`snapshots` lists those), a checkpoint for `days`
+-- days after it was made, a piece while a blob has it; and everything stays for a day, because its row may be on the way.
 CREATE FUNCTION lineage.clean_blobs(of_store integer, snapshots text[], days double precision,
                                     OUT n_blobs bigint, OUT n_bytes bigint)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

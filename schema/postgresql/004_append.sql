@@ -1,20 +1,19 @@
 -- Version 4: writers share the flushes of the server's disk, and the common append is one statement without a claim.
 --
--- Who appends does not hold the head while the disk takes the commit. The append commits without waiting, which frees the
--- head at once, and is acknowledged after a commit of its own that does wait: one flush of the WAL then serves all who wait
--- for one. What is not flushed yet is lost when the server crashes, with everything behind it; so it is shown to nobody: who
--- looks at the log waits for the same flush.
+-- A writer does not hold the head while its commit is written to disk. The append commits without waiting, which frees
+-- the head at once, and is confirmed after a second commit that does wait: one flush of the WAL then serves every writer
+-- that waits. Records that are not flushed are lost if the server crashes, with everything behind them, so they are shown
+-- to nobody: a reader of the log waits for the same flush.
 --
--- Ids and comparisons are the writers' affair as before: each append says what the next id is behind it, and whether it kept
--- a trial.
+-- The writers still decide ids and comparisons: each append states the next id behind it, and whether it kept a trial.
 --   next_id, id_width  the id behind record told_seq, and its digits
---   kept_seq           no record behind it was kept, so who knows the log up to there, or further, knows the best
---   told_seq           the last record of an append that said so; where it is not `seq`, the next append takes the claim
+--   kept_seq           no record behind it was kept, so a writer that knows the log up to there knows the best
+--   told_seq           the last record of an append that stated these; if it is not `seq`, the next append needs the claim
 ALTER TABLE lineage.store ADD next_id bigint NOT NULL DEFAULT 0, ADD id_width integer NOT NULL DEFAULT 0,
     ADD kept_seq bigint NOT NULL DEFAULT 0, ADD told_seq bigint NOT NULL DEFAULT -1;
 
--- What each append would look at again although it cannot have changed: a store cannot go away, nor its name change, and
--- the digest is made here.
+-- These checks would be repeated by each append although they cannot fail: a store is never removed or renamed, and the
+-- digest is computed here.
 ALTER TABLE lineage.record DROP CONSTRAINT record_store_fkey, DROP CONSTRAINT record_bytes_check;
 ALTER TABLE lineage.store DROP CONSTRAINT store_name_check, DROP CONSTRAINT store_digest_check;
 CREATE FUNCTION lineage.check_name() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -27,14 +26,14 @@ END $$;
 CREATE TRIGGER check_name BEFORE INSERT ON lineage.store FOR EACH ROW EXECUTE FUNCTION lineage.check_name();
 ALTER TABLE lineage.store ENABLE ALWAYS TRIGGER check_name;
 
--- AFTER, so that the record may come with the same statement.
+-- AFTER, so that the same statement may add the record.
 DROP TRIGGER check_head ON lineage.store;
 CREATE TRIGGER check_head AFTER UPDATE ON lineage.store FOR EACH ROW EXECUTE FUNCTION lineage.check_head();
 ALTER TABLE lineage.store ENABLE ALWAYS TRIGGER check_head;
 
--- Everything that the caller can see is on the disk when the statement that calls this has committed. An empty message in
--- the WAL, of a transaction, makes that a commit which waits; not needed where nothing has been written since the last
--- flush, nor on a standby, which has nothing that its server has not flushed.
+-- When the statement that calls this has committed, everything that the caller can see is on disk. An empty
+-- transactional message in the WAL makes it a commit that waits. That is not needed if nothing was written since the last
+-- flush, nor on a standby, which only has what its server has flushed.
 CREATE FUNCTION lineage.flush() RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -47,11 +46,11 @@ BEGIN
     PERFORM pg_logical_emit_message(true, 'lineage', '');
 END $$;
 
--- As it was, but: the transaction that it is part of commits without waiting, so that lineage.flush() belongs behind the
--- commit; it takes what the writer says of the log behind it (NULL: nothing); and the records go in with one statement.
--- No COPY: of the server's time for 100,000 records (perf) the table and its three indexes take two thirds, the digests a
--- twelfth, and reading the message, all that a COPY would do better, an eighth. Writers would need a table to copy into, which
--- would be written and emptied on the way.
+-- Like the version in 001_log.sql, except: its transaction commits without waiting, so that lineage.flush() must follow the
+-- commit; it takes the writer's statement about the log behind it (NULL: none); and one statement inserts all records.
+-- Not COPY: of the server's time for 100,000 records (perf) the table and its three indexes take two thirds, the digests
+-- a twelfth, and parsing the message, which is all that COPY would speed up, an eighth. Writers would need a table to copy
+-- into, which would be filled and emptied on the way.
 DROP FUNCTION lineage.append(integer, bigint, uuid, bigint, bytea[], bytea);
 CREATE FUNCTION lineage.append(of_store integer, after_seq bigint, of_request uuid, first_part bigint, records bytea[],
                                new_open_end bytea, new_next_id bigint DEFAULT NULL, new_id_width integer DEFAULT NULL,
@@ -107,13 +106,14 @@ BEGIN
     PERFORM pg_notify('lineage_' || of_store, seq::text);
 END $$;
 
--- An id as the writers give it: padded to the widest there is.
+-- An id in the form that writers use: padded to the widest id in the log.
 CREATE FUNCTION lineage.id_text(number bigint, width integer) RETURNS text
     LANGUAGE sql IMMUTABLE AS $$ SELECT lpad(number::text, greatest(width, length(number::text)), '0') $$;
 
--- Add the record that begins with the next id and goes on with `rest`, decided upon by who knew the log up to record
--- `known`. Nothing, and NULLs, if that may not hold any more. A request that is there already violates record_request. One
--- statement, and the head is its first part: who waited for it goes on with what it is then.
+-- Adds the record that begins with the next id and continues with `rest`, for a writer that knew the log up to record
+-- `known`. Adds nothing and returns NULLs if its decisions may not hold any more. A request that is in the log already
+-- violates record_request. It is one statement whose first part locks the head, so that a writer that waited sees the
+-- current head.
 CREATE FUNCTION lineage.append_next(of_store integer, known bigint, of_request uuid, rest bytea, kept boolean,
                                     OUT seq bigint, OUT size bigint, OUT digest bytea, OUT open_end bytea,
                                     OUT open_ends bigint, OUT id text)

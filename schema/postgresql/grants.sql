@@ -1,5 +1,5 @@
--- Run by every `lineage init`: lineage_reader may read, lineage_writer may append as well; a login gets either by
--- GRANT lineage_writer TO alice. Who may not make roles asks for them to be made, and runs init once more.
+-- Run by every `lineage init`: lineage_reader may read, lineage_writer may also append. Give a login one of them with
+-- GRANT lineage_writer TO alice. A user who may not create roles asks an administrator to create them, and runs init again.
 DO $$
 DECLARE
     role text;

@@ -1,6 +1,6 @@
 /*
- * abi.c: sizes of the public structs. A list and not a script's output, so that the library builds
- * with a compiler alone; the test lineage_abi compares it with the headers.
+ * abi.c: sizes of the public structs. A list instead of a script's output, so that the library builds with a compiler
+ * alone; the test lineage_abi compares it with the headers.
  */
 #include <lineage/abi.h>
 

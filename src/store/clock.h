@@ -1,4 +1,4 @@
-/* clock.h: seconds by which the store waits and gives up; nobody sets this clock, as they do the time of day. */
+/* clock.h: the clock of timeouts, in seconds. Unlike the time of day it is never set. */
 #ifndef STORE_CLOCK_H
 #define STORE_CLOCK_H
 

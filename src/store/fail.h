@@ -1,22 +1,21 @@
-/*
- * fail.h: how every part of the store says that something failed; below everything else.
- */
+/* fail.h: how every part of the store reports a failure; every room may include it. */
 #ifndef STORE_FAIL_H
 #define STORE_FAIL_H
 
 #include <lineage/status.h>
 
-/* Fill *err (if not NULL) and return status. store_fail_errno appends ": strerror(errno)" and keeps
- * errno, so that a caller may still look at it. */
+/* Fills *err (if not NULL) and returns status. store_fail_errno appends ": strerror(errno)" and keeps errno, so that
+ * a caller may still look at it. */
 enum lineage_status store_fail(struct lineage_error *err, enum lineage_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status,
                                      const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Out of memory, which has no other text. */
+/* Out of memory. */
 enum lineage_status store_no_memory(struct lineage_error *err);
 
-/* What was kept apart until it was known that it is the answer: fill *err (if not NULL) with it and return its status. */
+/* For an error that was kept until it was known to be the answer: fills *err (if not NULL) with it and returns its
+ * status. */
 enum lineage_status store_give(struct lineage_error *err, const struct lineage_error *why);
 
 #endif

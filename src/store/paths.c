@@ -1,4 +1,4 @@
-/* paths.c: files of a store as paths that its owner can open. */
+/* paths.c: returns files of a store as paths that its owner can open. */
 #include <lineage/blobs.h>
 #include <lineage/snapshot.h>
 

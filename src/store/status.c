@@ -27,7 +27,7 @@ const char *lineage_status_text(enum lineage_status status)
     return "unknown status";
 }
 
-/* Ids and file names in a message may hold anything: it stays one line and does nothing to a terminal. */
+/* Ids and file names in a message may contain anything; the message stays one line and has no effect on a terminal. */
 static void make_one_line(char *text)
 {
     for (; *text; text++)

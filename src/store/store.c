@@ -1,9 +1,9 @@
 /*
- * store.c: a directory as a store: settings, log, index, in this order, because the index is made for a score column
- * and follows a log. Nothing is made in the directory by opening it but lineage.db.
+ * store.c: opens a directory as a store: settings, log, mirror, in this order, because the mirror is built for a score
+ * column and follows a log. Opening creates nothing in the directory except lineage.db.
  *
- * Of a store on a server the log and the settings are there, and all else is in a directory as ever: one whose
- * lineage.json names the server, or where the name of the server stands for one, a directory of the user's (server_name.h).
+ * If the store is on a server, the log and the settings are there, and everything else is in a directory: the one whose
+ * lineage.json names the server, or, if the server was named directly, one in the user's state directory (server_name.h).
  */
 #include <lineage/store.h>
 
@@ -32,7 +32,7 @@ static enum lineage_status open_dir(int *fd, const char *dir, struct lineage_err
                             "cannot open the store %s", dir);
 }
 
-/* *log as config_parse has it. */
+/* *log is set as by config_parse. */
 static enum lineage_status read_config(struct lineage_config *config, char **log, int dir_fd, struct lineage_error *err)
 {
     struct buf text = {0};
@@ -55,7 +55,7 @@ static bool same_config(const struct lineage_config *a, const struct lineage_con
            a->noise_std == b->noise_std && a->noise_seeds == b->noise_seeds;
 }
 
-/* Parents of the directory are the caller's to make, as with mkdir. */
+/* Creates the directory but not its parents, like mkdir. */
 static enum lineage_status make_dir(const char *dir, struct lineage_error *err)
 {
     return fs_mkdir(AT_FDCWD, dir) == 0 ? LINEAGE_OK
@@ -83,7 +83,7 @@ static enum lineage_status write_config(int dir_fd, const struct lineage_config 
     return status;
 }
 
-/* Beside the mirror, so that the settings are known while the server is away. Where it cannot be written that is all. */
+/* Stored beside the mirror, so that the settings are known while the server cannot be reached. A failure is ignored. */
 static void remember_settings(int dir_fd, const char *settings)
 {
     struct buf there = {0};
@@ -93,7 +93,7 @@ static void remember_settings(int dir_fd, const char *settings)
     buf_release(&there);
 }
 
-/* What is there counts: two machines that make one store must mean the same. */
+/* Existing settings win, because two machines that create one store must agree. */
 static enum lineage_status create_on_server(const char *log, const struct lineage_config *config, struct lineage_error *err)
 {
     struct buf text = {0};
@@ -110,7 +110,7 @@ static enum lineage_status create_on_server(const char *log, const struct lineag
     return status;
 }
 
-/* Also of a directory that has a lineage.json which leads to a server. */
+/* Also handles a directory whose lineage.json names a server. */
 static enum lineage_status create_in_dir(const char *dir, const struct lineage_config *config, struct lineage_error *err)
 {
     struct lineage_config there;
@@ -146,7 +146,7 @@ bool lineage_is_server(const char *place)
     return server_name_is(place);
 }
 
-/* The settings as they are now, and the text that they stand in. */
+/* The current settings, and the text that they were read from. */
 static enum lineage_status read_settings(struct lineage_store *store, struct lineage_config *config, struct buf *text,
                                          struct lineage_error *err)
 {
@@ -174,7 +174,7 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
     return status;
 }
 
-/* They are read again: what is in force in this handle may be overridden, and the owner may have changed them since. */
+/* Read again, because the settings of this handle may be overridden, and the owner may have changed them since. */
 enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
                                             struct lineage_error *err)
 {
@@ -199,7 +199,8 @@ enum lineage_status lineage_store_set_noise(struct lineage_store *store, double 
     return status;
 }
 
-/* Overrides of this handle. Another score column than the configured one cannot use the mirror on disk. */
+/* Applies this handle's overrides. With another score column than the configured one, the mirror on disk cannot be
+ * used. */
 static enum lineage_status apply_options(struct lineage_store *store, const struct lineage_open_options *options,
                                          struct lineage_error *err)
 {
@@ -224,7 +225,7 @@ static void pass_on(void *context, const char *text)
     store_notice(context, 0, "%s", text);
 }
 
-/* While the server is away its settings are those that were last seen; where it was never met, the default of each. */
+/* While the server cannot be reached, the settings that were last seen apply; if there are none, the defaults. */
 static enum lineage_status settings_from_before(struct lineage_store *store, struct buf *text, struct lineage_error *err)
 {
     enum lineage_status status = fs_read_file(store->dir_fd, PLACE_SERVER, text, err);
@@ -260,7 +261,7 @@ static enum lineage_status open_log(struct lineage_store *store, const char *ser
     return server ? ask_server(store, err) : LINEAGE_OK;
 }
 
-/* dir, or the directory that stands for a server. */
+/* dir, or the local directory of a server. */
 static enum lineage_status find_dir(struct lineage_store *store, const char *dir, struct lineage_error *err)
 {
     if (server_name_is(dir))
@@ -305,8 +306,8 @@ enum lineage_status store_check_owner(const struct lineage_store *store, struct 
     return store_fail(err, LINEAGE_EINVAL, "%s was opened before a fork; open it anew in the child", store->dir);
 }
 
-/* A child gives back its descriptors and leaves the mirror alone: closing the last connection of a process makes
- * SQLite tidy up files that the parent is using. */
+/* A forked child closes its descriptors and leaves the mirror alone: closing the last connection of a process makes
+ * SQLite remove files that the parent is using. */
 void lineage_store_close(struct lineage_store *store)
 {
     if (!store)

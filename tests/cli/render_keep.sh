@@ -150,7 +150,7 @@ must_have dir/real.md '# Session start — T'
 cp random dir/secret
 rm K.md
 ln -s dir/secret K.md
-must_fail 2 'no rendered file' -C s render -o K.md
+must_fail 2 'was not rendered' -C s render -o K.md
 must_match_file random dir/secret
 ln -s loop loop
 run -C s render -o loop

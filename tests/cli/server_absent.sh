@@ -16,9 +16,9 @@ for name in postgres://a:secret@h/db 'postgres://h/db?password=secret' 'postgres
     must_fail 2 'a password does not belong' -C "$name" best
     must_equal '' "$(grep -r secret err state 2>/dev/null)" "the password of $name"
 done
-must_fail 2 'is no name of a store' -C postgres://h/db/a/b best
-must_fail 2 'is no name of a store' -C 'postgres://h/db?store=..' best
-must_fail 2 'is no name of a store' -C postgres://h/db/.hidden best
+must_fail 2 'is not the name of a store' -C postgres://h/db/a/b best
+must_fail 2 'is not the name of a store' -C 'postgres://h/db?store=..' best
+must_fail 2 'is not the name of a store' -C postgres://h/db/.hidden best
 must_fail 2 'blanks and control characters' -C 'postgres://h/d b' best
 
 # If the server does not answer, reading commands say so and leave a directory that knows the server's address.

@@ -230,7 +230,7 @@ must_run rebuild --digests
 cp results.tsv copy && mv copy results.tsv
 rm .results.tsv.digests
 must_run verify
-must_fail 2 'is no digest' verify --head 12
+must_fail 2 'is not a digest' verify --head 12
 must_fail 2 'digest' verify --digest --format json
 
 finish

@@ -37,7 +37,7 @@ must_run init d --direction higher --noise-std 0.01 --noise-seeds 2
 must_run init "$uri" --direction higher --noise-std 0.01 --noise-seeds 2
 must_run init "$uri" --direction higher --noise-std 0.01 --noise-seeds 2
 must_fail 2 'other settings' init "$uri" --direction lower
-must_fail 2 'there is no store' -C "$SERVER/trials/two" best
+must_fail 2 'the server has no store' -C "$SERVER/trials/two" best
 server_sql postgres 'CREATE DATABASE bare' >/dev/null
 must_fail 2 'has no lineage' -C "$SERVER/bare/one" best
 

@@ -319,7 +319,7 @@ static void the_store_is_looked_for_once(void **unused)
                  {{"lineage.version", ROWS, "1|7"}, LINEAGE_EDB, "brings it to"},
                  {{"lineage.version", ROWS, "~|7"}, LINEAGE_EDB, "schema version 0"},
                  {{"lineage.version", DONE, ""}, LINEAGE_EDB, "schema version 0"},
-                 {{"lineage.version", ROWS, "4|~"}, LINEAGE_EREFUSED, "there is no store 'team'"}};
+                 {{"lineage.version", ROWS, "4|~"}, LINEAGE_EREFUSED, "the server has no store 'team'"}};
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct log *log = open_log();

@@ -88,7 +88,7 @@ static void a_store_has_a_plain_name(void **unused)
 {
     char text[160] = "postgres://h/db/", store[SERVER_STORE_MAX + 1];
     (void)unused;
-    must_not_be("postgres://h/db/.one", "'.one' is no name of a store");
+    must_not_be("postgres://h/db/.one", "'.one' is not the name of a store");
     must_not_be("postgres://h/db/a/b", "'a/b' is no name");
     must_not_be("postgres://h/db/a%20b", "'a%20b' is no name");
     must_not_be("postgres://h/db?store=", "a server: letters");

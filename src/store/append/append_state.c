@@ -148,7 +148,7 @@ void append_note_apart(struct lineage_store *store, const struct lineage_trial *
         state->valid = false;
 }
 
-/* The log is told only whether the row is kept: which kept row is the best depends on each reader's own settings. */
+/* The log only learns whether the row is kept: which kept row is the best depends on each reader's own settings. */
 void append_tell(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct log_after *after = &store->log->after;

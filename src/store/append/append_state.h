@@ -60,7 +60,7 @@ bool append_note_row(struct lineage_store *store, const struct lineage_trial *tr
 /* Notes a row that was just written; `end` is the state of the log now. */
 void append_note(struct lineage_store *store, const struct lineage_trial *trial, const struct log_state *end);
 
-/* The same for a row that was written behind rows which this handle has not read. */
+/* Does the same for a row that was written behind rows which this handle has not read. */
 void append_note_apart(struct lineage_store *store, const struct lineage_trial *trial);
 
 /* Call it before a row is added: tells the log what it will be afterwards (log_after). */

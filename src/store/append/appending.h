@@ -63,7 +63,7 @@ void appending_take_back(struct appending *a);
  * checks of the next row need it (any id to come may be that of a missing parent). */
 void appending_follow(struct lineage_store *store, const struct lineage_append_options *options);
 
-/* Copies the row as it is in the log for the caller. Its parameters are parsed from its notes, so that they have
+/* Copies the written row for the caller. Its parameters are parsed from its notes, so that they have
  * their canonical names, as for every reader of the store. */
 enum lineage_status appending_give_row(struct lineage_trial *row, struct appending *a, struct lineage_error *err);
 

@@ -88,7 +88,7 @@ static enum lineage_status forget_taken_back(struct lineage_store *store, struct
 /*
  * Before the claim the mirror has read nearly everything. It must read on under the claim only if the log was
  * replaced or grew much in between, or if the connection to the server was lost; and it must read everything again if
- * rows that it has read are gone. This claim may not be told about that, because the process that held the one before
+ * rows that it has read are gone. This claim may not hear of that, because the process that held the one before
  * may have taken them back.
  */
 static enum lineage_status meet_index(struct lineage_store *store, struct log_state *end, struct lineage_error *err)

@@ -7,7 +7,7 @@
  * it. If it is killed after the commit, both exist: the next command finds the number in the log, under the claim,
  * and strikes the request out. A commit whose confirmation was lost is the same case.
  *
- * Ids, parents, keep or discard are decided on delivery, by the log as it is then. The time is that of the append.
+ * Ids, parents, keep or discard are decided on delivery, by the log at that time. The timestamp is that of the append.
  */
 #include "outbox.h"
 
@@ -138,7 +138,7 @@ bool outbox_request_again(struct outbox_request *request, const struct log *log,
  * A claim that is not granted is held by a process that hangs, which is the same to the trial as an unreachable
  * server. So is a server that allowed this handle to append at open and refuses now (a new password, a revoked
  * right): the next command fails at open and says why, while the trial that just ended may have taken a night. A user
- * who was never allowed to append gets the error.
+ * that was never allowed to append gets the error.
  */
 bool outbox_is_away(const struct log *log, enum lineage_status status)
 {
@@ -254,7 +254,7 @@ static enum lineage_status read_back(struct appending *a, struct lineage_error *
     const bool is_row = status == LINEAGE_OK && mirror_layout(a->store->mirror) &&
                         row_read(&a->trial, mirror_layout(a->store->mirror), cells, n, a->arena, &fault, reason, &status);
     if (status == LINEAGE_OK && !is_row)
-        status = store_fail(err, LINEAGE_ECORRUPT, "%s: what came with %s is no row", a->store->log->place, a->request->id);
+        status = store_fail(err, LINEAGE_ECORRUPT, "%s: the record of %s is not a row", a->store->log->place, a->request->id);
     tsv_reader_free(reader);
     buf_release(&bytes);
     return status;

@@ -113,7 +113,7 @@ void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_M
     outbox_leave(file);
 }
 
-/* LINEAGE_ENOTFOUND if there is no complete request; other failures mean that it cannot be read now. */
+/* LINEAGE_ENOTFOUND for an incomplete request; other failures mean that it cannot be read now. */
 static enum lineage_status read_request(int fd, json_t **request)
 {
     char head[HEAD_LENGTH + 1] = "";

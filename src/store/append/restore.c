@@ -34,7 +34,7 @@ static enum lineage_status check_record(struct lineage_store *store, struct tsv_
     if (status != LINEAGE_OK)
         return store_no_memory(err);
     if (!is_row || fault != ROW_SOUND || record->in_quotes)
-        return store_fail(err, LINEAGE_EINVAL, "line %llu is no sound row: %s", (unsigned long long)record->line,
+        return store_fail(err, LINEAGE_EINVAL, "line %llu is not a sound row: %s", (unsigned long long)record->line,
                           record->in_quotes ? "a quote is never closed" : reason);
     status = append_has_id(store, trial.exp_id, &used, err);
     if (status == LINEAGE_OK && used)

@@ -1,9 +1,9 @@
 /*
  * compare.c: differences of variants to a baseline, seed by seed.
  *
- * Pairing by seed takes out what a seed does to every variant alike (data order, initial weights),
- * which is often larger than the effect looked for; two means with their own errors would not see
- * it. Hence seeds that only one side has are left out and counted, never filled in.
+ * Pairing by seed removes what a seed does to every variant alike (data order, initial weights), which is often
+ * larger than the effect in question; two means with their own errors would not show it. So seeds that only one side
+ * has are left out and counted, never filled in.
  */
 #include <lineage/compare.h>
 
@@ -15,11 +15,8 @@
 #include "paired.h"
 #include "variants.h"
 
-/*
- * Differences over the seeds that both have; `seen` of both is sorted. Returns how many. The scale
- * is that of the scores and not of the differences: it says how large rounding alone could make a
- * difference.
- */
+/* Differences over the seeds that both have; `seen` of both is sorted. Returns their number. The scale is that of the
+ * scores, which shows how large a difference rounding alone could make. */
 static size_t pair_up(const struct group *baseline, const struct group *g, double *differences, double *scale)
 {
     size_t n = 0;
@@ -36,8 +33,7 @@ static size_t pair_up(const struct group *baseline, const struct group *g, doubl
     return n;
 }
 
-/* The number of pairs is known only when they are found, hence the scratch array of the longest
- * that there can be. */
+/* The number of pairs is not known in advance, so the scratch array has the largest possible size. */
 static enum lineage_status test_group(const struct group *baseline, struct group *g, double confidence,
                                       struct lineage_error *err)
 {
@@ -74,7 +70,7 @@ static const struct lineage_variant_setting *find_setting(const struct lineage_v
     return NULL;
 }
 
-/* Whether the one has a single value, the first of the other. */
+/* Whether one has a single value, equal to the first of the other. */
 static bool has_one_value(const struct lineage_variant_setting *one, const struct lineage_variant_setting *other)
 {
     if (one->text || other->text)
@@ -82,8 +78,8 @@ static bool has_one_value(const struct lineage_variant_setting *one, const struc
     return one->low == other->low && one->high == other->low;
 }
 
-/* Whether every trial that counts has the same value of the setting. A setting that some trials
- * do not have counts as different: what it was there is not known. */
+/* Whether every trial that counts has the same value of the setting. A setting that some trials lack counts as
+ * different, because its value there is unknown. */
 static bool is_constant(const struct comparing *c, const struct lineage_variant_setting *setting)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -103,11 +99,8 @@ static bool is_listed(const char *const *names, size_t n, const char *name)
     return false;
 }
 
-/*
- * Two variants that differ in a second setting are not compared in the first: nothing is wrong with
- * the numbers, but the reader must be told what else could have caused them. What names the
- * variants or pairs the trials is left out, since it differs on purpose.
- */
+/* If two variants also differ in a second setting, the numbers are right, but the reader must know what else could
+ * have caused them. Settings that name the variants or pair the trials differ on purpose and are left out. */
 static enum lineage_status list_confounded(const struct comparing *c, struct lineage_comparison *out,
                                            struct lineage_error *err)
 {
@@ -131,8 +124,8 @@ static enum lineage_status list_confounded(const struct comparing *c, struct lin
 
 /* ---- the whole ---- */
 
-/* Names are in the arena already; the variants follow them. Adjusted when all tests are made,
- * since both corrections depend on how many there are. */
+/* Names are in the arena already; the variants follow them. Adjusted when all tests are made, because both
+ * corrections depend on their number. */
 static enum lineage_status give(const struct comparing *c, struct lineage_comparison *out, struct lineage_error *err)
 {
     out->variants = arena_alloc(c->arena, c->n, sizeof *out->variants);
@@ -145,8 +138,7 @@ static enum lineage_status give(const struct comparing *c, struct lineage_compar
     return list_confounded(c, out, err);
 }
 
-/* Without this a store whose trials have no seed would answer with empty variants, as if none
- * had been run. */
+/* Without this check, a store whose trials have no seed would give empty variants, as if none had been run. */
 static enum lineage_status check_seeds(const struct comparing *c, struct lineage_error *err)
 {
     size_t with = 0, without = 0;
@@ -175,7 +167,7 @@ static enum lineage_status compare(struct comparing *c, struct lineage_compariso
 enum lineage_status lineage_compare(struct lineage_store *store, const struct lineage_compare_options *options,
                                     struct lineage_comparison *out, struct lineage_error *err)
 {
-    struct lineage_error local; /* collecting looks at what it failed with */
+    struct lineage_error local; /* the message that collecting failed with */
     *out = (struct lineage_comparison){.confidence = options->confidence > 0 ? options->confidence : 0.95};
     if (!(options->confidence >= 0 && options->confidence < 1))
         return store_fail(err, LINEAGE_EINVAL, "a confidence lies between 0 and 1, as 0.95 does");

@@ -6,24 +6,22 @@
 
 #include "student.h"
 
-/* n - 1 in the spread, which is estimated and not known; with one value there is none, and the
- * member stays absent rather than 0. */
+/* Divides by n - 1, because the mean is estimated from the same values; for one value the deviation is absent instead
+ * of 0. */
 void paired_moments(const double *values, size_t n, struct lineage_number *mean, struct lineage_number *std)
 {
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++)
         sum += values[i];
     *mean = (struct lineage_number){n > 0, n ? sum / (double)n : 0};
-    for (size_t i = 0; i < n; i++) /* about the mean: mean of squares minus square of mean cancels */
+    for (size_t i = 0; i < n; i++) /* about the mean, because mean of squares minus square of mean cancels */
         squares += (values[i] - mean->value) * (values[i] - mean->value);
     *std = (struct lineage_number){n > 1, n > 1 ? sqrt(squares / (double)(n - 1)) : 0};
 }
 
-/*
- * The interval's ends for two-sided error probability alpha. With n - 1 degrees of freedom for n
- * pairs: the spread is estimated from the same differences, and for two pairs the normal's 1.96
- * would stand where 12.7 belongs.
- */
+/* Ends of the interval for a two-sided error probability alpha. n - 1 degrees of freedom for n pairs, because the
+ * spread is estimated from the same differences; for two pairs the factor is 12.7 instead of the normal
+ * distribution's 1.96. */
 static void interval(const struct lineage_variant *v, double alpha, struct lineage_number *low,
                      struct lineage_number *high)
 {
@@ -37,8 +35,8 @@ void paired_test(struct lineage_variant *v, const double *differences, size_t n,
 {
     v->n_pairs = n;
     paired_moments(differences, n, &v->difference, &v->difference_std);
-    /* Equal differences (to rounding) leave nothing to estimate the spread from; their interval of no width
-     * would claim certainty. */
+    /* If all differences are equal (up to rounding) their spread cannot be estimated; an interval of zero width would
+     * claim certainty. */
     if (n < 2 || !(v->difference_std.value > 8 * DBL_EPSILON * scale))
         return;
     double t = fabs(v->difference.value) * sqrt((double)n) / v->difference_std.value;
@@ -47,10 +45,10 @@ void paired_test(struct lineage_variant *v, const double *differences, size_t n,
 }
 
 /*
- * Holm steps from the smallest p up, multiplying by how many are left; a later one is never below
- * an earlier. Of ten variants without any effect one is below 0.1 by chance; Holm keeps the chance
- * of a single false claim in the family at the level asked for, assumes nothing about how the tests
- * depend on each other (all share one baseline), and rejects whatever Bonferroni would.
+ * Holm goes from the smallest p up, multiplying by the number of tests left; a later p is never below an earlier one.
+ * Among ten variants without any effect, one is below 0.1 by chance. Holm keeps the chance of a single false claim in the
+ * family at the chosen level, assumes nothing about how the tests depend on each other (all share one baseline), and
+ * rejects whatever Bonferroni would.
  */
 static void adjust_holm(struct lineage_variant *variants, size_t n, size_t tests)
 {
@@ -66,8 +64,7 @@ static void adjust_holm(struct lineage_variant *variants, size_t n, size_t tests
     }
 }
 
-/* Intervals cannot be stepped down as p values are, so the family's are Bonferroni's: wider, and
- * simultaneous. */
+/* Intervals cannot be stepped down as p values are, so the family's are Bonferroni's: wider, and simultaneous. */
 size_t paired_adjust(struct lineage_variant *variants, size_t n, double confidence)
 {
     size_t tests = 0;

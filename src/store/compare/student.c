@@ -1,10 +1,10 @@
 /*
- * student.c: P(|T| >= t) = I_x(df / 2, 1 / 2) with x = df / (df + t^2), I the regularised incomplete beta
- * function (Abramowitz and Stegun 26.7.1; DLMF 8.17).
+ * student.c: P(|T| >= t) = I_x(df / 2, 1 / 2) with x = df / (df + t^2), I the regularised incomplete beta function
+ * (Abramowitz and Stegun 26.7.1; DLMF 8.17).
  *
- * Written here because the libraries that have it cost more than they bring: GSL and R's mathlib are under the
- * GPL, which this library's users may not want to link, and both are many times the size of the store. Relative
- * accuracy is about 1e-13 up to a thousand degrees of freedom; the tests hold it against closed forms.
+ * Written here because the libraries that have it do not fit: GSL and R's mathlib are under the GPL, which this
+ * library's users may not want to link, and both are many times the size of the store. Relative accuracy is about
+ * 1e-13 up to a thousand degrees of freedom; the tests compare it with closed forms.
  */
 #include "student.h"
 
@@ -13,16 +13,14 @@
 
 enum { MAX_TERMS = 20000 };
 
-/* A denominator of Lentz's method that vanishes is moved off zero; the next factor makes up for it. */
+/* A denominator of Lentz's method that vanishes is moved away from zero; the next factor compensates. */
 static double off_zero(double value)
 {
     return fabs(value) < DBL_MIN ? DBL_MIN : value;
 }
 
-/*
- * The continued fraction of DLMF 8.17.22 by the modified Lentz method (Thompson and Barnett 1986): even and odd
- * coefficients in turn until a factor is 1. Converges fast for x < (a + 1) / (a + b + 2).
- */
+/* The continued fraction of DLMF 8.17.22 by the modified Lentz method (Thompson and Barnett 1986): even and odd
+ * coefficients in turn until a factor is 1. Converges fast for x < (a + 1) / (a + b + 2). */
 static double fraction(double a, double b, double x)
 {
     double c = 1, d = 1 / off_zero(1 - (a + b) * x / (a + 1)), value = d;
@@ -41,14 +39,15 @@ static double fraction(double a, double b, double x)
     return value;
 }
 
-/* Two threads may compare at once. */
+/* Thread-safe, because two threads may compare at once. */
 static double log_gamma(double x)
 {
-    int sign; /* lgamma would write it to a global */
+    int sign; /* lgamma would write the sign to a global */
     return lgamma_r(x, &sign);
 }
 
-/* I_x(a, b), given 1 - x as well: near an end of the interval the difference would have no digits left. */
+/* I_x(a, b), with rest = 1 - x as an argument: near an end of the interval the subtraction would have no digits
+ * left. */
 static double incomplete_beta(double a, double b, double x, double rest)
 {
     if (x <= 0 || rest <= 0)
@@ -67,7 +66,7 @@ double student_two_sided(double t, double df)
     return incomplete_beta(df / 2, 0.5, df / (df + square), square / (df + square));
 }
 
-/* The tail falls in t, so halving an interval that holds the answer cannot fail; a few dozen steps end it. */
+/* The tail falls in t, so bisecting an interval that holds the answer cannot fail and takes a few dozen steps. */
 double student_quantile(double alpha, double df)
 {
     double low = 0, high = 1;

@@ -1,10 +1,9 @@
 /*
- * variants.c: texts that name variants, and the trials behind them.
+ * variants.c: texts that name variants, and the trials of each.
  *
- * Variants are named as a person thinks of them: a specialist, settings (`alpha=0.3,seed=1`), ids,
- * or every value of one parameter. What does not enter a mean is counted by reason (failed,
- * aborted, without a seed), because a variant that fails half of its seeds is not better for the
- * other half.
+ * Variants have the names that people use: a specialist, settings (`alpha=0.3,seed=1`), ids, or every value of one
+ * parameter. Trials that do not enter a mean are counted by reason (failed, aborted, without a seed), because a
+ * variant that fails half of its seeds is not better for the other half.
  */
 #include "variants.h"
 
@@ -18,21 +17,20 @@
 
 #include "../internal.h"
 
-/* More than anybody types, and enough below SQLite's limits for the statement that they become. */
+/* More than anybody types, and well below SQLite's limits for the resulting statement. */
 enum { MAX_CONDITIONS = 64, NAME_SIZE = 128 + LINEAGE_PARAM_QUOTED_MAX };
 
 /* ---- trials into groups ---- */
 
-/* A crash may have left a score of the step that it reached, and a run that was cut short
- * another measure than one that ended: neither is a sample of what the setting achieves. */
+/* A crash may have left a score of the step that it reached, and a run that was cut short has another measure:
+ * neither is a sample of what the setting achieves. */
 static bool is_scored(const struct lineage_trial *trial)
 {
     return lineage_label_is_measured(trial->status) && trial->score.present &&
            isfinite(trial->score.value);
 }
 
-/* All pairing parameters or none: paired by half of them, different seeds would pass for the
- * same. */
+/* All pairing parameters or none: paired by half of them, different seeds would look the same. */
 static bool seed_of(const struct comparing *c, const struct lineage_trial *trial, struct observation *seen)
 {
     for (size_t i = 0; i < c->n_over; i++)
@@ -41,8 +39,7 @@ static bool seed_of(const struct comparing *c, const struct lineage_trial *trial
     return true;
 }
 
-/* Grown in the arena, whose old pieces stay: they are few, and the result must live as long as
- * the comparison. */
+/* Grown in the arena, whose old pieces stay: they are few, and the result must live as long as the comparison. */
 static struct lineage_variant_setting *new_setting(struct comparing *c, struct group *g, size_t at, const char *name)
 {
     struct lineage_variant_setting *settings = (struct lineage_variant_setting *)(uintptr_t)g->variant.settings;
@@ -70,11 +67,8 @@ static bool note_text(struct comparing *c, struct lineage_variant_setting *setti
     return setting->text != NULL;
 }
 
-/*
- * A trial's parameters come sorted by name, as settings are: one walk along both. No list of the
- * values is kept, for all that is asked later is whether a setting was the same in all trials of a
- * variant.
- */
+/* A trial's parameters are sorted by name, as settings are: one walk along both. Only the first value and the range
+ * are kept, because the question is whether a setting was the same in all trials of a variant. */
 static bool note_settings(struct comparing *c, struct group *g, const struct lineage_trial *trial)
 {
     size_t at = 0;
@@ -92,7 +86,7 @@ static bool note_settings(struct comparing *c, struct group *g, const struct lin
             return false;
         setting->mixed = setting->mixed || (!param->text && setting->text);
         setting->n++;
-        setting->low = fmin(setting->low, param->value); /* of a number and nan, fmin is the number */
+        setting->low = fmin(setting->low, param->value); /* fmin of a number and nan is the number */
         setting->high = fmax(setting->high, param->value);
     }
     return true;
@@ -112,8 +106,8 @@ static bool note_score(struct group *g, const struct observation *seen)
     return true;
 }
 
-/* In this order, so that each trial is counted once and under the first reason that applies: an
- * abort says nothing, whatever score it left. */
+/* In this order, so that each trial is counted once, under the first reason that applies: an abort says nothing,
+ * whatever score it left. */
 static enum lineage_status add_trial(struct comparing *c, struct group *g, const struct lineage_trial *trial,
                                      struct lineage_error *err)
 {
@@ -131,11 +125,8 @@ static enum lineage_status add_trial(struct comparing *c, struct group *g, const
     return LINEAGE_OK;
 }
 
-/*
- * Scores of one seed become their mean: repeating a seed adds no information about other seeds.
- * Counted as separate pairs they would make the interval narrower without a new observation
- * (Hurlbert 1984: pseudoreplication).
- */
+/* Scores of one seed become their mean, because repeating a seed adds no information about other seeds. Counted as
+ * separate pairs they would make the interval narrower without a new observation (Hurlbert 1984: pseudoreplication). */
 static void merge_seeds(struct group *g)
 {
     size_t n = 0;
@@ -151,7 +142,7 @@ static void merge_seeds(struct group *g)
     g->n_seen = n;
 }
 
-/* Members that are not used are 0 in both, so all are compared without asking how many count. */
+/* Unused members are 0 in both, so all are compared. */
 int variants_order(const struct observation *a, const struct observation *b)
 {
     for (size_t i = 0; i < LINEAGE_COMPARE_MAX_OVER; i++)
@@ -178,8 +169,8 @@ static struct group *new_group(struct comparing *c, const char *name, struct lin
     return &c->groups[c->n++];
 }
 
-/* Exact numbers: 0.30000000000000004 is another variant than 0.3, as it is another setting in
- * the rows. A search in turn is enough for at most 256 groups. */
+/* Exact numbers: 0.30000000000000004 and 0.3 are two variants, because they are two settings in the rows. A linear
+ * search is enough for at most 256 groups. */
 static struct group *group_by_value(struct comparing *c, const char *by, const struct lineage_trial *trial,
                                     struct lineage_error *err)
 {
@@ -205,7 +196,7 @@ static struct group *group_by_value(struct comparing *c, const char *by, const s
     return param->text && !g->text ? NULL : g;
 }
 
-/* A trial without a specialist is in no group: the empty name is not a variant that anybody ran. */
+/* A trial without a specialist is in no group, because nobody ran a variant with an empty name. */
 static struct group *group_by_specialist(struct comparing *c, const struct lineage_trial *trial,
                                          struct lineage_error *err)
 {
@@ -217,7 +208,7 @@ static struct group *group_by_specialist(struct comparing *c, const struct linea
     return new_group(c, trial->specialist, err);
 }
 
-/* Every trial that the cursor finds into `fixed`, or into the group of its value of `by`. */
+/* Adds every trial of the cursor to `fixed`, or to the group of its value of `by`. */
 static enum lineage_status add_found(struct comparing *c, const struct lineage_query *query, struct group *fixed,
                                      const char *by, struct lineage_error *err)
 {
@@ -240,8 +231,7 @@ static enum lineage_status add_found(struct comparing *c, const struct lineage_q
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The condition has no bounds: it asks for the rows that have the parameter at all, which the
- * mirror finds by its index. */
+/* The condition has no bounds: it finds the rows that have the parameter at all, by the mirror's index. */
 static enum lineage_status collect_by(struct comparing *c, struct lineage_error *err)
 {
     const struct lineage_compare_options *o = c->options;
@@ -262,12 +252,12 @@ static enum lineage_status collect_by(struct comparing *c, struct lineage_error 
 static enum lineage_status unknown_variant(const char *text, struct lineage_error *err)
 {
     return store_fail(err, LINEAGE_EINVAL,
-                      "'%.80s' names no trial: it is no specialist of this store, no exp_id and no NAME=VALUE of a "
+                      "'%.80s' names no trial: it is not a specialist of this store, an exp_id or a NAME=VALUE of a "
                       "parameter; `lineage sql 'SELECT DISTINCT specialist FROM trials'` lists specialists",
                       text);
 }
 
-/* Asked of the trials, since specialists are listed nowhere else. */
+/* Looked up in the trials, because specialists are listed nowhere else. */
 static enum lineage_status is_specialist(struct comparing *c, const char *text, bool *found, struct lineage_error *err)
 {
     const struct lineage_query query = {.specialist = text, .limit = 1};
@@ -282,7 +272,7 @@ static enum lineage_status is_specialist(struct comparing *c, const char *text, 
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The conditions of the question do not apply: somebody who names a trial means that one. */
+/* The conditions of the comparison do not apply: a user who names a trial means that one. */
 static enum lineage_status add_ids(struct comparing *c, struct group *g, const char *text, char *pieces,
                                    struct lineage_error *err)
 {
@@ -317,7 +307,7 @@ static enum lineage_status take_text(struct comparing *c, struct lineage_conditi
     return LINEAGE_OK;
 }
 
-/* The next piece up to a comma that is in no quotes, NULL at the end; *rest moves behind it. */
+/* The next piece up to a comma outside quotes, NULL at the end; *rest moves behind it. */
 static char *next_piece(char **rest)
 {
     char *piece = *rest, *end = piece;
@@ -331,8 +321,8 @@ static char *next_piece(char **rest)
     return *piece ? piece : next_piece(rest);
 }
 
-/* NAME=VALUE as a condition; a piece without `=` is the specialist. `named` remembers what tells
- * the variants apart, so that it is not listed as a surprise later. */
+/* Reads NAME=VALUE as a condition; a piece without `=` is the specialist. `named` remembers what distinguishes the
+ * variants, so that it is not listed as confounded later. */
 static enum lineage_status take_piece(struct comparing *c, struct lineage_query *query,
                                       struct lineage_condition *condition, char *piece, const char *text,
                                       struct lineage_error *err)
@@ -359,8 +349,7 @@ static enum lineage_status take_piece(struct comparing *c, struct lineage_query 
     return LINEAGE_OK;
 }
 
-/* The conditions of the question apply besides those of the variant, so that they restrict all
- * variants alike. */
+/* The conditions of the comparison apply besides those of the variant, so that they restrict all variants alike. */
 static enum lineage_status add_matching(struct comparing *c, struct group *g, const char *text, char *pieces,
                                         struct lineage_error *err)
 {
@@ -378,11 +367,9 @@ static enum lineage_status add_matching(struct comparing *c, struct group *g, co
     return status == LINEAGE_OK ? add_found(c, &query, g, NULL, err) : status;
 }
 
-/*
- * A specialist comes first, because its name is free text and may look like a setting or an id; a
- * person who sees that name in the block types it as it is. A name that finds nothing is an error,
- * for a typing error would show as a variant without trials.
- */
+/* A specialist comes first, because its name is free text and may look like a setting or an id, and people type the
+ * names that they see in the block. A name that finds nothing is an error; otherwise a typing error would show as a
+ * variant without trials. */
 static enum lineage_status collect_text(struct comparing *c, const char *text, struct lineage_error *err)
 {
     bool specialist = false;
@@ -410,8 +397,8 @@ static enum lineage_status collect_text(struct comparing *c, const char *text, s
 
 /* ---- the whole ---- */
 
-/* `over` cut at its commas. More than one parameter where a seed alone does not name a
- * repetition (a seed and a data split). */
+/* Splits `over` at its commas. There is more than one parameter if a seed alone does not identify a repetition (a
+ * seed and a data split). */
 static enum lineage_status split_over(struct comparing *c, struct lineage_error *err)
 {
     const char *text = c->options->over ? c->options->over : "seed";
@@ -429,8 +416,8 @@ static enum lineage_status split_over(struct comparing *c, struct lineage_error 
                      : store_fail(err, LINEAGE_EINVAL, "name at least one parameter that pairs the trials");
 }
 
-/* The baseline by its name, or by its value alone ("0.3" for "alpha=0.3"); it moves to the
- * front. Every difference is taken to it, so it must be the first and be there only once. */
+/* Finds the baseline by its name, or by its value alone ("0.3" for "alpha=0.3"), and moves it to the front, because
+ * every difference is against it. */
 static enum lineage_status place_baseline(struct comparing *c, struct lineage_error *err)
 {
     const char *wanted = c->options->baseline;
@@ -450,8 +437,7 @@ static enum lineage_status place_baseline(struct comparing *c, struct lineage_er
     return LINEAGE_OK;
 }
 
-/* A baseline that is not among the variants given is one more of them. So that `--baseline` can
- * name what the variants are compared with, without repeating it among them. */
+/* A baseline that is not among the given variants is added, so that `--baseline` need not be repeated among them. */
 static enum lineage_status collect_given(struct comparing *c, struct lineage_error *err)
 {
     const struct lineage_compare_options *o = c->options;
@@ -466,7 +452,7 @@ static enum lineage_status collect_given(struct comparing *c, struct lineage_err
     return status;
 }
 
-/* Groups are merged last: a variant given as ids may hold the same seed from several calls. */
+/* Groups are merged last, because a variant given as ids may get the same seed from several calls. */
 enum lineage_status variants_collect(struct comparing *c, struct lineage_error *err)
 {
     const struct lineage_compare_options *o = c->options;
@@ -489,7 +475,7 @@ enum lineage_status variants_collect(struct comparing *c, struct lineage_error *
     return status;
 }
 
-/* Only what realloc grew; the rest is the arena's. */
+/* Frees only what realloc grew; the arena owns the rest. */
 void variants_release(struct comparing *c)
 {
     for (size_t i = 0; c->groups && i < c->n; i++)

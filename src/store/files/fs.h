@@ -97,7 +97,7 @@ enum lineage_status fs_create(int dir_fd, const char *name, const void *data, si
  * device, which is never waited for. */
 enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, struct lineage_error *err);
 
-/* The same for any path that a user names, including a pipe. */
+/* Does the same for any path that a user names, including a pipe. */
 enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out, struct lineage_error *err);
 
 #endif

@@ -42,7 +42,7 @@ static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, 
     return layout->names != NULL;
 }
 
-/* Of two columns with the same name the first counts, so that adding a column at the end changes nothing. */
+/* The first of two columns with the same name counts, so that adding a column at the end changes nothing. */
 static void map_columns(struct row_layout *layout)
 {
     layout->identical = layout->n_cells == LINEAGE_N_COLUMNS;

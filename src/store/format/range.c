@@ -34,7 +34,7 @@ enum lineage_status lineage_range_parse(struct lineage_range *range, const char 
         range->high = range->low;
     if (!ok)
         return store_fail(err, LINEAGE_EINVAL,
-                          "'%.60s' is no range: write LOW:HIGH, LOW:, :HIGH or one number", text);
+                          "'%.60s' is not a range: write LOW:HIGH, LOW:, :HIGH or one number", text);
     if (range->low.present && range->high.present && range->low.value > range->high.value)
         return store_fail(err, LINEAGE_EINVAL,
                           "range '%.60s' is empty: its low end is above its high end", text);

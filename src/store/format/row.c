@@ -194,7 +194,7 @@ static enum row_fault fail(struct reading *r, enum row_fault fault, const char *
 }
 
 /*
- * Returns ROW_SOUND, or why there is no row. The order decides how a row with several faults is reported. UTF-8
+ * Returns ROW_SOUND, or the reason for refusing the row. The order decides how a row with several faults is reported. UTF-8
  * first, because each later message quotes a cell, and SQLite, JSON and the terminal need valid text. The header
  * before the status, because `status` in that column would be reported as a wrong label. The status before the
  * numbers, because a row too short to have one is cut off, whatever else is in it. Notes last, because they can only

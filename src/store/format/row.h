@@ -24,7 +24,7 @@ struct row_layout {
 };
 
 /* Reads the header record (a byte order mark is dropped). metric names the score column; for "" or NULL it is
- * core_metric, else val_bpb. LINEAGE_ECORRUPT if there is no exp_id (or commit) column; LINEAGE_EINVAL if metric is
+ * core_metric, else val_bpb. LINEAGE_ECORRUPT without an exp_id (or commit) column; LINEAGE_EINVAL if metric is
  * not a column. */
 enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n,
                                     const char *metric, struct lineage_error *err);

@@ -137,7 +137,7 @@ enum lineage_status row_check_cells(const struct lineage_trial *trial, const str
     static const struct lineage_trial empty;
     enum lineage_status status = LINEAGE_OK;
     if (!lineage_label_name(trial->status))
-        return store_fail(err, LINEAGE_EINVAL, "status %d is no label", (int)trial->status);
+        return store_fail(err, LINEAGE_EINVAL, "status %d is not a label", (int)trial->status);
     if (!checked)
         checked = &empty;
     for (size_t i = 0; status == LINEAGE_OK && i < LINEAGE_N_COLUMNS; i++)

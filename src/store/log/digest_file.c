@@ -57,7 +57,7 @@ static void tell(struct digest_file *file, struct log *log, const char *what)
     if (file->told || !log->tell)
         return;
     file->told = true;
-    snprintf(text, sizeof text, PLACE_DIGESTS " stays as it is: %s", what);
+    snprintf(text, sizeof text, PLACE_DIGESTS " stays unchanged: %s", what);
     log->tell(log->context, text);
 }
 
@@ -174,7 +174,7 @@ struct checking {
     struct log_digests *digests;
     struct buf *whole;
     uint64_t end;
-    int fd; /* -1: there are no lines */
+    int fd; /* -1: no lines */
     char data[TAIL + 1];
     size_t length, at; /* of data */
     uint64_t offset;   /* in the file, behind data */

@@ -14,7 +14,7 @@ struct digest_file {
     struct digest_chain last;   /* its last line, */
     uint64_t identity[2], size; /* valid while it is this file of this size */
     bool noted;                 /* the attribute of the log says that there are digests */
-    bool told;                  /* the user was told that it cannot be continued */
+    bool told;                  /* a notice said that it cannot be continued */
 };
 
 /* Call it with the log claimed and its bytes up to `end` on disk: adds a line for the records since the last one.

@@ -18,7 +18,7 @@ struct mirror_meta mirror_meta_start(void)
     return (struct mirror_meta){.at = {.line = 1, .id_width = 3}, .id_width = 3};
 }
 
-/* If the table is empty there is no header either: the next sync would take the header for a row. */
+/* An empty table has no header either; otherwise the next sync would take the header for a row. */
 void mirror_forget_header(struct mirror *mirror)
 {
     row_layout_release(&mirror->layout);

@@ -37,11 +37,11 @@ const struct lineage_store *mirror_store(const struct mirror *mirror);
 /* Brings the mirror up to date with the log; reads new bytes only. Every reader calls it before it asks. */
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err);
 
-/* The same for a writer, which waits for the log's lock only: if another process holds lineage.db, the mirror stays
+/* Does the same for a writer, which waits for the log's lock only: if another process holds lineage.db, the mirror stays
  * behind, and mirror_position says how far it has read. */
 enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error *err);
 
-/* The same for a writer whose row is already safe in the log: a failure is only a notice, and the mirror stays where it
+/* Does the same for a writer whose row is already safe in the log: a failure is only a notice, and the mirror stays where it
  * is instead of falling back to memory. */
 void mirror_follow(struct mirror *mirror);
 

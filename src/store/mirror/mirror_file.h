@@ -5,7 +5,7 @@
 #include "mirror_internal.h"
 
 enum mirror_file {
-    MIRROR_FILE_NEW,     /* there is no file, or an empty one */
+    MIRROR_FILE_NEW,     /* no file, or an empty one */
     MIRROR_FILE_OURS,    /* a mirror with a digest in each page */
     MIRROR_FILE_USELESS, /* a mirror that must be rebuilt: its head is damaged, or an earlier version made it without digests */
 };

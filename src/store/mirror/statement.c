@@ -105,5 +105,5 @@ enum lineage_status mirror_label(struct mirror *mirror, sqlite3_stmt *stmt, int 
     if (lineage_label_parse(label, name))
         return LINEAGE_OK;
     mirror_note_damage(mirror);
-    return store_fail(err, LINEAGE_EDB, "lineage.db: '%.40s' is no label", name);
+    return store_fail(err, LINEAGE_EDB, "lineage.db: '%.40s' is not a label", name);
 }

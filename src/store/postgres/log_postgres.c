@@ -65,7 +65,7 @@ enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_e
     if (status == LINEAGE_OK)
         status = postgres_check_version(p, pg_int(&result, 0, 0), err);
     if (status == LINEAGE_OK && pg_is_null(&result, 0, 1))
-        status = store_fail(err, LINEAGE_EREFUSED, "%s: there is no store '%s'; `lineage init` makes it", p->name.shown,
+        status = store_fail(err, LINEAGE_EREFUSED, "%s: the server has no store '%s'; `lineage init` creates it", p->name.shown,
                             p->name.store);
     if (status == LINEAGE_OK) {
         const char *may_append = pg_text(&result, 0, 2, NULL);

@@ -55,7 +55,7 @@ enum lineage_status log_postgres_set_settings(struct log *log, const char *befor
 
 /* ---- making it -------------------------------------------------------------------------------------------------- */
 
-/* -1 if there is no schema yet. */
+/* -1 without a schema. */
 static enum lineage_status read_version(struct pg *pg, int *version, struct lineage_error *err)
 {
     struct pg_result result = {0};
@@ -97,7 +97,7 @@ static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
     return status;
 }
 
-/* A user who does not own the schema can neither upgrade it nor create a store in it, but may be told what exists. */
+/* A user who does not own the schema can neither upgrade it nor create a store in it, but may see what exists. */
 static enum lineage_status make_schema(struct pg *pg, struct lineage_error *err)
 {
     struct pg_result result = {0};

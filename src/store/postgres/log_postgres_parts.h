@@ -67,7 +67,7 @@ enum { POSTGRES_READ_AT_ONCE = 8 << 20 };
 
 /* ---- log_postgres_claim.c ---- */
 
-/* Sends "COMMIT" or "ROLLBACK" if there is a connection; afterwards there is no claim. */
+/* Sends "COMMIT" or "ROLLBACK" if there is a connection, which ends the claim. */
 void postgres_end(struct log_postgres *p, const char *how);
 
 /* Notifies the user; for pg_tell_waiting, with the log as its context. */

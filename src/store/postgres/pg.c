@@ -319,7 +319,7 @@ static bool take_answers(struct pg *pg, struct answers *a, size_t n, double seco
             return false;
         PGresult *rows = pg->pq.getResult(pg->connection);
         const bool piece = rows && pg->pq.resultStatus(rows) == PGRES_PIPELINE_SYNC;
-        *late = !rows && clock_now() - start_time >= seconds; /* there is no result and more must come */
+        *late = !rows && clock_now() - start_time >= seconds; /* no result yet, and more must come */
         if (*late)
             return false;
         if (rows)

@@ -30,7 +30,7 @@ struct pg_result {
 enum lineage_status pg_open(struct pg **pg, const char *uri, const char *shown, struct lineage_error *err);
 void pg_close(struct pg *pg);
 
-/* Connects if there is no connection; every call below does this first. *fresh, if not NULL: a connection was made. */
+/* Connects unless it is connected; every call below does this first. *fresh, if not NULL: a connection was made. */
 enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error *err);
 bool pg_is_connected(struct pg *pg);
 void pg_disconnect(struct pg *pg);

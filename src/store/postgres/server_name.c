@@ -47,7 +47,7 @@ static enum lineage_status take_store(struct server_name *name, const char *text
         ok = isalnum((unsigned char)text[i]) || strchr("._-", text[i]);
     if (!ok)
         return store_fail(err, LINEAGE_EINVAL,
-                          "'%.*s' is no name of a store on a server: letters, digits, . _ - (63 at most)",
+                          "'%.*s' is not the name of a store on a server: letters, digits, . _ - (63 at most)",
                           (int)(length < 80 ? length : 80), text);
     memcpy(name->store, text, length);
     name->store[length] = '\0';

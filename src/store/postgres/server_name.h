@@ -30,9 +30,10 @@ enum lineage_status server_name_parse(struct server_name *name, const char *text
 void server_name_release(struct server_name *name);
 
 /*
- * The directory of this machine for what is not in the log (mirror, outbox, telemetry, snapshots):
- * ${XDG_STATE_HOME:-~/.local/state}/lineage/STORE-DIGEST, digest of the name. Made with its parents (for the user alone) and
- * a lineage.json that leads to the server, so that it is a store like any other. *dir is freed by the caller.
+ * Returns the directory of this machine for everything outside the log (mirror, outbox, telemetry, snapshots):
+ * ${XDG_STATE_HOME:-~/.local/state}/lineage/STORE-DIGEST, where DIGEST is that of the name. Creates it and its
+ * parents (for this user only), with a lineage.json that names the server, so that it is a store like any other. The
+ * caller frees *dir.
  */
 enum lineage_status server_name_make_dir(char **dir, const char *text, struct lineage_error *err);
 

@@ -204,7 +204,7 @@ static enum lineage_status load_links(struct walk *walk, struct lineage_error *e
     return status;
 }
 
-/* Of the middle only the links are kept, because loading trials is most of the cost of a deep chain. */
+/* Only the links of the middle are kept, because loading trials is most of the cost of a deep chain. */
 static enum lineage_status load_ends(struct walk *walk, size_t first, size_t last, struct mirror_chain_ends *ends,
                                      struct arena *arena, struct lineage_error *err)
 {

@@ -66,7 +66,7 @@ enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *
 
 /* The bounds exclude infinities and NULL in a form that an index on score can answer. IN ('keep', 'baseline'), word
  * for word, makes SQLite use the partial index of schema/indexes.sql, whose first entry is the answer. Ties go to the
- * earlier row, because a later one that equals it was no improvement. */
+ * earlier row, because a later one with the same score did not improve on it. */
 enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score,
                                 struct lineage_error *err)
 {

@@ -1,6 +1,6 @@
 /*
  * tree.c: all trials in tree order, with links by row instead of recursion, because a chain of a hundred thousand
- * trials would exhaust the stack. Links take 24 bytes per row; trials are loaded one by one as they are shown.
+ * trials would exhaust the stack. Links take 24 bytes per row; each trial is loaded when it is shown.
  */
 #include <stdlib.h>
 
@@ -131,7 +131,7 @@ static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
     enum lineage_status status = mirror_ask(store->mirror, link_all, &tree, err);
     if (status == LINEAGE_OK)
         status = walk_roots(&tree, err);
-    /* Shown at depth 0 and marked, because there is no root to count from; otherwise no command would list these
+    /* Shown at depth 0 and marked, because they are not below a root; otherwise no command would list these
      * rows. */
     for (uint32_t i = 1; status == LINEAGE_OK && i <= tree.n && !tree.stopped; i++)
         if (!tree.nodes[i].seen && tree.nodes[i].parent)

@@ -365,7 +365,7 @@ static enum lineage_status files_release(struct lineage_queue *queue, struct lin
     return status;
 }
 
-/* Of a fork's two processes, the one that closes its descriptor leaves the lock to the other. */
+/* After a fork, the process that closes its descriptor leaves the lock to the other. */
 void lineage_queue_leave(struct lineage_claim *claim)
 {
     if (claim->hold >= 0)

@@ -62,7 +62,7 @@ enum lineage_status lineage_queue_renew(struct lineage_queue *queue, struct line
 {
     enum lineage_status status = check(queue, lease, err);
     if (status == LINEAGE_OK && about && strlen(about) >= sizeof claim->about)
-        status = store_fail(err, LINEAGE_EINVAL, "what is said about a claim has more than %zu bytes",
+        status = store_fail(err, LINEAGE_EINVAL, "the text about a claim has more than %zu bytes",
                             sizeof claim->about - 1);
     return status == LINEAGE_OK ? queue->kind->renew(queue, claim, lease, about, err) : status;
 }
@@ -76,7 +76,7 @@ enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct li
 
 /* ---- waiting ---- */
 
-/* Seconds between two looks if there is no descriptor; a poll cannot take more than 24 days. */
+/* Seconds between two looks without a descriptor; a poll cannot take more than 24 days. */
 #define LOOK_SECONDS 1.0
 #define LONGEST_SECONDS 1e6
 

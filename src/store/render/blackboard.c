@@ -8,8 +8,8 @@
 #include "../files/fs.h"
 #include "out_file.h"
 
-/* Open output_dir/name and, if old is given, read what is there. By path, so that a link is
- * followed wherever it leads; the directory itself was made before. */
+/* Opens output_dir/name and, if old is given, reads it. By path, so that a link is followed wherever it leads; the
+ * directory was created before. */
 static enum lineage_status open_output(struct out_file *file, const char *output_dir, const char *name,
                                        struct buf *old, struct lineage_error *err)
 {
@@ -22,12 +22,12 @@ static enum lineage_status open_output(struct out_file *file, const char *output
     return status;
 }
 
-/* NUL bytes of cells stand as C0 80 until here; what a person wrote (tail) goes out as it is. */
+/* NUL bytes of cells are C0 80 until here; text that a person wrote (tail) is written unchanged. */
 static enum lineage_status write_output(const struct out_file *file, const struct buf *text, const struct buf *tail,
                                         struct lineage_error *err)
 {
     struct buf raw = {0};
-    bool nothing = text->failed || !text->data; /* no file is empty: its first line failed */
+    bool nothing = text->failed || !text->data; /* an empty text means that its first line failed */
     if (!nothing) {
         add_raw(&raw, text->data);
         buf_add(&raw, tail && tail->length ? tail->data : "", tail ? tail->length : 0);
@@ -66,7 +66,7 @@ static enum lineage_status write_tree(const char *output_dir, const struct black
     return status;
 }
 
-/* The former file is read behind links, like it is written: a linked KNOWLEDGE.md keeps its insights. */
+/* The former file is read through links, as it is written, so that a linked KNOWLEDGE.md keeps its insights. */
 static enum lineage_status write_knowledge(const char *output_dir, const struct blackboard *bb,
                                            struct lineage_error *err)
 {
@@ -85,7 +85,7 @@ static enum lineage_status write_knowledge(const char *output_dir, const struct 
     return status;
 }
 
-/* KNOWLEDGE.md last: it points to tree.tsv, which must be there when it is read. */
+/* KNOWLEDGE.md comes last, because it points to tree.tsv. */
 static enum lineage_status write_all(const char *output_dir, const struct blackboard *bb, struct lineage_error *err)
 {
     if (fs_mkdir(AT_FDCWD, output_dir) != 0)
@@ -98,16 +98,15 @@ static enum lineage_status write_all(const char *output_dir, const struct blackb
 
 size_t bb_find(const struct blackboard *bb, const char *id)
 {
-    /* From the end: of several rows with one id the last counts, as in the dictionary that the blackboard
-     * builds. */
+    /* From the end: of several rows with one id the last counts, as in the dictionary that the blackboard builds. */
     for (size_t i = bb->board->n; i-- > 0;)
         if (strcmp(bb->board->rows[i].id, id) == 0)
             return i;
     return LINEAGE_BOARD_NONE;
 }
 
-/* by_parent is sorted by parent, so the children are a run, found by halving: a scan per node
- * would make the tree quadratic. */
+/* by_parent is sorted by parent, so the children are adjacent and found by bisection; a scan per node would make the
+ * tree quadratic. */
 size_t bb_children(const struct blackboard *bb, size_t row, size_t *first)
 {
     const struct lineage_board *board = bb->board;
@@ -125,7 +124,7 @@ size_t bb_children(const struct blackboard *bb, size_t row, size_t *first)
     return end - low;
 }
 
-/* The two names that its own runs use; any other column is its own label. */
+/* The two names that the blackboard's own runs use; any other column is its own label. */
 static const char *short_label(const char *metric)
 {
     if (strcmp(metric, "val_bpb") == 0)

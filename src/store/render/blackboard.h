@@ -13,15 +13,16 @@ struct blackboard {
 /* Index of the last row with that id, LINEAGE_BOARD_NONE if there is none. */
 size_t bb_find(const struct blackboard *bb, const char *id);
 
-/* The rows whose parent is `row` (LINEAGE_BOARD_NONE: the roots) are by_parent[*first] and those behind it; how many. */
+/* The children of `row` (LINEAGE_BOARD_NONE: the roots) are by_parent[*first] and those behind it. Returns their
+ * number. */
 size_t bb_children(const struct blackboard *bb, size_t row, size_t *first);
 
-/* The three files. bb_tree and bb_knowledge are false when out of memory. */
+/* Print the three files. bb_tree and bb_knowledge return false when out of memory. */
 void bb_leaderboard(struct buf *out, const struct blackboard *bb);
 bool bb_tree(struct buf *out, const struct blackboard *bb);
 bool bb_knowledge(struct buf *out, const struct blackboard *bb);
 
-/* The end of KNOWLEDGE.md, kept from the former one (NULL if there was none). */
+/* Prints the end of KNOWLEDGE.md that is kept from the former file (NULL if there was none). */
 void bb_insights(struct buf *out, const char *old, size_t length);
 
 #endif

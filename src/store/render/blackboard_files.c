@@ -1,9 +1,9 @@
 /*
- * blackboard_files.c: LEADERBOARD.md, tree.tsv and KNOWLEDGE.md of the blackboard, byte for byte as its own program writes
- * them.
+ * blackboard_files.c: LEADERBOARD.md, tree.tsv and KNOWLEDGE.md of the blackboard, byte for byte as its own program
+ * writes them.
  *
- * That program calls itself once per level and cannot go deeper than Python's recursion limit of 1,000. Its bytes
- * are given up to there. Deeper, a path or an indentation that grew on would make files of the square of the depth
+ * That program recurses once per level and cannot go deeper than Python's recursion limit of 1,000. Up to there the
+ * bytes are the same. Deeper, paths or indentation that kept growing would make files of the square of the depth
  * (gigabytes for a chain of 100,000), so beyond DEEPEST levels both are cut.
  */
 #define _GNU_SOURCE /* memmem */
@@ -18,7 +18,7 @@
 #define TOP_KEPT 20
 #define RECENT 30
 #define DEEPEST 1000
-#define PATH_TAIL 16 /* ids that a path beyond DEEPEST ends with */
+#define PATH_TAIL 16 /* ids at the end of a path beyond DEEPEST */
 
 /* A table cell: `|` becomes ∣, and above max code points the first max - 3 and "...". */
 static void add_table_cell(struct buf *out, const char *text, size_t max)
@@ -41,13 +41,13 @@ static void add_table_cell(struct buf *out, const char *text, size_t max)
     buf_puts(out, cut ? "..." : "");
 }
 
-/* Cut without a mark: the blackboard slices, where it does not say "...". */
+/* Cut without a mark: the blackboard slices wherever it does not add "...". */
 static void add_prefix(struct buf *out, const char *text, size_t max)
 {
     buf_add(out, text, lineage_text_prefix(text, strlen(text), max));
 }
 
-/* Cells of a short row are empty, not missing: the blackboard prints — for both. */
+/* Cells of a short row count as empty, not missing: the blackboard prints — for both. */
 static const char *or_dash(const char *text)
 {
     return text[0] ? text : "—";
@@ -71,7 +71,7 @@ struct kept {
     size_t row;
 };
 
-/* File order among equals: Python's sort is stable, qsort is not. */
+/* Equal keys keep the order of the log: Python's sort is stable, qsort is not. */
 static int by_key(const void *a, const void *b)
 {
     const struct kept *x = a, *y = b;
@@ -79,7 +79,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Kept rows by score; one without a score sorts last whatever the direction. */
+/* Kept rows by score; one without a score comes last in either direction. */
 static size_t sort_kept(struct kept *kept, const struct blackboard *bb)
 {
     size_t n = 0;
@@ -92,7 +92,7 @@ static size_t sort_kept(struct kept *kept, const struct blackboard *bb)
     return n;
 }
 
-/* A table without rows still has one, which says so: given bytes. */
+/* A table without rows still has one that says so; these bytes are fixed. */
 static void add_kept_rows(struct buf *out, const struct blackboard *bb)
 {
     struct kept *kept = calloc(bb->board->n + 1, sizeof *kept);
@@ -120,11 +120,11 @@ void bb_leaderboard(struct buf *out, const struct blackboard *bb)
 
 /* ---- tree.tsv ---- */
 
-/* One level of the walk: a run of siblings in by_parent, and the one of them whose subtree is being walked. */
+/* One level of the walk: adjacent siblings in by_parent, and the one whose subtree is being walked. */
 struct level {
     size_t at, end;
     size_t row;  /* LINEAGE_BOARD_NONE before the first */
-    size_t path; /* length of the path that leads to the run */
+    size_t path; /* length of the path that leads to the siblings */
 };
 
 struct tree_walk {
@@ -141,8 +141,7 @@ static void add_blanked(struct buf *out, const char *text)
         buf_add(out, *text == '\t' || *text == '\n' || *text == '\r' ? " " : text, 1);
 }
 
-/* The path of a trial so deep that it is cut: … and its last ids. Enough ids to find the place;
- * exp_id and parent_exp give the rest. */
+/* The path of a trial that is too deep: … and its last ids, enough to find the place; exp_id and parent_exp lead on. */
 static void add_path_tail(struct buf *out, const struct tree_walk *walk)
 {
     buf_puts(out, "…");
@@ -150,8 +149,8 @@ static void add_path_tail(struct buf *out, const struct tree_walk *walk)
         buf_printf(out, "/%s", walk->bb->board->rows[walk->levels[i].row].id);
 }
 
-/* Cells of the last row with that id, under the path of this one: that is how the blackboard
- * resolves a repeated id. */
+/* Prints the cells of the last row with that id, under the path of this row, which is how the blackboard resolves a
+ * repeated id. */
 static void add_tree_row(struct buf *out, const struct tree_walk *walk)
 {
     const struct lineage_board *board = walk->bb->board;
@@ -167,8 +166,7 @@ static void add_tree_row(struct buf *out, const struct tree_walk *walk)
     buf_puts(out, "\n");
 }
 
-/* Down to the children of `row`. The path is remembered by its length: going up cuts it there,
- * and nothing is copied. */
+/* Goes down to the children of `row`. The path is remembered by its length; going up cuts it there, without a copy. */
 static bool go_down(struct tree_walk *walk, size_t row)
 {
     size_t first, n = bb_children(walk->bb, row, &first), depth = walk->levels ? walk->depth + 1 : 0;
@@ -185,8 +183,8 @@ static bool go_down(struct tree_walk *walk, size_t row)
     return true;
 }
 
-/* Leave the subtree of the sibling that was walked last. Marks are taken back on the way up, so the look for
- * a circle costs one step whatever the depth. */
+/* Leaves the subtree of the sibling that was walked last. Marks are removed on the way up, so the check for a cycle
+ * costs one step at any depth. */
 static void leave(struct tree_walk *walk)
 {
     const struct level *level = &walk->levels[walk->depth];
@@ -195,7 +193,7 @@ static void leave(struct tree_walk *walk)
     buf_truncate(&walk->path, level->path);
 }
 
-/* A loop with a stack of its own: a chain of 100,000 trials would end a recursion. */
+/* A loop with its own stack, because a chain of 100,000 trials would end a recursion. */
 static bool walk_tree(struct buf *out, struct tree_walk *walk)
 {
     const struct lineage_board *board = walk->bb->board;
@@ -223,7 +221,7 @@ static bool walk_tree(struct buf *out, struct tree_walk *walk)
     }
 }
 
-/* Its columns are given; depth and path are made here, so that an agent slices with awk and asks nobody. */
+/* The columns are fixed; depth and path are computed here, so that an agent can slice the file with awk. */
 bool bb_tree(struct buf *out, const struct blackboard *bb)
 {
     struct tree_walk walk = {.bb = bb, .on_path = calloc(bb->board->n + 1, sizeof(bool))};
@@ -238,7 +236,7 @@ bool bb_tree(struct buf *out, const struct blackboard *bb)
 
 /* ---- KNOWLEDGE.md ---- */
 
-/* The commands are part of the given bytes: agents paste them. */
+/* The commands are part of the fixed bytes: agents paste them. */
 static void add_head(struct buf *out, const struct blackboard *bb)
 {
     buf_printf(out,
@@ -289,7 +287,7 @@ static size_t *climb(const struct blackboard *bb, size_t best, size_t *n)
     return chain;
 }
 
-/* In the order of ids as text, which is how the blackboard sorts siblings. */
+/* In the order of ids as text, as the blackboard sorts siblings. */
 static void add_children(struct buf *out, const struct blackboard *bb, size_t best)
 {
     size_t first, n = bb_children(bb, best, &first);
@@ -303,7 +301,7 @@ static void add_children(struct buf *out, const struct blackboard *bb, size_t be
     }
 }
 
-/* A best that is in no row has no lineage; best.json is written by hand at times. */
+/* A best trial that is in no row has no lineage; best.json is sometimes written by hand. */
 static bool add_lineage(struct buf *out, const struct blackboard *bb)
 {
     size_t n, best = bb->board->best.present ? bb_find(bb, bb->board->best.id) : LINEAGE_BOARD_NONE;
@@ -353,13 +351,13 @@ static void add_recent(struct buf *out, const struct blackboard *bb)
     }
 }
 
-/* What str.rstrip() takes away, ASCII part. */
+/* The ASCII part of what str.rstrip() removes. */
 static bool is_white(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
 }
 
-/* From the first heading that follows an LF in the old file: the reference's rule, forged headings included. */
+/* From the first such heading behind an LF in the old file: the reference's rule, including forged headings. */
 void bb_insights(struct buf *out, const char *old, size_t length)
 {
     static const char heading[] = "\n## Key Insights";

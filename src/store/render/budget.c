@@ -1,19 +1,19 @@
 /*
  * budget.c: which rows of a block fit.
  *
- * The choice is greedy: at each step the row, or the longer form of a chosen row, that is worth most per byte.
- * That fills a budget to within one row, and a few bytes more of it never show less of a list.
+ * The choice is greedy: each step takes the row, or the longer form of a chosen row, that is worth most per byte.
+ * That fills a budget to within one row, and a few more bytes of budget never show less of a list.
  */
 #include "budget.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FULL_WORTH 0.15 /* what the full form adds to the worth of a row: more rows are better than longer ones */
-#define GAP_LENGTH 40   /* bytes that a line about rows left out may take */
+#define FULL_WORTH 0.15 /* worth of a row's full form as a fraction of the row's: more rows are better than longer ones */
+#define GAP_LENGTH 40   /* bytes that a line about omitted rows may take */
 
-/* Spans are cut out of one growing text, so each begins where the one before it ended; offsets and not
- * pointers, because the text moves while it grows. */
+/* Spans are parts of one growing text, so each begins where the one before it ended. They are offsets, because the
+ * text moves while it grows. */
 static size_t end_of_last(const struct block *block)
 {
     const struct budget_part *part = &block->parts[block->n_parts - 1];
@@ -23,8 +23,7 @@ static size_t end_of_last(const struct block *block)
     return row->full.at + row->full.length;
 }
 
-/* A section too many is a mistake of this library; it fails the block rather than leave a part
- * out. */
+/* Too many sections are a bug of this library; the block fails instead of leaving a part out. */
 void block_begin(struct block *block, const char *name, bool asked)
 {
     if (block->n_parts == BUDGET_PARTS) {
@@ -41,8 +40,8 @@ void block_head_end(struct block *block)
     head->length = block->text.length - head->at;
 }
 
-/* The row behind the last: zeroed when the array grows, so that a row whose brief form was ended is told
- * from one that has no brief form. */
+/* The row behind the last one. Rows are zeroed when the array grows, which distinguishes a row whose brief form has
+ * ended from one without a brief form. */
 static struct budget_row *open_row(struct block *block)
 {
     if (block->n_rows == block->capacity) {
@@ -52,7 +51,7 @@ static struct budget_row *open_row(struct block *block)
             block->failed = true;
             return NULL;
         }
-        /* realloc leaves the new part as it was, and open_row counts on zeros. */
+        /* realloc does not clear the new part, and open_row needs zeros. */
         memset(rows + block->capacity, 0, (capacity - block->capacity) * sizeof *rows);
         block->rows = rows;
         block->capacity = capacity;
@@ -68,7 +67,7 @@ void block_brief_end(struct block *block)
         row->brief = (struct span){at, block->text.length - at};
 }
 
-/* A row that is told in one way only is brief and full at once: the choice then never pays for growth. */
+/* A row with one form is brief and full at once, so that the choice never pays for growth. */
 void block_row_end(struct block *block, double worth, bool core)
 {
     struct budget_row *row = open_row(block);
@@ -100,10 +99,10 @@ void block_release(struct block *block)
 
 /* ---- choosing ---- */
 
-/* Rows in the order in which they are taken, and how far that has come in each part. */
+/* The order in which rows are taken, and how far each part has come. */
 struct choice {
     struct block *block;
-    const struct budget_row **order; /* [n_rows] by part, core first, then by worth, then as printed */
+    const struct budget_row **order; /* [n_rows] by part; core rows first, then by worth, then as printed */
     size_t next[BUDGET_PARTS];       /* next row to take */
     size_t grow[BUDGET_PARTS];       /* next row to show in full */
     size_t used, room;
@@ -114,14 +113,12 @@ static int by_part_and_worth(const void *a, const void *b)
     const struct budget_row *x = *(const struct budget_row *const *)a, *y = *(const struct budget_row *const *)b;
     if (x->part != y->part)
         return x->part < y->part ? -1 : 1;
-    /* Core rows first, whatever their worth: a list that is partly core would otherwise hide its core behind
-     * a long row. */
+    /* Core rows first, whatever their worth: otherwise a long row could hide the core of a list behind it. */
     if (x->core != y->core)
         return x->core ? -1 : 1;
     if (x->worth != y->worth)
         return x->worth > y->worth ? -1 : 1;
-    /* qsort is not stable, and the same store must give the same bytes: what is equal in worth stays as
-     * printed. */
+    /* qsort is not stable, and the same store must give the same bytes: rows of equal worth stay in printing order. */
     return (x > y) - (x < y);
 }
 
@@ -130,7 +127,7 @@ static size_t last_of(const struct budget_part *part)
     return part->first + part->n;
 }
 
-/* What taking the next row of a part costs: the first one brings the heading along. */
+/* The cost of taking the next row of a part: the first one includes the heading. */
 static size_t row_cost(const struct choice *c, size_t p)
 {
     const struct budget_part *part = &c->block->parts[p];
@@ -140,16 +137,14 @@ static size_t row_cost(const struct choice *c, size_t p)
     return cost;
 }
 
-/* A full form may come out shorter (a number with fewer digits than its stand-in): that is no growth, not a
- * negative one. */
+/* A full form may be shorter (a number with fewer digits than its stand-in), which counts as no growth. */
 static size_t growth(const struct budget_row *row)
 {
     return row->full.length > row->brief.length ? row->full.length - row->brief.length : 0;
 }
 
-/* Per byte, of the next row that fits; a part whose next row does not fit is over. A part closes
- * at its first row that does not fit: the next one would stand in its place and look like its
- * neighbour. */
+/* Worth per byte of the next row that fits. A part closes at its first row that does not fit: otherwise the next row
+ * would appear in its place and look like the neighbour. */
 static double row_density(struct choice *c, size_t p, bool core)
 {
     const struct budget_part *part = &c->block->parts[p];
@@ -160,14 +155,13 @@ static double row_density(struct choice *c, size_t p, bool core)
         c->next[p] = last_of(part);
         return 0;
     }
-    /* A heading serves the rows to come as well: charged to the first alone, it would shut whole lists out. */
+    /* A heading serves the later rows as well; charged to the first alone, it would shut out whole lists. */
     size_t own = c->order[c->next[p]]->brief.length;
     return c->order[c->next[p]]->worth / (double)(own + (cost - own) / 4 + 1);
 }
 
-/* The same for showing a chosen row in full; one that does not fit is passed over. Growth in the
- * order of the rows, too, but passing over one that does not fit: a text that stays cut beside a
- * whole one misleads nobody. */
+/* The worth per byte of showing a chosen row in full. A full form that does not fit is skipped, because a text that stays cut
+ * beside a complete one misleads nobody. */
 static double growth_density(struct choice *c, size_t p)
 {
     while (c->grow[p] < c->next[p]) {
@@ -182,19 +176,19 @@ static double growth_density(struct choice *c, size_t p)
     return 0;
 }
 
-/* The order holds const pointers, because sorting must not touch a row; only here is one marked. */
+/* The order holds const pointers, because sorting must not change a row; only this function marks one. */
 static struct budget_row *mutable_row(const struct choice *c, size_t at)
 {
     return &c->block->rows[c->order[at] - c->block->rows];
 }
 
-/* Rows win ties against growth: a list that goes on is better than a longer text. */
+/* Rows win ties against growth: a longer list is better than a longer text. */
 static bool take_best(struct choice *c, bool core)
 {
     double most = 0;
     size_t best = 0;
     bool grows = false;
-    /* Few parts, so each step looks at all of them: a heap would be longer than the loop it saves. */
+    /* There are few parts, so each step looks at all of them; a heap would be more code than the loop it saves. */
     for (size_t p = 0; p < c->block->n_parts; p++) {
         double row = row_density(c, p, core), more = core ? 0 : growth_density(c, p);
         if (row > most || more > most) {
@@ -215,7 +209,7 @@ static bool take_best(struct choice *c, bool core)
     return true;
 }
 
-/* Sorting is per call, because forms and room differ, and a block has some hundred rows. */
+/* Sorts for each call, because forms and room differ and a block has only some hundred rows. */
 static void choose(struct choice *c)
 {
     struct block *block = c->block;
@@ -231,8 +225,7 @@ static void choose(struct choice *c)
         ;
 }
 
-/* Without a limit there is nothing to choose: everything is printed in full, whatever it is
- * worth. */
+/* Without a limit everything is printed in full. */
 void budget_choose(struct block *block, size_t room)
 {
     struct choice c = {.block = block, .room = room};
@@ -274,7 +267,7 @@ static void print_part(struct buf *out, const struct block *block, const struct 
             left_out += 1 + (i == part->beyond_at ? part->beyond : 0);
         if (row->form == ROW_LEFT_OUT)
             continue;
-        /* In front of the first shown row nothing is missing that the reader could look for. */
+        /* In front of the first shown row, nothing is missing that the reader could look for. */
         if (left_out && part->cut_inside && shown)
             buf_printf(out, " … %zu left out\n", left_out);
         left_out = 0;
@@ -290,8 +283,8 @@ void budget_print(struct buf *out, const struct block *block)
         print_part(out, block, &block->parts[p]);
 }
 
-/* Printed and measured rather than added up: the line about a gap has a number in it, and a sum kept beside
- * the printing would one day differ from it. */
+/* Printed and measured instead of added up: the line about omitted rows has a number in it, and a separate sum would
+ * one day differ. */
 size_t budget_size(const struct block *block)
 {
     struct buf out = {0};
@@ -301,8 +294,7 @@ size_t budget_size(const struct block *block)
     return length;
 }
 
-/* Counted per list: that an agent sees 7 of 30 recent trials changes what it can conclude from
- * them. */
+/* Counted per list: whether an agent sees 7 or 30 of 30 recent trials changes what it can conclude from them. */
 void budget_tell(struct buf *out, const struct block *block)
 {
     bool shortened = false;
@@ -313,7 +305,7 @@ void budget_tell(struct buf *out, const struct block *block)
         if (part->asked && chosen < part->n)
             buf_printf(out, "%s%s %zu of %zu", out->length > begin ? ", " : "", part->name, part->n - chosen, part->n);
     }
-    /* Said once for all: which of thirty texts was cut is seen by its … */
+    /* Mentioned once: the … shows which of thirty texts was cut. */
     for (size_t i = 0; i < block->n_rows; i++)
         shortened = shortened || (block->rows[i].form == ROW_BRIEF && growth(&block->rows[i]));
     if (shortened)

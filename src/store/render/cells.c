@@ -1,4 +1,4 @@
-/* cells.c: numbers and cells as the given styles print them. */
+/* cells.c: numbers and cells as the fieldkit and blackboard styles print them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,13 +20,13 @@ static const char *number_text(char out[NUMBER_TEXT_MAX], struct lineage_number 
     return out;
 }
 
-/* Six decimals with their zeros: what Python's :.6f prints. */
+/* Six decimals including zeros: what Python's :.6f prints. */
 const char *metric_text(char out[NUMBER_TEXT_MAX], struct lineage_number number)
 {
     return number_text(out, number, false);
 }
 
-/* The sign always, as :+.6f; nan has one too. */
+/* Always with a sign, as :+.6f prints it; nan has one too. */
 const char *delta_text(char out[NUMBER_TEXT_MAX], struct lineage_number number)
 {
     return number_text(out, number, true);

@@ -1,12 +1,12 @@
 /*
  * fieldkit.c: byte for byte what fieldkit.lineage's render_prompt prints: its choice of best (whatever its label),
- * all ancestors, cells as they are. Its cells can forge anything; that is why the native style exists.
+ * all ancestors, cells unchanged. Its cells can forge anything, which is why the native style exists.
  */
 #include <string.h>
 
 #include "render.h"
 
-/* core_metric whatever the column is called: the name is part of the given bytes. */
+/* core_metric, whatever the column is called: the name is part of the fixed bytes. */
 static void add_title(struct buf *out, const struct lineage_report *report, const struct lineage_render_options *options)
 {
     char number[NUMBER_TEXT_MAX];
@@ -17,7 +17,7 @@ static void add_title(struct buf *out, const struct lineage_report *report, cons
     buf_printf(out, "** (core_metric=%s).\n\n", metric_text(number, report->best->score));
 }
 
-/* Cut at 110 here, 100 in tables and 80 in recent rows: the given lengths. */
+/* Cut at 110 here, 100 in tables and 80 in recent rows, as fieldkit does. */
 static void add_best(struct buf *out, const struct lineage_trial *best)
 {
     char number[NUMBER_TEXT_MAX];
@@ -60,7 +60,7 @@ static void add_kept(struct buf *out, const struct lineage_report *report)
     buf_puts(out, "\n");
 }
 
-/* exp_ID [SPECIALIST, STATUS, metric=M, Δ=D]. Always metric and Δ, with — where there is none. */
+/* exp_ID [SPECIALIST, STATUS, metric=M, Δ=D]. metric and Δ are always there, as — if absent. */
 static void add_item(struct buf *out, const struct lineage_trial *trial, const char *no_specialist)
 {
     char number[NUMBER_TEXT_MAX];
@@ -72,7 +72,7 @@ static void add_item(struct buf *out, const struct lineage_trial *trial, const c
     buf_printf(out, ", Δ=%s] ", delta_text(number, trial->delta_vs_best));
 }
 
-/* All of it, however deep: a cap would be another byte. */
+/* The whole chain, however deep, because a limit would change the bytes. */
 static void add_chain(struct buf *out, const struct lineage_report_chain *chain)
 {
     buf_puts(out, "## KNOWLEDGE.md\n\n**Current-best lineage** (root → best):\n```\n");
@@ -85,7 +85,7 @@ static void add_chain(struct buf *out, const struct lineage_report_chain *chain)
     buf_puts(out, "```\n\n");
 }
 
-/* harness_abort among them: fieldkit does not know that it tells nothing. */
+/* Including harness_abort, which fieldkit does not leave out. */
 static void add_recent(struct buf *out, const struct lineage_report *report)
 {
     char number[NUMBER_TEXT_MAX];
@@ -104,7 +104,7 @@ static void add_recent(struct buf *out, const struct lineage_report *report)
     buf_puts(out, "\n");
 }
 
-/* Notes are cut at 200, hypotheses are not. */
+/* Notes are cut at 200, hypotheses are not cut. */
 static void add_full(struct buf *out, const struct lineage_report *report)
 {
     buf_printf(out, "## Recent Activity (most recent %zu — full hypothesis)\n", report->n_full);
@@ -123,7 +123,7 @@ static void add_full(struct buf *out, const struct lineage_report *report)
     buf_puts(out, "\n");
 }
 
-/* An empty store has a line of its own in that style, without the rest of the block. */
+/* For an empty store that style prints one line of its own instead of the block. */
 enum lineage_status render_fieldkit(struct buf *out, struct lineage_store *store,
                                     const struct lineage_render_options *options, struct lineage_error *err)
 {

@@ -1,8 +1,8 @@
 /*
  * handwritten.c: a person's bytes in a rendered file.
  *
- * Where it is not certain whose bytes they are, both sides are served: what may be a person's is carried over, and
- * the former file is put aside whole. A byte too many is a nuisance, one too few is somebody's thought lost.
+ * If it is not certain whose bytes they are, both are kept: what may be a person's is carried over, and the former
+ * file is set aside whole. A byte too many is a nuisance, one too few is somebody's lost thought.
  */
 #define _GNU_SOURCE /* memmem */
 #include "handwritten.h"
@@ -18,15 +18,15 @@ static const char line_head[] = "<!-- rendered by lineage: ";
 static const char line_tail[] = "; text below is kept -->\n";
 _Static_assert(sizeof line_head + sizeof line_tail - 2 + 16 == KEEP_LINE_LENGTH, "what a budget leaves for the line");
 
-/* A comment: no Markdown viewer shows it, and it ends a table or a paragraph above without a blank line. */
+/* The line is a comment: Markdown viewers hide it, and it ends a table or a paragraph above it without a blank line. */
 void keep_add_line(struct buf *text)
 {
     uint64_t digest = XXH3_64bits(text->data ? text->data : "", text->length);
     buf_printf(text, "%s%016" PRIx64 "%s", line_head, digest, line_tail);
 }
 
-/* Length of the line at `at` if it is one of ours, 0 if not. At the beginning of a line only: a quoted cell
- * of ours may hold such a text, but never begin a line with it. */
+/* Length of the line at `at` if it is a rendered one, else 0. Only at the beginning of a line, because a quoted cell
+ * may contain such a text but never begins a line with it. */
 static size_t line_at(const char *text, size_t length, size_t at, uint64_t *digest)
 {
     const size_t head = sizeof line_head - 1, tail = sizeof line_tail - 1;
@@ -39,9 +39,8 @@ static size_t line_at(const char *text, size_t length, size_t at, uint64_t *dige
     return *end ? 0 : head + 16 + tail;
 }
 
-/* The first line whose digest is right, else the first of all: a person may have copied one
- * further below. All lines are looked at, for the one with the right digest may stand below one
- * that a person broke. */
+/* The first line with a correct digest, else the first line. All are checked, because a person may have copied one
+ * further down, or broken the first. */
 static bool find_line(const char *old, size_t length, size_t *line, struct keep *keep)
 {
     bool any = false;
@@ -58,20 +57,20 @@ static bool find_line(const char *old, size_t length, size_t *line, struct keep 
             *line = at;
         }
         any = any || n;
-        /* By length, not by NUL: a person may have pasted anything. */
+        /* By length, not by NUL, because a person may have pasted anything. */
         const char *end = memchr(old + at, '\n', length - at);
         at = end ? (size_t)(end - old) + 1 : length;
     }
     return any;
 }
 
-/* Length first: the digest is of a prefix, and text that a person adds behind it changes neither. */
+/* The length comes first: the digest covers a prefix, and text that a person adds behind it changes neither. */
 void keep_note(struct buf *note, const char *text, size_t length)
 {
     buf_printf(note, "%zu %016" PRIx64 "\n", length, (uint64_t)XXH3_64bits(text, length));
 }
 
-/* Read with care: the note lies beside the file, where anybody may have edited it. */
+/* Parsed with care, because anybody may have edited the note beside the file. */
 static bool is_as_noted(const char *old, size_t length, const char *note, struct keep *keep)
 {
     char *end;
@@ -85,14 +84,14 @@ static bool is_as_noted(const char *old, size_t length, const char *note, struct
 
 /* ---- files without the line ---- */
 
-/* Only a beginning proves a tool: anything further below may have been pasted. */
+/* Only the beginning of a file shows which tool wrote it; anything further down may have been pasted. */
 static bool begins(const char *text, size_t length, const char *with)
 {
     size_t n = strlen(with);
     return length >= n && memcmp(text, with, n) == 0;
 }
 
-/* Styles whose cells stand as they are: any line of such a file may be a forged one, ours too. */
+/* In styles with unchanged cells, any line of the file may be forged, including ours. */
 static bool is_another_tools(const char *old, size_t length)
 {
     static const char leaderboard[] = "\n## LEADERBOARD.md\n\n## Current Best\n";
@@ -101,7 +100,7 @@ static bool is_another_tools(const char *old, size_t length)
            (begins(old, length, "# Session start") && memmem(old, length, leaderboard, sizeof leaderboard - 1));
 }
 
-/* A heading of any level and spelling that speaks of key insights. */
+/* A heading of any level and spelling that mentions key insights. */
 static bool is_insights(const char *line, size_t length)
 {
     static const char words[] = "key insights";
@@ -112,8 +111,8 @@ static bool is_insights(const char *line, size_t length)
            strncasecmp(line + i, words, sizeof words - 1) == 0;
 }
 
-/* In or out of a fence: a fence that does not close must not hide what a person wrote behind it.
- * The first one: the section went to the end of the file, further headings were its own. */
+/* Inside or outside a fence, because an unclosed fence must not hide what a person wrote behind it. The first one
+ * counts: the section reaches to the end of the file, including further headings. */
 static size_t find_insights(const char *old, size_t length)
 {
     for (size_t at = 0; at < length;) {
@@ -126,8 +125,8 @@ static size_t find_insights(const char *old, size_t length)
     return length;
 }
 
-/* The order is that of proof: a digest noted elsewhere, a style in which a line can be forged, a digest in
- * the file, a title. What has no proof at all is a person's file. */
+/* In the order of certainty: a digest noted elsewhere, a style in which lines can be forged, a digest in the file, a
+ * title. A file with none of these belongs to a person. */
 struct keep keep_find(const char *old, size_t length, const char *note)
 {
     struct keep keep = {.start = length};
@@ -135,7 +134,7 @@ struct keep keep_find(const char *old, size_t length, const char *note)
     if (!length || is_as_noted(old, length, note, &keep))
         return keep;
     bool has_line = find_line(old, length, &line, &keep);
-    if (is_another_tools(old, line)) /* what a person pasted below the line is no proof */
+    if (is_another_tools(old, line)) /* text that a person pasted below the line proves nothing */
         keep = (struct keep){.start = length, .aside = true};
     else if (has_line)
         return keep;

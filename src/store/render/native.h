@@ -1,9 +1,10 @@
 /*
- * native.h: the native style: what its sections share.
+ * native.h: what the sections of the native style share.
  *
- * Cells are other people's text. They stand between backticks, made harmless for one line (lineage_text_safe, which
- * leaves no backtick in them): a Markdown viewer shows a code span as it is, so no image is fetched and no link or
- * heading made, and a reader sees where the quotation ends. Only names of letters, digits and _.-:+ stand bare.
+ * Other people wrote the cells. They are printed between backticks and made harmless for one line (lineage_text_safe
+ * leaves no backtick in them): a Markdown viewer shows a code span unchanged, so no image is fetched and no link or
+ * heading made, and a reader sees where the quotation ends. Only names of letters, digits and _.-:+ are printed
+ * without backticks.
  */
 #ifndef RENDER_NATIVE_H
 #define RENDER_NATIVE_H
@@ -19,7 +20,7 @@ struct native {
     const struct idea_facts *ideas; /* NULL: not asked for */
 };
 
-/* One section each: its rows, with what each is worth. */
+/* Writes one section: its rows and the worth of each. */
 typedef void section_fn(struct block *block, const struct native *n);
 section_fn section_best, section_leaderboard, section_chain, section_recent, section_full; /* native_trials.c */
 section_fn section_sweep, section_failures, section_calibration, section_info_gain;        /* native_sums.c */
@@ -37,16 +38,17 @@ void add_quoted(struct buf *out, const char *text, size_t n); /* between backtic
 void add_name(struct buf *out, const char *text);             /* bare if it is a plain name */
 void add_id(struct buf *out, const char *id);                 /* exp_ID, without a second exp_ */
 
-/* A score or delta to six decimals without zeros at the end, — if absent; a value of a parameter, integers as such. */
+/* add_score prints a score or delta with six decimals, without zeros at the end, or — if absent; add_value the value
+ * of a parameter, integers without a point. */
 void add_score(struct buf *out, struct lineage_number score);
 void add_delta(struct buf *out, struct lineage_number delta);
 void add_value(struct buf *out, double value);
-void add_setting(struct buf *out, double value, const char *text); /* the text, unless it is NULL */
+void add_setting(struct buf *out, double value, const char *text); /* prints the text, unless it is NULL */
 
-/* To three digits: for a threshold, and what did not reach it. */
+/* With three digits: for a threshold, and for a score that missed it. */
 void add_about(struct buf *out, double value, bool sign);
 
-/* The label; of a discard also why, as far as the numbers tell. */
+/* Prints the label, and for a discard why, as far as the numbers tell. */
 void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial);
 
 #endif

@@ -1,17 +1,17 @@
-/* native_sums.c: the sections that add up: coverage, failures, calibration, information gain. */
+/* native_sums.c: the sections with sums: coverage, failures, calibration, information gain. */
 #include <string.h>
 
 #include "native.h"
 
-#define SPECIALISTS 12   /* of a class of failure */
-#define REASONS 4        /* of a class of failure */
-#define CELLS_BRIEF 6    /* untried cells of a pair */
+#define SPECIALISTS 12   /* shown for a class of failure */
+#define REASONS 4        /* shown for a class of failure */
+#define CELLS_BRIEF 6    /* untried cells shown for a pair */
 #define CELLS_FULL 24
 
 /* ---- coverage ---- */
 
-/* 0.3 (2 keep, 4 discard; best 0.818359). Labels and not a rate: one keep of two says something
- * else than ten of twenty. */
+/* 0.3 (2 keep, 4 discard; best 0.818359). Counts instead of a rate, because one keep of two differs from ten of
+ * twenty. */
 static void add_outcomes(struct buf *out, const struct lineage_report_value *value)
 {
     const char *comma = " (";
@@ -29,8 +29,8 @@ static void add_outcomes(struct buf *out, const struct lineage_report_value *val
     buf_puts(out, ")");
 }
 
-/* 0.3 ×6 best 0.818359. Outcomes by label are the longest part of coverage; under a budget a count and the
- * best of a value must do. */
+/* 0.3 ×6 best 0.818359. Outcomes by label are the longest part of coverage; under a budget a count and the best score
+ * must be enough. */
 static void add_brief(struct buf *out, const struct lineage_report_value *value)
 {
     add_setting(out, value->value, value->text);
@@ -41,8 +41,7 @@ static void add_brief(struct buf *out, const struct lineage_report_value *value)
     }
 }
 
-/* One function for both lengths, so that they cannot come to differ in anything but the
- * outcomes. */
+/* One function for both lengths, so that they differ only in the outcomes. */
 static void add_values(struct buf *out, const struct lineage_report_param *param,
                        void (*add)(struct buf *out, const struct lineage_report_value *value))
 {
@@ -53,7 +52,7 @@ static void add_values(struct buf *out, const struct lineage_report_param *param
         buf_puts(out, i ? ", " : "");
         add(out, &param->values[i]);
     }
-    /* A parameter with very many values (a seed, a size) is a range, and a list of it would fill the block. */
+    /* A parameter with very many values (a seed, a size) is shown as a range, because a list would fill the block. */
     if (param->more) {
         buf_puts(out, ", and more up to ");
         add_setting(out, param->high, param->high_text);
@@ -61,14 +60,14 @@ static void add_values(struct buf *out, const struct lineage_report_param *param
     buf_puts(out, "\n");
 }
 
-/* One value says nothing about the parameter, only about the trials, so such parameters share a line. */
+/* A parameter with one value says something about the trials only, so such parameters share a line. */
 static bool has_one_value(const struct lineage_report_param *param)
 {
     return param->n_values == 1 && !param->more;
 }
 
-/* Parameters of one value in one line: those of all trials, or those of some. Parameters of all trials are
- * told once, here: repeated with the best and with each trial they were half of the block. */
+/* Parameters with one value in one line: those of all trials, or those of some. Parameters of all trials are printed
+ * once, here; repeated with the best and with each trial they were half of the block. */
 static void add_single(struct block *block, const struct native *n, bool constant)
 {
     const struct lineage_report *report = n->report;
@@ -92,8 +91,7 @@ static void add_single(struct block *block, const struct native *n, bool constan
     block_row_end(block, constant ? 40 : 30, constant);
 }
 
-/* Counted as well as listed: 3 of 40 untried is a gap, 37 of 40 is a grid that nobody meant to
- * fill. */
+/* Counted as well as listed: 3 of 40 untried is a gap, 37 of 40 is a grid that nobody meant to fill. */
 static void add_cells(struct buf *out, const struct lineage_report_grid *grid, size_t most)
 {
     buf_puts(out, "- untried ");
@@ -112,14 +110,14 @@ static void add_cells(struct buf *out, const struct lineage_report_grid *grid, s
     buf_puts(out, grid->n_untried > most ? ", …\n" : "\n");
 }
 
-/* Pairs in the order of the parameters: alpha, beta and gamma come first there. */
+/* Pairs in the order of the parameters, which begins with alpha, beta and gamma. */
 static void add_grids(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
     for (size_t i = 0; i < n->report->n_grids; i++) {
         const struct lineage_report_grid *grid = &n->report->grids[i];
-        /* Its untried cells are all but the diagonal: true, long, and of no use, since nobody moves one
-         * alone. */
+        /* If two parameters are linked, all cells except the diagonal are untried: true, long, and useless, because nobody
+         * changes one alone. */
         if (grid->linked) {
             buf_puts(out, "- only moved together: ");
             add_name(out, grid->x->name);
@@ -131,13 +129,13 @@ static void add_grids(struct block *block, const struct native *n)
             block_brief_end(block);
             add_cells(out, grid, CELLS_FULL);
         }
-        /* What nobody tried is the shortest answer to what to try next, so it stays to the last. */
+        /* What nobody has tried is the shortest answer to what to try next, so it is dropped last. */
         block_row_end(block, 45 / (1 + 0.3 * (double)i), true);
     }
 }
 
-/* Constants first, since everything below holds at those values only. Parameters of one value
- * last: they were tried, but not compared. */
+/* Constants first, because everything below holds at those values only. Other parameters with one value come last:
+ * they were tried, but not compared. */
 void section_sweep(struct block *block, const struct native *n)
 {
     const struct lineage_report *report = n->report;
@@ -159,7 +157,7 @@ void section_sweep(struct block *block, const struct native *n)
         }
     add_grids(block, n);
     add_single(block, n, false);
-    /* That there are more is said even if none of them is named: the list is not all. */
+    /* Further parameters are mentioned even if none is named, because the list is incomplete. */
     if (!report->more_params)
         return;
     buf_printf(out, "- and %zu more parameters\n", report->more_params);
@@ -168,7 +166,7 @@ void section_sweep(struct block *block, const struct native *n)
 
 /* ---- failures ---- */
 
-/* Where failures cluster: one specialist with all of them has a habit, all specialists have a harness that
+/* Where failures cluster: if one specialist has all of them it has a habit; if all specialists have some, the harness
  * fails. */
 static void add_class(struct buf *out, const struct lineage_report_failure *failure, size_t most)
 {
@@ -185,7 +183,7 @@ static void add_class(struct buf *out, const struct lineage_report_failure *fail
     buf_puts(out, failure->n_specialists > most ? ", …)\n" : ")\n");
 }
 
-/* The newest trial that says so is named, so that its snapshot and its notes can be looked up. */
+/* Names the newest trial with this reason, so that its snapshot and its notes can be looked up. */
 static void add_reason(struct buf *out, const struct lineage_report_reason *reason, size_t width)
 {
     buf_puts(out, "  - ");
@@ -200,8 +198,8 @@ static void add_reason(struct buf *out, const struct lineage_report_reason *reas
     buf_puts(out, "\n");
 }
 
-/* Reasons follow their class, and each is worth less than the one before: the budget then never
- * prints a reason without its class. */
+/* Reasons follow their class, and each is worth less than the one before, so the budget never prints a reason without
+ * its class. */
 static void add_failure(struct block *block, const struct lineage_report_failure *failure, size_t i)
 {
     struct buf *out = &block->text;
@@ -209,9 +207,9 @@ static void add_failure(struct block *block, const struct lineage_report_failure
     add_class(out, failure, 3);
     block_brief_end(block);
     add_class(out, failure, SPECIALISTS);
-    /* A class without its count is no class: the count is core, and so is the first reason. */
+    /* A class needs its count, so the count is core, and so is the first reason. */
     block_row_end(block, first, true);
-    /* The most frequent reasons: the tail is one trial each, and lineage query lists it. */
+    /* Only the most frequent reasons: the others occur once each, and lineage query lists them. */
     for (size_t j = 0; j < failure->n_reasons && j < REASONS; j++) {
         add_reason(out, &failure->reasons[j], 80);
         block_brief_end(block);
@@ -220,7 +218,7 @@ static void add_failure(struct block *block, const struct lineage_report_failure
     }
 }
 
-/* A night of crashes is what a plan must avoid first, so this section goes last. */
+/* A plan must avoid a night of crashes first, so this section is dropped last. */
 void section_failures(struct block *block, const struct native *n)
 {
     if (!n->report->n_failures)
@@ -233,8 +231,7 @@ void section_failures(struct block *block, const struct native *n)
 
 /* ---- the rest ---- */
 
-/* Who expects what: an agent that sees its own optimism corrects for it. Worth least, because it plans no
- * trial. */
+/* An agent that sees its own optimism corrects for it. Worth least, because it does not suggest a trial. */
 static void add_specialists(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
@@ -270,7 +267,7 @@ static void add_proposer(struct buf *out, const struct lineage_report_proposer *
     buf_puts(out, " |\n");
 }
 
-/* One piece: whom to ask is told by comparing them. */
+/* One row, because proposers must be compared with each other. */
 static void add_proposers(struct block *block, const struct native *n)
 {
     if (!n->report->n_proposers)

@@ -8,7 +8,7 @@
 
 #include "native.h"
 
-/* lineage_text_safe is the one place that knows what acts on a page; nothing here decides that anew. */
+/* Only lineage_text_safe knows which characters act on a page. */
 void add_safe(struct buf *out, const char *text, size_t n)
 {
     char *safe = lineage_text_safe(text, strlen(text), n);
@@ -19,8 +19,8 @@ void add_safe(struct buf *out, const char *text, size_t n)
     lineage_free(safe);
 }
 
-/* One backtick on each side suffices, since none is left inside; an empty quotation would be two backticks,
- * which open a longer fence in Markdown. */
+/* One backtick on each side is enough, because none is left inside. An empty quotation would be two backticks, which
+ * open a longer fence in Markdown. */
 void add_quoted(struct buf *out, const char *text, size_t n)
 {
     if (!text || !*text)
@@ -30,7 +30,7 @@ void add_quoted(struct buf *out, const char *text, size_t n)
     buf_puts(out, "`");
 }
 
-/* Nothing that a viewer acts on: `www.` alone makes a link, and underscores at an end make emphasis. */
+/* Contains nothing that a viewer acts on: even `www.` makes a link, and underscores at an end make emphasis. */
 static bool is_plain(const char *text)
 {
     static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-:+";
@@ -39,7 +39,7 @@ static bool is_plain(const char *text)
            text[length - 1] != '_' && strncasecmp(text, "www.", 4) != 0;
 }
 
-/* Most names are plain, and quoting each would cost the budget two bytes a cell. */
+/* Most names are plain, and quoting each would cost two bytes of the budget per cell. */
 void add_name(struct buf *out, const char *text)
 {
     if (is_plain(text))
@@ -48,8 +48,8 @@ void add_name(struct buf *out, const char *text)
         add_quoted(out, text, 60);
 }
 
-/* An id that is no name is quoted without the prefix: `exp_` in front of a quotation would be ours, and the
- * id is not. */
+/* An id that is not a plain name is quoted without the prefix, because `exp_` in front of a quotation would not be
+ * part of it. */
 void add_id(struct buf *out, const char *id)
 {
     if (!is_plain(id) && *id) {
@@ -61,8 +61,8 @@ void add_id(struct buf *out, const char *id)
     buf_puts(out, id);
 }
 
-/* printf's number in the locale's spelling, brought back: a point, and no zeros at the end of
- * the decimals. A process that links this library may have set a locale with a decimal comma. */
+/* Undoes the locale of printf: a decimal point, and no zeros at the end of the decimals. The process may have set a
+ * locale with a decimal comma. */
 static void add_spelled(struct buf *out, char *text)
 {
     char *point = strpbrk(text, ".,");
@@ -78,7 +78,7 @@ static void add_spelled(struct buf *out, char *text)
     buf_puts(out, text);
 }
 
-/* Six decimals are what scores are compared at; zeros behind them say nothing and cost a byte each. */
+/* Scores are compared to six decimals; zeros at the end would cost a byte each and say nothing. */
 static void add_decimals(struct buf *out, double value, int decimals, bool sign)
 {
     char text[NUMBER_TEXT_MAX];
@@ -86,7 +86,7 @@ static void add_decimals(struct buf *out, double value, int decimals, bool sign)
     add_spelled(out, text);
 }
 
-/* Significant digits where decimals would print nothing but zeros, or hundreds of them. */
+/* Significant digits if decimals would print only zeros, or hundreds of digits. */
 static void add_digits(struct buf *out, double value, int digits, bool sign)
 {
     char text[NUMBER_TEXT_MAX];
@@ -94,7 +94,7 @@ static void add_digits(struct buf *out, double value, int digits, bool sign)
     add_spelled(out, text);
 }
 
-/* Below 1e-4 six decimals lose the number, from 1e12 on they are longer than it. */
+/* Below 1e-4 six decimals lose the number; from 1e12 on they are longer than it. */
 static void add_number(struct buf *out, struct lineage_number number, bool sign)
 {
     double size = fabs(number.value);
@@ -118,7 +118,7 @@ void add_delta(struct buf *out, struct lineage_number delta)
     add_number(out, delta, true);
 }
 
-/* A double holds integers exactly up to 2^53; up to 1e15 they read better without exponent or point. -0 is
+/* A double holds integers exactly up to 2^53; up to 1e15 they read better without exponent or point. -0 is printed as
  * 0. */
 void add_value(struct buf *out, double value)
 {
@@ -137,7 +137,7 @@ void add_setting(struct buf *out, double value, const char *text)
         add_value(out, value);
 }
 
-/* Three digits: a threshold that noise decides is not known better. */
+/* Three digits, because noise decides the threshold. */
 void add_about(struct buf *out, double value, bool sign)
 {
     if (fabs(value) >= 100 && fabs(value) < 1e9)
@@ -146,9 +146,9 @@ void add_about(struct buf *out, double value, bool sign)
         add_digits(out, value, 3, sign);
 }
 
-/* Deltas have the sign of the score, improvements that of the direction. The same number can be
- * a gain or a loss: what it was measured against decides, so both are said. A discard that beat
- * the threshold was decided by somebody, and a planner should ask why. */
+/* Deltas have the sign of the score, improvements that of the direction. The same number can be a gain or a loss, so
+ * both it and the threshold are printed. A discard that beat the threshold was somebody's decision, which a planner
+ * should ask about. */
 static void add_shortfall(struct buf *out, const struct lineage_report *report, double delta)
 {
     bool higher = report->direction == LINEAGE_HIGHER;
@@ -167,8 +167,7 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
     buf_puts(out, ")");
 }
 
-/* Only a discard needs a reason here: a keep has its delta, a failure its label and, further down, its
- * notes. */
+/* Only a discard needs a reason here: a keep has its delta, a failure its label and, further down, its notes. */
 void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial)
 {
     buf_puts(out, lineage_label_name(trial->status));

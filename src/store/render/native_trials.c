@@ -3,15 +3,14 @@
 
 #include "native.h"
 
-/* The i-th of a list is worth less than the one before it. Falling like 1/(1+k·i): the first
- * rows of a list are worth several of its last, but no row is ever worth nothing, so a large
- * budget still prints whole lists. */
+/* Worth of the i-th row of a list. It falls like 1/(1+k·i): the first rows of a list are worth several of its last,
+ * but no row is worth nothing, so a large budget still prints whole lists. */
 static double worth(double first, double fall, size_t i)
 {
     return first / (1 + fall * (double)i);
 }
 
-/* Looked up by name, not by place: a trial may lack parameters that others have. */
+/* Looked up by name, because a trial may lack parameters that others have. */
 static bool is_constant(const struct lineage_report *report, const char *name)
 {
     for (size_t i = 0; i < report->n_params; i++)
@@ -22,8 +21,8 @@ static bool is_constant(const struct lineage_report *report, const char *name)
 
 /* ---- best ---- */
 
-/* Parameters that are the same in all trials stand once, under Sweep Coverage. What differs
- * between trials is what the next one can change; the rest would hide it. */
+/* Parameters that are the same in all trials are printed once, under Sweep Coverage. The parameters that differ are
+ * those that the next trial can change. */
 static void add_params(struct block *block, const struct native *n)
 {
     const struct lineage_trial *best = n->report->best;
@@ -43,7 +42,7 @@ static void add_params(struct block *block, const struct native *n)
     block_row_end(block, 50, true);
 }
 
-/* Shown of the best alone: of other trials it is told only when somebody asks (lineage show). */
+/* Shown for the best only; for other trials, lineage show prints it. */
 static void add_clip_scale(struct block *block, const struct lineage_trial *best)
 {
     if (!best->ig_clip_scale_mean.present && !best->ig_clip_scale_std.present)
@@ -56,8 +55,7 @@ static void add_clip_scale(struct block *block, const struct lineage_trial *best
     block_row_end(block, 8, false);
 }
 
-/* Two lengths of one cell: the planner needs the first words of a hypothesis, and the rest when there is
- * room. */
+/* Two lengths of one cell: the planner needs the first words of a hypothesis, and the rest if there is room. */
 static void add_field(struct block *block, const char *name, const char *text, size_t brief, size_t full, double value,
                       bool core)
 {
@@ -73,14 +71,14 @@ static void add_field(struct block *block, const char *name, const char *text, s
     block_row_end(block, value, core);
 }
 
-/* Its rows are apart, because under a budget the parameters are needed and the snapshot is not. */
+/* Separate rows, because under a budget the parameters are needed and the snapshot is not. */
 void section_best(struct block *block, const struct native *n)
 {
     const struct lineage_trial *best = n->report->best;
     struct buf *out = &block->text;
     buf_puts(out, "\n## Current Best\n");
     block_head_end(block);
-    /* The title says that nothing ranks; a section would say it again. */
+    /* The title says that no trial qualifies. */
     if (!best)
         return;
     buf_puts(out, "- ");
@@ -103,14 +101,14 @@ void section_best(struct block *block, const struct native *n)
 
 /* ---- tables ---- */
 
-/* A table keeps its columns even where a cell is empty. */
+/* A table keeps its columns even if a cell is empty. */
 static void add_cell_name(struct buf *out, const char *text)
 {
     buf_puts(out, " | ");
     add_name(out, text);
 }
 
-/* No status column: all are kept, and the heading says so. */
+/* Without a status column: all are kept, as the heading says. */
 static void add_leader(struct buf *out, const struct native *n, const struct lineage_trial *trial, size_t width)
 {
     buf_puts(out, "| ");
@@ -131,7 +129,7 @@ void section_leaderboard(struct block *block, const struct native *n)
     struct buf *out = &block->text;
     if (!n->options->top_k)
         return;
-    /* How many there are, not how many are shown: that a list is cut is said in the last line of the block. */
+    /* The number that exist, not the number shown; the last line of the block says that a list is cut. */
     buf_printf(out, "\n## Leaderboard (%llu kept trials, best first)\n\n",
                (unsigned long long)report->labels[LINEAGE_KEEP]);
     if (report->n_leaders) {
@@ -148,12 +146,12 @@ void section_leaderboard(struct block *block, const struct native *n)
     }
     if (report->n_leaders)
         return;
-    /* An empty table looks like a broken one. */
+    /* An empty table looks broken. */
     buf_puts(out, "*(no keeps yet)*\n");
     block_row_end(block, 5, false);
 }
 
-/* The status carries the reason of a discard, so that no row needs a column for it. */
+/* The status includes the reason of a discard, so that no row needs a column for it. */
 static void add_recent(struct buf *out, const struct native *n, const struct lineage_trial *trial, size_t width)
 {
     buf_puts(out, "| ");
@@ -168,7 +166,7 @@ static void add_recent(struct buf *out, const struct native *n, const struct lin
     buf_puts(out, " |\n");
 }
 
-/* The newest rows are worth most: they are what the agent has not seen yet. */
+/* The newest rows are worth most, because the agent has not seen them yet. */
 void section_recent(struct block *block, const struct native *n)
 {
     const struct lineage_report *report = n->report;
@@ -189,9 +187,8 @@ void section_recent(struct block *block, const struct native *n)
 
 /* ---- chain and last trials ---- */
 
-/* exp_ID [SPECIALIST, STATUS, METRIC=M, Δ=D], the delta only where there is one and the status
- * does not say it. One shape for the chain and for the last trials, so that an agent learns it
- * once. The delta stands once: a discard has it in its reason. */
+/* exp_ID [SPECIALIST, STATUS, METRIC=M, Δ=D]; the delta only if there is one and the status does not have it. The
+ * chain and the last trials have the same form, so that an agent learns it once. */
 static void add_item(struct buf *out, const struct native *n, const struct lineage_trial *trial)
 {
     add_id(out, trial->exp_id);
@@ -214,8 +211,7 @@ static void add_item(struct buf *out, const struct native *n, const struct linea
     buf_puts(out, "] ");
 }
 
-/* The marks (passed over, missing between) belong to the link below them: they are printed with it or not at
- * all. */
+/* The marks (passed over, missing between) belong to the link below them and are printed only with it. */
 static void add_link(struct buf *out, const struct native *n, size_t i, size_t width)
 {
     const struct lineage_report_chain *chain = &n->report->chain;
@@ -229,17 +225,16 @@ static void add_link(struct buf *out, const struct native *n, size_t i, size_t w
     buf_puts(out, i + 1 == chain->n ? " ← BEST\n" : "\n");
 }
 
-/* From both ends inwards: where it began and what led to the best are worth most. Two steps from
- * the root cost as much as one from the best: where a line of work came from explains less than
- * its last turns. */
+/* From both ends inwards: the beginning and what led to the best are worth most. Two steps from the root cost as much
+ * as one from the best, because the last turns explain more than the beginning. */
 static double link_worth(const struct lineage_report_chain *chain, size_t i)
 {
     size_t from_best = chain->n - 1 - i, from_root = i;
     return 40.0 / (double)(1 + (from_best < 2 * from_root ? from_best : 2 * from_root));
 }
 
-/* In a fence, because its lines are indented and Markdown would join them. Cells inside are
- * quoted all the same: a reader of the source sees no rendered fence. */
+/* In a fence, because its lines are indented and Markdown would join them. Cells inside are quoted all the same, for
+ * readers of the source. */
 void section_chain(struct block *block, const struct native *n)
 {
     const struct lineage_report_chain *chain = &n->report->chain;
@@ -256,7 +251,7 @@ void section_chain(struct block *block, const struct native *n)
         return;
     }
     buf_puts(out, "```\n");
-    /* A chain that does not reach a root misleads unless it says so, and says it first. */
+    /* A chain that does not reach a root would mislead, so this is stated first. */
     if (chain->end != LINEAGE_CHAIN_ROOT) {
         buf_puts(out, chain->end == LINEAGE_CHAIN_MISSING ? "!! parent not in the store: " : "!! cycle at: ");
         add_name(out, chain->end_id);
@@ -267,14 +262,14 @@ void section_chain(struct block *block, const struct native *n)
         add_link(out, n, i, 40);
         block_brief_end(block);
         add_link(out, n, i, 100);
-        /* Root, best and what the best came from are what a plan needs of a chain. */
+        /* A plan needs the root, the best, and the parent of the best. */
         block_row_end(block, link_worth(chain, i), i == 0 || i + 2 >= chain->n);
     }
     buf_puts(out, "```\n");
     block_tail_end(block);
 }
 
-/* Only a change is told: parameters of a trial are dozens, and two of them moved. */
+/* Only changes are printed: a trial has dozens of parameters, and two of them changed. */
 static void add_change(struct buf *out, const struct lineage_report_change *change)
 {
     if (!change->after.present) {
@@ -291,7 +286,7 @@ static void add_change(struct buf *out, const struct lineage_report_change *chan
     add_setting(out, change->after.value, change->after_text);
 }
 
-/* Against whom comes first: the same change means something else against another trial. */
+/* The compared trial comes first, because the change depends on it. */
 static void add_changes(struct buf *out, const struct lineage_report_full *full)
 {
     if (!full->compared_with[0] && !full->n_changes)
@@ -300,7 +295,7 @@ static void add_changes(struct buf *out, const struct lineage_report_full *full)
     if (full->compared_with[0]) {
         buf_puts(out, "against ");
         add_id(out, full->compared_with);
-        /* Said, because a change of code without a change of parameters looks like no change otherwise. */
+        /* Stated, because otherwise a change of code without a change of parameters would look like no change. */
         buf_puts(out, full->n_changes ? ": " : ": no other parameters");
     }
     for (size_t i = 0; i < full->n_changes; i++) {
@@ -310,8 +305,8 @@ static void add_changes(struct buf *out, const struct lineage_report_full *full)
     buf_puts(out, "\n");
 }
 
-/* The first line is that of the chain; the second what it changed; then what was expected and
- * what came to light, in full, because this is the one place where notes are read. */
+/* The first line is that of the chain, the second the changes, then what was expected and the notes in full, because
+ * only this section prints notes. */
 static void add_trial(struct buf *out, const struct native *n, const struct lineage_report_full *full, size_t width)
 {
     const struct lineage_trial *trial = &full->trial;
@@ -320,7 +315,7 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
     add_idea(out, n, trial->exp_id, trial->hypothesis, width);
     buf_puts(out, "\n");
     add_changes(out, full);
-    /* Brief is what was tried and how it ended; what was expected and what notes say comes with the room. */
+    /* The brief form is what was tried and how it ended; expectation and notes need more room. */
     if (width)
         return;
     if (trial->expected_delta[0]) {
@@ -335,7 +330,7 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
     }
 }
 
-/* Brief entries for many before full ones for few: choice of the budget, not of this list. */
+/* The budget decides between brief entries for many trials and full ones for few. */
 void section_full(struct block *block, const struct native *n)
 {
     const struct lineage_report *report = n->report;

@@ -1,5 +1,5 @@
 /*
- * out_file.c: links followed, devices written to, files replaced.
+ * out_file.c: follows links, writes to devices, replaces files.
  *
  * Links are followed here and not by open, because a file is replaced by a rename inside its own directory, and a
  * rename onto a link would put a file in the link's place.
@@ -14,10 +14,10 @@
 
 #include "../files/fs.h"
 
-#define MOST_LINKS 40 /* as the kernel counts */
+#define MOST_LINKS 40 /* the kernel's limit */
 
-/* Where the link at path leads: relative targets start from the link's own directory. As text:
- * what it leads to may not be there yet, and is then made. */
+/* The target of the link at path; relative targets start from the link's own directory. It stays a text, because the
+ * target may not exist yet. */
 static char *behind_link(const char *path, const char *target)
 {
     const char *slash = strrchr(path, '/');
@@ -30,7 +30,7 @@ static char *behind_link(const char *path, const char *target)
     return next.data;
 }
 
-/* Descriptors have names in /proc that look like links and cannot be followed by their text. */
+/* The names of descriptors in /proc look like links, but their text cannot be followed. */
 static bool is_descriptor(const char *path)
 {
     return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0;
@@ -40,12 +40,12 @@ static enum lineage_status follow_links(struct out_file *file, struct lineage_er
 {
     char target[PATH_MAX];
     ssize_t n;
-    /* One link at a time: only the last part of the path matters, and it need not exist yet, which realpath
-     * would demand. */
+    /* One link at a time: only the last part of the path matters, and it need not exist yet, which realpath would
+     * require. */
     for (int links = 0; !is_descriptor(file->path); links++) {
         n = fs_read_link(AT_FDCWD, file->path, target, sizeof target - 1);
         if (n < 0)
-            return LINEAGE_OK; /* no link, or nothing yet */
+            return LINEAGE_OK; /* not a link, or nothing yet */
         if (links == MOST_LINKS)
             return store_fail(err, LINEAGE_EIO, "too many links from %s", file->path);
         target[n] = '\0';
@@ -60,8 +60,8 @@ static enum lineage_status follow_links(struct out_file *file, struct lineage_er
     return LINEAGE_OK;
 }
 
-/* Held open: between reading and replacing, the directory may be renamed, and the file must still be
- * replaced in it. */
+/* Held open, because the directory may be renamed between reading and replacing, and the file must still be replaced
+ * in it. */
 static enum lineage_status open_dir(struct out_file *file, struct lineage_error *err)
 {
     char *slash = strrchr(file->path, '/');
@@ -76,15 +76,14 @@ static enum lineage_status open_dir(struct out_file *file, struct lineage_error 
     return status;
 }
 
-/* A directory is no stream either; reading it fails with the right message. */
+/* A directory is not a stream; reading it fails with the right message. */
 enum lineage_status out_file_open(struct out_file *file, const char *path, struct lineage_error *err)
 {
     struct stat st;
     *file = (struct out_file){.dir_fd = -1, .path = strdup(path)};
     if (!file->path)
         return store_no_memory(err);
-    /* Asked of what the path leads to, before links are followed: /dev/stdout is a link to a pipe that has
-     * no name. */
+    /* Examined before links are followed, because /dev/stdout is a link to a pipe that has no name. */
     if (fs_stat(AT_FDCWD, path, 0, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
         file->stream = true;
         return LINEAGE_OK;
@@ -101,7 +100,7 @@ void out_file_close(struct out_file *file)
     *file = (struct out_file){.dir_fd = -1};
 }
 
-/* Looked at first and read then: a save between the two is seen by out_file_same. */
+/* Examined first and then read, so that out_file_same notices a save between the two. */
 enum lineage_status out_file_read(struct out_file *file, struct buf *bytes, struct lineage_error *err)
 {
     file->exists = false;
@@ -113,8 +112,8 @@ enum lineage_status out_file_read(struct out_file *file, struct buf *bytes, stru
     return fs_read_file(file->dir_fd, file->name, bytes, err);
 }
 
-/* Inode, size and time: an editor either replaces the file or changes these. A save between this look and
- * the rename is lost to the rename; nothing short of a lock that editors do not take could help. */
+/* Compares inode, size and time: an editor either replaces the file or changes these. A save between this and the
+ * rename is lost; only a lock could prevent that, and editors take none. */
 bool out_file_same(const struct out_file *file)
 {
     struct stat now;
@@ -127,7 +126,7 @@ bool out_file_same(const struct out_file *file)
            now.st_mtim.tv_nsec == file->before.st_mtim.tv_nsec;
 }
 
-/* Appended, so that `>> log` behind /dev/stdout is not written over from its beginning. */
+/* Appended, so that `>> log` with /dev/stdout is not overwritten from its beginning. */
 static enum lineage_status write_stream(const char *path, const char *data, size_t length, struct lineage_error *err)
 {
     int fd = fs_open(AT_FDCWD, path, O_WRONLY | O_APPEND | O_NOCTTY, 0);
@@ -140,7 +139,7 @@ static enum lineage_status write_stream(const char *path, const char *data, size
     return status;
 }
 
-/* fs_replace keeps mode and owner, because it looks at what it replaces. */
+/* fs_replace keeps mode and owner of the file that it replaces. */
 enum lineage_status out_file_write(const struct out_file *file, const char *data, size_t length,
                                    struct lineage_error *err)
 {

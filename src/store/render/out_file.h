@@ -1,8 +1,8 @@
 /*
  * out_file.h: the file that a block is written to, wherever its name leads.
  *
- * A link stays a link: what it leads to is replaced, atomically, in its own directory. A device or a pipe is written
- * to, never replaced. Mode and owner stay those of the file.
+ * A link stays a link: its target is replaced, atomically, in the target's directory. A device or a pipe is written
+ * to, never replaced. Mode and owner of the file stay.
  */
 #ifndef RENDER_OUT_FILE_H
 #define RENDER_OUT_FILE_H
@@ -13,11 +13,11 @@
 #include "../internal.h"
 
 struct out_file {
-    int dir_fd;  /* of the file itself, behind all links; -1 if stream */
+    int dir_fd;  /* directory of the file behind all links; -1 for a stream */
     char *path;  /* the file itself */
     char *name;  /* its last part, inside path */
     bool linked; /* path is not what the user named */
-    bool stream; /* no file that could be replaced: a device, a pipe, a descriptor */
+    bool stream; /* cannot be replaced: a device, a pipe, a descriptor */
     bool exists;
     struct stat before; /* when it was read */
 };
@@ -25,10 +25,10 @@ struct out_file {
 enum lineage_status out_file_open(struct out_file *file, const char *path, struct lineage_error *err);
 void out_file_close(struct out_file *file);
 
-/* What is there, nothing for a new file or a stream. Takes note of its state. */
+/* Reads the file; nothing for a new file or a stream. Remembers its state. */
 enum lineage_status out_file_read(struct out_file *file, struct buf *bytes, struct lineage_error *err);
 
-/* Whether it is still as it was when it was read. */
+/* Whether the file is unchanged since it was read. */
 bool out_file_same(const struct out_file *file);
 
 enum lineage_status out_file_write(const struct out_file *file, const char *data, size_t length,

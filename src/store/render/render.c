@@ -1,4 +1,4 @@
-/* render.c: one block as text. */
+/* render.c: renders one block as text. */
 #include "render.h"
 
 void lineage_render_options_init(struct lineage_render_options *options)
@@ -19,7 +19,7 @@ enum lineage_status lineage_render(char **text, size_t *length, struct lineage_s
     enum lineage_status status = options->style == LINEAGE_STYLE_FIELDKIT
                                      ? render_fieldkit(&out, store, options, err)
                                      : render_native(&out, store, options, err);
-    /* Printers do not check each addition: one that failed made all later ones do nothing. */
+    /* Printers do not check each addition, because after a failure all later ones do nothing. */
     if (status == LINEAGE_OK && out.failed)
         status = store_no_memory(err);
     if (status != LINEAGE_OK) {

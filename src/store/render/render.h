@@ -1,4 +1,4 @@
-/* render.h: what the printers share. A printer turns a report into text; it asks the store nothing. */
+/* render.h: what the printers share. A printer turns a report into text and never asks the store. */
 #ifndef RENDER_RENDER_H
 #define RENDER_RENDER_H
 
@@ -13,13 +13,13 @@
 const char *metric_text(char out[NUMBER_TEXT_MAX], struct lineage_number number);
 const char *delta_text(char out[NUMBER_TEXT_MAX], struct lineage_number number);
 
-/* Text as it is, C0 80 turned back into NUL. */
+/* Adds the text unchanged, with C0 80 turned back into NUL. */
 void add_raw(struct buf *out, const char *text);
 
-/* The first n - 1 code points and … if there are more than n, as it is otherwise. */
+/* Adds the first n - 1 code points and …, or the whole text if it has at most n. */
 void add_cut(struct buf *out, const char *text, size_t n);
 
-/* One style each: the whole block. */
+/* Each prints the whole block in one style. */
 enum lineage_status render_fieldkit(struct buf *out, struct lineage_store *store,
                                     const struct lineage_render_options *options, struct lineage_error *err);
 enum lineage_status render_native(struct buf *out, struct lineage_store *store,

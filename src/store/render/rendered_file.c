@@ -1,8 +1,8 @@
 /*
- * rendered_file.c: a block as a file that a person may write in as well.
+ * rendered_file.c: a block as a file in which a person may write too.
  *
- * The file is read, what is a person's is found (keep.h), the rest is made anew around it. Between reading and
- * replacing, the person may save: then it all begins again, because their bytes are not ours to lose.
+ * The file is read, a person's text in it is found (handwritten.h), and the rest is made anew around it. If the
+ * person saves the file between reading and replacing, everything begins again.
  */
 #include "render.h"
 
@@ -13,19 +13,19 @@
 #include "handwritten.h"
 #include "out_file.h"
 
-#define MOST_TRIES 5   /* that somebody saves meanwhile */
+#define MOST_TRIES 5   /* attempts, if somebody keeps saving the file */
 #define MOST_ASIDE 100000
 
 struct rendering {
     struct lineage_store *store;
     const struct lineage_render_options *options;
     struct out_file file;
-    struct buf note_name; /* .NAME.rendered: what is known of a file whose style has no line for it */
+    struct buf note_name; /* .NAME.rendered: notes about a file whose style has no line for them */
     struct buf old, note, text;
     struct keep keep;
 };
 
-/* Only the native style is ours to add a line to; the others have given bytes. */
+/* Only the native style has the line; the bytes of the others are fixed. */
 static bool has_line(const struct rendering *r)
 {
     return r->options->style == LINEAGE_STYLE_NATIVE;
@@ -42,7 +42,7 @@ static enum lineage_status open_rendering(struct rendering *r, const char *path,
     return r->note_name.failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
-/* On every way out: a struct that was zeroed to begin with can be closed at any point. */
+/* Called on every path: a zeroed struct can be closed at any point. */
 static void close_rendering(struct rendering *r)
 {
     out_file_close(&r->file);
@@ -52,7 +52,7 @@ static void close_rendering(struct rendering *r)
     buf_release(&r->text);
 }
 
-/* Again at each try: what was found the last time is of a file that is gone. */
+/* Read again at each attempt, because the file has changed since. */
 static enum lineage_status read_former(struct rendering *r, struct lineage_error *err)
 {
     buf_truncate(&r->old, 0);
@@ -60,7 +60,7 @@ static enum lineage_status read_former(struct rendering *r, struct lineage_error
     enum lineage_status status = out_file_read(&r->file, &r->old, err);
     if (status != LINEAGE_OK || !r->file.exists)
         return status;
-    /* Read even for the native style: the file may have been rendered in another one before. */
+    /* Read even for the native style, because the file may have been rendered in another one before. */
     status = fs_read_file(r->file.dir_fd, r->note_name.data, &r->note, err);
     if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
         r->keep = keep_find(r->old.data ? r->old.data : "", r->old.length, r->note.length ? r->note.data : "");
@@ -77,7 +77,7 @@ enum lineage_status lineage_render_insights(char **text, const char *path, struc
     if (status == LINEAGE_OK)
         status = read_former(&r, err);
     if (status == LINEAGE_OK) {
-        /* A stranger's file is not quoted to an agent as what a person wrote about this store. */
+        /* A file that was never rendered is not quoted to an agent as a person's text about this store. */
         bool any = r.file.exists && !r.keep.foreign && r.old.length > r.keep.start;
         buf_add(&r.text, any ? r.old.data + r.keep.start : "", any ? r.old.length - r.keep.start : 0);
         status = r.text.failed ? store_no_memory(err) : LINEAGE_OK;
@@ -90,17 +90,17 @@ enum lineage_status lineage_render_insights(char **text, const char *path, struc
     return status;
 }
 
-/* Keeping all of it would still put a block on top: right for a file that the user named, not for one that a link
- * inside a store happens to lead to. */
+/* Keeping all of the file would still put a block on top: right for a file that the user named, but not for one that
+ * a link inside a store happens to lead to. */
 static enum lineage_status refuse_strangers(const struct rendering *r, struct lineage_error *err)
 {
     if (r->file.linked && r->keep.foreign)
-        return store_fail(err, LINEAGE_EINVAL, "a link leads to %s, which is no rendered file: it is left alone",
+        return store_fail(err, LINEAGE_EINVAL, "a link leads to %s, which was not rendered: it is left alone",
                           r->file.path);
     return LINEAGE_OK;
 }
 
-/* A person's text takes its room first; but however long it is, it does not silence the store. */
+/* A person's text takes its room first, but the block gets at least half. */
 static size_t room_for_block(const struct rendering *r, size_t kept)
 {
     size_t max = r->options->max_bytes, taken = kept + (has_line(r) && !r->file.stream ? KEEP_LINE_LENGTH + 1 : 0);
@@ -109,15 +109,14 @@ static size_t room_for_block(const struct rendering *r, size_t kept)
     return max - taken;
 }
 
-/* The digest is of exactly what stands above the line, a cut title included. */
+/* The digest covers exactly what is above the line, including a cut title. */
 static enum lineage_status compose(struct rendering *r, struct lineage_error *err)
 {
     struct lineage_render_options options = *r->options;
     const char *kept = r->old.length ? r->old.data + r->keep.start : "";
     size_t n_kept = r->old.length ? r->old.length - r->keep.start : 0, length;
     char *block;
-    /* The text goes behind the block byte for byte; as an option it would end at its first NUL and count
-     * twice. */
+    /* The text follows the block byte for byte; as an option it would end at its first NUL and count twice. */
     options.insights = NULL;
     options.max_bytes = room_for_block(r, n_kept);
     enum lineage_status status = lineage_render(&block, &length, r->store, &options, err);
@@ -130,7 +129,7 @@ static enum lineage_status compose(struct rendering *r, struct lineage_error *er
     if (r->text.failed)
         return store_no_memory(err);
     if (!r->file.stream && has_line(r)) {
-        if (length && r->text.data[length - 1] != '\n') /* a title cut short by a budget */
+        if (length && r->text.data[length - 1] != '\n') /* a title that a budget cut short */
             buf_puts(&r->text, "\n");
         keep_add_line(&r->text);
     } else if (!r->file.stream)
@@ -139,7 +138,7 @@ static enum lineage_status compose(struct rendering *r, struct lineage_error *er
     return r->text.failed || r->note.failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
-/* NAME.before-N; one that holds the very same bytes serves as well. */
+/* NAME.before-N; an existing one with the same bytes is reused. */
 static enum lineage_status put_aside(const struct rendering *r, struct lineage_error *err)
 {
     for (unsigned n = 1; n <= MOST_ASIDE; n++) {
@@ -161,7 +160,7 @@ static enum lineage_status put_aside(const struct rendering *r, struct lineage_e
     return store_fail(err, LINEAGE_EIO, "too many files %s.before-N", r->file.path);
 }
 
-/* The note first: should the file not follow, the note does not fit it, and it is put aside rather than trusted. */
+/* The note is written first: if the file does not follow, the note does not match it, and the file is set aside. */
 static enum lineage_status write_note(const struct rendering *r, struct lineage_error *err)
 {
     if (r->file.stream)
@@ -172,7 +171,7 @@ static enum lineage_status write_note(const struct rendering *r, struct lineage_
     return LINEAGE_OK;
 }
 
-/* Aside first, then the note, then the file: killed anywhere between, the former file still stands. */
+/* First the copy, then the note, then the file: after a kill anywhere in between, the former file still exists. */
 static enum lineage_status put_in_place(const struct rendering *r, struct lineage_error *err)
 {
     enum lineage_status status = r->keep.aside ? put_aside(r, err) : LINEAGE_OK;
@@ -189,7 +188,7 @@ static enum lineage_status put_in_place(const struct rendering *r, struct lineag
 static enum lineage_status render_around(struct rendering *r, struct lineage_error *err)
 {
     enum lineage_status status;
-    /* A person saves once in a while; a program that writes all the time is a mistake that should be seen. */
+    /* A person saves now and then; a program that writes all the time is a mistake that should be noticed. */
     for (int tries = 0; tries < MOST_TRIES; tries++) {
         status = read_former(r, err);
         if (status == LINEAGE_OK)

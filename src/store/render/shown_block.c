@@ -1,8 +1,8 @@
 /*
- * shown_block.c: a block as it was shown, kept in the store.
+ * shown_block.c: keeps a block that was shown, in the store.
  *
- * A record is evidence of what an agent knew, so none is ever written over: the same bytes under the same name are
- * one record, other bytes get a number.
+ * It is evidence of what an agent knew, so it is never overwritten: the same bytes under the same name are one file,
+ * other bytes get a number.
  */
 #include "render.h"
 
@@ -14,7 +14,7 @@
 
 #define MOST_OF_A_NAME 100000
 
-/* Letters, digits, `-`, `_`, `.` stay; anything else would be trouble in a file name. */
+/* Letters, digits, `-`, `_`, `.` stay; other characters could cause trouble in a file name. */
 static void add_file_name(struct buf *out, const char *text)
 {
     for (; *text; text++) {
@@ -24,7 +24,7 @@ static void add_file_name(struct buf *out, const char *text)
     }
 }
 
-/* An agent asks for the same block again after a restart: that is one event, not two. */
+/* An agent that asks for the same block after a restart is one event, not two. */
 static bool holds(int dir_fd, const char *name, const char *text, size_t length)
 {
     struct buf there = {0};
@@ -34,8 +34,8 @@ static bool holds(int dir_fd, const char *name, const char *text, size_t length)
     return same;
 }
 
-/* TIME_NAME.md, then TIME_NAME-2.md and so on; *file becomes the name that was taken. The name is tried by
- * creating it: of two recorders at once, one gets the next number. */
+/* TIME_NAME.md, then TIME_NAME-2.md and so on; *file becomes the name that was used. The file is created exclusively,
+ * so that of two processes at once one gets the next number. */
 static enum lineage_status save(struct buf *file, int dir_fd, const char *text, size_t length,
                                 struct lineage_error *err)
 {

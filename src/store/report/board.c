@@ -1,7 +1,7 @@
 /*
- * board.c: results.tsv and best.json as the blackboard sees them: every row, damaged ones included, cells as text.
+ * board.c: results.tsv and best.json as the blackboard sees them: every row, including damaged ones, cells as text.
  *
- * The index cannot serve here: it holds numbers, and rows that can be ranked. The blackboard prints a score as it
+ * The mirror cannot be used here: it holds numbers, and rows that can be ranked. The blackboard prints a score as it
  * was written, and shows a row that lost half its cells.
  */
 #include <jansson.h>
@@ -18,7 +18,7 @@
 #include "../log/log.h"
 #include "report_parts.h"
 
-/* Which cell is what; the header's layout, with its names. */
+/* Which cell holds what; the header's layout, with its names. */
 struct board_reader {
     struct report_load *load;
     struct lineage_board_row *rows; /* [n], grown while reading */
@@ -29,7 +29,7 @@ struct board_reader {
     bool failed;
 };
 
-/* Missing and empty are told apart here, because status needs it; the others do not. */
+/* Distinguishes missing from empty cells, because status needs it; the others do not. */
 static const char *cell(struct board_reader *r, const struct tsv_cell *cells, size_t n, int index)
 {
     if (index < 0 || (size_t)index >= n)
@@ -49,8 +49,8 @@ static int column(const struct board_reader *r, const char *name)
     return r->layout.column[lineage_column_find(name)];
 }
 
-/* A row too short for a column has an empty cell there, but its status is missing: the blackboard tells
- * these apart, and prints None. */
+/* A row that is too short has an empty cell, but its status is missing; the blackboard distinguishes these and prints
+ * None. */
 static bool add_row(struct board_reader *r, const struct tsv_cell *cells, size_t n)
 {
     if (r->n == r->capacity) {
@@ -75,7 +75,7 @@ static bool add_row(struct board_reader *r, const struct tsv_cell *cells, size_t
     return !r->failed;
 }
 
-/* The blackboard reads the file as UTF-8 and drops what is none; so does this. */
+/* The blackboard reads the file as UTF-8 and drops invalid text; so does this. */
 static bool all_utf8(const struct tsv_cell *cells, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -145,7 +145,7 @@ static const char *keep_text(struct report_load *load, const char *text, bool *o
     return out;
 }
 
-/* A value as str() prints it. */
+/* A value as Python's str() prints it. */
 static const char *value_text(struct report_load *load, const json_t *value, const char *missing, bool *ok)
 {
     char number[LINEAGE_NUMBER_MAX];
@@ -165,7 +165,7 @@ static const char *value_text(struct report_load *load, const json_t *value, con
     return json_is_true(value) ? "True" : json_is_false(value) ? "False" : "None";
 }
 
-/* Members that best.json lacks read as the blackboard prints them: a question mark, or nothing. */
+/* Members that best.json lacks are printed as by the blackboard: a question mark, or nothing. */
 static bool take_best(struct report_load *load, struct lineage_board *board, const json_t *root)
 {
     bool ok = true;
@@ -178,7 +178,7 @@ static bool take_best(struct report_load *load, struct lineage_board *board, con
     return ok;
 }
 
-/* Absent or no valid JSON object: there is no best. */
+/* If the file is absent or not a JSON object, the store has no best trial. */
 static enum lineage_status read_best(struct report_load *load, struct lineage_board *board, struct lineage_error *err)
 {
     const char *path = load->options->best_json;
@@ -211,8 +211,8 @@ static int by_id(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Last row of that id in the sorted entries. The last of equal ids: the blackboard builds a
- * dictionary, in which a later row replaces an earlier one. */
+/* The last row with that id, because a later row replaces an earlier one in the dictionary that the blackboard
+ * builds. */
 static size_t find_entry(const struct entry *entries, size_t n, const char *id)
 {
     size_t low = 0, high = n;
@@ -232,7 +232,7 @@ struct child {
     size_t row;
 };
 
-/* A stable order without a stable sort: row numbers break ties. */
+/* A stable order although qsort is not stable: row numbers break ties. */
 static int by_parent(const void *a, const void *b)
 {
     const struct child *x = a, *y = b;
@@ -242,10 +242,8 @@ static int by_parent(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/*
- * Who is whose child, by sorting: an id may stand in many rows, and its last row is the one that counts, as in
- * the dictionary that the blackboard builds.
- */
+/* Links children to parents by sorting. Of several rows with one id the last counts, as in the dictionary that the
+ * blackboard builds. */
 static enum lineage_status link_rows(struct report_load *load, struct lineage_board *board, struct lineage_error *err)
 {
     size_t n = board->n, *parent_row = NULL, *last_row = NULL, *order = NULL;

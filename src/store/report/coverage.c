@@ -1,9 +1,9 @@
 /*
  * coverage.c: which values of which parameters were tried, and which combinations were not.
  *
- * A cell is looked up, not counted, so that the cost follows the number of cells and not that of trials; the
- * look-ups of one report are limited all the same, because two long lists that never meet are walked in full.
- * A cell that could not be settled is not called untried.
+ * A cell is looked up, not counted, so that the cost depends on the number of cells and not on that of trials. The
+ * look-ups of one report are limited as well, because two long lists without a common trial are walked completely. A
+ * cell whose look-up did not finish is not called untried.
  */
 #include <string.h>
 
@@ -11,17 +11,17 @@
 
 #define CROSSED 5      /* parameters that are crossed with each other */
 #define GRID_VALUES 10 /* a parameter with more values is a scale, not a grid */
-#define LOOK_UPS 8192  /* steps of one report */
+#define LOOK_UPS 8192  /* look-up steps of one report */
 
-/* A seed repeats a trial; that no trial had seed 5 with alpha 0.3 is not a gap worth a night. By
- * its end, because recipes have several (data.seed, eval_seed). */
+/* A seed repeats a trial: no trial with seed 5 and alpha 0.3 is not a gap. Recognised by the end of the name, because
+ * recipes have several (data.seed, eval_seed). */
 static bool is_seed(const char *name)
 {
     size_t length = strlen(name);
     return length >= 4 && strcmp(name + length - 4, "seed") == 0;
 }
 
-/* Who proposed a trial is no setting of it. */
+/* The proposer of a trial is not one of its settings. */
 static bool is_setting(const char *name)
 {
     return strcmp(name, "proposer") != 0;
@@ -33,8 +33,8 @@ static uint64_t measured(const uint64_t labels[LINEAGE_N_LABELS])
     return labels[LINEAGE_KEEP] + labels[LINEAGE_DISCARD] + labels[LINEAGE_BASELINE];
 }
 
-/* A trial that failed before it began may lack parameters, so constant is measured against trials that were
- * scored. */
+/* A trial that failed before it began may lack parameters, so only trials with a score decide whether a parameter is
+ * constant. */
 static enum lineage_status load_params(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;
@@ -51,7 +51,7 @@ static enum lineage_status load_params(struct report_load *load, struct lineage_
         if (!is_setting(names[i]))
             continue;
         status = mirror_param_values(load->store->mirror, names[i], param, &load->arena, err);
-        if (!param->n_values) /* of harness_abort trials alone */
+        if (!param->n_values) /* only harness_abort trials have it */
             continue;
         param->constant = param->n_values == 1 && all && measured(param->values[0].labels) >= all;
         report->n_params++;
@@ -60,8 +60,8 @@ static enum lineage_status load_params(struct report_load *load, struct lineage_
     return status;
 }
 
-/* One value of x with one of y and the other way round. As many cells as values on either side, and one in
- * each row and column: nothing else is a diagonal. */
+/* Each value of x occurs with one value of y and the other way round: as many tried cells as values on either side,
+ * one in each row and column. */
 static bool is_linked(const struct lineage_report_grid *grid, const bool *tried)
 {
     size_t nx = grid->x->n_values, ny = grid->y->n_values, cells = 0;
@@ -86,8 +86,8 @@ static struct lineage_param param_of(const struct lineage_report_param *param, s
     return (struct lineage_param){param->name, param->values[i].value, param->values[i].text};
 }
 
-/* All cells of two parameters. False in *settled if the look-ups ran out. Cell by cell until the
- * look-ups run out: then the pair is dropped, since half of a grid would pass for all of it. */
+/* Looks up all cells of two parameters. If the limit of steps is reached, *settled is false and the pair is dropped,
+ * because half of a grid would look like all of it. */
 static enum lineage_status look_up(struct report_load *load, struct lineage_report_grid *grid, bool *tried,
                                    size_t (*untried)[2], size_t *steps, bool *settled, struct lineage_error *err)
 {
@@ -121,7 +121,7 @@ static enum lineage_status cross(struct report_load *load, const struct lineage_
     enum lineage_status status = report_alloc(load, grid.n_cells, sizeof *untried, &untried, err);
     if (status == LINEAGE_OK)
         status = look_up(load, &grid, tried, untried, steps, &settled, err);
-    /* No cell tried: the two parameters belong to different kinds of trials, and the whole grid is no gap. */
+    /* If no cell was tried, the two parameters belong to different kinds of trials, and the grid is not a gap. */
     if (status != LINEAGE_OK || !settled || !grid.n_untried || grid.n_untried == grid.n_cells)
         return status;
     grid.untried = (const size_t(*)[2])untried;
@@ -130,7 +130,7 @@ static enum lineage_status cross(struct report_load *load, const struct lineage_
     return LINEAGE_OK;
 }
 
-/* A parameter that always moved with another one has the same gaps: they are told once. */
+/* A parameter that always changed together with another one has the same gaps, which are listed once. */
 static void drop_echoes(struct lineage_report *report, struct lineage_report_grid *grids)
 {
     size_t kept = 0;
@@ -150,7 +150,7 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
     const struct lineage_report_param *crossed[CROSSED];
     struct lineage_report_grid *grids;
     size_t n = 0, steps = LOOK_UPS;
-    /* The first few: alpha, beta and gamma come first, and ten pairs are as much as anybody reads. */
+    /* The first few: alpha, beta and gamma come first, and nobody reads more than ten pairs. */
     for (size_t i = 0; i < report->n_params && n < CROSSED; i++) {
         const struct lineage_report_param *param = &report->params[i];
         if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more && !is_seed(param->name))

@@ -1,8 +1,8 @@
 /*
- * differences.c: the newest trials, each with the parameters it changed.
+ * differences.c: the newest trials, each with the parameters that it changed.
  *
- * A trial is a change to another one, so that is what is told of it. The other one is the parent; a trial without
- * a known parent, such as those of a sweep, is measured against the best of its time, which its row names.
+ * A trial is described by its changes against another one: its parent, or, for a trial without a known parent, such
+ * as those of a sweep, the best trial of its time, which its row names.
  */
 #include <math.h>
 #include <string.h>
@@ -25,8 +25,7 @@ static enum lineage_status find_other(struct report_load *load, const char *id, 
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Parameters are few dozens, so they are looked through: a table of names would cost more to
- * make. */
+/* There are at most some dozens of parameters, so a linear search is cheaper than a table. */
 static bool is_constant(const struct lineage_report *report, const char *name)
 {
     for (size_t i = 0; i < report->n_params; i++)
@@ -74,7 +73,7 @@ static void compare(struct lineage_report_full *full, struct lineage_report_chan
     }
 }
 
-/* With nothing to compare, what the trial set is the change, but for what every trial sets. */
+/* Without a trial to compare with, everything that the trial sets is a change, except what every trial sets. */
 static enum lineage_status fill(struct report_load *load, struct lineage_report_full *full, struct lineage_error *err)
 {
     struct lineage_trial other = {0};

@@ -1,15 +1,15 @@
 /*
- * failures.c: how trials failed, whose they were, and what their notes say about why.
+ * failures.c: how trials failed, which specialists they belonged to, and the reasons in their notes.
  *
- * Reasons come from the newest failures alone: an old crash that was mended tells the next agent nothing, and the
- * cost must not grow with the number of failures.
+ * Reasons come from the newest failures only: an old crash that was fixed tells the next agent nothing, and the cost
+ * must not grow with the number of failures.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "report_parts.h"
 
-#define LOOKED_AT 24 /* newest failures of a label */
+#define LOOKED_AT 24 /* newest failures of a label that are read */
 
 /* Then by name, so that equal counts do not change places between two renderings. */
 static int by_failures(const void *a, const void *b)
@@ -29,7 +29,7 @@ static int by_count(const void *a, const void *b)
     return strcmp(x->specialist, y->specialist);
 }
 
-/* From the sums that were read already: room for all, since each may have failed. */
+/* From the sums that were read already, with room for every specialist. */
 static enum lineage_status count_specialists(struct report_load *load, struct lineage_report_failure *failure,
                                              struct lineage_error *err)
 {
@@ -45,7 +45,7 @@ static enum lineage_status count_specialists(struct report_load *load, struct li
     return status;
 }
 
-/* The harness this format is shared with puts the error behind the planner's own words and a bar. */
+/* The harness that shares this format puts the error behind the planner's own words and a bar. */
 static const char *reason_of(struct report_load *load, const struct lineage_trial *trial)
 {
     static const char bar[] = " | ";
@@ -65,7 +65,7 @@ static void put_in_order(struct lineage_report_reason *reasons, size_t at)
     }
 }
 
-/* Newest first from the index, so the first trial with a reason is the newest that gives it. */
+/* The trials come newest first, so the first one with a reason is the newest. */
 static enum lineage_status find_reasons(struct report_load *load, struct lineage_report_failure *failure,
                                         struct lineage_error *err)
 {
@@ -81,8 +81,7 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
         const char *text = reason_of(load, &trials[i]);
         if (!text)
             return store_no_memory(err);
-        /* Compared as they stand: two dozen texts are not worth a hash, and a fuzzy match would merge two
-         * causes. */
+        /* Compared exactly: two dozen texts do not need a hash, and a fuzzy match would merge two causes. */
         while (at < failure->n_reasons && strcmp(reasons[at].text, text) != 0)
             at++;
         if (at == failure->n_reasons)
@@ -95,8 +94,7 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
     return status;
 }
 
-/* Classes by label, in the order of how many there are: an agent reads the first and perhaps the
- * second. */
+/* Labels by their number of failures, because an agent reads the first and perhaps the second. */
 enum lineage_status report_failures(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;

@@ -1,9 +1,9 @@
 /*
- * report.c: one report, read from the index in one go.
+ * report.c: one report, read from the mirror at one moment.
  *
- * Who fills what: settings, sizes, best, chain, lists and calibration here; params and grids in coverage.c;
- * failures in failures.c; full in differences.c; board in board.c. The index is brought up to date once, before the
- * first part, so that all parts speak of the same rows.
+ * Settings, sizes, best, chain, lists and calibration are filled in here; params and grids in coverage.c; failures in
+ * failures.c; full in differences.c; board in board.c. The mirror is brought up to date once, before the first part,
+ * so that all parts describe the same rows.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,15 +11,15 @@
 
 #include "report_parts.h"
 
-#define CALIBRATED 12 /* specialists, and proposers */
+#define CALIBRATED 12 /* specialists, and as many proposers */
 
-/* Lengths that a planner reads in one go; a chain of 30 shows root, way and end of any. */
+/* Lengths that a planner reads in one go; 30 trials of a chain show its root, its way and its end. */
 void lineage_report_options_init(struct lineage_report_options *options)
 {
     *options = (struct lineage_report_options){.leaders = 20, .recent = 30, .full = 10, .chain = 30};
 }
 
-/* Through memcpy, because a pointer to a pointer of another type may not be written through. */
+/* Through memcpy, because C forbids writing through a pointer to another pointer type. */
 enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size, void *out,
                                  struct lineage_error *err)
 {
@@ -28,8 +28,8 @@ enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size
     return items ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* Copied, so that the report stays valid after the store is closed. What is needed to be kept is
- * computed by the function that append decides with. */
+/* Copied, so that the report stays valid after the store is closed. The threshold comes from the function that append
+ * uses. */
 static enum lineage_status take_settings(struct report_load *load, struct lineage_error *err)
 {
     const struct lineage_config *config = &load->store->config;
@@ -45,7 +45,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     return report->metric ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* A limit of 0 asks nothing: SQLite would prepare and run the statement to say so. */
+/* A limit of 0 asks nothing; SQLite would still prepare and run the statement. */
 static enum lineage_status list(struct report_load *load, enum mirror_order order, size_t limit,
                                 const struct lineage_trial **trials, size_t *n, struct lineage_error *err)
 {
@@ -57,7 +57,7 @@ static enum lineage_status list(struct report_load *load, enum mirror_order orde
     return status;
 }
 
-/* Room on both sides: where it came from is worth less than where it stands, so a quarter goes to the root's end. */
+/* A quarter of the room goes to the root's end, because the recent part of a chain is worth more. */
 static enum lineage_status load_chain(struct report_load *load, int64_t seq, enum mirror_chain_rule rule,
                                       size_t first, size_t last, struct lineage_error *err)
 {
@@ -73,7 +73,7 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
 
 /* ---- native rules ---- */
 
-/* No best is no failure: a store of crashes has a report, too. */
+/* A missing best is not a failure: a store of crashes has a report, too. */
 static enum lineage_status load_best(struct report_load *load, struct lineage_error *err)
 {
     int64_t seq;
@@ -93,7 +93,7 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
     return load_chain(load, seq, MIRROR_CHAIN_KEPT, first, load->options->chain - first, err);
 }
 
-/* From sums by specialist, which failures.c wants anyway: one query for both. */
+/* Counted from the sums by specialist, which failures.c needs anyway: one query for both. */
 static enum lineage_status count_labels(struct report_load *load, struct lineage_error *err)
 {
     struct mirror *mirror = load->store->mirror;
@@ -103,8 +103,8 @@ static enum lineage_status count_labels(struct report_load *load, struct lineage
     return status == LINEAGE_OK ? mirror_count_findings(mirror, &load->report.findings, err) : status;
 }
 
-/* Coverage before the newest trials: what is constant is left out of what they set. Labels before coverage
- * and failures, which are measured against them. */
+/* Coverage before the newest trials, which leave out what is constant. Labels before coverage and failures, which
+ * depend on them. */
 static enum lineage_status load_native(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;
@@ -137,7 +137,7 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
 
 /* ---- fieldkit's rules ---- */
 
-/* A walk with `<`: a nan that comes first is never beaten, a nan that comes later never wins. */
+/* Compares with `<`: a nan that comes first is never beaten, and a nan that comes later never wins. */
 static enum lineage_status choose_best(struct report_load *load, struct lineage_error *err)
 {
     const struct lineage_trial *best;
@@ -152,7 +152,7 @@ static enum lineage_status choose_best(struct report_load *load, struct lineage_
     return status;
 }
 
-/* The chain starts from the best one's id, which is the last row of that id. */
+/* The chain starts from the best one's id, that is, from the last row with that id. */
 static enum lineage_status load_ancestors(struct report_load *load, struct lineage_error *err)
 {
     int64_t seq;
@@ -162,8 +162,7 @@ static enum lineage_status load_ancestors(struct report_load *load, struct linea
     return status == LINEAGE_OK ? load_chain(load, seq, MIRROR_CHAIN_ALL, MIRROR_ALL, 0, err) : status;
 }
 
-/* A slice [-0:] is the whole list: that is why 0 means all here. That style shows trials as they
- * are; what they changed is not asked for. */
+/* In Python a slice [-0:] is the whole list, so 0 means all here. This style shows trials without their changes. */
 static enum lineage_status load_full(struct report_load *load, size_t limit, struct lineage_error *err)
 {
     const struct lineage_trial *newest;
@@ -181,7 +180,7 @@ static enum lineage_status load_full(struct report_load *load, size_t limit, str
     return LINEAGE_OK;
 }
 
-/* Only what that style prints: its files are written after every trial, and the rest would be thrown away. */
+/* Only what this style prints, because its files are written after every trial. */
 static enum lineage_status load_fieldkit(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;
@@ -232,14 +231,13 @@ static enum lineage_status load_once(void *question, struct lineage_error *err)
         status = load_parts(load, err);
     if (status == LINEAGE_OK)
         *q->report = &load->report;
-    /* Half a report is none: a printer could not tell an empty list from one that failed. */
+    /* A partial report is not returned, because a printer could not tell an empty list from one that failed. */
     else
         lineage_report_release(&load->report);
     return status;
 }
 
-/* One allocation holds the report and the arena it points into, so that releasing it is one call
- * without a list. */
+/* One allocation holds the report and its arena, so that releasing it is one call. */
 enum lineage_status lineage_report_load(struct lineage_report **report, struct lineage_store *store,
                                         const struct lineage_report_options *options, struct lineage_error *err)
 {

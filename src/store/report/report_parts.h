@@ -1,4 +1,4 @@
-/* report_parts.h: the parts that a report is put together from; each reads its own from the index. */
+/* report_parts.h: the parts of a report; each reads its own data from the mirror. */
 #ifndef REPORT_REPORT_PARTS_H
 #define REPORT_REPORT_PARTS_H
 
@@ -7,27 +7,27 @@
 #include "../format/arena.h"
 #include "../questions/questions.h"
 
-/* A report under way: filled in once, const from then on. */
+/* A report that is being loaded; const afterwards. */
 struct report_load {
-    struct lineage_report report; /* first: what the caller gets is its address */
+    struct lineage_report report; /* first member: the caller gets its address */
     struct lineage_store *store;
     const struct lineage_report_options *options;
-    struct mirror_label_count *counts; /* of the index, [n_counts] */
+    struct mirror_label_count *counts; /* [n_counts] */
     size_t n_counts;
     struct arena arena;
 };
 
-/* *out = n zeroed items in the report's arena. */
+/* Sets *out to n zeroed items in the report's arena. */
 enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size, void *out,
                                  struct lineage_error *err);
 
 /* coverage.c: params, grids. */
 enum lineage_status report_coverage(struct report_load *load, struct lineage_error *err);
 
-/* failures.c: classes of failure and their reasons. Wants counts. */
+/* failures.c: classes of failure and their reasons. Needs counts. */
 enum lineage_status report_failures(struct report_load *load, struct lineage_error *err);
 
-/* differences.c: the newest trials and what each changed. Wants params, which say what is constant. */
+/* differences.c: the newest trials and what each changed. Needs params, which say what is constant. */
 enum lineage_status report_full(struct report_load *load, struct lineage_error *err);
 
 /* board.c: every row as text, and best.json. */

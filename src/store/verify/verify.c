@@ -156,7 +156,7 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
     char text[160];
     struct log_digests digests = {.broken = report_broken, .context = v};
     if (v->known && !digest_read(known, v->known))
-        return store_fail(err, LINEAGE_EINVAL, "'%.80s' is no digest, which has 64 digits 0 to 9 and a to f", v->known);
+        return store_fail(err, LINEAGE_EINVAL, "'%.80s' is not a digest, which has 64 digits 0 to 9 and a to f", v->known);
     digests.known = v->known ? known : NULL;
     enum lineage_status status = log_check_digests(v->store->log, &digests, err);
     if (status != LINEAGE_OK)
