@@ -18,6 +18,7 @@
 
 #include "../format/row.h"
 #include "../questions/questions.h"
+#include "append_ids.h"
 #include "verdict.h"
 
 enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err,
@@ -59,57 +60,6 @@ static enum lineage_status check_layout(struct appending *a, struct lineage_erro
     return LINEAGE_OK;
 }
 
-static const char *without_prefix(const char *id)
-{
-    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
-}
-
-/* Finds the spelling in the store of the id, exp_014 or 014: first unchanged, then bare, then with the prefix. *there
- * is NULL if none exists. An id that is too long for the buffer of format_text is not looked up with the prefix. */
-static enum lineage_status find_spelling(struct appending *a, const char *id, const char **there,
-                                         struct lineage_error *err)
-{
-    const char *spellings[] = {id, without_prefix(id), NULL};
-    enum lineage_status status = LINEAGE_OK;
-    bool found = false;
-    *there = NULL;
-    if (strlen(id) <= 256)
-        status = appending_format_text(a, &spellings[2], err, "exp_%s", id);
-    for (size_t i = 0; status == LINEAGE_OK && !found && i < 3; i++)
-        if (spellings[i] && (!i || spellings[i] != id)) {
-            status = append_has_id(a->store, spellings[i], &found, err);
-            *there = found ? spellings[i] : NULL;
-        }
-    return status;
-}
-
-/* Padded to the widest id in the log, because people sort these ids as text. */
-static enum lineage_status give_next_id(struct appending *a, struct lineage_error *err)
-{
-    const struct append_state *state = a->store->append;
-    char text[32];
-    size_t at = sizeof text, width = state->id_width < 20 ? state->id_width : 20; /* a damaged mirror may contain any width */
-    for (uint64_t left = state->next_id; left || sizeof text - at < width; left /= 10)
-        text[--at] = (char)('0' + left % 10);
-    a->trial.exp_id = arena_text(a->arena, text + at, sizeof text - at);
-    return a->trial.exp_id ? LINEAGE_OK : store_no_memory(err);
-}
-
-/* An id given by the caller is refused in either spelling, because readers treat exp_014 and 014 as the same trial. */
-static enum lineage_status give_id(struct appending *a, struct lineage_error *err)
-{
-    const char *there;
-    if (is_empty(a->trial.exp_id))
-        return give_next_id(a, err);
-    enum lineage_status status = find_spelling(a, a->trial.exp_id, &there, err);
-    if (status != LINEAGE_OK || !there)
-        return status;
-    if (strcmp(there, a->trial.exp_id) == 0)
-        return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is already in %s", there, a->store->log->place);
-    return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' names the same trial as '%.80s', which is already in %s",
-                      a->trial.exp_id, there, a->store->log->place);
-}
-
 /* A new id closes a cycle only if a row already names it as its parent; only then are its own ancestors walked. Rows
  * nearly always come after their parents, so the walk is rare. It needs the parents of all rows in the mirror, which
  * is therefore brought up to date under the claim in that case only. */
@@ -122,7 +72,7 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
     if (status == LINEAGE_OK)
         status = mirror_is_parent(a->store->mirror, a->trial.exp_id, &awaited, err);
     if (status == LINEAGE_OK && a->missing) { /* the mirror cannot walk through rows that are not in the log yet */
-        if (!awaited && !id_set_has(a->missing, without_prefix(a->trial.exp_id)))
+        if (!awaited && !id_set_has(a->missing, append_id_bare(a->trial.exp_id)))
             return LINEAGE_OK;
         return store_fail(err, LINEAGE_EINVAL, "exp_id '%.80s' has been named as a parent already; append it by itself",
                           a->trial.exp_id);
@@ -143,18 +93,18 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     const char *there;
     if (is_empty(a->trial.parent_exp))
         return LINEAGE_OK;
-    enum lineage_status status = find_spelling(a, a->trial.parent_exp, &there, err);
+    enum lineage_status status = append_id_find(a, a->trial.parent_exp, &there, err);
     if (status == LINEAGE_OK && there)
         a->trial.parent_exp = there; /* in the store's spelling, which every tool can follow */
     if (status == LINEAGE_OK && !there &&
-        strcmp(without_prefix(a->trial.parent_exp), without_prefix(a->trial.exp_id)) == 0)
+        strcmp(append_id_bare(a->trial.parent_exp), append_id_bare(a->trial.exp_id)) == 0)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
     if (status == LINEAGE_OK && !there && !a->options->allow_missing_parent)
         status = store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s",
                             a->trial.parent_exp, a->store->log->place);
     if (status == LINEAGE_OK)
         status = check_cycle(a, err);
-    if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, without_prefix(a->trial.parent_exp)))
+    if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, append_id_bare(a->trial.parent_exp)))
         status = store_no_memory(err);
     return status;
 }
@@ -272,7 +222,7 @@ enum lineage_status appending_fill_in(struct appending *a, struct lineage_error 
     if (status == LINEAGE_OK)
         status = check_night(a, err);
     if (status == LINEAGE_OK)
-        status = give_id(a, err);
+        status = append_id_give(a, err);
     if (status == LINEAGE_OK)
         status = check_parent(a, err);
     if (status == LINEAGE_OK)

@@ -1,0 +1,22 @@
+/* append_ids.h: ids of rows: exp_014 and 014 name the same trial, and the next number is given to a row without an id. */
+#ifndef APPEND_APPEND_IDS_H
+#define APPEND_APPEND_IDS_H
+
+#include <string.h>
+
+#include "appending.h"
+
+static inline const char *append_id_bare(const char *id)
+{
+    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+}
+
+/* Finds the spelling of the id in the store: first unchanged, then bare, then with the prefix. *there is NULL if none
+ * exists. An id that is too long for the buffer of appending_format_text is not looked up with the prefix. */
+enum lineage_status append_id_find(struct appending *a, const char *id, const char **there, struct lineage_error *err);
+
+/* Fills in a->trial.exp_id with the next number, or checks the id that the caller gave: LINEAGE_EEXIST if the store has
+ * it in either spelling. */
+enum lineage_status append_id_give(struct appending *a, struct lineage_error *err);
+
+#endif
