@@ -1,4 +1,4 @@
-/* lineage_abi.c: the list of sizes against the public headers, read as text. */
+/* lineage_abi.c: compares the list of sizes with the public headers, which it reads as text. */
 #include "support/unit.h"
 
 #include <dirent.h>

@@ -1,4 +1,7 @@
-/* Rows that come in by other ways than one append: many at once, imported, put back; and settings that are set once. */
+/*
+ * Rows that reach the log in other ways than a single append (many at once, imported, restored), and settings that
+ * are set once.
+ */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -54,7 +57,7 @@ static size_t findings_of(const char *kind)
     return found;
 }
 
-/* As an editor leaves it that ends no last line; the cell of notes is whole. */
+/* Cuts the line end off, as some editors leave a file; the notes cell is complete. */
 static void cut_last_line_end(void)
 {
     struct stat st;
@@ -102,7 +105,7 @@ static void a_status_may_be_asked_for_row_by_row(void **state)
     end();
 }
 
-/* Whoever comes first behind a line without its end gives it one; nothing is glued to it. */
+/* The next writer ends a line that has no end, so that nothing is joined to it. */
 static void a_last_line_without_end_is_ended_first(void **state)
 {
     const struct lineage_trial trials[] = {{.status = LINEAGE_CRASH}, {.status = LINEAGE_CRASH}};
@@ -122,7 +125,7 @@ static void a_last_line_without_end_is_ended_first(void **state)
         size_t n = 0;
         for (const char *at = all; *at; at++)
             n += *at == ' ';
-        assert_true(n == 4 || (n == 3 && file_exists(in_dir(dir, "results.tsv.torn-1")))); /* or it proved nothing, and lies aside */
+        assert_true(n == 4 || (n == 3 && file_exists(in_dir(dir, "results.tsv.torn-1")))); /* or it proved nothing, and was moved aside */
         free(from);
         remove_dir(other);
         end();
@@ -139,7 +142,7 @@ static const char *first_lines(void)
     return text;
 }
 
-/* A header is whole without its end if it is the canonical one: it gets its end from whoever writes first. */
+/* The canonical header counts as complete without its line end, which the next writer adds. */
 static void a_header_without_end_is_ended_first(void **state)
 {
     const struct lineage_trial trials[] = {{.exp_id = "x1", .status = LINEAGE_CRASH}, {.exp_id = "x2", .status = LINEAGE_CRASH}};
@@ -177,8 +180,8 @@ static void a_header_without_end_is_ended_first(void **state)
     }
 }
 
-/* Rows of another program behind those that the index has read: their numbers are used up, sound or not; their parents may
- * still be to come, by either name. */
+/* Rows that another program added and the mirror has not read: their numbers are used, sound or not, and their
+ * parents may come later, in either spelling. */
 static void rows_that_another_program_wrote_count(void **state)
 {
     const struct lineage_trial crash = {.status = LINEAGE_CRASH};
@@ -205,7 +208,7 @@ static void rows_that_another_program_wrote_count(void **state)
     end();
 }
 
-/* Of what lies behind a quote that is never closed only the record at fault is moved aside. */
+/* Behind a quote that is never closed, only the record at fault is moved aside. */
 static void a_quote_that_is_never_closed_takes_one_record(void **state)
 {
     const struct lineage_trial crash = {.status = LINEAGE_CRASH};
@@ -231,7 +234,7 @@ static void a_quote_that_is_never_closed_takes_one_record(void **state)
     assert_int_equal(lineage_store_append(store, &crash, NULL, NULL, &err), LINEAGE_OK);
     assert_string_equal(ids(), "000 001 002 ");
     end();
-    begin(); /* half of a line end is none */
+    begin(); /* half of a line end does not count */
     add_bytes(dir, "x1\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\r");
     assert_int_equal(lineage_store_append(store, &crash, NULL, NULL, &err), LINEAGE_OK);
     assert_string_equal(ids(), "000 001 002 ");
@@ -256,7 +259,7 @@ static void an_import_gives_no_id_twice(void **state)
         assert_int_equal(findings_of("id:"), 0);
     }
     remove(from);
-    add_rows(other, rows); /* the same ids again, in the format of its own */
+    add_rows(other, rows); /* the same ids again, in the other program's own format */
     assert_int_not_equal(lineage_import(store, from, NULL, &stats, NULL, NULL, &err), LINEAGE_OK);
     free(from);
     remove_dir(other);
@@ -303,7 +306,7 @@ static void what_is_put_back_is_sound_and_new(void **state)
     assert_string_equal(ids(), "000 001 ");
     assert_int_equal(restore("\n\n"), LINEAGE_OK); /* nothing in it */
     assert_string_equal(ids(), "000 001 ");
-    assert_int_equal(restore(row), LINEAGE_OK); /* blank lines are nobody's */
+    assert_int_equal(restore(row), LINEAGE_OK); /* blank lines belong to nobody */
     assert_string_equal(ids(), "000 001 002 ");
     assert_false(file_exists(in_dir(dir, "results.tsv.torn-1")));
     end();
@@ -316,7 +319,7 @@ static void what_is_put_back_is_sound_and_new(void **state)
 
 /* ---- names of snapshots ---- */
 
-/* a + b_c, a_b + c: one name, whether or not the mirror has read the rows that have it. */
+/* a + b_c and a_b + c give the same name, whether or not the mirror has read the rows that have it. */
 static void no_two_trials_share_a_snapshot(void **state)
 {
     static const char *const named[][2] = {{"a", "b_c_d"}, {"a_b", "c_d"}, {"a_b_c", "d"}};
@@ -371,7 +374,7 @@ static int fail_call(void *context, const char *call)
     return countdown && !--countdown ? EIO : 0;
 }
 
-/* All or nothing: the file says what the handle says. */
+/* All or nothing: the file and the handle agree. */
 static void a_noise_floor_that_cannot_be_written_is_none(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What the blackboard's own program reads of a store: rows, links between them, best.json. */
+/* What the blackboard's own program reads from a store: rows, links between them, best.json. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static struct lineage_report *load(const char *dir, const char *best_json, enum 
     return report;
 }
 
-/* As str() of its own language prints it. */
+/* As Python's str() prints it. */
 static void best_json_is_printed_value_by_value(void **state)
 {
     static const struct {
@@ -71,7 +71,8 @@ static void without_an_object_there_is_no_best(void **state)
     remove_dir(dir);
 }
 
-/* Cells as they stand; a row too short has no status, one that is not UTF-8 is not there, a score that is no number is last. */
+/* Cells are unchanged; a row that is too short has no status, one that is not UTF-8 is dropped, a malformed score
+ * sorts last. */
 static void rows_are_taken_as_they_stand(void **state)
 {
     static const char log[] = "exp_id\tparent_exp\tstatus\tcore_metric\tspecialist\n"

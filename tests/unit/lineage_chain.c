@@ -13,7 +13,7 @@
 
 static struct lineage_error err;
 
-/* "1:000 0:001 | root ": passed over above, then the id, root first; how the walk ended. */
+/* "1:000 0:001 | root ": the number passed over above, then the id, root first; then how the walk ended. */
 static const char *chain_text(struct lineage_store *store, const char *id)
 {
     static const char *const ends[] = {"root", "missing", "cycle"};
@@ -45,7 +45,7 @@ static void kept_ancestors_are_shown_and_the_others_counted(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_string_equal(chain_text(store, "4"), "1:0 0:1 2:4 | root ");
     assert_string_equal(chain_text(store, "5"),
-                        "1:0 0:1 2:4 0:5 | root "); /* the trial itself, whatever it is */
+                        "1:0 0:1 2:4 0:5 | root "); /* the trial itself, whatever its label */
     assert_string_equal(chain_text(store, "00"), "0:00 | root ");
     assert_string_equal(chain_text(store, "exp_1"), "1:0 0:1 | root ");
     struct lineage_chain chain;
@@ -140,8 +140,8 @@ static enum lineage_status add_child(struct lineage_store *store, const char *id
                                 &options, NULL, &err);
 }
 
-/* A row that others named as their parent before it was there: only where its own ancestors end at that name, in either
- * spelling, would it close a cycle. */
+/* A row that others name as their parent before it exists closes a cycle only if its own ancestors end at its id, in
+ * either spelling. */
 static void an_awaited_row_may_close_a_cycle(void **state)
 {
     (void)state;

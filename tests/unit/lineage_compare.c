@@ -106,7 +106,7 @@ static void assert_refused(const char *dir, const struct lineage_compare_options
     struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
     enum lineage_status status = lineage_compare(store, options, &out, &err);
     if (status != LINEAGE_EINVAL && status != LINEAGE_ELIMIT)
-        fail_msg("status %d where '%s' was to be said", (int)status, text);
+        fail_msg("status %d where '%s' was expected", (int)status, text);
     if (!strstr(err.text, text))
         fail_msg("'%s' lacks '%s'", err.text, text);
     assert_null(out.memory);
@@ -311,7 +311,7 @@ static void what_cannot_be_compared_is_refused(void **state)
     remove_dir(dir);
 }
 
-/* Texts of variants as people type them: quotes, commas too many, trials that are not there. */
+/* Texts of variants as people type them: quotes, extra commas, trials that do not exist. */
 static void texts_of_variants_are_read_to_their_end(void **state)
 {
     (void)state;
@@ -349,7 +349,7 @@ static void texts_of_variants_are_read_to_their_end(void **state)
     remove_dir(dir);
 }
 
-/* A setting of some trials, of another kind in some, or missing: told apart from one that all share. */
+/* A setting that some trials lack, or that has another kind in some, is distinguished from one that all share. */
 static void what_else_differs_is_named(void **state)
 {
     (void)state;
@@ -372,8 +372,8 @@ static void what_else_differs_is_named(void **state)
     remove_dir(dir);
 }
 
-/* A setting that is a number on one side and text on the other, whichever comes first; a variant whose trials all failed
- * says nothing of it. */
+/* A setting that is a number on one side and a text on the other, in either order; a variant whose trials all failed
+ * does not count. */
 static void numbers_and_texts_differ(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* lineage.json: what is accepted, what is refused with which words, and the way round. */
+/* lineage.json: what is accepted, what is refused with which message, and writing it back. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ static void what_could_not_be_read_back_is_not_written(void **state)
     remove_dir(dir);
 }
 
-/* Each member decides whether the settings that are there are the same. */
+/* Each member decides whether the existing settings are the same. */
 static void other_settings_are_not_written_over(void **state)
 {
     const struct lineage_config there = {.direction = LINEAGE_LOWER, .metric = "a", .metric_label = "b", .min_delta = 1,
@@ -112,7 +112,7 @@ static void other_settings_are_not_written_over(void **state)
     remove_dir(dir);
 }
 
-/* An override of one handle: a name that no column can have is refused before anything is compared by it. */
+/* An override of one handle: an impossible column name is refused before anything is compared with it. */
 static void an_override_is_a_possible_name(void **state)
 {
     char name[LINEAGE_NAME_MAX + 1] = "";

@@ -1,11 +1,11 @@
-/* Why a connection could not be made, from what libpq says of it: a table of libpq's functions that answers as the test says. */
+/* Why connecting failed, from what libpq says: a table of libpq's functions that answers as the test wants. */
 #include "support/unit.h"
 
 #include <string.h>
 
 #include "postgres/connect.h"
 
-/* What the server does: texts of the first attempt and of the one with the SQLSTATE; NULL: the connection stands. */
+/* What the server does: texts of the first attempt and of the one with the SQLSTATE; NULL: the connection succeeds. */
 static struct script {
     const char *first, *second;
     PGPing ping;
@@ -104,7 +104,7 @@ static void must_be(enum lineage_status wanted, const char *text)
     assert_int_equal(why.status, wanted);
 }
 
-/* The words are the server's language, and the same words are never looked at. */
+/* The words are in the server's language, and are never looked at. */
 static void the_sqlstate_decides_in_any_language(void **unused)
 {
     (void)unused;
@@ -137,7 +137,7 @@ static void a_server_that_comes_in_between_is_there(void **unused)
     must_be(LINEAGE_EREFUSED, "NAME: refused: its PostgreSQL is version 13.14, and 14 is the oldest that will do");
 }
 
-/* Nobody said anything: the network, or libpq itself. Names are others' choice and say nothing. */
+/* No server answered: the network, or libpq itself. Others choose the names, so these do not count. */
 static void the_words_of_libpq_are_sorted(void **unused)
 {
     static const struct {
@@ -169,7 +169,8 @@ static void the_words_of_libpq_are_sorted(void **unused)
     }
 }
 
-/* The host that says no is what counts; a way with TLS that was lost says more than the one without that is not allowed. */
+/* The host that refuses is what counts; a lost attempt with TLS says more than the one without, which is not
+ * allowed. */
 static void of_several_attempts_the_telling_one_counts(void **unused)
 {
     (void)unused;

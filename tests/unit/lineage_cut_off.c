@@ -1,5 +1,7 @@
-/* Appends that were cut off, met by writers who wait for the lock, by other tools, and by an index that read their rows.
- * The marathon found each of these. */
+/*
+ * Appends that were cut off, as seen by writers that wait for the lock, by other tools, and by a mirror that has read
+ * their rows. The marathon test found each of these.
+ */
 #include "support/last_words.h"
 #include "support/unit.h"
 
@@ -30,7 +32,7 @@ static void add(const char *path, const char *how, const char *bytes, size_t n)
     assert_int_equal(fclose(out), 0);
 }
 
-/* What is in DIR/results.tsv, and an append_many of `staged` behind it that was killed when `there` bytes of it were. */
+/* Leaves DIR/results.tsv as after an append_many of `staged` that was killed when `there` bytes of it were written. */
 static void cut_off(const char *dir, const char *staged, size_t there)
 {
     char *path = join(dir, "results.tsv"), *import = join(dir, "results.tsv.import"), head[32];
@@ -85,8 +87,8 @@ static int others_come_first(void *context, const char *call)
     return 0;
 }
 
-/* It has read rows of an import that was killed; while it waits for the lock they are taken back, and others stand where
- * they stood. Its ids, and where it looks for a torn end, are those of the log as it is now. */
+/* The handle has read rows of an import that was killed. While it waits for the lock they are taken back, and other
+ * rows take their place. Its ids, and the place where it looks for a torn end, are those of the new log. */
 static void rows_taken_back_while_waiting_are_forgotten(void **state)
 {
     (void)state;
@@ -131,7 +133,7 @@ static void assert_in_step(const char *dir, const char *ids)
     lineage_store_close(store);
 }
 
-/* Rows of an import that was killed are shown by a reader, and stand in the mirror from then on. */
+/* A reader shows rows of an import that was killed, and they are in the mirror from then on. */
 static void let_a_reader_see_a_cut_import(const char *dir, const char *ids)
 {
     char *staged = row_text("b", "imported");
@@ -147,8 +149,8 @@ static void let_a_reader_see_a_cut_import(const char *dir, const char *ids)
     free(staged);
 }
 
-/* Once they are taken back the log ends where a handle that appends row after row left it. Its next row goes in by the
- * same way as the import, whose trace it would otherwise write over. */
+/* After they are taken back, the log ends where a handle that appends row after row left it. Its next row is written
+ * like an import; otherwise it would erase the import's trace. */
 static void a_handle_that_left_the_log_so_makes_the_mirror_anew(void **state)
 {
     (void)state;
@@ -163,7 +165,7 @@ static void a_handle_that_left_the_log_so_makes_the_mirror_anew(void **state)
     remove_dir(dir);
 }
 
-/* Who cannot make the mirror anew leaves it to the next who can, whatever is written in between. */
+/* A process that cannot rebuild the mirror leaves it to the next one that can, whatever is written in between. */
 static void a_mirror_that_others_hold_is_made_anew_later(void **state)
 {
     (void)state;
@@ -189,7 +191,7 @@ static void a_mirror_that_others_hold_is_made_anew_later(void **state)
     }
 }
 
-/* The row that took the place of a cut one begins with the same bytes, and is not one of its pieces. */
+/* The row that replaced a cut one begins with the same bytes, but is not part of it. */
 static void a_row_in_the_place_of_a_cut_one_stays(void **state)
 {
     (void)state;
@@ -262,7 +264,7 @@ static int look_at_writes(void *context, const char *call)
     return 0;
 }
 
-/* A row that a kill could cut right behind a line end in a cell goes in as many rows do; another needs no more than its
+/* A row that a kill could cut right behind a line end in a cell is staged like many rows; any other row needs only
  * one write. */
 static void a_row_with_a_line_end_in_it_is_staged(void **state)
 {
@@ -283,7 +285,7 @@ static void a_row_with_a_line_end_in_it_is_staged(void **state)
     free(import);
 }
 
-/* Where the cut falls, and what a tool that sees no unfinished line, or does not look, writes behind it. */
+/* Where the cut falls, and what a tool that ignores the unfinished line writes behind it. */
 static void assert_theirs_survives(const char *ours, size_t there, const char *behind, const char *ids)
 {
     char *dir = make_dir();
@@ -306,7 +308,7 @@ static void rows_of_others_behind_a_cut_one_survive(void **state)
     assert_non_null(behind);
     sprintf(behind, "%s%s", theirs, more);
     assert_theirs_survives(ours, line_end, behind, "000 theirs more 001 ");
-    /* Written into our unfinished line, theirs is lost to everybody; the row behind it is not. */
+    /* Written into our unfinished line, their first row is lost for everybody; the row behind it is not. */
     assert_theirs_survives(ours, open, behind, "000 more 001 ");
     assert_theirs_survives(ours, 0, behind, "000 theirs more 001 ");
     free(behind);
@@ -315,7 +317,7 @@ static void rows_of_others_behind_a_cut_one_survive(void **state)
     free(ours);
 }
 
-/* The first write of a store was cut behind its header, under which another tool then wrote. */
+/* The first write of a store was cut behind its header, and another tool then wrote rows under it. */
 static void a_header_stays_for_the_rows_of_others(void **state)
 {
     (void)state;
@@ -353,7 +355,8 @@ static int empty_it(void *context, const char *call)
     return 0;
 }
 
-/* The first write of all was killed inside the header; who moved it aside was killed too, and the log is empty again. */
+/* The very first write was killed inside the header; the process that moved it aside was killed too, and the log is
+ * empty again. */
 static void a_cut_header_is_forgotten_with_its_bytes(void **state)
 {
     (void)state;
@@ -379,7 +382,8 @@ static int second_read_fails(void *context, const char *call)
     return strcmp(call, "read") == 0 && ++*n == 2 ? 5 : 0;
 }
 
-/* A first reading that fails behind the header leaves no header: the next one would take it for a row. */
+/* If the first reading fails behind the header, the handle must forget the header; otherwise the next reading takes
+ * it for a row. */
 static void a_header_is_read_once(void **state)
 {
     (void)state;

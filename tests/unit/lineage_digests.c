@@ -1,4 +1,6 @@
-/* Digests of the rows: what they are made of, that no change of an old row passes them, and what kills leave of them. */
+/*
+ * Digests of the rows: how they are computed, that every change of an old row is found, and what kills leave of them.
+ */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -61,7 +63,7 @@ static void hear_broken(void *context, uint64_t line, const char *text)
     }
 }
 
-/* Of the file itself, without a mirror that would notice a change as well. */
+/* Checks the file itself, without a mirror, which would notice a change as well. */
 static struct broken check(const char *dir, struct log_digests *digests)
 {
     struct broken broken = {0};
@@ -131,7 +133,7 @@ static void each_row_has_its_line(void **state)
     assert_int_equal(assert_unbroken(*state), 0);
 }
 
-/* Rows of other tools, and rows that were not synced, are taken in by the next one that is. */
+/* Rows of other tools, and rows that were not synced, get their digests together with the next synced row. */
 static void what_others_wrote_is_taken_in(void **state)
 {
     static const struct row theirs[] = {{.id = "x", .status = "keep", .metric = "1.0"}, {.id = NULL}};
@@ -154,7 +156,7 @@ static void old_stores_get_digests(void **state)
     assert_int_equal(assert_unbroken(*state), 0);
 }
 
-/* Every bit of every old row, with the line it is on; what is found does not depend on the bit. */
+/* Every bit of every old row, with its line; the result does not depend on the bit. */
 static void every_changed_byte_is_found(void **state)
 {
     static const unsigned char flips[] = {0x01, 0x20, 0x80};
@@ -193,7 +195,7 @@ static void every_cut_is_found(void **state)
     free(path);
 }
 
-/* Each change by itself, and not all that comes behind the first. */
+/* Each change is one finding, and the rows behind the first change are not reported. */
 static void two_changes_are_two_findings(void **state)
 {
     struct log_digests digests = {.known = NULL};
@@ -212,7 +214,7 @@ static void two_changes_are_two_findings(void **state)
     free(path);
 }
 
-/* Verify finds it also when the mirror was made anew, and until somebody says that it was meant. */
+/* Verify still finds it after the mirror was rebuilt, until somebody declares that it was intended. */
 static void only_a_person_makes_them_anew(void **state)
 {
     struct lineage_digests digests;
@@ -247,7 +249,7 @@ static size_t findings_with(const char *dir, const char *known)
     return n;
 }
 
-/* The rows and all that is kept beside them may be forged together, but not to meet a digest noted before. */
+/* The rows and everything beside them may be forged together, but they cannot match a digest that was noted before. */
 static void a_noted_digest_cannot_be_forged(void **state)
 {
     char head[DIGEST_TEXT];
@@ -292,7 +294,7 @@ static void a_line_that_was_cut_is_made_again(void **state)
     free(path);
 }
 
-/* Kill between the first line and what makes it last: there is no note yet. */
+/* A kill between the first line and the attribute: the attribute is missing. */
 static void a_first_line_that_was_cut_is_made_again(void **state)
 {
     append_rows(*state, 1);
@@ -303,7 +305,7 @@ static void a_first_line_that_was_cut_is_made_again(void **state)
     assert_int_equal(assert_unbroken(*state), 0);
 }
 
-/* Where the file system keeps a note of them. A copy of the rows alone has none, and begins anew. */
+/* Where the file system has attributes. A copy of the rows alone has none, and starts anew. */
 static void digests_that_are_gone_stay_gone(void **state)
 {
     struct heard heard = {0};
@@ -354,7 +356,7 @@ static void every_changed_digest_is_found(void **state)
     size_t length;
     append_rows(*state, 3);
     char *path = join(*state, DIGESTS), *text = read_file(path, &length);
-    for (size_t i = 0; i + 1 < length; i++) { /* without its end the last line is one that was cut */
+    for (size_t i = 0; i + 1 < length; i++) { /* without its end the last line counts as cut off */
         struct log_digests digests = {.known = NULL};
         text[i] ^= 1;
         write_file(path, text, length);
@@ -366,7 +368,7 @@ static void every_changed_digest_is_found(void **state)
     free(path);
 }
 
-/* Nothing is built on a line that nobody wrote, and rows come in all the same. */
+/* A damaged last line is not continued, and rows are appended all the same. */
 static void a_damaged_last_line_is_left_and_said(void **state)
 {
     struct heard heard = {0};
@@ -388,7 +390,7 @@ static void a_damaged_last_line_is_left_and_said(void **state)
     assert_int_equal(check(*state, &digests).n, 1);
 }
 
-/* A link would lead what is written elsewhere. */
+/* A link would lead the write elsewhere. */
 static void a_link_is_not_followed(void **state)
 {
     struct heard heard = {0};
@@ -418,7 +420,7 @@ static void torn_end(const char *dir)
     add_bytes(dir, "009\t2026-01-01T00:00:00Z\ts\t");
 }
 
-/* Rows of another tool behind a quote that never closes, so that its record is made line ends. */
+/* A record of another tool with a quote that never closes, which is replaced by line ends. */
 static void endless_record(const char *dir)
 {
     append_rows(dir, 2);
@@ -447,7 +449,7 @@ static void append_one(struct lineage_store *store)
     (void)append(store, "a row", true);
 }
 
-/* Which takes the way of an import. */
+/* Such a row is written like an import. */
 static void append_with_line_end(struct lineage_store *store)
 {
     (void)append(store, "a row\nof two lines", true);
@@ -460,7 +462,7 @@ static void rebuild(struct lineage_store *store)
     (void)!lineage_rebuild_digests(store, &digests, &n, NULL, NULL, &err);
 }
 
-/* In a child. False once there are fewer calls than that. */
+/* In a child. Returns false when there are fewer calls than that. */
 static bool act_with_fault(const char *dir, act_fn *act, struct file_fault fault)
 {
     int state;
@@ -493,7 +495,7 @@ static void copy_store(const char *from, const char *to)
     free_list(names);
 }
 
-/* *changed: whether some row is not what its digest was made of before, so that it may be found after. */
+/* *changed: whether some row did not match its digest before, so that it may be found afterwards. */
 static void survive(const char *dir, prepare_fn *prepare, act_fn *act, bool changed)
 {
     static const int what[] = {0, EIO, FS_FAULT_SHORT};

@@ -1,5 +1,7 @@
-/* The calls under the store: what a signal, a full disk, another owner and odd names do to them. Linked with --wrap of the
- * calls, so that each can be answered for. */
+/*
+ * The system calls of the store: what a signal, a full disk, another owner and odd names do to them. Linked with
+ * --wrap, so that the test can answer for each call.
+ */
 #include "support/unit.h"
 
 #include <dirent.h>
@@ -23,7 +25,7 @@ enum call { OPENAT, WRITE, PREAD, PWRITE, READ, FLOCK, LSEEK, FCHOWN, CLOSE, N_C
 
 static struct {
     unsigned times; /* how many of the next calls fail */
-    int error;      /* with this, or 0: they return 0 and do nothing */
+    int error;      /* errno to fail with; 0: return 0 and do nothing */
 } answers[N_CALLS];
 
 static bool answered(enum call call, int *result)
@@ -106,7 +108,7 @@ off_t __wrap_lseek(int fd, off_t at, int from)
     return answered(LSEEK, &result) ? result : __real_lseek(fd, at, from);
 }
 
-/* Never the real one: what it does depends on who runs the test. */
+/* Never the real one, because its result depends on the user that runs the test. */
 int __wrap_fchown(int fd, uid_t user, gid_t group)
 {
     int result = 0;
@@ -205,7 +207,7 @@ static void failures_are_told(void **state)
     assert_int_equal(fs_read_at(fd, bytes, sizeof bytes, 0), -1);
     answer(PWRITE, 1, ENOSPC);
     assert_int_equal(fs_write_at(fd, "after", 5, 0), -1);
-    answer(WRITE, 1, 0); /* no byte and no reason: not to be tried for ever */
+    answer(WRITE, 1, 0); /* neither a byte nor an error: not retried for ever */
     assert_int_equal(fs_write_all(fd, "after", 5), -1);
     assert_int_equal(errno, ENOSPC);
     answer(FLOCK, 1, ENOLCK);
@@ -218,7 +220,7 @@ static void failures_are_told(void **state)
     leave_place(place);
 }
 
-/* A network file system tells of a full disk when the file is closed. */
+/* A network file system reports a full disk when the file is closed. */
 static void a_file_that_cannot_be_closed_is_not_put_in_place(void **state)
 {
     struct place place = make_place("before");
@@ -308,7 +310,7 @@ static void only_directories_below_are_below(void **state)
     leave_place(place);
 }
 
-/* Where the file system knows of no holes everything is data: only room is lost. */
+/* On a file system without holes everything is data, and only room is lost. */
 static void holes_are_found_where_they_are_known(void **state)
 {
     struct place place = make_place("before");

@@ -1,4 +1,4 @@
-/* Which bytes of a rendered file are a person's: keep_find on every kind of file that keep.h names. */
+/* Which bytes of a rendered file are a person's: keep_find on every kind of file in the table of handwritten.h. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static void a_changed_byte_above_the_line_puts_the_file_aside(void **state)
     (void)state;
     struct buf file = rendered(block, "mine", 4);
     for (size_t i = 0; i < sizeof block - 1; i++) {
-        bool joined = i == sizeof block - 2; /* the line end before the line: then there is no line any more */
+        bool joined = i == sizeof block - 2; /* without the line end before the line there is only text */
         file.data[i] ^= 1;
         struct keep keep = keep_find(file.data, file.length, "");
         assert_true(keep.aside);
@@ -93,7 +93,7 @@ static void a_note_proves_a_style_without_a_line(void **state)
     keep = keep_find(file.data, file.length, note.data);
     assert_int_equal(file.length - keep.start, 4);
     assert_false(keep.aside);
-    keep = keep_find(file.data, file.length, ""); /* nothing known: nothing is believed, nothing lost */
+    keep = keep_find(file.data, file.length, ""); /* without a note nothing is trusted and nothing lost */
     assert_int_equal(keep.start, file.length);
     assert_true(keep.aside);
     file.data[20] ^= 1;
@@ -105,7 +105,7 @@ static void a_note_proves_a_style_without_a_line(void **state)
     buf_release(&file);
 }
 
-/* A cell of another tool's file can forge our line, even one whose digest is right. */
+/* A cell of another tool's file can forge our line, even with a correct digest. */
 static void a_forged_line_is_not_believed(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void a_file_never_rendered_is_foreign(void **state)
     assert_false(keep.foreign || keep.aside);
 }
 
-/* ---- the whole way, with system calls that fail, and with a person who saves meanwhile ---- */
+/* ---- whole renderings, with system calls that fail and a person who saves meanwhile ---- */
 
 static const struct row rows[] = {{"0", .status = "baseline", .metric = "2"}, {.id = NULL}};
 static const char mine[] = "\n## Key Insights\nmine\n";
@@ -218,7 +218,7 @@ static void no_failing_call_loses_what_is_below(void **state)
     remove_dir(dir);
 }
 
-/* Whenever the person saves, before or after their text was read, it is there afterwards. */
+/* Whenever the person saves, before or after the text was read, it is in the file afterwards. */
 static void a_person_may_save_meanwhile(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Ids of rows that the index has not seen: those that were counted and those that were not. */
+/* Ids of rows that the mirror has not read: consecutive numbers and others. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static void assert_has(const struct id_set *set, const char *const *ids, bool th
             fail_msg("%s is %sin the set", *ids, there ? "not " : "");
 }
 
-/* 008 to 1001 were counted, in three digits where these do; nothing else that looks like them. */
+/* 008 to 1001 are consecutive, padded to three digits; nothing else that looks similar is in the set. */
 static void counted_ids_are_found_as_they_were_written(void **state)
 {
     struct id_set set = {0};

@@ -1,5 +1,7 @@
-/* Jansson without memory, one allocation further each time: an answer is as ever, or it is that memory is lacking. It is
- * never an answer in which something is not there. */
+/*
+ * Jansson without memory, one allocation further each time: the answer is the usual one, or LINEAGE_ENOMEM. It is
+ * never an answer with something missing.
+ */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -17,7 +19,7 @@
 static unsigned countdown;
 static bool struck;
 
-/* As malloc does: with errno. */
+/* Sets errno, as malloc does. */
 static void *scarce(size_t size)
 {
     if (countdown && !--countdown) {
@@ -163,7 +165,7 @@ static void an_answer_is_whole_or_says_that_memory_is_lacking(void **state)
                 fail_msg("%s, allocation %u: %s", questions[i].name, n, err.text);
             if (!struck) {
                 assert_int_equal(status, LINEAGE_OK);
-                assert_true(n > 1); /* it was Jansson that was asked */
+                assert_true(n > 1); /* Jansson was asked */
                 break;
             }
         }

@@ -1,4 +1,7 @@
-/* A long log goes in at once, with a second thread if there can be one: the same rows as a piece at a time. */
+/*
+ * A long log is loaded at once, with a second thread if possible: the rows are the same as when read a piece at a
+ * time.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +78,7 @@ static void sync_store(const char *dir)
     lineage_store_close(store);
 }
 
-/* The same bytes, with the mirror following every megabyte, wherever that falls in a row. */
+/* The same bytes, with a mirror that follows every megabyte, wherever that falls in a row. */
 static char *make_in_pieces(const char *from)
 {
     enum { PIECE = 1 << 20 };
@@ -141,7 +144,7 @@ static void a_load_gives_what_pieces_give(void **state)
 {
     (void)state;
     char *whole = make_log(), *pieces = make_in_pieces(whole);
-    assert_int_equal(threads, 0); /* a short sync is not worth one */
+    assert_int_equal(threads, 0); /* a short sync starts no thread */
     sync_store(whole);
     assert_true(threads > 0);
     assert_same(whole, pieces);
@@ -155,7 +158,7 @@ static void a_load_gives_what_pieces_give(void **state)
     remove_dir(pieces);
 }
 
-/* Whether lineage.db is found sound a piece at a time, without a second mirror of everything. */
+/* Whether lineage.db is found sound a piece at a time, without a second complete mirror. */
 static bool is_sound(const char *dir)
 {
     const struct lineage_open_options options = {.no_mirror = true};
@@ -205,7 +208,7 @@ static void a_sound_mirror_is_found_so_in_pieces(void **state)
     char *dir = make_log(), *path = join(dir, "results.tsv");
     FILE *out = fopen(path, "ab");
     assert_true(out && fputs("\n", out) >= 0 && fclose(out) == 0);
-    assert_false(is_sound(dir)); /* nothing is there yet */
+    assert_false(is_sound(dir)); /* nothing is mirrored yet */
     char *without = findings_of(dir);
     sync_store(dir);
     assert_true(is_sound(dir));

@@ -1,4 +1,4 @@
-/* results.tsv as bytes: what a lock means, what torn bytes become, which file is followed. */
+/* results.tsv as bytes: what a lock means, what happens to torn bytes, which file is followed. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -128,7 +128,7 @@ static void a_replaced_file_is_followed(void **state)
     free(other);
 }
 
-/* Each in turn makes the log another one than it was, or its claim one to wait for. */
+/* Each step changes the log, or makes its claim one to wait for. */
 static void only_an_unchanged_log_is_claimed_at_one_look(void **state)
 {
     struct place *p = *state;
@@ -210,7 +210,7 @@ static void what_is_no_regular_file_is_refused(void **state)
 
 /* ---- what an import left that was cut off ---- */
 
-/* The log and the staged file as they are found, the log as the next claim makes it. */
+/* The log and the staged file before the claim, and the log after it. */
 static void what_an_import_left_is_taken_back(void **state)
 {
     struct place *p = *state;
@@ -257,7 +257,7 @@ static void what_an_import_left_is_taken_back(void **state)
     }
 }
 
-/* A crash of the machine without sync, or another's file of that name. */
+/* A crash of the machine without sync, or another program's file with that name. */
 static void what_no_import_left_changes_nothing(void **state)
 {
     struct place *p = *state;
@@ -333,7 +333,7 @@ static void a_record_is_kept_or_moved_whole(void **state)
         log_release(p->log);
         char *text = read_file(in_dir(p->dir, "results.tsv"), &length);
         assert_int_equal(length, 8);
-        if (status == LINEAGE_OK || memcmp(text, "h\nabc\nd\n", 8) != 0) { /* then the copy is there and whole */
+        if (status == LINEAGE_OK || memcmp(text, "h\nabc\nd\n", 8) != 0) { /* then the copy exists and is complete */
             assert_memory_equal(text, "h\n\n\n\n\nd\n", 8);
             assert_holds(p->dir, "results.tsv.torn-1", "abc\n");
             write_file(in_dir(p->dir, "results.tsv"), "h\nabc\nd\n", 8);
@@ -343,7 +343,7 @@ static void a_record_is_kept_or_moved_whole(void **state)
     }
 }
 
-/* For a second the lock is asked for, then waited for; what is no waiting is an error at once. */
+/* The lock is polled for a second and then waited for; any other error ends it at once. */
 static int busy(void *context, const char *call)
 {
     unsigned *times = context;
@@ -360,7 +360,7 @@ static void a_lock_is_waited_for(void **state)
     fs_set_fault(busy, &times);
     assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
     log_release(p->log);
-    times = 1000; /* more than the second lasts, and nobody to tell */
+    times = 1000; /* more than the second lasts, and no callback */
     assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_ELOCKED);
     fs_set_fault(fail_nth, &failing);
     assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_ELOCKED);
@@ -383,7 +383,7 @@ static int fail_later(void *context, const char *call)
 
 static const struct cut {
     const char *before, *bytes; /* the log without it; the rows */
-    size_t there;               /* so many bytes of them came in */
+    size_t there;               /* number of their bytes that were written */
     const char *behind;         /* another tool's */
 } cuts[] = {
     {"h\nA\n", "B\nC\n", 4, ""},            {"h\nA\n", "B\nC\n", 0, ""},         {"h\nA\n", "B\nC\n", 3, ""},
@@ -401,7 +401,8 @@ static void leave_cut(const char *dir, const struct cut *cut)
     write_file(in_dir(dir, "results.tsv"), text, (size_t)n);
 }
 
-/* Claim with the n-th call failing; then as if nothing had been. What the log is then (free), and whether a call failed. */
+/* Claims with the n-th call failing, then without a fault. Returns the log afterwards (free), and whether a call
+ * failed. */
 static char *take_back(const struct cut *cut, unsigned n, bool *struck)
 {
     char *dir = make_dir(), *text;
@@ -437,7 +438,7 @@ static void a_cut_append_is_taken_back_whatever_fails_meanwhile(void **state)
         bool struck;
         char *wanted = take_back(&cuts[i], 0, &struck);
         assert_true(strncmp(wanted, cuts[i].before, strlen(cuts[i].before)) == 0);
-        /* But for the line that an open quote of ours would make a part of its cell: that one lies aside. */
+        /* Except for a line that an open quote of ours would swallow, which was moved aside. */
         assert_true(strchr(cuts[i].bytes, '"') || strstr(wanted, cuts[i].behind));
         for (size_t f = 0; f < sizeof failures / sizeof *failures; f++) {
             failure = failures[f];
@@ -453,7 +454,7 @@ static void a_cut_append_is_taken_back_whatever_fails_meanwhile(void **state)
     }
 }
 
-/* A piece of what is staged, or what was never staged by this program. */
+/* A piece of the staged bytes, or bytes that this program never staged. */
 static void what_is_no_staged_append_changes_nothing(void **state)
 {
     struct place *p = *state;

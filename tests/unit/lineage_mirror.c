@@ -67,7 +67,7 @@ static void appended_rows_are_read_by_every_handle(void **state)
     remove_dir(dir);
 }
 
-/* All that readers can see of the sums, in one text. */
+/* Everything that readers can see of the sums, in one text. */
 static const char *sums(struct lineage_store *store)
 {
     return sql_value(
@@ -307,7 +307,7 @@ static void assert_rows(const char *dir, size_t rows)
     lineage_store_close(store);
 }
 
-/* More comes in than is there, and then less, but much; each time all sums and indexes are those of one reading. */
+/* More is added than there is, and then less, but much; each time all sums and indexes equal those of one reading. */
 static void a_file_that_grows_by_much(void **state)
 {
     (void)state;
@@ -332,7 +332,7 @@ static void a_file_that_grows_by_much(void **state)
     remove_dir(dir);
 }
 
-/* More than are kept in memory until they are written. */
+/* More than are kept in memory before they are written. */
 static void many_specialists_and_parameters(void **state)
 {
     (void)state;
@@ -350,7 +350,7 @@ static void many_specialists_and_parameters(void **state)
     remove_dir(dir);
 }
 
-/* Another process has read another header: as long as the one at hand, and longer. */
+/* Another process has read another header: one as long as the current one, and a longer one. */
 static void a_header_that_another_process_read(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Bytes that change under the mirror, and a mirror that cannot serve. */
+/* Bytes that change under the mirror, and a mirror that cannot be used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +27,7 @@ static const struct row three[] = {
     {"002", "t", "001", "discard", "4", "alpha=0.3; beta=1", .expected = "-0.25", .delta = "0.125"},
     {.id = NULL}};
 
-/* After each edit: the line is named, answers are those of the file, and the mirror on disk stays
- * as it was. */
+/* After each edit the notice names the line, the answers are those of the file, and the mirror on disk is unchanged. */
 static void assert_change(const char *dir, uint64_t line, const char *ids)
 {
     struct heard heard = {0};
@@ -80,7 +79,7 @@ static void changed_bytes_are_noticed_with_their_line(void **state)
     }
 }
 
-/* What stands between two records is no row's, and yet somebody's. */
+/* Bytes between two records belong to no row, but somebody added them. */
 static void a_row_in_an_empty_line_is_noticed(void **state)
 {
     (void)state;
@@ -94,7 +93,7 @@ static void a_row_in_an_empty_line_is_noticed(void **state)
     remove_dir(dir);
 }
 
-/* A log of empty lines has no header yet; one that became so has none any more. */
+/* A log of empty lines has no header yet, and one that became so has lost its header. */
 static void empty_lines_are_no_header(void **state)
 {
     (void)state;
@@ -132,7 +131,7 @@ static int cut_at_a_read(void *context, const char *call)
     return 0;
 }
 
-/* Another tool cuts the file while it is compared: what is there then is the answer, now or at the next question. */
+/* Another tool cuts the file while it is compared: the answer is what remains, now or at the next question. */
 static void a_file_that_is_cut_while_it_is_compared(void **state)
 {
     (void)state;
@@ -222,7 +221,7 @@ static void a_writer_goes_on_after_a_change(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     const struct lineage_trial trial = {.status = LINEAGE_DISCARD, .parent_exp = "902"};
     assert_int_equal(lineage_store_append(store, &trial, &options, &row, &err), LINEAGE_OK);
-    assert_string_equal(row.exp_id, "903"); /* by the file as it is, not by the mirror */
+    assert_string_equal(row.exp_id, "903"); /* from the current file, not from the mirror */
     lineage_trial_release(&row);
     assert_string_equal(all_ids(store), "000 001 902 903 ");
     assert_true(heard.n > 0);
@@ -230,7 +229,7 @@ static void a_writer_goes_on_after_a_change(void **state)
     remove_dir(dir);
 }
 
-/* With digests that are right, as another version of the library would write. */
+/* With correct page digests, as another version of the library would write. */
 static void exec_db(const char *dir, const char *sql)
 {
     sqlite3 *db;

@@ -1,4 +1,4 @@
-/* lineage_mirror_file.c: what may stand under the name lineage.db, and who may read and write it. */
+/* lineage_mirror_file.c: what may have the name lineage.db, and which users may read and write it. */
 #include "support/last_words.h"
 #include "support/unit.h"
 
@@ -42,7 +42,7 @@ static void exec_plain(const char *path, const char *sql)
     sqlite3_close(db);
 }
 
-/* The answers come, with `said` in the last notice, NULL for none. */
+/* Answers must be right, with `said` in the last notice; NULL: no notice. */
 static void must_answer(const char *dir, const char *said)
 {
     struct heard heard = {0};
@@ -70,7 +70,7 @@ static void a_link_is_not_followed(void **state)
     char *text = read_file(theirs, &after);
     assert_string_equal(text, "dear diary\n");
     free(text);
-    /* a link to nothing makes nothing; one to a mirror is no mirror either */
+    /* a link to a missing file creates nothing; a link to a mirror is refused too */
     assert_int_equal(unlink(theirs), 0);
     must_answer(dir, "not a regular file");
     assert_false(file_exists(theirs));
@@ -190,7 +190,7 @@ static void who_may_write_the_rows_may_write_the_mirror(void **state)
     remove_dir(dir);
 }
 
-/* In a process without the superuser's rights: 0 the right answer from the file, 1 anything else. */
+/* In a process without the superuser's rights: 0 for the right answer from the file, else 1. */
 static int answers_from_file(const char *dir)
 {
     struct heard heard = {0};
@@ -199,7 +199,7 @@ static int answers_from_file(const char *dir)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     bool right = strcmp(all_ids(store), "000 001 ") == 0;
     lineage_store_close(store);
-    if (seteuid(0) != 0) /* or who ends here could not write what a coverage build counts */
+    if (seteuid(0) != 0) /* otherwise a coverage build could not write its counts */
         return 2;
     return right && heard.n == 0 ? 0 : 1;
 }
@@ -221,7 +221,7 @@ static void a_sound_mirror_serves_who_may_only_read(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(WEXITSTATUS(status), behind);
         if (!behind)
-            add_bytes(dir, "\n"); /* then answers come from results.tsv, with a word */
+            add_bytes(dir, "\n"); /* then answers come from results.tsv, with a notice */
     }
     remove_dir(dir);
 }
@@ -254,7 +254,7 @@ static void a_handle_that_lives_long_gets_over_edits(void **state)
     remove_dir(dir);
 }
 
-/* As it is for who may not write: asked of the system, which says yes to the superuser. */
+/* As for a user without write permission; the hook answers instead, because the superuser has it. */
 static int not_writable(void *context, const char *call)
 {
     (void)context;
@@ -275,7 +275,7 @@ static void a_mirror_that_may_not_be_written_is_read_without_locks(void **state)
     store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(all_ids(store), "000 001 ");
     assert_int_equal(heard.n, 0);
-    assert_int_equal(lineage_rebuild(store, &err), LINEAGE_EDB); /* nor made anew */
+    assert_int_equal(lineage_rebuild(store, &err), LINEAGE_EDB); /* nor rebuilt */
     assert_string_equal(all_ids(store), "000 001 ");
     fs_set_fault(NULL, NULL);
     writer = open_store(dir, LINEAGE_LOWER, NULL);
@@ -309,13 +309,13 @@ static void a_mirror_that_may_not_be_written_is_read_without_locks(void **state)
     remove_dir(base);
 }
 
-/* Two signs say whose a database is. Without both, but with our tables, it is ours and of an older version. */
+/* Two signs identify a mirror. A file with neither, but with the mirror's tables, is a mirror of an older version. */
 static void whose_a_database_is_is_told_by_more_than_one_sign(void **state)
 {
     (void)state;
     static const struct {
         const char *sql;
-        const char *notice; /* NULL: it is used as it is */
+        const char *notice; /* NULL: it is used unchanged */
     } cases[] = {{"PRAGMA application_id = 0", "making it anew"},
                  {"PRAGMA application_id = 77", "making it anew"},
                  {"PRAGMA user_version = 0", NULL}};
@@ -350,7 +350,7 @@ static void whose_a_database_is_is_told_by_more_than_one_sign(void **state)
     }
 }
 
-/* What will not be otherwise next time costs the row its metrics, and nothing else; what may be, fails the reading. */
+/* A lasting failure costs the row its metrics and nothing else; a temporary one fails the sync. */
 static int fail_open(void *context, const char *call)
 {
     unsigned *times = context;
@@ -385,8 +385,8 @@ static void telemetry_that_cannot_be_read_hides_no_row(void **state)
     remove_dir(dir);
 }
 
-/* A page may be read in parts, by whoever asks the file itself: each part is that of a page that was compared whole, or
- * damage. Other reads are of no page. */
+/* A page may be read in parts: each part is of a page that was compared as a whole, or the read fails. Other reads
+ * are not of a page. */
 static void parts_of_pages_are_compared_whole(void **state)
 {
     (void)state;
@@ -426,7 +426,7 @@ static void parts_of_pages_are_compared_whole(void **state)
         assert_int_equal(io->xRead(file, got, 512, 256), SQLITE_NOMEM);
         sqlite3_hard_heap_limit64(0);
         assert_true(io->xSectorSize(file) >= 512);
-        assert_int_equal(io->xWrite(file, "some", 4, (sqlite3_int64)length), SQLITE_OK); /* what is no page has no digest */
+        assert_int_equal(io->xWrite(file, "some", 4, (sqlite3_int64)length), SQLITE_OK); /* other lengths than a page have no digest */
         size_t longer;
         char *all = read_file(path, &longer);
         assert_int_equal(longer, length + 4);
@@ -440,7 +440,7 @@ static void parts_of_pages_are_compared_whole(void **state)
     remove_dir(dir);
 }
 
-/* As many texts of statements as there is room for; one more is refused, and the others stay. */
+/* As many statements as there is room for; one more is refused, and the others stay. */
 static void more_statements_than_there_is_room_for(void **state)
 {
     (void)state;

@@ -1,4 +1,7 @@
-/* The log as bytes out of a store and into another: nothing changes on the way, whatever is in it and whoever is killed. */
+/*
+ * The log as bytes out of a store and into another: nothing changes on the way, whatever it contains and whatever is
+ * killed.
+ */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -94,7 +97,7 @@ static void all_of_it_comes_back(void **state)
     free(here);
 }
 
-/* What came in meanwhile goes where the rest is, and rows of its own make a store another one. */
+/* New rows are added behind the rest, and rows of its own make a store a different one. */
 static void the_rest_is_added_and_nothing_else(void **state)
 {
     struct places *p = *state;
@@ -202,7 +205,7 @@ static void a_log_that_shrinks_is_a_failure(void **state)
 
 enum { SOUND, REFUSED, NOT_HIT, KILLED };
 
-/* In a child, with its store in memory: what it kept on disk would only repeat what other tests do. */
+/* In a child, with its mirror in memory, because other tests cover the mirror on disk. */
 static int move_with_fault(const char *dir, const char *path, bool in, struct file_fault fault)
 {
     int state;
@@ -270,7 +273,7 @@ static void an_import_is_whole_or_nothing(void **state)
                 assert_same_bytes(here, there);
                 free(there);
             }
-            assert_int_equal(import_from(to, here, &added), LINEAGE_OK); /* what is there in part is taken back first */
+            assert_int_equal(import_from(to, here, &added), LINEAGE_OK); /* a partial import is taken back first */
             char *there = join(to, "results.tsv");
             assert_same_bytes(here, there);
             free(there);

@@ -1,4 +1,4 @@
-/* Cells of the native block: names that stand bare, numbers in the fewest bytes, why a trial was discarded. */
+/* Cells of the native block: names without backticks, numbers in the fewest bytes, why a trial was discarded. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -137,7 +137,7 @@ static void sections_are_known_by_name(void **state)
             assert_non_null(strstr(err.text, "known are best"));
         }
     }
-    options.sections = "knowledge,best"; /* what chain was called once */
+    options.sections = "knowledge,best"; /* the former name of chain */
     assert_int_equal(lineage_render(&text, &length, store, &options, &err), LINEAGE_OK);
     lineage_free(text);
     lineage_store_close(store);
@@ -169,7 +169,7 @@ static void the_first_lines_stand_for_themselves(void **state)
     remove_dir(dir);
 }
 
-/* What a person wrote is printed whole, whatever the room; a title that is cut is cut between characters. */
+/* A person's text is printed whole, whatever the room; a title that must be cut is cut between characters. */
 static void insights_take_their_room_first(void **state)
 {
     struct lineage_render_options options;

@@ -1,4 +1,4 @@
-/* The piece of notes that says which trial of a night a row is. */
+/* The piece of notes that says which trial of a night a row records. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void what_a_night_writes_reads_back(void **state)
     assert_true(lineage_night_link_parse(&link, lineage_night_link_format(piece, name, name, 2)));
     assert_int_equal(strlen(link.sweep), LINEAGE_NIGHT_SWEEP_MAX - 2);
     assert_int_equal(strlen(link.trial), LINEAGE_NIGHT_TRIAL_MAX - 1);
-    char notes[2 * sizeof name + 64]; /* a name too long to be what a night wrote: cut, it would be another's */
+    char notes[2 * sizeof name + 64]; /* a name that is too long to come from a night: cut, it would be another's */
     snprintf(notes, sizeof notes, "night %s, trial b, key 0000000000000001", name);
     assert_link(notes, "");
     snprintf(notes, sizeof notes, "night a, trial %s, key 0000000000000001", name);

@@ -1,5 +1,7 @@
-/* Memory that runs out, one piece further each time, in what writes files from a store: what it says, what it leaves. Linked
- * with --wrap of the calls that give memory. */
+/*
+ * Running out of memory, one allocation further each time, in functions that write files from a store: the message,
+ * and the files afterwards. Linked with --wrap of the allocation functions.
+ */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -167,13 +169,13 @@ static void end(void)
     remove_dir(dir);
 }
 
-/* Done or not done, and in either case what was there is there. */
+/* Done or not done; in either case what existed before still exists. */
 static void check(const char *name, unsigned n, const char *before, enum lineage_status status)
 {
     size_t length;
     char *now = read_file(path_of("results.tsv"), &length), *person;
     if (strncmp(now, before, strlen(before)) != 0 || (length && now[length - 1] != '\n'))
-        fail_msg("%s, piece %u: rows are not as they were", name, n);
+        fail_msg("%s, piece %u: rows have changed", name, n);
     free(now);
     person = read_file(path_of("person.md"), &length);
     char *aside = file_exists(path_of("person.md.before-1")) ? read_file(path_of("person.md.before-1"), &length) : NULL;
@@ -202,7 +204,7 @@ static void what_there_is_no_memory_for_is_not_done_by_half(void **state)
             check(deeds[i].name, n, before, status);
             if (!struck && status != LINEAGE_OK)
                 fail_msg("%s: %s", deeds[i].name, err.text);
-            /* There is memory again. A row that is in, whole, may lack memory for the copy that is given back. */
+            /* Memory is available again. A row that was added may have lacked memory for the returned copy. */
             if (status != LINEAGE_OK && (status = deeds[i].call()) != LINEAGE_OK && status != LINEAGE_EEXIST)
                 fail_msg("%s, piece %u: not done when it could be: %s", deeds[i].name, n, err.text);
             free(before);

@@ -82,7 +82,7 @@ static void a_piece_of_texts_sets_texts(void **state)
     assert_params("β=high", "beta=<high> ");
 }
 
-/* Each is a piece as people and older tools write them, and none of it may become a setting. */
+/* Each is a piece as people and older tools write it, and must not become a setting. */
 static void prose_sets_no_text(void **state)
 {
     static const char *const prose[] = {
@@ -98,7 +98,7 @@ static void prose_sets_no_text(void **state)
         assert_params(prose[i], "");
 }
 
-/* What an older program read as a number stays that number, and the only value of its name. */
+/* A number that an older program read stays that number, and the only value of its name. */
 static void texts_never_change_a_number(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void parameter_names_are_checked(void **state)
                  lineage_param_name_ok("a;b") || lineage_param_name_ok("a=b") || lineage_param_name_ok("é"));
 }
 
-/* Statistics of their own columns are no parameters, whichever way they are written. */
+/* Statistics with members of their own are never parameters, however they are written. */
 static void clip_scale_may_stand_as_parameters(void **state)
 {
     struct lineage_trial trial = {0};

@@ -1,4 +1,4 @@
-/* What waits for a server: requests are in their files whole or not at all, and one process at a time delivers one. */
+/* The outbox: a request is in its file completely or not at all, and one process at a time delivers it. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ static void requests_come_in_the_order_they_were_made_in(void **state)
     remove_dir(dir);
 }
 
-/* A file that was cut anywhere, or has one byte changed anywhere, was never sent: it is none. */
+/* A file that was cut anywhere, or has one byte changed anywhere, counts as never sent. */
 static void a_damaged_request_is_none(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void a_damaged_request_is_none(void **state)
         assert_int_equal(fwrite(bytes, 1, n, out), n);
         fclose(out);
         struct seen seen = walk(fd, NULL);
-        if (seen.n) /* a blank of the head may be another blank; what was written is still there */
+        if (seen.n) /* a blank of the head may be another blank; the request is intact */
             assert_string_equal(seen.text, "text of a row");
         else
             assert_int_not_equal(access(path, F_OK), 0);
@@ -113,7 +113,7 @@ static void a_damaged_request_is_none(void **state)
     remove_dir(dir);
 }
 
-/* Struck out is delivered; a shorter request over a longer one is the shorter one. */
+/* A request that is struck out was delivered; a shorter request over a longer one is read as the shorter one. */
 static void a_file_is_used_again(void **state)
 {
     (void)state;
@@ -137,7 +137,8 @@ static void a_file_is_used_again(void **state)
     remove_dir(dir);
 }
 
-/* Whoever is at work on a request has it locked: others count it and leave it; killed, it is free at once. */
+/* A process that delivers a request has it locked: others count it and leave it alone. When the process is killed, it
+ * is free at once. */
 static void a_request_on_its_way_is_left_alone(void **state)
 {
     (void)state;
@@ -172,7 +173,7 @@ static int listing_fails(void *context, const char *call)
     return strcmp(call, "list") == 0 && --*left == 0 ? EIO : 0;
 }
 
-/* Before it begins, and at each name: what waits is never said to be nothing, or less than there is. */
+/* Failing before the walk and at each name: a failure is never reported as an empty or shorter list. */
 static void a_list_that_fails_is_no_empty_one(void **state)
 {
     size_t n_held, failures = 0;

@@ -1,4 +1,4 @@
-/* Names of a store's files: what may name one, what is asked for by name, who holds a lock; and the texts of errors. */
+/* Names of a store's files: valid names, paths by kind, the holder of a lock; and the texts of errors. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ static int no_list(void *context, const char *call)
     return strcmp(call, "open") == 0 && (*reads)-- == 0 ? EACCES : 0;
 }
 
-/* Where /proc tells. A lock that is shared, or on another file, is not the one that is waited for. */
+/* Where /proc has it. A shared lock, or one on another file, is not the one that is waited for. */
 static void the_holder_of_a_lock_is_named(void **state)
 {
     char *dir = make_dir(), *name = join(dir, "file"), holder[LOCK_HOLDER_MAX], wanted[64];
@@ -157,7 +157,7 @@ static void each_status_has_its_own_text(void **state)
     assert_string_equal(lineage_status_text((enum lineage_status)99), "unknown status");
 }
 
-/* Whatever a name in it holds, a message is one line; a long one keeps its beginning. */
+/* Whatever a name in it contains, a message is one line; a long one keeps its beginning. */
 static void a_message_is_one_line(void **state)
 {
     struct lineage_error err = {0};

@@ -1,6 +1,6 @@
 /*
- * A log on a server that answers as the test has written down: what is short, null or no answer at all, what is lost on the way in
- * each state, and what becomes of the append then. tests/server/call_faults.c does the same to a real server, blindly.
+ * A log on a server whose answers the test scripts: short, null or missing answers, a connection lost in each state,
+ * and what happens to the append then. tests/server/call_faults.c does the same to a real server, blindly.
  */
 #include "support/unit.h"
 
@@ -47,7 +47,7 @@ static struct log *open_log(void)
     return log;
 }
 
-/* A log whose state is known, through a connection that stands. */
+/* A log whose state is known, through an open connection. */
 static struct log *known_log(struct log_state *state)
 {
     struct log *log = open_log();
@@ -84,7 +84,7 @@ static void each_failure_has_its_kind(void **unused)
         struct answer answer;
         enum lineage_status status;
         const char *text, *sqlstate;
-        bool stands;
+        bool connected;
     } cases[] = {{{"SELECT 2", NO, "22023 not yours"}, LINEAGE_EIO, ": not yours", "22023", true},
                  {{"SELECT 2", NO, "22023"}, LINEAGE_EIO, NAME ": ", "22023", true},
                  {{"SELECT 2", NO, "42501 not you"}, LINEAGE_EREFUSED, NAME ": refused: not you", "42501", true},
@@ -110,15 +110,15 @@ static void each_failure_has_its_kind(void **unused)
                      cases[i].status, cases[i].text);
             assert_int_equal(pg_rows(&result), 0);
             assert_string_equal(pg_sqlstate(pg), cases[i].sqlstate);
-            assert_int_equal(pg_is_connected(pg), cases[i].stands);
-            assert_int_equal(pg_socket(pg) >= 0, cases[i].stands);
-            script_must_be_over(cases[i].stands);
+            assert_int_equal(pg_is_connected(pg), cases[i].connected);
+            assert_int_equal(pg_socket(pg) >= 0, cases[i].connected);
+            script_must_be_over(cases[i].connected);
             pg_close(pg);
             script_must_be_over(0);
         }
 }
 
-/* As null, whatever was asked for: no answer of a server ends the program. */
+/* Missing cells read as null: no answer of a server ends the program. */
 static void what_is_not_in_an_answer_is_null(void **unused)
 {
     static const struct answer answers[] = {{"SELECT 2", DONE, ""}, {"SELECT 2", ROWS, ""}, {"SELECT 2", ROWS, "x"}, {"SELECT 2", ROWS, "x|~"}};
@@ -261,7 +261,7 @@ static void of_parts_the_first_failure_counts(void **unused)
         size_t n, done;
         enum lineage_status status;
         const char *text;
-        bool stands;
+        bool connected;
     } cases[] = {{{{"five", NO, "LN001 grown"}, {"six", NO, ""}, {"SELECT 7", DONE, ""}}, 3, 0, LINEAGE_EIO, ": grown", true},
                  {{{"five", ROWS, "5"}, {"six", NO, "22023 no"}, {"SELECT 7", DONE, ""}}, 3, 1, LINEAGE_EIO, ": no", true},
                  {{{"five", ROWS, "5"}, {"six", ROWS, "6"}, {"SELECT 7", NO, "57014 ended"}}, 3, 2, LINEAGE_EIO, ": ended", true},
@@ -280,8 +280,8 @@ static void of_parts_the_first_failure_counts(void **unused)
         script_is(cases[i].answers, cases[i].n);
         must_say(run_two(pg, &result, &done), cases[i].status, cases[i].text);
         assert_int_equal(pg_rows(&result), 0);
-        assert_int_equal(pg_is_connected(pg), cases[i].stands);
-        if (cases[i].stands)
+        assert_int_equal(pg_is_connected(pg), cases[i].connected);
+        if (cases[i].connected)
             assert_int_equal(done, cases[i].done);
         pg_close(pg);
         script_must_be_over(0);
@@ -466,7 +466,7 @@ static void a_claim_that_cannot_be_had(void **unused)
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_ELOCKED);
     SCRIPT({CLAIM, LOST, ""}, {CLAIM, LOST, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
-    SCRIPT({CLAIM, NO, "53100 full"}, {"ROLLBACK", DONE, ""}); /* away, and the connection stands: not tried again */
+    SCRIPT({CLAIM, NO, "53100 full"}, {"ROLLBACK", DONE, ""}); /* away, but still connected: not tried again */
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
     SCRIPT({CLAIM, ROWS, HEAD "|" UUID "|1|~"}, {"ROLLBACK; SELECT lineage.flush()", ROWS, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
@@ -554,7 +554,7 @@ static void an_append_comes_with_its_commit(void **unused)
     close_log(log);
 }
 
-/* More than a message takes goes in several, of which only the last commits. */
+/* An append that is too large for one message goes in several, of which only the last commits. */
 static void a_large_append_goes_in_several_calls(void **unused)
 {
     const size_t length = 3 << 20;
@@ -586,7 +586,7 @@ static void what_became_of_an_append_is_found_out(void **unused)
         enum lineage_status status;
         bool found, lost;
     } cases[] = {
-        /* lost before or behind the commit: there, not there, or nobody says */
+        /* lost before or after the commit: added, not added, or unknown */
         {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
           {"ROLLBACK; SELECT", DONE, ""}}, 5, LINEAGE_OK, true, false},
         {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, ROWS, HEAD "|" UUID "|0|~"},

@@ -1,4 +1,4 @@
-/* Claims, and trees of files, on a server that answers as the test has written down (support/libpq_script.h). */
+/* Claims, and trees of files, on a server whose answers the test scripts (support/libpq_script.h). */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -353,7 +353,7 @@ static void what_cannot_travel_is_told(void **unused)
     end();
 }
 
-/* The call that fails, counted down; 0: none does. */
+/* The number of the call that fails, counted down; 0: none. */
 static int file_fault(void *context, const char *call)
 {
     long *left = context;
@@ -361,7 +361,8 @@ static int file_fault(void *context, const char *call)
     return *left > 0 && --*left == 0 ? ENOSPC : 0;
 }
 
-/* Every call on files, one at a time: what was not brought whole is not there, and nothing is told to be sent that was not. */
+/* Every call on files fails once: a file that was not fetched completely does not exist, and one that was not sent is
+ * not reported as sent. */
 static void files_that_fail_on_the_way(void **unused)
 {
     static const char tree[] = "[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"mode\":420,\"chunks\":[\"" ABC "\"]},{\"path\":\"l\",\"link\":\"a\"}]";

@@ -244,7 +244,7 @@ static void a_sweep_shows_cells_and_what_lacks_them(void **state)
     assert_int_equal(sweep.n_ys, 2);
     assert_int_equal(sweep.without, 2); /* 0 has neither, 5 has no alpha that is a number */
     assert_true(sweep.cells[1].x == 0.3 && sweep.cells[1].y == 0.9 && sweep.cells[1].count == 1);
-    assert_false(sweep.cells[1].best.present); /* nan is no score */
+    assert_false(sweep.cells[1].best.present); /* nan does not count */
     assert_true(sweep.cells[2].best.present && sweep.cells[2].best.value == 9);
     assert_string_equal(sweep.cells[2].best_id, "1");
     assert_int_equal(sweep.cells[3].labels[LINEAGE_CRASH], 1);
@@ -370,8 +370,8 @@ static void pages_go_on_behind_a_trial_in_any_order(void **state)
     remove_dir(dir);
 }
 
-/* Of 45,000 trials the first 12,000 and the last 500 have an alpha in the range: more than are looked for one by one,
- * and in the reverse order a gap longer than what is read on the way to a page. */
+/* Of 45,000 trials the first 12,000 and the last 500 have an alpha in the range: too many to be looked up one by one,
+ * and in the reverse order a gap longer than what is read for a page. */
 static void a_page_of_a_wide_range_is_the_same_as_of_the_list(void **state)
 {
     (void)state;
@@ -414,7 +414,7 @@ static void add_many(const char *dir)
     free(lines);
 }
 
-/* The list of any length begins like the whole list, and goes on so behind any trial of it. */
+/* A list of any length begins like the whole list, and continues so behind any trial of it. */
 static void assert_list_begins(struct lineage_store *store, struct lineage_query query)
 {
     char first[4096], rest[4096];
@@ -527,7 +527,7 @@ static void texts_are_found_exactly(void **state)
     remove_dir(dir);
 }
 
-/* The other kind of value is a mistake, not "nobody tried". */
+/* The other kind of value is a mistake, not "never tried". */
 static void a_condition_of_the_wrong_kind_is_an_error(void **state)
 {
     (void)state;
@@ -594,8 +594,8 @@ static void texts_and_numbers_are_tried_together(void **state)
     remove_dir(dir);
 }
 
-/* Enough rows that sums and pairs are read instead of rows: one plain pass over what was written says the same. Scores are
- * coarse, so the first of equal ones is asked for; each 40th row has no y. */
+/* Enough rows that sums and pairs are read instead of rows; a plain pass over the written values must agree. Scores
+ * are coarse, so the first of equal ones is wanted; each 40th row has no y. */
 enum { SWEPT = 4000, XS = 8 };
 
 static enum lineage_label swept_label(size_t i)
@@ -719,7 +719,7 @@ static void a_long_question_can_be_cancelled(void **state)
     assert_int_equal(lineage_sql(store, endless, count_row, &n, &err), LINEAGE_ECANCELLED);
     assert_int_equal(lineage_sql(store, endless, count_row, &n, &err), LINEAGE_ECANCELLED);
     patience = 3;
-    assert_string_equal(sql_value(store, "SELECT count(*) FROM trials"), "7"); /* the handle is none the worse */
+    assert_string_equal(sql_value(store, "SELECT count(*) FROM trials"), "7"); /* the handle still works */
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -771,7 +771,7 @@ static void sql_cannot_write(void **state)
     remove_dir(dir);
 }
 
-/* Parameters and extra columns, one of them leading to the rows, the other read of each; and sorted by a third. */
+/* Parameters and extra columns: one leads to the rows, the others are read from each; sorted by a third. */
 static void conditions_of_every_kind_meet(void **state)
 {
     (void)state;
@@ -810,7 +810,7 @@ static bool at_once(void *context)
     return ++*(int *)context > 0;
 }
 
-/* Another question than one in SQL is asked in the middle as well. */
+/* Questions other than SQL are cancelled in the middle as well. */
 static void a_long_list_can_be_cancelled(void **state)
 {
     (void)state;
@@ -829,7 +829,7 @@ static void a_long_list_can_be_cancelled(void **state)
     remove_dir(dir);
 }
 
-/* A sweep of nothing names what it was asked for; infinite scores are no best. */
+/* An empty sweep is an error that names the parameters; infinite scores are never best. */
 static void a_sweep_of_nothing_is_said(void **state)
 {
     (void)state;

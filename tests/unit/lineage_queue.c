@@ -1,4 +1,4 @@
-/* Who runs which trial of a night, in a directory: taking, keeping, losing and giving up a claim. */
+/* Claims in a directory: taking, keeping, losing and giving up the claim of a trial of a night. */
 #include "support/last_words.h"
 #include "support/unit.h"
 
@@ -24,7 +24,7 @@ static const uint64_t keys[] = {0xfedcba9876543210, 2, 3};
 struct place {
     char *dir;
     struct lineage_store *store;
-    struct lineage_queue *a, *b; /* two workers; of one process, which no file knows */
+    struct lineage_queue *a, *b; /* two workers in one process, which the files cannot show */
 };
 
 static int set_up(void **state)
@@ -64,7 +64,7 @@ static enum lineage_status take_of(struct lineage_queue *queue, double lease, si
     return lineage_queue_claim(queue, &request, which, claim, &err);
 }
 
-/* The one claim that is asked for is had, at that attempt. */
+/* Claims the only key that is asked for, and checks the attempt. */
 static struct lineage_claim take(struct lineage_queue *queue, double lease, uint64_t attempt)
 {
     struct lineage_claim claim;
@@ -151,7 +151,7 @@ static void no_more_are_held_than_asked_for(void **state)
     lineage_queue_leave(&other);
 }
 
-/* It was only stopped: it goes on, is told, and takes nothing away from the one that came after it. */
+/* The worker was only stopped: when it goes on it notices, and takes nothing away from the one that came after it. */
 static void a_lease_that_ended_is_anothers(void **state)
 {
     struct place *p = *state;
@@ -209,7 +209,7 @@ static void who_was_killed_holds_nothing(void **state)
     close(ready[1]);
 }
 
-/* As a night of several jobs: the process that runs the trial has its claim. */
+/* As in a night with several jobs: the process that runs the trial has its claim. */
 static void a_claim_goes_over_to_a_child(void **state)
 {
     struct place *p = *state;
@@ -275,7 +275,7 @@ static void leavings_of_kills_are_in_nobodys_way(void **state)
     free(other);
 }
 
-/* A process that is stopped in the middle of a claim does not stop the others' trials. */
+/* A process that is stopped in the middle of a claim does not block the others' trials. */
 static void nobody_waits_for_ever(void **state)
 {
     struct place *p = *state;
@@ -287,7 +287,7 @@ static void nobody_waits_for_ever(void **state)
     assert_int_equal(lineage_queue_renew(p->a, &claim, LONG, NULL, &err), LINEAGE_ELOCKED);
     assert_int_equal(take_of(p->b, LONG, 0, 3, &which, &none), LINEAGE_ELOCKED);
     assert_non_null(strstr(err.text, "by a process that does not go on"));
-    assert_claims(p->b, "fedcba9876543210 s 1 held|"); /* who only looks does not wait */
+    assert_claims(p->b, "fedcba9876543210 s 1 held|"); /* a reader does not wait */
     close(fd);
     assert_int_equal(lineage_queue_renew(p->a, &claim, LONG, NULL, &err), LINEAGE_OK);
     lineage_queue_leave(&claim);

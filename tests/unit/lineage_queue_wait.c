@@ -1,5 +1,7 @@
-/* Waiting for the trials of others, in a directory: what ends it, and what does not. Where a wait should end nothing is timed:
- * it would last longer than the test may. */
+/*
+ * Waiting for the trials of others, in a directory: what ends the wait and what does not. A wait that nothing ends
+ * has a timeout longer than the test may take.
+ */
 #include "support/last_words.h"
 #include "support/unit.h"
 
@@ -164,7 +166,7 @@ static void the_end_of_a_lease_is_news(void **state)
     lineage_queue_leave(&claim);
 }
 
-/* A claim ends listening: the next wait begins anew and says so. */
+/* A claim ends listening: the next wait starts anew and returns news. */
 static void what_happened_during_a_trial_is_asked_for(void **state)
 {
     struct place *p = *state;
@@ -205,7 +207,7 @@ static int no_inotify(void *context, const char *call)
     return strcmp(call, "watch") == 0 ? ENOSYS : 0;
 }
 
-/* Then there is a look each second, whatever it finds. */
+/* Then it looks every second, whatever it finds. */
 static void it_ends_without_inotify_too(void **state)
 {
     struct place *p = *state;

@@ -108,7 +108,7 @@ static void what_others_left_in_the_file_hides_no_remark(void **state)
     remove_dir(dir);
 }
 
-/* The time is the caller's where it has one, and a pipe in the place of the file is not written to. */
+/* The caller may give the time, and a pipe in place of the file is not written to. */
 static void a_remark_has_a_time_and_a_file(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void a_remark_has_a_time_and_a_file(void **state)
     remove_dir(dir);
 }
 
-/* Half a line that could not be written is nobody's remark. */
+/* Half a line that could not be written completely is removed. */
 static int cut_writes(void *context, const char *call)
 {
     return strcmp(call, context) != 0 ? 0 : strcmp(call, "write") == 0 ? FS_FAULT_SHORT : EIO;

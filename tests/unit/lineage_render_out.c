@@ -1,4 +1,4 @@
-/* What is rendered, and where it goes: files that somebody saves meanwhile, devices, links, records, small budgets. */
+/* Where a rendered block goes: files that somebody saves meanwhile, devices, links, records, small budgets. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static void a_section_s_name_is_one_that_can_be_asked_for(void **state)
     lineage_free(ours);
     options.sections = "chain";
     ours = render(&options, &length);
-    options.sections = "knowledge"; /* its name of once */
+    options.sections = "knowledge"; /* its former name */
     theirs = render(&options, &length);
     assert_string_equal(ours, theirs);
     lineage_free(ours);
@@ -80,7 +80,7 @@ static void a_section_s_name_is_one_that_can_be_asked_for(void **state)
     end();
 }
 
-/* Whatever the room: no more than that, and no half of a letter. */
+/* Whatever the room, the block fits, and no character is cut in half. */
 static void any_budget_holds(void **state)
 {
     struct lineage_render_options options;
@@ -101,7 +101,7 @@ static void any_budget_holds(void **state)
     end();
 }
 
-/* With a noise floor the threshold says how many seeds a score is of. */
+/* With a noise floor the threshold states the number of seeds of a score. */
 static void the_noise_floor_is_said(void **state)
 {
     static const struct {
@@ -158,7 +158,7 @@ static char *board_file(const struct row *given, const char *config, const char 
     return text;
 }
 
-/* Kept trials by score, whichever way is better; those without one last; what has no id, or closes a circle, ends no walk. */
+/* Kept trials by score, in either direction; those without one last; rows without an id, or in a cycle, end no walk. */
 static void a_blackboard_is_made_of_any_rows(void **state)
 {
     static const struct row odd[] = {{"000", "a", .status = "keep", .metric = "0.5"}, {"001", "a", "000", .status = "keep"},
@@ -178,7 +178,7 @@ static void a_blackboard_is_made_of_any_rows(void **state)
     }
 }
 
-/* Those of its own runs; any other column is its own. */
+/* The columns of its own runs have short names; any other column is its own. */
 static void the_score_is_called_by_a_short_name(void **state)
 {
     static const char *const cases[][2] = {{"{\"metric\": \"val_bpb\"}", ", bpb="}, {"{\"metric\": \"train_s\"}", ", time="},
@@ -194,7 +194,7 @@ static void the_score_is_called_by_a_short_name(void **state)
     }
 }
 
-/* What a place of a list has no room for is counted. */
+/* Items that a list has no room for are counted. */
 static void lists_say_that_there_is_more(void **state)
 {
     size_t length;
@@ -225,7 +225,7 @@ static void lists_say_that_there_is_more(void **state)
 static enum meddling { QUIET, GROWS, IS_TOUCHED, IS_REPLACED, APPEARS, GOES, NEVER_RESTS } other;
 static unsigned stats;
 
-/* Another program at work between the look at a file and the look before it is replaced. */
+/* Another program changes the file between two looks at it. */
 static int meddle(void *context, const char *call)
 {
     const char *path = in_dir(dir, "block.md");
@@ -318,7 +318,7 @@ static int fail_call(void *context, const char *call)
     return strcmp(call, failing) == 0 && countdown && !--countdown ? EIO : 0;
 }
 
-/* A device or a pipe by whatever name: it is written to, never replaced. */
+/* A device or a pipe by any name is written to, never replaced. */
 static void a_stream_is_written_to(void **state)
 {
     static const char *const calls[] = {"open", "write", "close"};
@@ -346,7 +346,7 @@ static void a_stream_is_written_to(void **state)
             fs_set_fault(NULL, NULL);
             refused += status != LINEAGE_OK && strstr(err.text, link);
         }
-        assert_true(refused > 0); /* it was said of this file once */
+        assert_true(refused > 0); /* the refusal is of this file */
     }
     assert_int_equal(stat("/dev/null", &st), 0);
     assert_true(S_ISCHR(st.st_mode));

@@ -1,4 +1,4 @@
-/* A report: what each part says, that it outlives its store, and which rules fill what; rows that fit a budget. */
+/* A report: its parts, that it outlives its store, and which rules fill what; rows that fit a budget. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -111,7 +111,7 @@ static void coverage_names_what_nobody_tried(void **state)
     lineage_report_release(r);
 }
 
-/* As many are listed as a report lists; of the others one is told how many there are, and how far a parameter goes. */
+/* The report lists at most its limit; for the others it gives their number, and the range of a parameter. */
 static void more_parameters_and_values_than_are_listed(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void more_parameters_and_values_than_are_listed(void **state)
     lineage_report_release(r);
 }
 
-/* Settings that are text here and a number there changed; a nan that stayed did not. */
+/* A setting that is text here and a number there changed; a nan that stayed did not. */
 static void settings_of_two_kinds_are_compared(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void settings_of_two_kinds_are_compared(void **state)
     lineage_report_release(r);
 }
 
-/* Two that were always tried together are no gap; nor are two of which each has one value with none of the other's. */
+/* Two parameters that were always tried together are not a gap, nor are two without any common trial. */
 static void a_grid_has_gaps_or_is_none(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void rules_that_are_none_are_refused(void **state)
     remove_dir(dir);
 }
 
-/* Found by the walk of both lists, not among the first trials with the value. */
+/* Found by the walk of both lists, because it is not among the first trials with the value. */
 static void a_pair_tried_late_is_tried(void **state)
 {
     (void)state;
@@ -319,7 +319,7 @@ static void any_budget_holds_and_is_filled(void **state)
         budget_print(&out, &block);
         budget_tell(&told, &block);
         assert_true(out.length <= room);
-        assert_true(out.length >= before || room < 40); /* more room never shows less once the heads are in */
+        assert_true(out.length >= before || room < 40); /* more room never shows less once the headings fit */
         assert_true(room < 12 || strstr(out.data, "essential"));
         assert_true((told.length == 0) == (out.length == all));
         assert_true(room < 60 || room - out.length < 10 || out.length == all); /* less is left than a row takes */

@@ -1,4 +1,4 @@
-/* What an append refuses, and which process may append: rules that hold whatever tool wrote the rows before. */
+/* What an append refuses, and which process may append: these rules hold whatever tool wrote the rows before. */
 #include "support/last_words.h"
 #include "support/unit.h"
 
@@ -50,7 +50,7 @@ static enum lineage_status append(struct lineage_store *store, const char *id, c
     return lineage_store_append(store, &trial, NULL, NULL, &err);
 }
 
-/* Both ways round, and both through the rows of this handle and through the mirror. */
+/* In both orders, and found among the rows of this handle and in the mirror. */
 static void one_trial_has_one_id(void **state)
 {
     struct place *p = *state;
@@ -85,7 +85,7 @@ static void assert_had(struct place *p, uint64_t key)
     assert_non_null(strstr(err.text, "trial 't' of the night 's' has a row already"));
 }
 
-/* Through the rows of this handle, through the mirror, and behind rows of another handle. */
+/* Found among the rows of this handle, in the mirror, and behind rows of another handle. */
 static void a_trial_of_a_night_has_one_row(void **state)
 {
     struct place *p = *state;
@@ -105,7 +105,7 @@ static void a_trial_of_a_night_has_one_row(void **state)
     assert_had(p, high);
     assert_had(p, 2);
     assert_int_equal(append_once(p->store, LINEAGE_DISCARD, "s", 3), LINEAGE_OK);
-    assert_int_equal(append(p->store, NULL, "night s, trial t, key 0000000000000003"), LINEAGE_OK); /* who does not ask */
+    assert_int_equal(append(p->store, NULL, "night s, trial t, key 0000000000000003"), LINEAGE_OK); /* without once_per_night */
     assert_string_equal(sql_value(p->store, "SELECT count(*) FROM night_rows"), "5");
 }
 
@@ -124,7 +124,7 @@ static void import_foreign(struct place *p, const char *rows, enum lineage_statu
     free(path);
 }
 
-/* Imported, or written by a tool that knows of no prefix. */
+/* Imported, or written by a tool that does not know the prefix. */
 static void one_trial_has_one_id_wherever_it_comes_from(void **state)
 {
     struct place *p = *state;
@@ -198,7 +198,7 @@ static void an_import_may_come_through_a_pipe(void **state)
     free(pipe_path);
 }
 
-/* Nobody will ever write into it: a reader that waited would hold up every writer with it. */
+/* Nobody will ever write into it: a reader that waited would block every writer. */
 static void a_pipe_in_the_place_of_telemetry_is_not_waited_for(void **state)
 {
     struct place *p = *state;
@@ -216,7 +216,7 @@ static size_t size_of_log(const struct place *p)
     return stat(in_dir(p->dir, "results.tsv"), &st) == 0 ? (size_t)st.st_size : 0;
 }
 
-/* Rows of one call stand where single appends would have put them, and say the same. */
+/* Rows of one call are in the order of single appends, with the same contents. */
 static void many_rows_are_as_if_appended_one_by_one(void **state)
 {
     struct place *p = *state, one = {.dir = make_dir()};
@@ -275,7 +275,7 @@ static void assert_refused(struct place *p, const struct lineage_trial *trials, 
     assert_int_equal(size_of_log(p), before);
 }
 
-/* One bad row, and none of its call is there; the next append finds ids and best as they were. */
+/* If one row is bad, none of its call is added; the next append finds ids and best unchanged. */
 static void many_rows_are_all_there_or_none(void **state)
 {
     struct place *p = *state;
@@ -303,7 +303,7 @@ static void many_rows_are_all_there_or_none(void **state)
     lineage_trial_release(&row);
 }
 
-/* The ancestors that close a circle may be rows that the index has not read. */
+/* The ancestors that close a cycle may be rows that the mirror has not read. */
 static void a_cycle_through_fresh_rows_is_refused(void **state)
 {
     struct place *p = *state;
@@ -319,7 +319,7 @@ static void a_cycle_through_fresh_rows_is_refused(void **state)
     assert_non_null(strstr(err.text, "a cycle"));
 }
 
-/* In either spelling a row to come may be what the ancestors above end at. */
+/* The ancestors may end at the new row's id in either spelling. */
 static void a_cycle_is_met_in_either_spelling(void **state)
 {
     struct place *p = *state;
@@ -360,7 +360,7 @@ static void what_cannot_be_written_is_refused(void **state)
     assert_false(file_exists(in_dir(p->dir, "results.tsv")));
 }
 
-/* Statistics said in notes and by the caller: once, and never two values. */
+/* Statistics given in notes and by the caller are written once; two values are refused. */
 static void statistics_are_said_once(void **state)
 {
     struct place *p = *state;
@@ -387,7 +387,7 @@ static void statistics_are_said_once(void **state)
     lineage_trial_release(&row);
 }
 
-/* A store with a log that has these columns and this setting. */
+/* Reopens a store whose log has these columns, with this setting. */
 static void reopen_with(struct place *p, const char *header, const char *config)
 {
     lineage_store_close(p->store);
@@ -405,7 +405,7 @@ static void assert_ends_with(struct place *p, const char *end)
     free(text);
 }
 
-/* The columns of a file of another tool: what it has is filled in, what it lacks is not lost without a word. */
+/* The columns of another tool's file: existing ones are filled in, and a value without a column is refused. */
 static void a_row_has_the_columns_of_its_file(void **state)
 {
     struct place *p = *state;
@@ -430,7 +430,7 @@ static void a_row_has_the_columns_of_its_file(void **state)
     assert_non_null(strstr(err.text, "five-column log"));
 }
 
-/* A new file has the 17 columns: a score of another name would have no place. */
+/* A new file has the 17 columns, so a score with another name would have no place. */
 static void a_new_file_has_a_column_for_the_score(void **state)
 {
     struct place *p = *state;
@@ -444,7 +444,7 @@ static void a_new_file_has_a_column_for_the_score(void **state)
     assert_false(file_exists(in_dir(p->dir, "results.tsv")));
 }
 
-/* Canonical, but for its end: another tool was cut off behind the header, or an editor saved without a line end. */
+/* Canonical except for its end: another tool was cut off behind the header, or an editor saved without a line end. */
 static void a_whole_header_without_line_end_is_finished(void **state)
 {
     struct place *p = *state;
@@ -471,7 +471,7 @@ static void a_whole_header_without_line_end_is_finished(void **state)
     free(text);
 }
 
-/* Rows that another tool adds while a handle is open: ids that only it can read are used up all the same. */
+/* Rows that another tool adds while a handle is open: ids that only that tool can read are used too. */
 static void rows_of_others_are_read_at_the_next_append(void **state)
 {
     struct place *p = *state;

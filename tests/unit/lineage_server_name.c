@@ -1,4 +1,4 @@
-/* Names of stores on servers: what libpq gets, which store it is, what is refused, and the directory of this machine for it. */
+/* Names of stores on servers: what libpq gets, which store it is, what is refused, and the local directory. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -89,8 +89,8 @@ static void a_store_has_a_plain_name(void **unused)
     char text[160] = "postgres://h/db/", store[SERVER_STORE_MAX + 1];
     (void)unused;
     must_not_be("postgres://h/db/.one", "'.one' is not the name of a store");
-    must_not_be("postgres://h/db/a/b", "'a/b' is no name");
-    must_not_be("postgres://h/db/a%20b", "'a%20b' is no name");
+    must_not_be("postgres://h/db/a/b", "'a/b' is not the name");
+    must_not_be("postgres://h/db/a%20b", "'a%20b' is not the name");
     must_not_be("postgres://h/db?store=", "a server: letters");
     must_not_be("postgres://h/db?store=a/b", "'a/b'");
     memset(store, 'a', sizeof store);
@@ -198,7 +198,7 @@ static int fail_call(void *context, const char *call)
     return *left && !--*left ? EIO : 0;
 }
 
-/* Whatever fails, the next try has all of it. */
+/* Whatever fails, the next try completes it. */
 static void what_fails_is_said_and_mended_by_the_next(void **state)
 {
     unsigned failed = 0;

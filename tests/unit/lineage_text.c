@@ -1,4 +1,4 @@
-/* Numbers and text: the vectors of fixtures/cases/tables, and what they do not cover. */
+/* Numbers and text: the vectors of fixtures/cases/tables, and cases that they do not cover. */
 #include "support/unit.h"
 
 #include <locale.h>
@@ -77,7 +77,7 @@ static void any_double_reads_back(void **state)
     }
 }
 
-/* The digits that printf gives for so many places, laid out as CPython's repr lays them out. */
+/* The digits that printf gives for that number of places, laid out as CPython's repr lays them out. */
 static void reference(char *out, double value, int places)
 {
     char text[64], digits[32];
@@ -255,7 +255,8 @@ static void nines_roll_over(void **state)
     assert_string_equal(lineage_number_format(text, 1e23), "1e+23");
 }
 
-/* 2^-1074 * 3/2, all of its 751 digits, lies between two doubles; what stands behind decides, however far behind. */
+/* 2^-1074 * 3/2, with its 751 digits, lies exactly between two doubles; any digit behind them decides, however far
+ * behind. */
 static void numbers_of_any_length_are_rounded_once(void **state)
 {
     char digits[2000], *text = malloc(200000);
@@ -323,7 +324,7 @@ static void marks_stay_with_what_they_mark(void **state)
     }
 }
 
-/* What cannot be formatted must not look whole. */
+/* A text that cannot be formatted must not look complete. */
 static void a_text_that_cannot_be_made_fails(void **state)
 {
     struct buf out = {0};

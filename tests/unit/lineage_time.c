@@ -99,7 +99,7 @@ static void months_keep_to_the_calendar(void **state)
     assert_string_equal(lineage_time_format(out, seconds), "2024-02-29T00:00:00Z");
 }
 
-/* Day and month cannot be told apart, or the form is nobody's: the message says what to write. */
+/* Day and month cannot be told apart, or the form is unknown: the message says what to write. */
 static void other_dates_are_refused(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void instants_beyond_the_years_are_moved_in(void **state)
     assert_reads("0000-01-01", "0000-03-01T00:00:00Z");
 }
 
-/* One thing wrong in each, which the reader meets at another place. */
+/* One mistake in each, each found at another place. */
 static void almost_dates_are_refused(void **state)
 {
     static const char *const wrong[] = {
@@ -178,7 +178,7 @@ static void more_forms_of_the_standard(void **state)
     assert_reads("5s", "2026-05-07T15:30:05Z");
 }
 
-/* Each reads two ways, one way, or no way at all. */
+/* Each can be read in two ways, one way, or no way. */
 static void dates_of_other_countries_are_told_how_to_be_written(void **state)
 {
     (void)state;

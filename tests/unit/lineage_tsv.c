@@ -84,7 +84,7 @@ static void a_lone_carriage_return_is_quoted(void **state)
     buf_release(&out);
 }
 
-/* Wherever it stands in a cell of whatever length, each byte is quoted or is not. */
+/* At any position in a cell of any length, each byte is quoted or not. */
 static void four_bytes_and_no_other_make_a_quoted_cell(void **state)
 {
     char text[20];

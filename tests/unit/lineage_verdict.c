@@ -1,4 +1,4 @@
-/* Keep or discard: differences as a person subtracts, and reasons whose figures say the same as the verdict. */
+/* Keep or discard: differences as a person computes them, and reasons whose figures agree with the verdict. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static void differences_are_those_of_the_written_digits(void **state)
     assert_true(verdict_difference(0.123, 0.1) == 0.023);
 }
 
-/* What nobody wrote by hand stays as it is: rounding it would invent digits. */
+/* Numbers that were not written by hand stay exact: rounding would invent digits. */
 static void other_differences_are_exact(void **state)
 {
     static const double pairs[][2] = {{1e-7, 0.25}, {0.25, 1e-7}, {1234.5, 0.1}, {0.1234567890123456, 0.1}, {0.1, -1e300}};

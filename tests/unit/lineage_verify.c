@@ -89,7 +89,7 @@ static void each_fault_is_named_with_its_line(void **state)
     remove_dir(dir);
 }
 
-/* With digests that are right, as another version of the library would write. */
+/* With correct page digests, as another version of the library would write. */
 static void edit_mirror(const char *dir, const char *sql)
 {
     sqlite3 *db;
@@ -146,7 +146,7 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
     }
 }
 
-/* What cannot be believed is looked up in the log: right answers, a word, and a mirror made anew. */
+/* A contradiction is resolved from the log: right answers, a notice, and a rebuilt mirror. */
 static void a_mirror_that_contradicts_itself_is_made_anew(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Waiting for a log to change, and what is new in it: with inotify and without, and whatever becomes of the file. */
+/* Waiting for a log to change, and what is new in it: with inotify and without, and whatever happens to the file. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Another process writes while this one waits, each time into what the wait before left behind. */
+/* Another process writes while this one waits, each time after the previous wait. */
 static void a_row_ends_the_wait(void **state)
 {
     struct waiting *w = *state;
