@@ -310,7 +310,7 @@ static void look_around(struct stated *c, const struct tokens *t, size_t first, 
         if (token_in(t, k, REASON_WORDS))
             f[STATED_REASON] = 1;
         if (is_citation(t, k))
-            /* What stands in brackets behind a trial describes that trial. */
+            /* Text in brackets behind a trial describes that trial. */
             f[STATED_PAST] = fmaxf(f[STATED_PAST], t->items[k].depth < t->items[value].depth && opens_behind(t, k, first) ? 2 : 1);
         if (steps < 6 && is_change_verb(t, k))
             f[STATED_VERB_BEFORE] = 1;

@@ -29,7 +29,7 @@ section_fn section_standing, section_made_of, section_knobs, section_elsewhere, 
     section_other_ideas; /* native_ideas.c */
 
 /* native_ideas.c: a hypothesis between backticks, at most `width` code points of it (0: all). If the cut would lose the new
- * value of a setting, the change stands behind the cut: `Raise the floor of the rate … (min_lr 0.10 → 0.15)`. */
+ * value of a setting, the change follows the cut: `Raise the floor of the rate … (min_lr 0.10 → 0.15)`. */
 void add_idea(struct buf *out, const struct native *n, const char *exp_id, const char *hypothesis, size_t width);
 
 /* native_text.c: pieces of text. n is the number of code points that are shown at most, 0 = all. */
