@@ -1,8 +1,7 @@
 /*
- * read_command.c: a child with a wall and a limit.
+ * read_command.c: see read_command.h.
  *
- * In a group of its own, so that it can be ended with what it started; what it prints is taken to its end or to the
- * limit, whichever comes first.
+ * The command has a process group of its own, so that it can be killed with everything that it started.
  */
 #include "git/read_command.h"
 
@@ -31,7 +30,8 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* More behind our own: of two of one name git takes the last, libc's getenv the first, so ours goes where it is given. */
+/* Variables in `more` replace those of this process. The list may hold a name only once: of two, git takes the last and getenv
+ * the first. */
 static const char **make_environment(const char *const *more)
 {
     const char *const *own = (const char *const *)environ;
@@ -70,7 +70,7 @@ static pid_t start(const char *const *argv, const char *const *environment, int 
     return pid;
 }
 
-/* To the end of the pipe; false if it takes too long, or prints too much. */
+/* Reads to the end of the pipe. Returns false if that takes too long or gives too many bytes. */
 static bool read_all(int fd, double seconds, size_t max, char **text, size_t *length)
 {
     double end = cli_now() + seconds;

@@ -1,4 +1,4 @@
-/* read_command.h: what a short command prints. */
+/* read_command.h: runs a short command and reads its output. */
 #ifndef CLI_READ_COMMAND_H
 #define CLI_READ_COMMAND_H
 
@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 /*
- * Standard output of argv (looked for in PATH), with environment NAME=VALUE besides (NULL: none), as text (free). Its
- * standard error goes nowhere. NULL if it cannot be run, fails, takes longer than seconds or prints more than max bytes.
+ * Runs argv (looked for in PATH) with the variables NAME=VALUE in addition (NULL: none), and returns its standard output as a
+ * text (free). Its standard error is discarded. Returns NULL if it cannot be run, fails, takes longer than `seconds` or prints
+ * more than `max` bytes.
  */
 char *read_command(const char *const *argv, const char *const *environment, double seconds, size_t max, size_t *length);
 

@@ -1,10 +1,10 @@
 /*
- * work_tree_diff.c: diffs by git, without a word of the repository's configuration.
+ * work_tree_diff.c: see work_tree_diff.h.
  *
- * A repository may name programs: filters, external diffs, monitors, hooks. Its configuration is only asked where it is
- * (rev-parse, which runs none of them). The diffs are made in a scratch directory that is a repository of our own: HEAD
- * says the commit, objects/info/alternates where the objects are, index is a copy, config is ours. Attributes in the
- * tree then name filters that nobody has defined. Submodules, which have configurations of their own, are left out.
+ * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So git is only asked by rev-parse,
+ * which runs none of them, where the repository is. The diffs are made in a scratch repository of our own: HEAD has the commit,
+ * objects/info/alternates the path of the objects, the index is a copy, and the configuration is ours. Attributes in the work
+ * tree then name filters that are not defined. Submodules have configurations of their own and are left out.
  */
 #include "git/work_tree_diff.h"
 
@@ -23,7 +23,7 @@
 
 #define SCRATCH ".lineage-git"
 
-/* A repository may be large, and a disk slow; a trial shall not wait for it for ever. */
+/* How long git may take: a repository may be large and a disk slow, but a trial must not wait for ever. */
 static const double seconds = 60;
 
 struct repository {
@@ -31,7 +31,7 @@ struct repository {
     char scratch[PATH_MAX], git_dir[PATH_MAX + 16], work_tree[PATH_MAX + 16];
 };
 
-/* Where it is, as its owner's git sees it: a repository of somebody else is refused by git itself. */
+/* Environment of rev-parse. git itself refuses a repository that belongs to another user. */
 static const char *const asking[] = {"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", NULL};
 
 static bool ask(char *out, size_t size, const char *dir, const char *what, const char *which)
@@ -49,7 +49,7 @@ static bool ask(char *out, size_t size, const char *dir, const char *what, const
     return fits;
 }
 
-/* git-path answers from the directory it was asked in. */
+/* --git-path prints a path relative to the directory in which it runs. */
 static bool find_path(char out[PATH_MAX], const struct repository *r, const char *name)
 {
     char path[PATH_MAX], whole[2 * PATH_MAX];
@@ -59,7 +59,7 @@ static bool find_path(char out[PATH_MAX], const struct repository *r, const char
     return realpath(whole, out) != NULL;
 }
 
-/* Of the repository around dir. */
+/* Finds the repository around dir. */
 static bool find(struct repository *r, const char *dir)
 {
     if (!ask(r->top, sizeof r->top, dir, "--show-toplevel", NULL) ||
@@ -74,7 +74,7 @@ static bool find(struct repository *r, const char *dir)
     return true;
 }
 
-/* ---- a repository of our own ---- */
+/* ---- the scratch repository ---- */
 
 static bool put_file(const char *dir, const char *name, const char *text, const char *more)
 {
@@ -94,7 +94,7 @@ static bool put_dir(const char *dir, const char *name)
     return n > 0 && n < PATH_MAX && mkdir(path, 0700) == 0;
 }
 
-/* The index holds when each file was last seen unchanged, without which every file would be read. */
+/* The index tells which files are unchanged since git looked; without it git would read every file. */
 static bool copy_index(const struct repository *r)
 {
     char to[PATH_MAX], buffer[1 << 14];
@@ -128,7 +128,7 @@ static bool make_scratch(struct repository *r, const char *dir)
            put_file(r->scratch, "objects/info/alternates", r->objects, "") && copy_index(r);
 }
 
-/* argv[0] to argv[n - 1] behind `git`; environment of the user's that would lead git elsewhere is overruled. */
+/* Runs git with these words. The environment replaces variables of the user that would lead git elsewhere. */
 static char *git(const struct repository *r, const char *const *words, size_t max, size_t *length)
 {
     const char *argv[24] = {"git", "-C", r->top, "-c", "diff.autoRefreshIndex=false"};
@@ -156,10 +156,10 @@ static bool write_bytes(const char *dir, const char *name, const char *text, siz
     return fclose(out) == 0 && ok;
 }
 
-/* cached "--cached" for the index against HEAD. What is too large is said to be left out, not cut: half a diff applies to
- * nothing. */
+/* cached: "--cached" for the index against HEAD, NULL for the files against the index. A diff that is too large is left out
+ * and not cut, because half a diff cannot be applied. */
 static void write_diff(const struct repository *r, const char *dir, const char *name, const char *key, const char *cached,
-                       json_t *said)
+                       json_t *result)
 {
     char file[64];
     const char *const words[] = {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index",
@@ -168,15 +168,15 @@ static void write_diff(const struct repository *r, const char *dir, const char *
     char *text = git(r, words, GIT_DIFF_MAX, &length);
     snprintf(file, sizeof file, "%s.diff", name);
     if (!text || (length > 0 && !write_bytes(dir, file, text, length)))
-        json_object_set_new(said, "left_out", json_string("a diff that git could not make, or of more than 8 MiB"));
+        json_object_set_new(result, "left_out", json_string("a diff that git could not make, or of more than 8 MiB"));
     else
-        json_object_set_new(said, key, json_integer((json_int_t)length));
+        json_object_set_new(result, key, json_integer((json_int_t)length));
     free(text);
 }
 
 /* ---- untracked files ---- */
 
-/* Directories of a path below dir. */
+/* Creates the parent directories of a path, from this offset on. */
 static bool make_parents(char *path, size_t from)
 {
     for (char *slash = path + from; (slash = strchr(slash + 1, '/'));) {
@@ -189,7 +189,7 @@ static bool make_parents(char *path, size_t from)
     return true;
 }
 
-/* A regular file, not through a link; false if it is none, too large, or cannot be copied. */
+/* Copies a regular file. Returns false for a link or another kind of file, if it is larger than *room, or if copying fails. */
 static bool copy_untracked(const char *top, const char *dir, const char *name, size_t *room)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -210,7 +210,7 @@ static bool copy_untracked(const char *top, const char *dir, const char *name, s
     return ok;
 }
 
-/* A store at the top of the repository has its files beside those of others: then they are told by their names. */
+/* Whether the file belongs to the store. If the store is the top of the repository, its files are recognized by name. */
 static bool is_of_store(const char *top, const char *name, const char *store)
 {
     static const char *const own[] = {"results.tsv", ".trial-", "lineage.", "telemetry/", "snapshots/", "logs/",
@@ -227,7 +227,7 @@ static bool is_of_store(const char *top, const char *name, const char *store)
     return false;
 }
 
-static void write_untracked(const struct repository *r, const char *dir, const char *store, json_t *said)
+static void write_untracked(const struct repository *r, const char *dir, const char *store, json_t *result)
 {
     static const char *const words[] = {"ls-files", "-z", "--others", "--exclude-standard", NULL};
     size_t length, room = GIT_UNTRACKED_MAX, copied = 0, left = 0;
@@ -240,34 +240,34 @@ static void write_untracked(const struct repository *r, const char *dir, const c
             copied++;
         else
             left++;
-    json_object_set_new(said, "untracked", json_integer((json_int_t)copied));
+    json_object_set_new(result, "untracked", json_integer((json_int_t)copied));
     if (left || !names)
-        json_object_set_new(said, "left_out", json_sprintf("%zu untracked files: too many, too large, or no files", left));
+        json_object_set_new(result, "left_out", json_sprintf("%zu untracked files: too many, too large, or no files", left));
     free(names);
 }
 
 json_t *work_tree_diff_write(const char *dir, const char *store)
 {
     struct repository *r = calloc(1, sizeof *r);
-    json_t *said = NULL;
-    char absolute[PATH_MAX]; /* git works elsewhere */
+    json_t *result = NULL;
+    char absolute[PATH_MAX]; /* git runs in another directory */
     if (r && realpath(dir, absolute) && find(r, ".")) {
         dir = absolute;
-        said = json_pack("{s:s, s:s}", "commit", r->commit, "top", r->top);
+        result = json_pack("{s:s, s:s}", "commit", r->commit, "top", r->top);
         if (r->branch[0])
-            json_object_set_new(said, "branch", json_string(r->branch));
+            json_object_set_new(result, "branch", json_string(r->branch));
         if (make_scratch(r, dir)) {
-            write_diff(r, dir, "staged", "staged", "--cached", said);
-            write_diff(r, dir, "unstaged", "unstaged", NULL, said);
-            write_untracked(r, dir, store, said);
+            write_diff(r, dir, "staged", "staged", "--cached", result);
+            write_diff(r, dir, "unstaged", "unstaged", NULL, result);
+            write_untracked(r, dir, store, result);
         }
         workdir_remove_tree(AT_FDCWD, r->scratch);
     }
     free(r);
-    return said;
+    return result;
 }
 
-/* ---- back again ---- */
+/* ---- restoring ---- */
 
 static bool run_git(const struct repository *r, const char *const *words)
 {
@@ -277,7 +277,7 @@ static bool run_git(const struct repository *r, const char *const *words)
     return text != NULL;
 }
 
-/* A diff that is not there changed nothing. */
+/* A missing diff had no changes. */
 static bool apply(const struct repository *r, const char *provenance, const char *name)
 {
     char path[PATH_MAX];
@@ -308,7 +308,7 @@ static bool restore(struct repository *r, const char *provenance, const char *to
     if (!realpath(provenance, absolute))
         return false;
     snprintf(prefix, sizeof prefix, "--prefix=%s/", to);
-    r->index[0] = '\0'; /* the commit's, not that of today */
+    r->index[0] = '\0'; /* read-tree makes the index of the commit */
     if (!make_scratch(r, to) || !run_git(r, read_tree) || !run_git(r, checkout))
         return false;
     snprintf(r->top, sizeof r->top, "%s", to);

@@ -1,16 +1,15 @@
 /*
- * trial_wire.c: lines of JSON read as events.
+ * event_lines.c: see event_lines.h.
  *
- * Reading is lenient and never an error: commands print what they like, versions differ, and a
- * member that is not understood today must not cost a trial. What is taken at all is of the type
- * that schema/events.schema.json says, else it is as if it were not there.
+ * Reading is lenient and never fails: commands print what they like, versions differ, and a member that is not understood must
+ * not cost a trial. A member whose type is not that of schema/events.schema.json is ignored.
  */
 #include "metrics/event_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers that have a member of struct trial_event of their own, or one of the row. */
+/* Numbers that have a meaning of their own, and so are not metrics. */
 static const char *const reserved[] = {"step", "steps", "score", "train_s", "eval_s", "status", NULL};
 
 static const char *const failures[] = {"other", "input", "size"};
@@ -22,13 +21,13 @@ const char *trial_failure_name(enum trial_failure failure)
     return failures[failure];
 }
 
-/* Numbers of any other name are the child's metrics, by that name: nothing has to be declared. */
+/* Every other number is a metric; nothing has to be declared. */
 bool event_is_metric(const char *name, const json_t *value)
 {
     for (size_t i = 0; reserved[i]; i++)
         if (strcmp(reserved[i], name) == 0)
             return false;
-    return json_is_number(value); /* JSON has no others than finite ones */
+    return json_is_number(value); /* numbers in JSON are finite */
 }
 
 static enum trial_failure failure_of(const char *kind)
@@ -44,31 +43,31 @@ static const char *text_member(const json_t *line, const char *name)
     return json_string_value(json_object_get(line, name));
 }
 
-/* -1 for a trial that does not tell its own time, since 0 s is an answer. */
+/* -1 if the member is missing, since 0 s is a value. */
 static double seconds_member(const json_t *line, const char *name)
 {
     const json_t *value = json_object_get(line, name);
     return json_is_number(value) ? json_number_value(value) : -1;
 }
 
-/* A list or an object, NULL if it is something else. */
+/* The member if it has this type, a list or an object; else NULL. */
 static const json_t *container_member(const json_t *line, const char *name, json_type type)
 {
     const json_t *value = json_object_get(line, name);
     return value && json_typeof(value) == type ? value : NULL;
 }
 
-/* Up to 9e15, below which doubles are exact. Negative steps are taken for 0 and not refused. */
+/* Accepts up to 9e15, below which doubles are exact. A negative count is read as 0. */
 static int64_t count_member(const json_t *line, const char *name)
 {
     double value = json_number_value(json_object_get(line, name)); /* 3 and 3.0 */
     return value >= 0 && value <= 9e15 ? (int64_t)value : 0;
 }
 
-/* ---- what is not finite ---- */
+/* ---- values that are not finite ---- */
 
-/* Whether the value says "not a number" or "infinite", as a text: so the store writes them, and so quote_specials leaves
- * those that Python wrote bare. */
+/* Whether the value is a text like "nan" or "-inf". The store writes such values as texts, and quote_specials turns those
+ * that Python writes without quotes into texts. */
 static bool says_not_finite(const json_t *value)
 {
     static const char *const words[] = {"nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", NULL};
@@ -100,7 +99,7 @@ static size_t special_length(const char *at, const char *end)
     return 0;
 }
 
-/* The line with NaN and Infinity outside of strings in quotes (free); each grows by two bytes. */
+/* The line with quotes around NaN and Infinity outside of strings (free). */
 static char *quote_specials(const char *text, size_t length, size_t *quoted_length)
 {
     char *out = malloc(2 * length + 1), *to = out;

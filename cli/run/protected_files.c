@@ -1,8 +1,8 @@
 /*
- * protected_files.c: digests of the evaluator's files, before and after.
+ * protected_files.c: see protected_files.h.
  *
- * By content and not by time of change, which a program can set. 128 bits of XXH3: a file that an agent has edited
- * does not come out the same by chance, and who forges one on purpose could as well edit the row.
+ * Files are compared by content and not by their time of change, which a program can set. 128 bits of XXH3 suffice: an edited
+ * file does not get the same digest by chance, and an attacker could as well edit the row.
  */
 #include "run/protected_files.h"
 
@@ -14,7 +14,7 @@
 
 enum { READ_BYTES = 1 << 16 };
 
-/* O_NONBLOCK: a pipe put in the file's place must not hold anybody up. */
+/* O_NONBLOCK, because a pipe that has replaced the file must not block this process. */
 static struct protected_digest digest_of(const char *path)
 {
     struct protected_digest digest = {0};

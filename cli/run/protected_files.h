@@ -1,4 +1,4 @@
-/* protected_files.h: whether files are what they were. */
+/* protected_files.h: whether files have changed while a trial ran (--protect). */
 #ifndef CLI_PROTECTED_FILES_H
 #define CLI_PROTECTED_FILES_H
 
@@ -10,14 +10,14 @@ struct protected_files {
     const char *const *path; /* ended by NULL; borrowed */
     struct protected_digest {
         uint64_t low, high;
-        int error; /* errno, for a file that cannot be read: that may not change either */
-    } *digest;     /* of each */
+        int error; /* errno of a file that cannot be read; it must not change either */
+    } *digest;     /* one for each path */
 };
 
-/* Digest each file as it is now; path NULL: none. False when out of memory. */
+/* Digests each file; path may be NULL. Returns false when out of memory. */
 bool protected_files_read(struct protected_files *files, const char *const *path);
 
-/* The first that is not what it was, NULL if all are. */
+/* The first file that has changed, NULL if none has. */
 const char *protected_files_changed(const struct protected_files *files);
 
 void protected_files_release(struct protected_files *files);

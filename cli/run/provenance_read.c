@@ -1,4 +1,4 @@
-/* provenance_read.c: provenance/ID/run.json read and shown. */
+/* provenance_read.c: see provenance_read.h. */
 #include "run/provenance_read.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "output/show.h"
 
-/* A row may come from anybody: an id that leads elsewhere has no provenance. */
+/* Rows may come from anybody, so an id that would lead to another directory is rejected. */
 bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, const char *exp_id)
 {
     struct lineage_error err;
@@ -44,7 +44,7 @@ static void print_text(const struct cli_screen *screen, const char *name, const 
     free(line);
 }
 
-/* A word with blanks or quotes in it in single quotes, so that it can be seen where it ends. */
+/* Words with blanks or quotes are printed in single quotes, so that their ends can be seen. */
 static void print_words(FILE *out, const json_t *words)
 {
     for (size_t i = 0; i < json_array_size(words); i++) {

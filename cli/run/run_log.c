@@ -1,8 +1,8 @@
 /*
- * run_log.c: parts of a log.
+ * run_log.c: see run_log.h.
  *
- * Parts and no circle in one file: whoever follows a log reads on in the next part, and a kill leaves nothing that has
- * to be turned round.
+ * The log has parts instead of a ring buffer in one file: a reader that follows it continues in the next part, and a kill
+ * leaves text in the right order.
  */
 #include "run/run_log.h"
 
@@ -45,7 +45,7 @@ bool run_log_open(struct run_log *log, const char *dir)
     return cli_error(CLI_SYSTEM, "cannot write a log in %s: %s", dir, strerror(errno)), false;
 }
 
-/* Behind part 0, which stays, the last two are kept. */
+/* Begins the next part, and removes all but part 0 and the last two. */
 static void next_part(struct run_log *log)
 {
     char path[PATH_MAX];
@@ -70,7 +70,7 @@ static void remember(struct run_log *log, const char *bytes, size_t n)
     log->total += n;
 }
 
-/* A full disk costs the log, not the trial. */
+/* If the disk is full, the log ends but the trial continues. */
 void run_log_write(struct run_log *log, const char *bytes, size_t n)
 {
     remember(log, bytes, n);
@@ -169,8 +169,8 @@ bool run_log_join(const char *dir)
 
 /* ---- the last lines ---- */
 
-/* The circle made straight; NUL bytes as blanks, so that it is one text. */
-static char *straighten(const struct run_log *log)
+/* The ring buffer as one text, with blanks for NUL bytes. */
+static char *last_bytes(const struct run_log *log)
 {
     size_t n = log->total < RUN_LOG_LAST ? (size_t)log->total : RUN_LOG_LAST;
     char *text = malloc(n + 1);
@@ -188,7 +188,7 @@ static bool is_empty(const char *line)
     return line[strspn(line, " \t\r")] == '\0';
 }
 
-/* The last line of text that is not empty, cut off it with all behind it; NULL: no more. */
+/* Cuts the last non-empty line off the text and returns it; NULL if there is none. */
 static char *take_last_line(char *text)
 {
     while (*text) {
@@ -204,8 +204,8 @@ static char *take_last_line(char *text)
     return NULL;
 }
 
-/* Behind the last carriage return, as a terminal would show it; without what ends a piece of notes. */
-static char *harmless(char *line)
+/* The line as a terminal shows it, from the last carriage return on, with commas for semicolons, which end a piece of notes. */
+static char *for_notes(char *line)
 {
     size_t n = strlen(line);
     while (n > 0 && line[n - 1] == '\r')
@@ -219,11 +219,11 @@ static char *harmless(char *line)
 
 char *run_log_last_lines(const struct run_log *log)
 {
-    char *text = straighten(log), *lines[LINES] = {0}, *out = NULL;
+    char *text = last_bytes(log), *lines[LINES] = {0}, *out = NULL;
     size_t n = 0, length;
     for (char *line; text && n < LINES && (line = take_last_line(text)) != NULL;) {
-        lines[n++] = harmless(line);
-        if (line == text) /* the first of all */
+        lines[n++] = for_notes(line);
+        if (line == text) /* it was the first line */
             *text = '\0';
     }
     FILE *to = n ? open_memstream(&out, &length) : NULL;

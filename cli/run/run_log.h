@@ -1,9 +1,8 @@
 /*
  * run_log.h: what a command prints, kept in files of bounded size: the beginning and the end.
  *
- * While it runs: output.0 with the first RUN_LOG_BYTES, then output.1, output.2, .., of which the last two are there. On
- * disk at every moment, so that a machine that goes down leaves what was printed until then. At its end all that is
- * there is one file.
+ * While it runs, output.0 holds the first RUN_LOG_BYTES, and the last two of output.1, output.2, .. hold the end. The log is on
+ * disk at every moment, so that it survives a crash of the machine. At the end the parts become one file.
  */
 #ifndef CLI_RUN_LOG_H
 #define CLI_RUN_LOG_H
@@ -19,22 +18,22 @@ enum { RUN_LOG_LAST = 4096 };
 
 struct run_log {
     char dir[PATH_MAX];
-    int fd; /* of the file that is written; -1: none, what comes is lost */
+    int fd; /* of the current part; -1: there is none, and what is written is lost */
     unsigned part;
     size_t in_part;
-    char last[RUN_LOG_LAST]; /* the latest bytes, in a circle */
+    char last[RUN_LOG_LAST]; /* a ring buffer of the latest bytes */
     uint64_t total;
 };
 
-/* In dir. False after printing why. */
+/* Opens the log in dir. Returns false after printing the error. */
 bool run_log_open(struct run_log *log, const char *dir);
 void run_log_write(struct run_log *log, const char *bytes, size_t n);
 void run_log_close(struct run_log *log);
 
-/* Make one file of the parts in dir, output.0 of all; what was left out is said in between. False if it cannot be done. */
+/* Joins the parts in dir to one file, output.0, with a line that says how much is left out. Returns false if that fails. */
 bool run_log_join(const char *dir);
 
-/* The last lines that are not empty, at most three, made harmless, on one line (free). NULL: there are none. */
+/* The last non-empty lines, at most three, as one line that can be part of notes (free); NULL if there are none. */
 char *run_log_last_lines(const struct run_log *log);
 
 #endif

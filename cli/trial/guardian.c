@@ -1,9 +1,9 @@
 /*
- * guardian.c: fork, watch, clear away.
+ * guardian.c: see guardian.h.
  *
- * The guardian is this program after fork, without exec: it runs nothing but this file, needs no file of its own to
- * be found, and works where /proc is missing. The command is its child in a session of its own, with a signal for
- * the guardian's own death; whoever kills both kills the command too.
+ * The guardian is this program after fork, without exec: it runs only this file, needs no executable of its own, and works
+ * without /proc. The command is its child, in a session of its own, and gets KILL if the guardian dies. So killing this
+ * process and the guardian kills the command as well.
  */
 #include "trial/guardian.h"
 
@@ -25,12 +25,13 @@
 #include "trial/trial_cgroup.h"
 #include "trial/trial_job.h"
 
-/* A process in the kernel's hands (a dead disk, a GPU's driver) does not go for KILL until those are done with it. */
+/* How long to wait for killed processes: one that is blocked in the kernel (a dead disk, a GPU driver) only exits once the
+ * kernel lets it. BLIND_SECONDS without /proc. */
 enum { KILL_SECONDS = 30, BLIND_SECONDS = 2, ROUND_MS = 10, START_MS = 200 };
 
 enum news { NEWS_STARTED, NEWS_OUTSIDE, NEWS_ENDED, NEWS_GONE };
 
-/* Beside the errors that the command reports before exec: it goes on without its control group. */
+/* Reported before exec like an error: the command did not get into its control group, and continues without it. */
 enum { OUTSIDE = -1 };
 
 struct report {
@@ -40,13 +41,14 @@ struct report {
 
 struct guarding {
     const struct guardian_command *command;
-    int control, report, signals; /* signals: readable when a child has ended */
+    int control, report; /* pipes from and to the process that made this one */
+    int signals;         /* readable when a child has ended */
     pid_t child;
     bool child_reaped, none_left, at_once, outside;
-    sigset_t before; /* of the process that made this one, for the command */
+    sigset_t before; /* signal mask of the process that made this one; the command gets it */
 };
 
-/* Less than a pipe takes in one piece, so that it never arrives in two. */
+/* Reports are shorter than PIPE_BUF, so that each arrives in one piece. */
 static ssize_t put(int fd, const void *data, size_t length)
 {
     ssize_t n;
@@ -73,7 +75,7 @@ static int wait_for(pid_t pid)
     return state;
 }
 
-static void tell(const struct guarding *g, enum news news, int value)
+static void send_report(const struct guarding *g, enum news news, int value)
 {
     struct report report = {news, value};
     put(g->report, &report, sizeof report);
@@ -81,34 +83,31 @@ static void tell(const struct guarding *g, enum news news, int value)
 
 /* ---- the command ---- */
 
-static void say(int failure, int error)
-{
-    put(failure, &error, sizeof error);
-}
-
-/* In the child. No standard input: a command that asks a question would hold up the night. The check of the parent
- * closes the gap before prctl, in which the guardian's death would not be told. */
+/* Runs in the child. Standard input is empty, because a command that asks a question would block the night. getppid is
+ * checked after prctl: a guardian that died before it would send no signal. */
 static void become_command(const struct guarding *g, pid_t guardian, int failure)
 {
     const struct guardian_command *c = g->command;
+    int outside = OUTSIDE;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = c->printed[0] >= 0 ? c->printed[0] : STDERR_FILENO;
     int err = c->printed[1] >= 0 ? c->printed[1] : STDERR_FILENO;
     if (c->group >= 0 && !trial_cgroup_enter(c->group))
-        say(failure, OUTSIDE);
+        put(failure, &outside, sizeof outside);
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGPIPE, SIG_DFL); /* ignored by who keeps the row; pipelines of a command need it */
+    signal(SIGPIPE, SIG_DFL); /* lineage ignores it, but pipelines in the command need it */
     sigprocmask(SIG_SETMASK, &g->before, NULL);
     if (getppid() == guardian && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
         dup2(err, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 &&
         (!c->dir || chdir(c->dir) == 0))
         execvpe(c->program, c->argv, c->environment);
-    say(failure, errno);
+    int error = errno;
+    put(failure, &error, sizeof error);
     _exit(127);
 }
 
-/* What the child says until exec closes the pipe: 0 for nothing. */
+/* Reads the error that the child reports; 0 if exec closes the pipe without one. */
 static int read_failure(struct guarding *g, int failure)
 {
     for (;;) {
@@ -120,7 +119,7 @@ static int read_failure(struct guarding *g, int failure)
     }
 }
 
-/* 0 once the command runs. */
+/* Returns 0 once the command runs, or its error. */
 static int start_command(struct guarding *g)
 {
     int ends[2], error = 0;
@@ -143,7 +142,7 @@ static int start_command(struct guarding *g)
 
 /* ---- what has ended ---- */
 
-/* Without /proc the group is all that can be named, and only while its leader is not waited for. */
+/* Without /proc only the process group can be killed, and only as long as its leader has not been waited for. */
 static void before_waiting(const struct guarding *g, pid_t pid)
 {
     struct process_tree tree;
@@ -168,13 +167,13 @@ static void reap(struct guarding *g)
         int state = wait_for(info.si_pid);
         if (info.si_pid == g->child) {
             g->child_reaped = true;
-            tell(g, NEWS_ENDED, state);
+            send_report(g, NEWS_ENDED, state);
         }
     }
 }
 
-/* Sleep until a child ends or the process that made this one has something to say, at most so long. True if that
- * wants the tree gone. Its death is told by the end of the pipe. */
+/* Sleeps until a child ends or an order comes, at most this long. Returns true if the tree is to be ended: by an order, or
+ * because the process that gives orders has died, which closes the pipe. */
 static bool wait_for_news(struct guarding *g, int milliseconds)
 {
     struct pollfd fds[] = {{g->signals, POLLIN, 0}, {g->at_once ? -1 : g->control, POLLIN, 0}};
@@ -190,9 +189,9 @@ static bool wait_for_news(struct guarding *g, int milliseconds)
     return true;
 }
 
-/* ---- the end of all ---- */
+/* ---- ending the tree ---- */
 
-/* False without /proc. */
+/* Returns false without /proc. */
 static bool signal_all(const struct guarding *g, int number)
 {
     struct process_tree tree;
@@ -204,7 +203,7 @@ static bool signal_all(const struct guarding *g, int number)
     return seen;
 }
 
-static void ask_politely(struct guarding *g)
+static void end_by_term(struct guarding *g)
 {
     double end = cli_now() + g->command->grace;
     reap(g);
@@ -217,8 +216,8 @@ static void ask_politely(struct guarding *g)
     }
 }
 
-/* Round after round, as what forks may have forked between being looked for and being killed. */
-static void kill_all(struct guarding *g)
+/* Kills in rounds: a process may fork between being listed and being killed. */
+static void end_by_kill(struct guarding *g)
 {
     double began = cli_now();
     bool seen = true;
@@ -252,11 +251,11 @@ static void close_between(int from, int to)
 {
     if (from > to || syscall(SYS_close_range, (unsigned)from, (unsigned)to, 0) == 0)
         return;
-    for (int fd = from; fd <= to && fd < 4096; fd++) /* before Linux 5.9; what this program opens is low */
+    for (int fd = from; fd <= to && fd < 4096; fd++) /* before Linux 5.9; this program has few descriptors open */
         close(fd);
 }
 
-/* Locks and ends of pipes that this process has are not the guardian's: held here they would never end. */
+/* Closes what the guardian inherited: a lock or the end of a pipe that it held would never be released. */
 static void close_others(const struct guarding *g)
 {
     int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->printed[0],
@@ -269,14 +268,14 @@ static void close_others(const struct guarding *g)
     close_between(keep[KEPT - 1] + 1, ~0u >> 1);
 }
 
-/* All signals wait: those of a terminal are for the process that made this one, which then says what to do. Only the
- * end of a child is taken, by descriptor. A session of its own, so that no signal to a group finds it. */
+/* Blocks all signals, since those of a terminal are for the process that gives orders; only SIGCHLD is read, by descriptor.
+ * The guardian gets a session of its own, so that no signal to a process group reaches it. */
 static void prepare(struct guarding *g)
 {
     sigset_t all, child;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    signal(SIGCHLD, SIG_DFL); /* ignored, children would go without a word */
+    signal(SIGCHLD, SIG_DFL); /* if it were ignored, children would not be reported */
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     setsid();
@@ -285,16 +284,16 @@ static void prepare(struct guarding *g)
     g->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Ends by _exit: nothing of the process that it is a copy of is to be flushed or checked twice. */
+/* Ends by _exit, because buffers and exit handlers belong to the process that it is a copy of. */
 static void guard(struct guarding *g)
 {
     prepare(g);
     int error = g->signals < 0 ? errno : start_command(g);
-    tell(g, NEWS_STARTED, error);
+    send_report(g, NEWS_STARTED, error);
     if (error)
         _exit(1);
     if (g->outside)
-        tell(g, NEWS_OUTSIDE, 0);
+        send_report(g, NEWS_OUTSIDE, 0);
     for (int i = 0; i < 2; i++)
         if (g->command->printed[i] >= 0)
             close(g->command->printed[i]);
@@ -302,9 +301,9 @@ static void guard(struct guarding *g)
     bool end = false;
     for (reap(g); !g->child_reaped && !end; reap(g))
         end = wait_for_news(g, -1);
-    ask_politely(g);
-    kill_all(g);
-    tell(g, NEWS_GONE, count_left(g));
+    end_by_term(g);
+    end_by_kill(g);
+    send_report(g, NEWS_GONE, count_left(g));
     _exit(0);
 }
 
@@ -331,20 +330,20 @@ static void close_all(int control[2], int report[2])
     }
 }
 
-/* The first word: whether the command runs. */
+/* Reads the first report: did exec succeed? */
 static int read_start(struct guardian *guardian)
 {
     struct report report = {NEWS_STARTED, ECHILD};
     struct pollfd fd = {guardian->report, POLLIN, 0};
-    while (poll(&fd, 1, START_MS) <= 0) /* nobody else waits for this word, not even a wall */
+    while (poll(&fd, 1, START_MS) <= 0) /* no time limit runs yet that would end this wait */
         guardian_wake(guardian);
     guardian->silent = get(guardian->report, &report, sizeof report) == 0;
     return report.value;
 }
 
 /*
- * This process is a subreaper too: if the guardian is killed, what it guarded comes here. Signals wait across the
- * fork, or a handler of this process would run in the guardian and write into a pipe that both have.
+ * This process becomes a subreaper, too: if the guardian is killed, its descendants become children of this process. Signals
+ * are blocked across the fork, or a handler of this process could run in the guardian and write into a shared pipe.
  */
 int guardian_start(struct guardian *guardian, const struct guardian_command *command)
 {
@@ -380,7 +379,7 @@ int guardian_start(struct guardian *guardian, const struct guardian_command *com
     return error;
 }
 
-/* An order to one that is gone already is no error; SIGPIPE would be. */
+/* The guardian may have exited already, so SIGPIPE is ignored. */
 void guardian_end(const struct guardian *guardian, bool at_once)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
@@ -408,7 +407,7 @@ void guardian_listen(struct guardian *guardian)
     guardian->silent = n == 0 && !guardian->gone;
 }
 
-/* What a killed guardian left came to this process, which has no other children but those it waits for itself. */
+/* Kills the descendants of a killed guardian, which have become children of this process. It has no other children then. */
 static void clear_away_orphans(struct guardian *guardian)
 {
     double began = cli_now();

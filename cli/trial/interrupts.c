@@ -1,9 +1,9 @@
 /*
- * interrupts.c: a handler and a pipe. A signal mask would not do: threads of BLAS do not have it.
+ * interrupts.c: see interrupts.h. A signal handler and a pipe.
  *
- * The handler only writes a byte, which is all that is safe in one; poll() then wakes up as for
- * any other event, without the race between asking a flag and going to sleep. The byte is never
- * read: an interruption that has come stays for everybody who asks.
+ * The handler only writes a byte, which is safe in a handler. poll() wakes up as for any other event, without the race between
+ * testing a flag and going to sleep. The byte is never read, so that every later call sees the interrupt. A signal mask would
+ * not do, because the threads of BLAS do not have it.
  */
 #include "trial/interrupts.h"
 
@@ -17,19 +17,20 @@
 
 static const int signals[N_INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 
-static volatile sig_atomic_t write_end = -1; /* all that a handler can know */
+static volatile sig_atomic_t write_end = -1; /* a signal handler has no other context */
 
-/* errno belongs to whatever was interrupted. */
+/* Restores errno, which belongs to the code that was interrupted. */
 static void on_signal(int number)
 {
     int before = errno;
     (void)number;
-    ssize_t written = write(write_end, "", 1); /* or the pipe is full of signals */
+    ssize_t written = write(write_end, "", 1); /* fails if the pipe is full, which is as good */
     (void)written;
     errno = before;
 }
 
-/* What nohup ignores stays ignored. SA_RESTART: only poll is to notice, no read of a store is cut short. */
+/* Signals that nohup has set to be ignored stay ignored. With SA_RESTART only poll is interrupted, and not the reads of a
+ * store. */
 static void handle(struct interrupts *interrupts)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -41,8 +42,8 @@ static void handle(struct interrupts *interrupts)
     }
 }
 
-/* Non-blocking, or a person who leans on ^C could fill the pipe and hang in the handler. Closed
- * on exec, so that no trial holds an end. */
+/* The pipe does not block, or holding down ^C could fill it and block the handler. It is closed on exec, so that no trial
+ * inherits it. */
 bool interrupts_hold(struct interrupts *interrupts)
 {
     int ends[2];
@@ -63,8 +64,8 @@ bool interrupts_came(const struct interrupts *interrupts)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* Handlers go before the descriptors: a signal in between would be written to whatever file
- * gets the number next. It may be called after a failed hold. */
+/* Handlers are restored before the descriptors are closed: a signal in between would be written to the next file that gets
+ * this number. May be called after interrupts_hold has failed. */
 void interrupts_release(struct interrupts *interrupts)
 {
     if (interrupts->fd < 0)

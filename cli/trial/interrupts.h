@@ -1,6 +1,6 @@
 /*
- * interrupts.h: SIGINT, SIGTERM and SIGHUP made readable, so that whoever is at work can finish its
- * row. One at a time in a process.
+ * interrupts.h: SIGINT, SIGTERM and SIGHUP as a readable descriptor, so that a command can finish its row before it exits.
+ * One at a time in a process.
  */
 #ifndef CLI_INTERRUPTS_H
 #define CLI_INTERRUPTS_H
@@ -14,18 +14,18 @@ enum { N_INTERRUPTS = 3 };
 #define CLI_INTERRUPTED 130
 
 struct interrupts {
-    int fd; /* readable once one has come */
+    int fd; /* readable once a signal has come */
     int write_end;
     struct sigaction before[N_INTERRUPTS];
 };
 
-/* False after printing why. Signals that were ignored stay so. */
+/* Begins to catch them; signals that are ignored stay ignored. Returns false after printing the error. */
 bool interrupts_hold(struct interrupts *interrupts);
 
-/* Whether one has come. */
+/* Whether a signal has come. */
 bool interrupts_came(const struct interrupts *interrupts);
 
-/* Forget those that came and let the next one act as before. */
+/* Forgets the signals that have come, and restores the handlers. */
 void interrupts_release(struct interrupts *interrupts);
 
 #endif

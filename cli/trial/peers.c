@@ -1,4 +1,4 @@
-/* peers.c: a descriptor of each process, and one of all of them. */
+/* peers.c: see peers.h. A pidfd for each process, and an epoll descriptor for all of them. */
 #include "trial/peers.h"
 
 #include <errno.h>

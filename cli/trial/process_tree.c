@@ -1,8 +1,8 @@
 /*
- * process_tree.c: who descends from whom, out of /proc/PID/stat.
+ * process_tree.c: see process_tree.h.
  *
- * All processes are read and the tree is made of their parents' numbers. /proc/PID/task/TID/children would be
- * shorter, but not every kernel is built with it, and it misses children while they are born just as this does.
+ * Reads /proc/PID/stat of all processes and builds the tree from their parents. /proc/PID/task/TID/children would be shorter,
+ * but not every kernel has it, and it misses children that are just being forked as well.
  */
 #include "trial/process_tree.h"
 
@@ -18,8 +18,8 @@
 
 enum { STAT_BYTES = 1024 };
 
-/* Fields 3, 4, 5, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may hold anything, parentheses too:
- * fields are counted from behind the last one. */
+/* Reads fields 3, 4, 5, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may itself hold parentheses, so
+ * fields are counted from the last one. */
 static bool parse(struct process *process, const char *text)
 {
     char state;
@@ -34,7 +34,7 @@ static bool parse(struct process *process, const char *text)
     return true;
 }
 
-/* False for one that is gone by now. */
+/* Returns false if the process has exited. */
 static bool read_process(struct process *process, int proc, const char *pid)
 {
     char path[64], text[STAT_BYTES];
@@ -65,7 +65,7 @@ static bool add(struct process_tree *all, size_t *room, const struct process *pr
     return true;
 }
 
-/* Without this process at least it is no /proc. */
+/* Returns false if not even this process is listed: then /proc is not mounted. */
 static bool read_all(struct process_tree *all)
 {
     struct dirent *entry;
@@ -84,7 +84,7 @@ static bool read_all(struct process_tree *all)
     return all->n;
 }
 
-/* Move the children of pid to the front part of the list, which ends at n. */
+/* Moves the children of pid to the front of the list, behind the first n; returns the new n. */
 static size_t gather(struct process_tree *all, size_t n, pid_t pid)
 {
     for (size_t i = n; i < all->n; i++)
@@ -96,7 +96,7 @@ static size_t gather(struct process_tree *all, size_t n, pid_t pid)
     return n;
 }
 
-/* Breadth first, in place: what is gathered stands in front, and each of it is asked for its children in turn. */
+/* Breadth first and in place: processes of the tree are gathered at the front, and their children behind them in turn. */
 bool process_tree_read(struct process_tree *tree, pid_t root)
 {
     if (!read_all(tree))
@@ -125,7 +125,7 @@ void process_tree_release(struct process_tree *tree)
     *tree = (struct process_tree){0};
 }
 
-/* smaps would know what is shared, at the price of walking the page tables of all of them five times a second. */
+/* smaps would tell which pages are shared, but makes the kernel walk all page tables, five times a second. */
 double process_tree_memory(const struct process_tree *tree)
 {
     double pages = 0;
@@ -134,7 +134,7 @@ double process_tree_memory(const struct process_tree *tree)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* The descriptor is of one process for good; once it is open, /proc says whether that is the one that was read. */
+/* A pidfd always refers to the same process. Once it is open, /proc tells whether that is the process that was read. */
 static void signal_one(int proc, const struct process *process, int number)
 {
     char pid[24];

@@ -8,9 +8,9 @@
 
 struct process {
     pid_t pid, parent, group;
-    unsigned long long started; /* clock ticks since boot: with pid the name of one process for good */
+    unsigned long long started; /* clock ticks since boot; identifies the process together with pid */
     long pages;                 /* resident */
-    bool ended;                 /* a zombie, which nobody has waited for yet */
+    bool ended;                 /* a zombie */
 };
 
 struct process_tree {
@@ -19,22 +19,22 @@ struct process_tree {
 };
 
 /*
- * All descendants of root that were there while /proc was read, root itself not among them; release the tree. False
- * if /proc cannot be read or memory runs out: then the tree is empty. Processes that fork meanwhile may have
- * children that are not in it: whoever wants all of them asks until there are none.
+ * Reads all descendants of root, without root; release the tree. Returns false, with an empty tree, if /proc cannot be read or
+ * memory runs out. Children that are forked while /proc is read may be missing: to end all of them, repeat until the tree is
+ * empty.
  */
 bool process_tree_read(struct process_tree *tree, pid_t root);
 
-/* The same of all processes of a group, its leader among them. */
+/* Reads all processes of a process group, its leader included. */
 bool process_tree_read_group(struct process_tree *tree, pid_t group);
 void process_tree_release(struct process_tree *tree);
 
-/* Bytes resident in all of them. Pages that several share count once each: the sum is never too low. */
+/* Bytes resident in all of them. A page that several processes share counts once for each, so the sum is never too low. */
 double process_tree_memory(const struct process_tree *tree);
 
 /*
- * Send the signal to each that still is the process that was read: a number may have been given to another one
- * since. (By descriptor of the process; before Linux 5.3, which has none, by number.)
+ * Sends the signal to each process, unless its number belongs to another process by now. (By pidfd; before Linux 5.3, by
+ * number.)
  */
 void process_tree_signal(const struct process_tree *tree, int number);
 

@@ -1,9 +1,8 @@
 /*
- * progress.c: step, score, speed and time left of a trial.
+ * progress.c: see progress.h.
  *
- * On a terminal one line is written over and over. In a file or a CI log, where it could not be, a
- * line appears for every tenth of the way, so that eight hours of training are some dozen lines.
- * All of it goes to standard error.
+ * In a file or a CI log no line can be overwritten, so only every tenth of the way is printed: eight hours of training give
+ * some dozen lines.
  */
 #include "trial/progress.h"
 
@@ -16,10 +15,10 @@
 
 #include "cli.h"
 
-/* Where no line can be written over, a trial that does not say how far it has to go is told of this often. */
+/* Where no line can be overwritten: how often a line is printed for a trial that does not report how many steps it has. */
 enum { SECONDS_BETWEEN_LINES = 30 };
 
-/* What a pipe takes whole once it takes anything. */
+/* A pipe that is writable accepts this many bytes. */
 enum { PIECE = 4096 };
 
 void progress_begin(struct progress *progress, const char *name, const char *score_label, bool quiet)
@@ -38,8 +37,7 @@ static bool is_training(const struct progress *progress)
     return !progress->phase[0] || strcmp(progress->phase, TRIAL_PHASE_TRAIN) == 0;
 }
 
-/* From the first step on that this process saw, not from the start: what came before (loading,
- * compiling) is not repeated with every step. */
+/* Measured from the first step that was seen and not from the start, because loading and compiling are not repeated. */
 static void compose_time_left(FILE *out, const struct progress *progress, const struct trial_event *event)
 {
     char left[32];
@@ -50,8 +48,8 @@ static void compose_time_left(FILE *out, const struct progress *progress, const 
     fprintf(out, ", %s left", left);
 }
 
-/* Columns of the terminal. Some say 0, or nothing at all, and COLUMNS may hold anything. Asked
- * for every line, as windows are resized during a night. */
+/* Columns of the terminal. Some terminals report 0 or nothing, and COLUMNS may hold anything. Called for every line, since
+ * windows are resized during a night. */
 static size_t terminal_width(void)
 {
     struct winsize size;
@@ -62,7 +60,7 @@ static size_t terminal_width(void)
     return width >= 10 && width <= 10000 ? (size_t)width : 80;
 }
 
-/* A line that wraps cannot be written over, so on a terminal it is cut. */
+/* Cuts the line on a terminal: a line that wraps cannot be overwritten. */
 static void print_line(const struct progress *progress, const char *text)
 {
     char *cut = progress->terminal ? cli_text_line(text, terminal_width() - 1) : NULL;
@@ -70,11 +68,11 @@ static void print_line(const struct progress *progress, const char *text)
     free(cut);
 }
 
-/* The score once there is one; until then the loss says at least that something moves. */
+/* Shows the score, or the loss until there is a score. */
 static void compose_step(FILE *out, const struct progress *progress, const struct trial_event *event)
 {
     const json_t *loss = json_object_get(event->line, "loss"), *speed = json_object_get(event->line, "tokens_s");
-    /* A step of another phase is called by it: "warm start 3/450". */
+    /* A step of another phase than training has its name: "warm start 3/450". */
     char *word = is_training(progress) ? NULL : cli_text_line(progress->phase, sizeof progress->phase);
     fprintf(out, "%s: %s %lld", progress->name, word ? word : "step", (long long)event->step);
     free(word);
@@ -104,8 +102,8 @@ static void print_step(const struct progress *progress, const struct trial_event
 
 enum { AT_A_GLANCE = 5 };
 
-/* The end: the score, and the first of what was measured with it; the line is for a glance, and telemetry has them all. Clip
- * scales are left out: they are statistics for the row. */
+/* Shows the score and the first few final metrics; telemetry has all of them. Clip scales are statistics for the row and are
+ * left out. */
 static void print_final(const struct progress *progress, const struct trial_event *event)
 {
     const char *name, *comma = " ";
@@ -132,7 +130,7 @@ static void print_final(const struct progress *progress, const struct trial_even
     fputc('\n', stderr);
 }
 
-/* What a child says is cut and made visible: it may be a library's message with escapes in it. */
+/* Text of the child is cut and its control characters made visible: it may be a message of a library with escapes. */
 static void print_text(const struct progress *progress, const char *text)
 {
     char line[768];
@@ -142,7 +140,7 @@ static void print_text(const struct progress *progress, const char *text)
     free(safe);
 }
 
-/* Whether another tenth of the way is behind us. */
+/* Whether the trial has passed another tenth of the way. */
 static bool is_tenth(struct progress *progress, const struct trial_event *event)
 {
     int tenths = event->steps > 0 ? (int)(10 * event->step / event->steps) : 0;
@@ -151,8 +149,8 @@ static bool is_tenth(struct progress *progress, const struct trial_event *event)
     return more;
 }
 
-/* Where no line can be written over: scores rather than steps, and of a phase before training its middle and
- * its end. */
+/* Where no line can be overwritten: prefers scores to steps, and shows only the middle and the end of a phase before the
+ * training. */
 static bool is_worth_a_line(struct progress *progress, const struct trial_event *event)
 {
     if (!event->steps && cli_now() - progress->told >= SECONDS_BETWEEN_LINES) {
@@ -166,8 +164,7 @@ static bool is_worth_a_line(struct progress *progress, const struct trial_event 
     return is_tenth(progress, event) && progress->tenths % 5 == 0;
 }
 
-/* The time left starts anew: steps of a warm start are of another length than those of
- * training. */
+/* The time left is measured anew: steps of a warm start take another time than steps of the training. */
 static void take_phase(struct progress *progress, const char *phase)
 {
     if (strncmp(progress->phase, phase, sizeof progress->phase - 1) == 0)
@@ -196,15 +193,14 @@ static bool is_phase(const struct trial_event *event, const char *phase)
     return event->phase && strcmp(event->phase, phase) == 0;
 }
 
-/* A line that is written over more often than anybody can read costs time for nothing; one in the middle of what the
- * trial prints would wipe that out. */
+/* Whether a line would be overwritten before anybody can read it, or would erase a line that the trial is printing. */
 static bool is_too_soon(const struct progress *progress)
 {
     return progress->rapid && progress->terminal && (progress->in_line || cli_now() - progress->told < 0.1);
 }
 
-/* A failure is not shown here: the command prints its reason when the row is there. The line is
- * cleared before each other text, or the end of a longer one would stay behind it. */
+/* A failure is not shown here, because the command prints its reason once the row is appended. The line is cleared before
+ * each text, or the end of a longer line would remain. */
 void progress_event(struct progress *progress, const struct trial_event *event)
 {
     bool done = is_phase(event, TRIAL_PHASE_DONE), evaluating = is_phase(event, TRIAL_PHASE_EVAL);
@@ -256,8 +252,7 @@ void progress_output(struct progress *progress, const char *bytes, size_t n)
     progress->in_line = bytes[n - 1] != '\n';
 }
 
-/* The cursor stands at the beginning of an empty line then, where a message or the shell's
- * prompt belongs. */
+/* The cursor is then at the beginning of an empty line, where a message or the shell's prompt belongs. */
 void progress_end(struct progress *progress)
 {
     if (progress->quiet)

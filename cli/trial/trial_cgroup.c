@@ -1,7 +1,7 @@
 /*
- * trial_cgroup.c: the files of a cgroup2 file system, by their names in the kernel's documentation.
+ * trial_cgroup.c: see trial_cgroup.h. The names of files are those of the kernel's documentation.
  *
- * Written without stdio where the guardian uses it between fork and exec.
+ * Functions that the guardian calls between fork and exec use no stdio.
  */
 #include "trial/trial_cgroup.h"
 
@@ -29,7 +29,7 @@ static bool put(int dir, const char *name, const char *text)
     return ok;
 }
 
-/* "" for a file that cannot be read. What is asked for stands within the first bytes of each of them. */
+/* Reads the beginning of a file, which is enough for all that are read here; "" if it cannot be read. */
 static void get(int dir, const char *name, char text[4096])
 {
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -39,7 +39,7 @@ static void get(int dir, const char *name, char text[4096])
         close(fd);
 }
 
-/* The number behind the key of a line, or the only one of the file if key is "". */
+/* The number behind the key of a line, or the number of the file if key is "". */
 static double number_in(int dir, const char *name, const char *key)
 {
     char text[4096];
@@ -88,17 +88,17 @@ static bool read_own(char own[PATH_MAX], const char *root)
         fclose(in);
     if (found)
         snprintf(own, PATH_MAX, "%s", line + 3);
-    return found && !strstr(own, "/.."); /* outside of this process's namespace */
+    return found && !strstr(own, "/.."); /* it is outside of this process's namespace */
 }
 
-/* What of the path lies below the directory that is mounted; NULL if it does not. */
+/* The part of the path that is below the mounted directory; NULL if the path is not below it. */
 static const char *below(const char *own, const char *mounted)
 {
     size_t n = strcmp(mounted, "/") == 0 ? 0 : strlen(mounted);
     return strncmp(own, mounted, n) == 0 && (own[n] == '/' || !own[n]) ? own + n : NULL;
 }
 
-/* The fields are those of proc(5). A mount point with a blank or the like is written in octal: such a one is passed over. */
+/* See proc(5) for the fields. A mount point whose name has blanks is escaped in octal, and is skipped. */
 bool trial_cgroup_find(char path[PATH_MAX], const char *root)
 {
     char own[PATH_MAX], mounted[PATH_MAX], at[PATH_MAX], line[2 * PATH_MAX + 512];
@@ -138,7 +138,7 @@ static bool step_aside(struct trial_cgroup *group)
     return put(group->base, procs, "0") && put(group->base, "cgroup.subtree_control", "+memory");
 }
 
-/* A process may come back only to a group that gives its children nothing. */
+/* A process may only move back into a group that gives its children no controller. */
 static void step_back(struct trial_cgroup *group)
 {
     if (!group->aside[0])
@@ -155,7 +155,7 @@ static bool gives_memory(struct trial_cgroup *group)
             put(group->base, "cgroup.subtree_control", "+memory") || step_aside(group));
 }
 
-/* A name that is taken is of a process with this number that was killed. */
+/* A name that exists was left by a killed process that had the same number. */
 static bool make_in(struct trial_cgroup *group)
 {
     char name[sizeof group->name];
@@ -178,20 +178,20 @@ bool trial_cgroup_make(struct trial_cgroup *group, const char *root)
     if (trial_cgroup_find(path, root))
         group->base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (group->base >= 0 && gives_memory(group) && make_in(group)) {
-        put(group->dir, "memory.oom.group", "1"); /* half a trial is worth nothing */
+        put(group->dir, "memory.oom.group", "1"); /* kill all processes of the trial, since half a trial is useless */
         return true;
     }
     trial_cgroup_remove(group);
     return false;
 }
 
-/* ---- its life ---- */
+/* ---- using it ---- */
 
 bool trial_cgroup_limit(const struct trial_cgroup *group, double bytes)
 {
     char text[64];
     snprintf(text, sizeof text, "%.0f", bytes);
-    put(group->dir, "memory.swap.max", "0"); /* not there without swap */
+    put(group->dir, "memory.swap.max", "0"); /* fails without swap */
     return put(group->dir, "memory.max", text);
 }
 
@@ -218,7 +218,7 @@ static int count_lines(const char *text)
     return n;
 }
 
-/* Asked before anything is killed: mostly it is empty by then. */
+/* Usually the group is empty by now, so that is checked before anything is killed. */
 int trial_cgroup_clear(const struct trial_cgroup *group)
 {
     char procs[4096];
@@ -236,7 +236,7 @@ void trial_cgroup_read(const struct trial_cgroup *group, struct trial_cgroup_usa
     usage->oom_kills = (long)number_in(group->dir, "memory.events", "oom_kill");
 }
 
-/* Its files go with it; only groups inside must go first. */
+/* The kernel removes the files of a group with it; only nested groups must be removed first. */
 static void remove_group(int at, const char *name)
 {
     struct dirent *entry;

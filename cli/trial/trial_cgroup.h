@@ -1,18 +1,18 @@
 /*
- * trial_cgroup.h: a control group (cgroup v2) for one guarded trial, where this process may make one.
+ * trial_cgroup.h: a control group (cgroup v2) for one guarded trial, if this process may make one.
  *
- * The kernel then keeps the limit on memory, knows the peak and ends all of the group in one step, however fast it forks.
- * None of it is needed: without a group the tree is walked and its memory is sampled (guardian.h), as everywhere else.
- * Nothing here prints or fails a trial.
+ * With a group, the kernel enforces the memory limit, measures the peak and kills the whole group in one step, however fast
+ * its processes fork. Without a group, the process tree is walked and its memory sampled (guardian.h). Nothing in this file
+ * prints an error or fails a trial.
  *
- * A group is made inside the one this process is in. A group that has processes of its own cannot give its children the
- * memory controller (the kernel's rule); if this process is alone there, it steps aside into a second child meanwhile:
- * `systemd-run --user --scope -p Delegate=yes lineage run ...`. With a shell or another job beside it there is no group.
- * If this process is killed by KILL, its empty groups stay until the one around them goes, as a scope does by itself.
+ * The group is made inside the group of this process. The kernel only lets a group give its children the memory controller if
+ * it has no processes of its own. If this process is alone in its group, it moves into a second child group meanwhile:
+ * `systemd-run --user --scope -p Delegate=yes lineage run ...`. With a shell or another job beside it, no group is made. If
+ * this process is killed, its empty groups stay until the enclosing group is removed, as systemd does with a scope.
  * See Documentation/admin-guide/cgroup-v2.rst of Linux.
  *
- * This path was not run on a machine with a delegated memory controller; it is tested against a stand-in directory, and
- * on a real cgroup2 file system, without memory, for entering, ending and removing where a test may write to one.
+ * This code has not been run on a machine with a delegated memory controller. It is tested against a stand-in directory; and
+ * entering, killing and removing, without memory, on a real cgroup2 file system if the test may write to one.
  */
 #ifndef CLI_TRIAL_CGROUP_H
 #define CLI_TRIAL_CGROUP_H
@@ -21,45 +21,45 @@
 #include <stdbool.h>
 
 struct trial_cgroup {
-    int dir;        /* the group, as a directory; -1: there is none */
-    int base;       /* that it is in; -1: there is none */
-    char name[48];  /* of the group in base; "": it was not made */
-    char aside[48]; /* of where this process went to make room, in base; "": it did not */
+    int dir;        /* directory of the group; -1: none */
+    int base;       /* directory of the enclosing group; -1: none */
+    char name[48];  /* of the group, in base; "": it was not made */
+    char aside[48]; /* of the group, in base, into which this process moved; "": it did not move */
 };
 
-/* What the kernel counted. */
+/* What the kernel measured. */
 struct trial_cgroup_usage {
-    double peak;    /* bytes, page cache among them; 0 if it is not known (before Linux 5.19) */
-    long oom_kills; /* processes that were ended for lack of memory */
+    double peak;    /* bytes, page cache included; 0: not known (before Linux 5.19) */
+    long oom_kills; /* processes that were killed for lack of memory */
 };
 
 /*
- * Write the path of the group this process is in. root stands before every path that is looked at: "" for the machine,
- * a directory of a test's. False if there is no cgroup2 mount in reach of it.
+ * Writes the path of the group of this process. root is a prefix of every path that is read: "" for this machine, a directory
+ * in a test. Returns false if there is no cgroup2 mount.
  */
 bool trial_cgroup_find(char path[PATH_MAX], const char *root);
 
-/* Make a group, root as above. False if that is not possible here: nothing is left then. Remove it at the end. */
+/* Makes a group; root as above. Returns false if that is not possible here, and leaves nothing. */
 bool trial_cgroup_make(struct trial_cgroup *group, const char *root);
 
-/* Hold all of it to so many bytes, without swap. False if the kernel does not take it. */
+/* Limits the memory of the group, without swap. Returns false if the kernel refuses. */
 bool trial_cgroup_limit(const struct trial_cgroup *group, double bytes);
 
-/* Take this process, and what it will start, into the group. Safe between fork and exec. */
+/* Moves this process, and so its later children, into the group. Safe between fork and exec. */
 bool trial_cgroup_enter(int dir);
 
-/* End every process in it; without a word where the kernel cannot (before Linux 5.14). */
+/* Kills every process in it; does nothing before Linux 5.14. */
 void trial_cgroup_kill(int dir);
 
-/* Bytes in use now, page cache among them; 0 if it is not known. */
+/* Bytes in use now, page cache included; 0: not known. */
 double trial_cgroup_memory(const struct trial_cgroup *group);
 
-/* End what is left and wait until it is empty, two seconds at most. Returns the number of processes still in it. */
+/* Kills what is left and waits until the group is empty, at most two seconds. Returns the number of processes in it. */
 int trial_cgroup_clear(const struct trial_cgroup *group);
 
 void trial_cgroup_read(const struct trial_cgroup *group, struct trial_cgroup_usage *usage);
 
-/* Remove it, with groups that its processes made inside, and go back to where this process was. */
+/* Removes the group, and groups that its processes made in it, and moves this process back. */
 void trial_cgroup_remove(struct trial_cgroup *group);
 
 #endif

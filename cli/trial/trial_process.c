@@ -1,4 +1,4 @@
-/* trial_process.c: environment, pipes and the two ways to start a command. */
+/* trial_process.c: see trial_process.h. */
 #include "trial/trial_process.h"
 
 #include <errno.h>
@@ -32,9 +32,8 @@ static bool is_same_name(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && b[n] == '=';
 }
 
-/* The environment of this process with events (LINEAGE_EVENTS=..) and the job's over it. The list is to be freed, its
- * texts are not. The variable stands there once, whatever this process was given itself: of two
- * getenv finds the first. */
+/* The environment of this process, with `events` (LINEAGE_EVENTS=..) and the variables of the job in place of its own. A
+ * variable must be in the list only once, since getenv finds the first. Free the list, but not its texts. */
 static const char **make_environment(const char *events, const char *const *over)
 {
     const char *const *own = (const char *const *)environ;
@@ -55,21 +54,23 @@ static const char **make_environment(const char *events, const char *const *over
     return list;
 }
 
-/* No standard input: a command that asks a question would hold up the night, and would take the
- * terminal from the person who started it. Its standard output goes to standard error, because
- * that of this process holds results. A process group of its own, so that ^C reaches this
- * process alone, which then decides what becomes of the trial, and so that one kill ends
- * whatever it started. posix_spawn reports a command that cannot be executed as an error here,
- * before there is a child; with fork it would be exit status 127, which a command may also
- * return by itself. Without pidfd_open (Linux before 5.3) notice is -1 and the child's end is asked for at intervals. */
+/*
+ * Standard input is empty: a command that asks a question would block the night. Standard output goes to standard error,
+ * because that of this process holds results. The process group lets ^C reach this process alone, which then decides about the
+ * trial, and lets one kill end everything that the command started.
+ *
+ * posix_spawn reports a command that cannot be executed as an error, before there is a child; after fork it would be exit
+ * status 127, which a command may also return itself. Without pidfd_open (before Linux 5.3) notice is -1, and the child is
+ * looked at in intervals.
+ */
 static int spawn(struct trial_process *p, char *const *environment, int write_end)
 {
     const struct trial_job *job = p->job;
     char *const *argv = (char *const *)(uintptr_t)job->argv;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored: then children go without a word */
-    /* Each fails for want of memory alone, and none of them may be left out. */
+    signal(SIGCHLD, SIG_DFL); /* if a parent has set it to be ignored, children are not reported */
+    /* Each call can only fail for lack of memory, and none may be skipped. */
     int error = posix_spawnattr_init(&attributes);
     error |= posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     error |= posix_spawn_file_actions_init(&actions);
@@ -86,7 +87,7 @@ static int spawn(struct trial_process *p, char *const *environment, int write_en
     return error;
 }
 
-/* A group that does not hold the limit would be worse than none: then memory is sampled. */
+/* A group without the limit would be worse than none: without a group, memory is sampled. */
 static void make_group(struct trial_process *p)
 {
     double limit = p->job->settings.memory_bytes;
@@ -113,13 +114,13 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
     return error;
 }
 
-/* Not to be held up by what a descendant leaves in the pipe's place: see the reader. */
+/* The reading end does not block: after the child's exit a descendant may hold the pipe open. */
 static bool open_pipe(int ends[2])
 {
     if (pipe(ends) != 0)
         return false;
     for (int i = 0; i < 2; i++) {
-        /* Ends that are not what the child calls TRIAL_EVENTS_FD: dup2 to itself would keep O_CLOEXEC. */
+        /* Not the number of TRIAL_EVENTS_FD: dup2 of a descriptor to itself would keep O_CLOEXEC. */
         int moved = fcntl(ends[i], F_DUPFD_CLOEXEC, TRIAL_EVENTS_FD + 1);
         close(ends[i]);
         ends[i] = moved;
@@ -137,8 +138,8 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* A pipe with a name. Opened for both on this side, so that it does not end when a writer goes and the next is still to
- * come. False where the file system has no pipes: then the descriptor must do. */
+/* A pipe with a path. This process opens it for reading and writing, so that it does not end between two writers. Returns
+ * false on a file system without pipes; the command then only gets the descriptor. */
 static bool open_named_pipe(const char *path, int ends[2])
 {
     if (!path || mkfifo(path, 0600) != 0)
@@ -163,7 +164,7 @@ static int start_command(struct trial_process *p, const char *variable, int even
     return error;
 }
 
-/* The writing ends are closed at once: held open here the pipes would never end. */
+/* The writing ends are closed at once, or the pipes would never end. */
 bool trial_process_start(struct trial_process *p, const struct trial_job *job)
 {
     int events[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, error = 0;
@@ -174,7 +175,7 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
         snprintf(variable, sizeof variable, "LINEAGE_EVENTS=%s", job->events_path);
     else if (!open_pipe(events))
         error = errno;
-    /* A pipe for each stream: through a common one, a line of one would be cut by a line of the other. */
+    /* Each stream has a pipe: in a common one, a line of one stream could be cut by a line of the other. */
     if (!error && job->output && (!open_pipe(out) || !open_pipe(err)))
         error = errno;
     if (!error)
@@ -192,7 +193,7 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
     return false;
 }
 
-/* The command stays a zombie until it is killed, so that its group's number cannot become another's. */
+/* Does not wait for the child, which stays a zombie until trial_process_end: the number of its group is not reused then. */
 static void look_at_child(struct trial_process *p)
 {
     siginfo_t info = {0};
@@ -208,7 +209,7 @@ static void look_at_guardian(struct trial_process *p)
     p->gone = p->guardian.gone || p->guardian.silent;
     p->unseen = p->guardian.unseen;
     if (p->guardian.silent && !p->guardian.ended)
-        p->state = SIGKILL; /* the command dies with its guardian, by that signal */
+        p->state = SIGKILL; /* the kernel kills the command when its guardian dies */
 }
 
 void trial_process_look(struct trial_process *p)
@@ -219,9 +220,8 @@ void trial_process_look(struct trial_process *p)
         look_at_child(p);
 }
 
-/* Killed first, waited for second: until it is waited for the child is a zombie and its number,
- * which is the group's, cannot be given to another. SIGKILL at once and no SIGTERM: nothing
- * that an unguarded trial could still write is wanted, as its row comes from what it said. */
+/* The group is killed before the child is waited for: until then the child is a zombie, and the number of its group is not
+ * reused. There is no SIGTERM, because an unguarded trial has nothing left to write: its row comes from its events. */
 void trial_process_end(struct trial_process *p, bool at_once)
 {
     if (p->job->guarded) {

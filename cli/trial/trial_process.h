@@ -1,4 +1,4 @@
-/* trial_process.h: the child process of a trial, with or without a guardian: start, ask, end. */
+/* trial_process.h: starts, looks at and ends the child process of a trial, with or without a guardian. */
 #ifndef CLI_TRIAL_PROCESS_H
 #define CLI_TRIAL_PROCESS_H
 
@@ -9,31 +9,31 @@
 struct trial_process {
     const struct trial_job *job;
     pid_t pid;      /* child of this process: the command, or its guardian */
-    int events;     /* to read: what it says; -1: its end was read */
-    int printed[2]; /* to read: its standard output and standard error; -1: its end was read, or nobody reads it */
-    int notice;     /* readable when there may be news; -1: ask at intervals */
+    int events;     /* pipe of its events; -1: read to the end */
+    int printed[2]; /* pipes of its standard output and standard error; -1: read to the end, or not read at all */
+    int notice;     /* readable when its state may have changed; -1: look at intervals */
     bool ended;     /* the command has ended .. */
     int state;      /* .. with this wait status */
-    bool gone;      /* and whatever it started */
-    bool lost;      /* somebody else has waited for it: there is no evidence */
+    bool gone;      /* nothing that it started is left */
+    bool lost;      /* other code has waited for it, so its wait status is not known */
     int unseen;     /* see struct guardian */
     struct guardian guardian;
-    struct trial_cgroup group; /* of a guarded one, where there can be one */
+    struct trial_cgroup group; /* of a guarded command, if one can be made */
 };
 
-/* False after printing why. */
+/* Returns false after printing the error. */
 bool trial_process_start(struct trial_process *process, const struct trial_job *job);
 
-/* Look whether it has ended, and whether all is gone, without waiting. */
+/* Updates ended and gone, without waiting. */
 void trial_process_look(struct trial_process *process);
 
 /*
- * End what is left of it: of a guarded one the tree, with TERM and a grace unless at_once; of another one the group, by
- * KILL. Ask trial_process_look when all is gone.
+ * Ends what is left of it: of a guarded command the tree, with TERM and the grace period unless at_once; of another one the
+ * process group, by KILL. trial_process_look then tells when it is gone.
  */
 void trial_process_end(struct trial_process *process, bool at_once);
 
-/* Whether it is in a control group of its own, which counts and limits its memory. */
+/* Whether it is in a control group, which measures and limits its memory. */
 bool trial_process_is_grouped(const struct trial_process *process);
 
 void trial_process_release(struct trial_process *process);

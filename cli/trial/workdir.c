@@ -1,9 +1,8 @@
 /*
- * workdir.c: make, lock, sweep and remove work directories of trials.
+ * workdir.c: see workdir.h.
  *
- * What a killed process leaves behind is removed by the next one: nobody is there to clear it away
- * at the time, and a store must not fill up with the leavings of nights. A directory is in use
- * exactly as long as somebody holds its lock, which the kernel lets go when the process dies.
+ * The directory of a killed process is removed by the next process that makes one, so that a store does not fill up. A
+ * directory is in use exactly as long as its lock is held, which the kernel releases when the process dies.
  */
 #include "trial/workdir.h"
 
@@ -21,7 +20,7 @@
 #include "cli.h"
 #include "support/running_files.h"
 
-/* Each level holds a descriptor: what lies deeper is moved to the top, and is had in the next round. */
+/* Each level needs a descriptor, so directories that are deeper are moved to the top and removed in the next round. */
 enum { DEPTH_MAX = 256 };
 
 static bool raise_to(int top, int dir, const struct dirent *entry)
@@ -31,8 +30,8 @@ static bool raise_to(int top, int dir, const struct dirent *entry)
     return renameat(dir, entry->d_name, top, name) == 0;
 }
 
-/* By descriptor, so that nothing outside can be swapped in by name, and without following links. Directories that were
- * made read-only, as caches of packages are, are writable before. True if something was moved to the top. */
+/* Works by descriptor and follows no links, so that nothing outside of the directory can be swapped in. Makes read-only
+ * directories writable first, such as package caches. Returns true if a directory was moved to the top. */
 static bool empty_dir(int top, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
@@ -57,7 +56,7 @@ static bool empty_dir(int top, int fd, int depth)
     return moved;
 }
 
-/* A descriptor of each round's own: the one given holds the lock, and closedir would close it. */
+/* Each round opens a descriptor of its own, since closedir closes it and fd holds the lock. */
 static void remove_dir(int parent, const char *name, int fd)
 {
     int copy;
@@ -67,10 +66,9 @@ static void remove_dir(int parent, const char *name, int fd)
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* The lock decides, not age: a trial may work for days, and one that was killed a second ago is
- * garbage. O_NOFOLLOW: a link by that name leads somewhere else, and what is there is not ours
- * to empty. */
-static void remove_if_left(int parent, const char *name)
+/* The lock decides and not the age: a trial may run for days, and one that was killed a second ago is garbage. O_NOFOLLOW
+ * keeps a link of that name from leading to files of others. */
+static void remove_if_abandoned(int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
@@ -89,7 +87,7 @@ void workdir_remove_tree(int parent, const char *name)
     close(fd);
 }
 
-static void remove_left(const char *path)
+static void remove_abandoned(const char *path)
 {
     DIR *dir = opendir(path);
     struct dirent *entry;
@@ -97,12 +95,12 @@ static void remove_left(const char *path)
         return;
     while ((entry = readdir(dir)))
         if (strncmp(entry->d_name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) == 0)
-            remove_if_left(dirfd(dir), entry->d_name);
+            remove_if_abandoned(dirfd(dir), entry->d_name);
     closedir(dir);
 }
 
-/* Until it is locked another process may take it for one that was left, and remove it: then it is gone, or its name is
- * of another. */
+/* Whether the path still leads to the directory that was locked: before that, another process may have taken it for an
+ * abandoned one and removed it. */
 static bool is_there(const struct workdir *workdir)
 {
     struct stat held, named;
@@ -112,8 +110,8 @@ static bool is_there(const struct workdir *workdir)
     return there;
 }
 
-/* Readable by others, as a snapshot is that is made from it; mkdtemp gives 0700. False with errno, and nothing is left;
- * ENOENT if it was removed meanwhile. */
+/* mkdtemp makes it private, but the snapshot that is made from it must be readable. On failure returns false with errno and
+ * leaves nothing; ENOENT means that another process removed the directory meanwhile. */
 static bool make_locked(struct workdir *workdir, const char *dir)
 {
     const size_t room = sizeof workdir->path - WORKDIR_NAME_MAX;
@@ -132,13 +130,13 @@ static bool make_locked(struct workdir *workdir, const char *dir)
     return false;
 }
 
-/* Inside the store, so that freezing a snapshot out of it stays on one file system. */
+/* Made inside the store, so that the snapshot made from it is on the same file system. */
 bool workdir_make(struct workdir *workdir, const char *dir)
 {
     enum { TRIES = 100 };
     int tries = 0;
     workdir->fd = -1;
-    remove_left(dir);
+    remove_abandoned(dir);
     do
         if (make_locked(workdir, dir))
             return true;
@@ -154,7 +152,7 @@ char *workdir_file(char *out, const struct workdir *workdir, const char *name)
     return out;
 }
 
-/* Removed while it is still locked: another process that sweeps at this moment leaves it alone. */
+/* Removes the directory while it is locked, so that a process that looks for abandoned ones leaves it alone. */
 void workdir_remove(struct workdir *workdir)
 {
     if (workdir->fd < 0)

@@ -1,6 +1,6 @@
 /*
- * workdir.h: the directory in which a trial works, inside the store, gone when the trial is over.
- * It is locked while in use; one that nobody holds was left by a process that was killed.
+ * workdir.h: the directory in which a trial works, inside the store, which is removed when the trial has ended. It is locked
+ * while it is in use; one that nobody has locked was left by a process that was killed.
  */
 #ifndef CLI_WORKDIR_H
 #define CLI_WORKDIR_H
@@ -16,18 +16,18 @@ struct workdir {
 };
 
 /*
- * Make one in dir, after removing those that were left there, but for a command's, of which there is still a row to be
- * made (cli/run/left_trial.h). False after printing why.
+ * Makes one in dir, after removing abandoned ones, except for those of commands whose row is still to be appended
+ * (run/abandoned_trial.h). Returns false after printing the error.
  */
 bool workdir_make(struct workdir *workdir, const char *dir);
 
-/* Path of a file in it, whose name is shorter than WORKDIR_NAME_MAX: workdir_make leaves room for it. out holds PATH_MAX
- * bytes; returns out. */
+/* Writes the path of a file in it to out [PATH_MAX], and returns out. The name must be shorter than WORKDIR_NAME_MAX, for
+ * which workdir_make leaves room. */
 char *workdir_file(char *out, const struct workdir *workdir, const char *name);
 
 void workdir_remove(struct workdir *workdir);
 
-/* Remove a directory with all that it holds, by name in the open directory parent. Nothing to be removed is no error. */
+/* Removes a directory with everything in it, by name in the open directory parent. A missing one is not an error. */
 void workdir_remove_tree(int parent, const char *name);
 
 #endif
