@@ -4,19 +4,19 @@
 
 #include "env/env_kind.h"
 
-/* Sums go round at the last entity: there is a token for every one of them. */
+/* The sum modulo the number of entities, so that every sum has a token. */
 int32_t calculator_sum(const struct trainer_env *env, int32_t a, int32_t b);
 
-/* The two numbers of the call S number number /S that stands in the episode. */
+/* The two numbers of the call S number number /S that the episode has just parsed. */
 int32_t calculator_first(const struct trainer_episode *episode);
 int32_t calculator_second(const struct trainer_env *env, const struct trainer_episode *episode);
 
-/* The tokens that calculator_answer writes at most. */
+/* The largest number of tokens that calculator_answer writes. */
 #define CALCULATOR_ANSWER_MAX 4
 
 /*
- * What that call is answered by: OBS second sum /OBS, the form in which facts are told, or with
- * probability p_fail OBS NONE /OBS, with the chances of its turn. Returns the number of tokens.
+ * Answers that call: OBS second sum /OBS, which has the form of a fact, or with probability p_fail OBS NONE /OBS.
+ * Uses the random numbers of its turn. Returns the number of tokens.
  */
 size_t calculator_answer(const struct trainer_env *env, const struct trainer_episode *episode,
                          int32_t *text);

@@ -1,8 +1,8 @@
 /*
- * demo.c: see demo.h.
+ * demonstrator.c: see demonstrator.h.
  *
- * How the demonstrator errs sets how good a warm start can be: it stops short, makes useless calls
- * and goes on when done, so that there is something left to learn from rewards.
+ * The errors of the demonstrator decide how good a warm start can be: it stops too early, makes useless calls and
+ * continues when it knows all, so that rewards have something left to teach.
  */
 #include "env/demonstrator.h"
 
@@ -20,8 +20,8 @@ void demo_put(struct demo *demo, int32_t token, uint8_t trained)
 }
 
 /*
- * Belief rows teach the policy to answer at any point, and only that: without them the probability
- * of the answer in the middle of a search means nothing, and information gain is noise.
+ * Belief rows teach the policy to answer at any point, and only that. Without them the probability of the answer in
+ * the middle of a search means nothing, and information gain is noise.
  */
 void demo_make_belief(struct demo *demo)
 {
@@ -40,7 +40,7 @@ void demo_make_belief(struct demo *demo)
 
 /* ---- by a plan ---------------------------------------------------------------------------- */
 
-/* The environment takes the token, and what its tool writes follows untrained. */
+/* The environment takes the token; what its tool answers is appended, not to be trained on. */
 static void write_token(struct demo *demo, int32_t token)
 {
     int32_t text[TRAINER_OBSERVATION_MAX];
@@ -67,7 +67,7 @@ static void search_in_vain(struct demo *demo, int32_t *first, int32_t *second)
     *second = env_relation(relation);
 }
 
-/* One more call, or false when the demonstrator answers. */
+/* Makes one more call, or returns false if the demonstrator answers instead. */
 static bool call(struct demo *demo, const struct demo_plan *plan)
 {
     int32_t first, second;
@@ -86,9 +86,9 @@ static bool call(struct demo *demo, const struct demo_plan *plan)
 }
 
 /*
- * What is not known is guessed, and the guess is right by p_hindsight: that keeps some probability
- * on the true answer where it cannot be read, as belief rows do. All of it is written, although the
- * environment stops listening at the first wrong token.
+ * What is not known is guessed, and the guess is right with probability p_hindsight. As belief rows do, this keeps
+ * some probability on the true answer where it cannot be read. The whole answer is written, although the
+ * environment stops reading at the first wrong token.
  */
 static void answer(struct demo *demo, const struct demo_plan *plan)
 {

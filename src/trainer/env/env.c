@@ -1,13 +1,13 @@
 /*
- * env.c: the table of environments, and what they have in common. An environment is a struct of
- * functions and owns no memory: episodes are the caller's, thousands of them side by side.
+ * env.c: the table of environments, and what they have in common. An environment is a struct of functions and owns
+ * no memory: episodes belong to the caller, who may play thousands side by side.
  */
 #include "env/env_kind.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* In the order of enum trainer_env_kind, which recipes and rows never see: they hold names. */
+/* In the order of enum trainer_env_kind. Recipes and rows hold names and never these numbers. */
 static const struct env_class *const classes[TRAINER_N_ENVS] = {
     &trainer_hopworld, &trainer_reverse, &trainer_slots, &trainer_ledger, &trainer_sums};
 
@@ -16,10 +16,7 @@ int32_t trainer_world_entities(const struct trainer_world *world)
     return world->regions * world->region_size;
 }
 
-/*
- * Markers, relations, entities, in that order: a world with more entities keeps the numbers of all
- * other tokens.
- */
+/* Markers, relations, entities, in that order, so that with more entities all other tokens keep their numbers. */
 int32_t trainer_world_tokens(const struct trainer_world *world)
 {
     return TRAINER_N_MARKERS + world->relations + trainer_world_entities(world);
@@ -43,7 +40,7 @@ const char *trainer_env_name(enum trainer_env_kind kind)
     return kind >= 0 && kind < TRAINER_N_ENVS ? classes[kind]->name : NULL;
 }
 
-/* The same numbers as the recipe's table (recipe_fields.c), for callers that have no recipe. */
+/* The same defaults as in the recipe's table (recipe_fields.c), for callers that have no recipe. */
 void trainer_env_init(struct trainer_env *env, enum trainer_env_kind kind)
 {
     *env = (struct trainer_env){.kind = kind,
@@ -55,7 +52,7 @@ void trainer_env_init(struct trainer_env *env, enum trainer_env_kind kind)
                                 .p_fail = 0.1};
 }
 
-/* The limits keep tokens within what a model may have, and entity * region sums within 32 bits. */
+/* These limits keep tokens within what a model may have, and products of entity and region within 32 bits. */
 static enum trainer_status check_world(const struct trainer_world *world, struct trainer_error *err)
 {
     if (world->regions < 1 || world->region_size < 1 || world->relations < 2)
@@ -87,8 +84,8 @@ size_t trainer_env_max_tokens(const struct trainer_env *env)
 }
 
 /*
- * The number of hops is drawn from a stream of its own: with another k_max a question still starts
- * where it did and asks for the same first relations.
+ * The number of hops has its own random stream, so that with another k_max a question still starts at the same
+ * entity and asks for the same first relations.
  */
 size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint64_t noise,
                          struct trainer_episode *episode, int32_t *prompt)
@@ -99,7 +96,7 @@ size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint6
     return classes[env->kind]->reset(env, episode, prompt);
 }
 
-/* An episode that is over stays over: a token more does not change its reward. */
+/* A token after the end does not change the reward. */
 enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer_episode *episode,
                                    int32_t token, int32_t *text, size_t *n)
 {
@@ -108,7 +105,7 @@ enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer
                          : classes[env->kind]->step(env, episode, token, text, n);
 }
 
-/* Drawn again where one came before. */
+/* Draws again if a value has come before. */
 void env_draw_distinct(struct trainer_rng *rng, int32_t n, int32_t k, int32_t *values)
 {
     for (int32_t i = 0; i < k; i++) {
@@ -137,9 +134,9 @@ size_t trainer_env_answer(const struct trainer_env *env, const struct trainer_ep
 }
 
 /*
- * The last turn is the answer, which the outcome judges: a wrong answer after good searches is one
- * bad step, not a bad rollout. Where an environment has marked it, answering was the right step
- * whatever the answer: what is wrong in it the outcome says.
+ * The last turn is the answer, which the outcome judges: a wrong answer after good searches is one bad step, not a
+ * bad rollout. If the environment has marked that turn, answering was the right step, and only the outcome says
+ * whether the answer was right.
  */
 bool trainer_env_judge(const struct trainer_episode *episode, int32_t turn)
 {
@@ -170,7 +167,7 @@ uint64_t trainer_env_demonstrated(uint64_t seed)
 
 /* ---- worked solutions --------------------------------------------------------------------- */
 
-/* One call with its answer behind n tokens; returns how many there are then. */
+/* Writes one call and its answer after n tokens; returns the new number of tokens. */
 static size_t write_call(const struct trainer_env *env, struct trainer_episode *episode,
                          int32_t first, int32_t second, int32_t *tokens, size_t n)
 {
@@ -184,7 +181,7 @@ static size_t write_call(const struct trainer_env *env, struct trainer_episode *
     return n;
 }
 
-/* Distractors are of the question and not of a rollout: all rollouts of a group see one solution. */
+/* Distractors depend on the question and not on a rollout, so that all rollouts of a group see one solution. */
 size_t trainer_env_solve(const struct trainer_env *env, uint64_t question, int32_t *tokens)
 {
     const struct env_class *kind = classes[env->kind];

@@ -1,4 +1,4 @@
-/* env.h: what each environment provides to env.c. */
+/* env_kind.h: the functions that each environment provides to env.c. */
 #ifndef TRAINER_ENV_INTERNAL_H
 #define TRAINER_ENV_INTERNAL_H
 
@@ -19,7 +19,7 @@ struct env_class {
                      int32_t *tokens);
     size_t (*demonstrate)(const struct trainer_env *env, const struct trainer_demo_options *options,
                           struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
-    /* Words of a call that brings the episode on, or false when nothing is left to call. NULL: no tool. */
+    /* The words of a call that is useful now, or false if no call is. NULL: an environment without a tool. */
     bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode,
                  int32_t *first, int32_t *second);
 };
@@ -37,17 +37,17 @@ static inline int32_t env_entity(const struct trainer_env *env, int32_t entity)
     return TRAINER_N_MARKERS + env->world.relations + entity;
 }
 
-/* Number of the entity that a token names, or -1. */
+/* The number of the entity that a token names, or -1. */
 static inline int32_t env_entity_of(const struct trainer_env *env, int32_t token)
 {
     int32_t entity = token - TRAINER_N_MARKERS - env->world.relations;
     return entity < trainer_world_entities(&env->world) ? entity : -1;
 }
 
-/* values [k], each in [0, n) and no two the same; k must be at most n. */
+/* Draws values [k], distinct, each in [0, n); k must be at most n. */
 void env_draw_distinct(struct trainer_rng *rng, int32_t n, int32_t k, int32_t *values);
 
-/* The episode is over. */
+/* Ends the episode. */
 enum trainer_turn env_end(struct trainer_episode *episode, bool malformed, bool right);
 
 #endif

@@ -1,10 +1,8 @@
 /*
- * hopworld.c: multi-hop questions over a graph of their own, and a search tool.
+ * hopworld.c: multi-hop questions, answered with the help of a search tool.
  *
- * Every question has its own graph, so that facts can only be found, never remembered: what is
- * learned is how to search. The tool adds a distractor and sometimes fails, because without either
- * the policy could answer with the last entity it read. Half of the relations stay inside a region,
- * so that a guess within it is better than none.
+ * The tool adds distractors and sometimes fails, because otherwise the policy could answer with the last entity it
+ * read.
  */
 #include <string.h>
 
@@ -18,10 +16,7 @@ static enum trainer_status check(const struct trainer_env *env, struct trainer_e
     return search_tool_check(env, DISTRACTORS_ANY_OTHER, 1, err);
 }
 
-/*
- * Question, turns, ANS and the answer: no rollout can be longer, so a cache of that length never
- * overflows.
- */
+/* Question, turns, ANS and the answer: no rollout can be longer, so a cache of that length never overflows. */
 static size_t max_tokens(const struct trainer_env *env)
 {
     return (size_t)env->k_max + 3 + (size_t)env->max_turns * tool_turn_tokens(env) + 2;
@@ -37,8 +32,8 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
 }
 
 /*
- * Good is what asks for the next hop, also when the tool fails: the judge rates the step, not the
- * tool's luck; the hop counts as found only when it was shown.
+ * A search for the next hop is GOOD even if the tool fails: the judge rates the step, not the tool's luck. The hop
+ * only counts as found if it was shown.
  */
 static size_t search(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
@@ -84,8 +79,8 @@ struct walk {
 };
 
 /*
- * How the demonstrator errs sets how good a warm start can be: it stops short, follows distractors
- * and searches on when done, so that there is something left to learn from rewards.
+ * The errors of the demonstrator decide how good a warm start can be: it stops too early, follows distractors and
+ * continues when it knows all, so that rewards have something left to teach.
  */
 static bool stops(struct walk *walk, int32_t turn)
 {
@@ -96,8 +91,8 @@ static bool stops(struct walk *walk, int32_t turn)
 }
 
 /*
- * One in twenty asks for something else, so that demonstrations have useless searches, and show
- * how to go on after one.
+ * One search in twenty asks for something else, so that demonstrations contain useless searches and show how to go
+ * on after them.
  */
 static int32_t asks_for(struct walk *walk)
 {
@@ -108,8 +103,8 @@ static int32_t asks_for(struct walk *walk)
 }
 
 /*
- * Read what the tool wrote at text: the asked fact, or by mistake any of them. The demonstrator
- * believes what it read, not what is true: its mistakes carry on, as a policy's do.
+ * Reads the tool's answer: the fact that was asked for, or by mistake any of them. The demonstrator believes what
+ * it read, not what is true, so that its mistakes carry on as a policy's do.
  */
 static void believe(struct walk *walk, const int32_t *text, int32_t relation)
 {
@@ -141,8 +136,8 @@ static void demonstrate_turn(struct walk *walk)
 }
 
 /*
- * Answering right after stopping short cannot come from what was read: it keeps some probability
- * on the true answer there, which is what gains are read from.
+ * An answer that is right although the demonstrator stopped too early cannot come from what was read. It keeps some
+ * probability on the true answer there, which gains are measured by.
  */
 static void demonstrate_answer(struct walk *walk)
 {

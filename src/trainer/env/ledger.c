@@ -1,9 +1,9 @@
 /*
- * ledger.c: balances of an account: a table to look up and a calculator.
+ * ledger.c: balances of an account, from a table to look up and a calculator.
  *
- * Two tools in one grammar: S entity relation /S looks up an entry, S entity entity /S adds two
- * numbers, and both cost a turn. The answer is the balance after every entry, so that evidence
- * accumulates, but only with additions: a look-up is as necessary and brings no gain by itself.
+ * Two tools share one grammar: S entity relation /S looks up an entry, S entity entity /S adds two numbers, and
+ * each costs a turn. The answer is the balance after every entry, so that evidence accumulates, but only with
+ * additions: a look-up is necessary too and brings no gain by itself.
  */
 #include "env/calculator.h"
 #include "env/demonstrator.h"
@@ -17,7 +17,7 @@ static int32_t entry(const struct trainer_env *env, const struct trainer_episode
     return graph_follow(env, episode->question, episode->path[0], episode->relations[i]);
 }
 
-/* path[0]: the account; path[i + 1]: the balance after entry i. */
+/* path[0] is the account, path[i + 1] the balance after entry i. */
 static size_t reset(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt)
 {
     size_t n = graph_ask(env, episode, prompt);
@@ -27,7 +27,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
     return n;
 }
 
-/* The first entry is the first balance. */
+/* The first entry is also the first balance. */
 static size_t look_up(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
     size_t n = slot_answer_search(env, episode, text);
@@ -36,7 +36,7 @@ static size_t look_up(const struct trainer_env *env, struct trainer_episode *epi
     return n;
 }
 
-/* Good: the last balance and the next entry, which was looked up, in either order. */
+/* The next sum adds the last balance and the next entry, which was looked up, in either order. */
 static bool is_next_sum(const struct trainer_env *env, const struct trainer_episode *episode,
                         int32_t a, int32_t b)
 {
@@ -82,7 +82,7 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
     return i % 2 == 0 || i / 2 < episode->hop;
 }
 
-/* Each entry is added as soon as it was looked up. */
+/* Each entry is added as soon as it has been looked up. */
 static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
                  int32_t *first, int32_t *second)
 {

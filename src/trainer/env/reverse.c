@@ -1,8 +1,8 @@
 /*
  * reverse.c: write a string of tokens backwards; one turn, no tool.
  *
- * The second environment that a recipe can mix in: short, without searches and so without gains,
- * with an answer of several tokens. What works in both was not fitted to one.
+ * This is the second environment that a recipe can mix in: it is short, has no searches and so no gains, and its
+ * answer has several tokens. What works in both environments was not fitted to one.
  */
 #include <string.h>
 
@@ -22,8 +22,8 @@ static size_t max_tokens(const struct trainer_env *env)
 }
 
 /*
- * S and /S are hopworld's, used here as quotes: a marker of its own would change the numbers of
- * all tokens of old checkpoints.
+ * S and /S are hopworld's markers, used here as quotes: new markers would change the numbers of all tokens of old
+ * checkpoints.
  */
 static size_t reset(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt)
 {
@@ -39,8 +39,8 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
 }
 
 /*
- * state: tokens written so far, ANS included. The first wrong token ends it: reward comes for the
- * whole string, and what follows a mistake could not earn it any more.
+ * state: number of tokens written, ANS included. The first wrong token ends the episode, because only the whole
+ * string is rewarded, and nothing after a mistake can earn it.
  */
 static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
                               int32_t token, int32_t *text, size_t *n)
@@ -64,9 +64,7 @@ static size_t answer(const struct trainer_env *env, const struct trainer_episode
     return (size_t)episode->k;
 }
 
-/*
- * Here the demonstrator makes one kind of mistake: a wrong token, with half of p_wrong per string.
- */
+/* The demonstrator makes one kind of mistake here: a wrong token, in a share p_wrong / 2 of the strings. */
 static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
                           struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
 {

@@ -4,7 +4,7 @@
 #include "env/search_tool.h"
 #include "env/tool_turn.h"
 
-/* No distractor is of a relation that was asked for: an answer of the tool brings one slot at most. */
+/* A distractor never has a relation that was asked for, so that an answer of the tool fills at most one slot. */
 static const enum search_distractors distractors = DISTRACTORS_NONE_OF_ASKED;
 
 enum trainer_status slot_answer_check(const struct trainer_env *env, struct trainer_error *err)

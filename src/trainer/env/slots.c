@@ -1,17 +1,16 @@
 /*
- * slots.c: slot filling: k facts about one entity, each found by a search of its own.
+ * slots.c: slot filling: k facts about one entity, each found by its own search.
  *
- * Evidence accumulates here: each useful search brings one token of the answer, so that the value
- * of a prefix rises step by step, where in hopworld all of it comes with the last hop. Distractors
- * are of relations that are not asked for: an answer of the tool brings one slot at most, and a
- * search is useful or it is not.
+ * Evidence accumulates here: each useful search brings one token of the answer, so that the value of a prefix rises
+ * step by step, while in hopworld all of it comes with the last hop. Distractors have relations that are not asked
+ * for, so that a search either fills one slot or is useless.
  */
 #include "env/demonstrator.h"
 #include "env/fact_graph.h"
 #include "env/slot_answer.h"
 #include "env/tool_turn.h"
 
-/* path[i + 1]: the value of slot i. */
+/* path[i + 1] is the value of slot i. */
 static size_t reset(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt)
 {
     size_t n = graph_ask(env, episode, prompt);
@@ -40,7 +39,7 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
     return i % 2 == 0 || episode->found >> i / 2 & 1;
 }
 
-/* In the order of the question; a search that failed is made again. */
+/* In the order of the question; a search that failed is repeated. */
 static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
                  int32_t *first, int32_t *second)
 {

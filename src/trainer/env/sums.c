@@ -1,19 +1,18 @@
 /*
  * sums.c: adding up a list with a calculator, two numbers at a time.
  *
- * The list is a queue: the first two numbers are taken and their sum goes to its end, until one is
- * left. So k + 1 numbers take k calls; those about the list itself are independent of each other,
- * those about sums need what earlier calls brought. The answer names every sum, so that the value
- * of a prefix rises with each useful call. A policy this small does not learn the table of sums in
- * a warm start: it has to call.
+ * The list is a queue: the first two numbers are removed and their sum is appended, until one number is left. So k
+ * + 1 numbers take k calls. Calls about the list itself are independent of each other; calls about sums need the
+ * results of earlier calls. The answer names every sum, so that the value of a prefix rises with each useful call.
+ * A policy this small cannot learn the table of sums in a warm start, so it has to call.
  */
 #include "env/calculator.h"
 #include "env/demonstrator.h"
 #include "env/tool_turn.h"
 
 /*
- * path[0 .. k] is the list, path[k + 1 + i] sum i: the whole queue. Sum i is of the places 2 i and
- * 2 i + 1.
+ * path[0 .. k] is the list and path[k + 1 + i] is sum i, which adds the places 2 i and 2 i + 1: together the whole
+ * queue.
  */
 enum { QUEUE_MAX = TRAINER_HOPS_MAX + 1 };
 
@@ -22,7 +21,7 @@ static int32_t place_of_sum(const struct trainer_episode *episode, int32_t i)
     return episode->k + 1 + i;
 }
 
-/* The numbers of a list are distinct: a call is about one pair of them. */
+/* The numbers of a list are distinct, so that a call can only mean one pair of them. */
 static enum trainer_status check(const struct trainer_env *env, struct trainer_error *err)
 {
     int32_t entities = trainer_world_entities(&env->world);
@@ -54,7 +53,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
     return n;
 }
 
-/* Sum, key first: the tool tells a sum behind the second of its numbers, and so does the answer. */
+/* For each sum its second number and the sum, the order in which the tool shows them. */
 static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
                      int32_t *tokens)
 {
@@ -67,7 +66,7 @@ static size_t answer(const struct trainer_env *env, const struct trainer_episode
 
 /* ---- what is known, and what that makes of a call ------------------------------------------ */
 
-/* Numbers of the list are, sums once the tool has told them. */
+/* Numbers of the list are known; a sum is known once the tool has shown it. */
 static bool is_known(const struct trainer_episode *episode, int32_t place)
 {
     int32_t sum = place - place_of_sum(episode, 0);
@@ -80,7 +79,10 @@ static bool is_due(const struct trainer_episode *episode, int32_t sum)
            is_known(episode, 2 * sum + 1);
 }
 
-/* Bits of the sums that are due and of a and b, in either order; two of them may be of the same. */
+/*
+ * Bits of the sums of a and b, in either order, that can be computed and are not known. Two sums may add the same
+ * numbers.
+ */
 static uint32_t sums_due(const struct trainer_episode *episode, int32_t a, int32_t b)
 {
     uint32_t sums = 0;
@@ -92,7 +94,7 @@ static uint32_t sums_due(const struct trainer_episode *episode, int32_t a, int32
     return sums;
 }
 
-/* Good also when the tool fails: the judge rates the step, not the tool's luck. */
+/* GOOD even if the tool fails: the judge rates the step, not the tool's luck. */
 static size_t call(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
     size_t n = calculator_answer(env, episode, text);
@@ -123,7 +125,7 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
     return is_known(episode, i % 2 == 0 ? i + 1 : place_of_sum(episode, i / 2));
 }
 
-/* From the head of the queue; a call that failed is made again. */
+/* From the front of the queue; a call that failed is repeated. */
 static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
                  int32_t *first, int32_t *second)
 {
@@ -137,7 +139,7 @@ static bool next(const struct trainer_env *env, const struct trainer_episode *ep
     return true;
 }
 
-/* Any two numbers that are known: mostly no pair of the queue, or one whose sum is known. */
+/* Any two known numbers: mostly not a pair of the queue, or a pair whose sum is known. */
 static void add_in_vain(struct demo *demo, int32_t *first, int32_t *second)
 {
     const struct trainer_episode *episode = &demo->episode;

@@ -1,8 +1,8 @@
 /*
  * tool_turn.c: see tool_turn.h.
  *
- * The grammar is enforced token by token: what does not parse ends the episode at once with reward
- * 0, so that credit falls on the token that broke it and no rollout is longer than max_tokens.
+ * The grammar is checked token by token: a token that does not parse ends the episode at once with reward 0, so
+ * that credit falls on the token that broke the grammar, and no rollout is longer than max_tokens.
  */
 #include "env/tool_turn.h"
 
@@ -27,7 +27,7 @@ enum trainer_status tool_turn_check(const struct trainer_env *env, int32_t n_ans
     return TRAINER_OK;
 }
 
-/* To answer is the right step when nothing is left to find out, or no turn to do it in. */
+/* Answering is the right step if nothing is left to find out, or no call is left to do so. */
 static void begin_answer(const struct tool_turn *tool, const struct trainer_env *env,
                          struct trainer_episode *episode)
 {
@@ -92,8 +92,8 @@ static enum kind kind_of(const struct trainer_env *env, int32_t token)
 }
 
 /*
- * The first wrong token ends it: reward comes for the whole answer, and what follows a mistake
- * could not earn it any more. A word of the right kind is a wrong answer, any other is none.
+ * The first wrong token ends the episode, because only the whole answer is rewarded, and nothing after a mistake
+ * can earn it. A wrong word of the right kind is a wrong answer; any other word is malformed.
  */
 static enum trainer_turn take_answer(const struct trainer_env *env, struct trainer_episode *episode,
                                      int32_t token)

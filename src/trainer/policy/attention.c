@@ -1,12 +1,12 @@
 /*
- * attention.c: causal attention of one sequence. Scores run along the keys of a transposed copy,
- * mixtures along the features of a row, so both are plain loops over contiguous memory.
+ * attention.c: causal attention of one sequence. Scores run along the keys of a transposed copy, mixtures along the
+ * features of a row, so that both are plain loops over contiguous memory.
  */
 #include <string.h>
 
 #include "policy/kernels.h"
 
-/* kt [head_dim][pad] = rows [n][stride] transposed, zeros behind. */
+/* kt [head_dim][pad] = rows [n][stride] transposed, followed by zeros. */
 static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows, size_t stride,
                                      size_t pad, real *restrict kt)
 {
@@ -18,7 +18,7 @@ static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows
     }
 }
 
-/* Sums of even and odd features apart: additions need not wait for each other. */
+/* Even and odd features are summed separately, so that additions need not wait for each other. */
 static TRAINER_INLINE void dots_of_blocks(size_t blocks, size_t head_dim, const real *x,
                                           const real *kt, size_t pad, real *s)
 {
@@ -33,9 +33,9 @@ static TRAINER_INLINE void dots_of_blocks(size_t blocks, size_t head_dim, const 
 }
 
 /*
- * s[t] = x . kt[:, t] for t < n, in whole blocks. Four blocks at a time keep eight accumulators in
- * registers; the cases below have constants as bounds, so that each is unrolled. Whole blocks run
- * past n: scores of later keys come out as well, and nobody reads them.
+ * s[t] = x . kt[:, t] for t < n, in whole blocks. Four blocks at a time keep eight accumulators in registers; the
+ * cases below have constant bounds, so that each is unrolled. Whole blocks run past n: scores of later keys are
+ * computed too, and not read.
  */
 static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *x, const real *kt,
                                 size_t pad, real *s)
@@ -51,9 +51,7 @@ static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *x, const 
     }
 }
 
-/*
- * Two accumulators, for even and odd keys, as above: one chain of additions waits for each.
- */
+/* Two accumulators, for even and odd keys, because in a single chain each addition waits for the one before. */
 static TRAINER_INLINE void mix_blocks(size_t blocks, size_t n, const real *p, const real *rows,
                                       size_t stride, real *out)
 {
@@ -88,8 +86,8 @@ static TRAINER_INLINE void mix(size_t n, size_t head_dim, const real *p, const r
 }
 
 /*
- * s [n] becomes softmax(scale s). The scale goes into exp: multiplying queries beforehand would be
- * one more pass over them.
+ * s [n] becomes softmax(scale s). The scale is applied inside exp, because multiplying the queries beforehand would
+ * take another pass over them.
  */
 static TRAINER_INLINE void softmax(size_t n, real scale, real *restrict s)
 {
@@ -107,8 +105,8 @@ static TRAINER_INLINE void softmax(size_t n, real scale, real *restrict s)
 }
 
 /*
- * Keys are copied once per head and read by every query of the sequence. Weights are kept for the
- * backward pass: computing them anew would cost a second softmax for every pair.
+ * Keys are copied once per head and read by every query of the sequence. The weights are kept for the backward
+ * pass, which would otherwise need a second softmax for every pair.
  */
 HOT_VOID(attend_head, (const struct net_attentionf *a, size_t head, real *p, real *out, real *kt),
          (a, head, p, out, kt))
@@ -131,7 +129,7 @@ void net_attendf(const struct net_attentionf *a, real *p, real *out, real *scrat
         attend_head(a, head, p, out, scratch);
 }
 
-/* Decoding: one query over a cache that is kept transposed, so nothing is copied per token. */
+/* Decoding: one query over a cache that is stored transposed, so that nothing is copied per token. */
 HOT_VOID(attend_cached, (size_t heads, size_t dh, size_t n, size_t pad, const real *q,
                          const real *kt, const real *v, real *out, real *s),
          (heads, dh, n, pad, q, kt, v, out, s))
@@ -185,9 +183,8 @@ static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restr
 }
 
 /*
- * scratch: vt [head_dim][pad], sums of dk and dv [pad][head_dim], ds [pad]. Sums of dk and dv are
- * gathered in compact rows first: written straight into the packed gradient they would be read and
- * written 3d apart for every query.
+ * scratch: vt [head_dim][pad], sums of dk and dv [pad][head_dim], ds [pad]. The sums of dk and dv are first
+ * gathered in compact rows; in the packed gradient they would be read and written 3d apart for every query.
  */
 HOT_VOID(attend_head_backward, (const struct net_attentionf *a, size_t head, const real *p,
                                 const real *d_out, real *dq, real *dk, real *dv, size_t d_stride,
@@ -213,10 +210,7 @@ HOT_VOID(attend_head_backward, (const struct net_attentionf *a, size_t head, con
     copy_out(a->n_keys, dh, v_sum, dv + first, d_stride);
 }
 
-/*
- * dq is written for wanted queries only, so the rest is zeroed here; dk and dv are written for
- * every key.
- */
+/* dq is written for wanted queries only, so the rest is zeroed here; dk and dv are written for every key. */
 void net_attend_backwardf(const struct net_attentionf *a, const real *p, const real *d_out,
                           real *dq, real *dk, real *dv, size_t d_stride, real *scratch)
 {

@@ -1,16 +1,18 @@
 /*
- * backward.c: from d loss / d log-prob to the gradient of all parameters, layer by layer from the
- * end. Each product of the forward pass has two here: its transpose with the input gives the
- * weight's gradient (added, lanes of chunks share a buffer), with the weight the input's.
+ * backward.c: from d loss / d log-prob to the gradient of all parameters, layer by layer from the end.
  *
- * Norms are computed again instead of kept: a pass over a row, against two more activations a
- * layer. tests/unit/trainer_policy.c checks all of it in double against central differences.
+ * Each product of the forward pass becomes two products here: one with the transposed input gives the gradient of
+ * the weight (it is added, because the chunks of a lane share a buffer), one with the weight gives that of the
+ * input.
+ *
+ * Norms are computed again instead of kept: that costs a pass over a row, and saves two more activations per layer.
+ * tests/unit/trainer_policy.c checks all of it in double against central differences.
  */
 #include <string.h>
 
 #include "policy/pass.h"
 
-/* Buffers of attention are free while the other half of a layer is at work. */
+/* Uses buffers of attention, which are free while this half of a layer is computed. */
 static void backward_experts(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
                              real *gradient)
 {
@@ -62,7 +64,7 @@ static void backward_attention(struct trainer_passf *pass, struct pass_layerf *l
     net_rotatef(pass, -1, pass->d_qkv);
 }
 
-/* The residual stream: d_in [N][d] = d_out at the rows that came out. */
+/* The residual stream: d_in [N][d] = d_out at the rows that went on. */
 static void spread_rows(struct trainer_passf *pass, bool last)
 {
     size_t d = (size_t)pass->model.width;
@@ -96,8 +98,8 @@ static void backward_half(struct trainer_passf *pass, const real *params, int32_
 }
 
 /*
- * The embedding gets a part of its gradient here, as output matrix, and the rest from
- * net_embed_backward at the end. d_out starts at 0 because the norm adds to it.
+ * The embedding gets a part of its gradient here, as the output matrix, and the rest from net_embed_backward at the
+ * end. d_out starts at 0 because the norm adds to it.
  */
 static void backward_output(struct trainer_passf *pass, const real *params, const real *d_log_prob,
                             const real *d_value, real *gradient)
@@ -122,7 +124,7 @@ void trainer_policy_backwardf(struct trainer_passf *pass, const real *params,
     trainer_policy_backward_valuesf(pass, params, d_log_prob, NULL, gradient);
 }
 
-/* d_in of a layer is d_out of the one below: the two buffers change places. */
+/* d_in of a layer is d_out of the layer below, so the two buffers are swapped. */
 void trainer_policy_backward_valuesf(struct trainer_passf *pass, const real *params,
                                      const real *d_log_prob, const real *d_value, real *gradient)
 {

@@ -1,11 +1,11 @@
 /*
- * checkpoint.c: one file: header, parameters, digest.
+ * checkpoint.c: one file with header, parameters and digest.
  *
- * Written beside its name and renamed, so that a file under that name is whole: a night that is
- * killed while it writes leaves the checkpoint before or none, and its row is not there either.
+ * The file is replaced atomically, so a file under that name is whole: a night that is killed while it writes
+ * leaves the previous checkpoint or none, and no row either.
  *
- * What the optimizer has learned is not in it. A trial that starts from a checkpoint starts a new
- * optimizer anyhow (run.c, begin), and the file stays at a third of the size.
+ * Moments of the optimizer are not included. A trial that starts from a checkpoint restarts the optimizer anyway
+ * (make_first_weights in run/training.c), and the file has a third of the size.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 /* Policies without experts and without a value head keep version 1, which older programs read. */
 enum { VERSION_PLAIN = 1, VERSION_MORE = 2, HEADER_BYTES = 128, DIGEST_BYTES = 8 };
 
-/* Little-endian numbers at fixed places of the header. */
+/* Offsets in the header, whose numbers are little-endian. */
 enum {
     AT_VERSION = 8,
     AT_TOKENS = 16,
@@ -43,8 +43,8 @@ enum {
 };
 
 /*
- * Bytes one by one: a checkpoint is the same file on every machine, whatever its byte order, and a
- * header never has a struct's padding.
+ * Byte by byte, so that a checkpoint is the same file on every machine, whatever its byte order, and a header never
+ * contains a struct's padding.
  */
 static void put(unsigned char *at, uint64_t value, size_t bytes)
 {
@@ -73,8 +73,8 @@ static uint64_t version_of(const struct trainer_model *model)
 }
 
 /*
- * The whole header is zeroed first: bytes of no meaning yet must be the same in every file, or
- * equal policies would have unequal digests.
+ * The whole header is zeroed first: unused bytes must be the same in every file, or equal policies would have
+ * unequal digests.
  */
 static void put_header(unsigned char *header, const struct trainer_checkpoint *checkpoint)
 {
@@ -125,8 +125,8 @@ static struct trainer_checkpoint get_header(const unsigned char *header)
 /* ---- writing ------------------------------------------------------------------------------ */
 
 /*
- * Parameters as the bytes of little-endian floats. Encoded in memory first: the digest and the
- * file must be of the same bytes.
+ * Returns the parameters as little-endian floats (free). They are encoded in memory first, so that digest and file
+ * cover the same bytes.
  */
 static unsigned char *encode(const float *params, size_t n)
 {
@@ -140,9 +140,9 @@ static unsigned char *encode(const float *params, size_t n)
 }
 
 /*
- * The digest covers header and weights and stands at the end: a file cut short has none, one
- * damaged anywhere has a wrong one. Trials start from these files night after night; a silently
- * damaged policy would cost more than the hash.
+ * The digest covers header and weights and is written last: a truncated file has none, and a file damaged anywhere
+ * has a wrong one. Trials start from these files night after night, so a silently damaged policy would cost more
+ * than the hash.
  */
 static bool take_digest(const unsigned char *header, const unsigned char *body, size_t bytes,
                         unsigned char *digest)
@@ -183,8 +183,8 @@ static enum trainer_status damaged(struct trainer_error *err, const char *path, 
 }
 
 /*
- * How many from the first on are numbers: an exponent of ones is infinity or NaN. A policy with one of
- * those answers everything with it, and would be scored as one that is always wrong.
+ * Number of parameters before the first that is not finite (an exponent of all ones is infinity or NaN). A policy
+ * with such a parameter would be scored as one that is always wrong.
  */
 static size_t count_finite(const unsigned char *bytes, size_t n)
 {
@@ -195,9 +195,9 @@ static size_t count_finite(const unsigned char *bytes, size_t n)
 }
 
 /*
- * Magic and version before the digest: a file of another kind is called that, not damaged, and a
- * later version may have another digest. The model is checked although the digest was right, since
- * a right digest says nothing of who wrote the file.
+ * Magic and version are checked before the digest: a file of another kind must not be reported as damaged, and a
+ * later version may have another digest. The model is checked although the digest is right, since a right digest
+ * says nothing about the program that wrote the file.
  */
 static enum trainer_status check_file(const char *path, const unsigned char *bytes, size_t size,
                                       struct trainer_checkpoint *checkpoint,
@@ -237,9 +237,8 @@ static void decode(const unsigned char *bytes, size_t n, float *params)
 }
 
 /*
- * The first size in which two models differ; NULL if they are the same. max_tokens is left out:
- * positions are computed (rotary), so that a policy may be asked longer questions than it was
- * trained on.
+ * The first size in which two models differ; NULL if they are the same. max_tokens is not compared: positions are
+ * rotary, so a policy may be asked longer questions than it was trained on.
  */
 static const char *difference(const struct trainer_model *a, const struct trainer_model *b,
                               int32_t values[2])
@@ -254,7 +253,7 @@ static const char *difference(const struct trainer_model *a, const struct traine
         {"experts", a->experts, b->experts},
         {"experts_per_token", a->experts_per_token, b->experts_per_token},
         {"renormalise", a->renormalise, b->renormalise}};
-    /* What says how experts are used says nothing where there are none. */
+    /* without experts, their settings do not matter */
     size_t n = sizeof sizes / sizeof *sizes - (a->experts == 0 && b->experts == 0 ? 2 : 0);
     for (size_t i = 0; i < n; i++)
         if (sizes[i].a != sizes[i].b) {
@@ -283,8 +282,8 @@ static enum trainer_status check_shape(const char *path, const struct trainer_mo
 }
 
 /*
- * wanted: the shape that is asked for, or NULL. Parameters are touched last: whoever asks for a
- * policy and does not get it keeps the one there was.
+ * wanted: the shape that is asked for, or NULL. Parameters are written last, so that they are unchanged if the file
+ * is refused.
  */
 static enum trainer_status load(const char *path, const struct trainer_model *wanted,
                                 struct trainer_checkpoint *checkpoint, float *params,
@@ -300,7 +299,7 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
         status = check_shape(path, &checkpoint->model, wanted, err);
     size_t n = status == TRAINER_OK ? trainer_model_parameters(&checkpoint->model) : 0;
     if (wanted && n > capacity)
-        n = capacity; /* it differs by the value head alone, which stands last */
+        n = capacity; /* it differs only by the value head, which comes last */
     if (status == TRAINER_OK && params && n > capacity)
         status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n,
                               capacity);

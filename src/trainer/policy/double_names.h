@@ -1,15 +1,14 @@
 /*
- * double_names.h: what the double compilation calls the things that this folder's sources write in
- * float.
+ * double_names.h: the names under which the double compilation defines what this folder's sources define in float.
  *
- * kernels.h says which sources are compiled twice. They define `net_gemmf`, so that a search finds
- * it where it stands; with TRAINER_DOUBLE the same text defines `net_gemm`. A name that is missing
- * here would be defined twice: the test trainer_names holds this table against the objects.
+ * CMakeLists.txt lists the sources that are compiled twice. They define `net_gemmf`, so that a search finds the
+ * definition; with TRAINER_DOUBLE the same text defines `net_gemm`. A name that is missing here would be defined
+ * twice; the test trainer_names compares this table with the objects.
  */
 #ifndef TRAINER_DOUBLE_NAMES_H
 #define TRAINER_DOUBLE_NAMES_H
 
-/* It declares both forms side by side, so it has to be read before one of them is renamed. */
+/* Declares both forms side by side, so it must be read before one of them is renamed. */
 #include <trainer/policy.h>
 
 #ifdef TRAINER_DOUBLE

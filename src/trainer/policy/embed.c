@@ -1,10 +1,10 @@
 /*
  * embed.c: token embeddings, rotary positions, and the small loops between matrix products.
  *
- * The second embedding, of the token before, gives what a first layer would otherwise have to look
- * up before a second can match "relation, entity" (induction heads, arXiv 2209.11895). Rotary
- * positions (arXiv 2104.09864) rotate the two halves of a head against each other, not neighbouring
- * pairs: both are contiguous.
+ * The second embedding, that of the token before, provides what a first layer would otherwise have to look up
+ * before a second layer can match "relation, entity" (induction heads, arXiv 2209.11895). Rotary positions (arXiv
+ * 2104.09864) rotate the two halves of a head against each other and not neighbouring pairs, because halves are
+ * contiguous.
  */
 #include "policy/kernels.h"
 
@@ -28,7 +28,7 @@ void net_embedf(size_t n, size_t d, const int32_t *tokens, const int32_t *before
     embed(n, d, tokens, before, embedding, previous, x);
 }
 
-/* Several tokens of a pack may be the same: rows are added one after another, never in parallel. */
+/* Tokens of a pack may be equal, so rows are added one after another, never in parallel. */
 HOT_VOID(scatter, (size_t n, size_t d, const int32_t *tokens, const real *restrict dx,
                    real *restrict table),
          (n, d, tokens, dx, table))
@@ -48,7 +48,7 @@ void net_embed_backwardf(size_t n, size_t d, const int32_t *tokens, const int32_
         scatter(n, d, before, dx, d_previous);
 }
 
-/* Angles in double: in float they lose digits as positions grow. */
+/* Angles are in double, because in float they lose digits as positions grow. */
 void net_rope_tablef(size_t max, size_t head_dim, double base, real *table)
 {
     size_t half = head_dim / 2;

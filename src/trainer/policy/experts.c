@@ -1,13 +1,13 @@
 /*
- * experts.c: a mixture of experts in the place of a layer's MLP (arXiv 1701.06538), and back.
+ * experts.c: a mixture of experts in place of a layer's MLP (arXiv 1701.06538), forward and backward.
  *
- * The rows of one expert are gathered, go through two products as one batch and are spread again, so
- * that a mixture costs experts_per_token MLPs and not all of them. Rows of an expert keep their
- * order and experts come in that of their numbers, so that a pack has one order of its sums.
+ * The rows of one expert are gathered, go through two products as one batch and are spread again, so that a mixture
+ * costs experts_per_token MLPs and not all of them. The rows of an expert keep their order, and experts go by
+ * number, so that sums always have the same order.
  *
- * Which experts are chosen is no function with a gradient. Everything behind the choice is: outputs
- * through their weights, and weights through the router, at the chosen experts (all of them, where
- * weights are shares of the whole softmax). A choice that is replayed is a choice like any other.
+ * The choice of experts has no gradient. Everything after it has: outputs by their weights, and weights by the
+ * router, at the chosen experts (at all experts, if weights are shares of the whole softmax). A replayed choice is
+ * treated like any other.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q
 
 /* ---- choosing ----------------------------------------------------------------------------- */
 
-/* The largest that is not taken yet; the first of equals. */
+/* The largest logit that is not taken yet; the first of equal ones. */
 static uint16_t best_left(size_t n, const real *logits, const uint16_t *chosen, size_t taken)
 {
     size_t best = n;
@@ -55,7 +55,7 @@ static uint16_t best_left(size_t n, const real *logits, const uint16_t *chosen, 
     return (uint16_t)best;
 }
 
-/* In ascending order, so that a set of experts has one order of its sums. */
+/* In ascending order, so that the sums over a set of experts always have the same order. */
 static void sort(size_t n, uint16_t *chosen)
 {
     for (size_t i = 1; i < n; i++)
@@ -66,7 +66,7 @@ static void sort(size_t n, uint16_t *chosen)
         }
 }
 
-/* Rows of recorded routes are checked before the pass (forward.c): all of a place, or none. */
+/* Recorded routes were checked before the pass (forward.c): a place has all of its experts, or none. */
 static void choose(const struct net_expertsf *x, size_t q, const struct net_choicef *c)
 {
     for (size_t i = 0; i < q; i++) {
@@ -93,8 +93,8 @@ static void softmax(size_t n, real *x)
 }
 
 /*
- * Renormalised weights are taken from logits and not from probabilities: those of replayed experts
- * may all have rounded to 0.
+ * Renormalised weights are computed from logits and not from probabilities, which may all have rounded to 0 for
+ * replayed experts.
  */
 static void weigh(const struct net_expertsf *x, size_t q, const struct net_choicef *c)
 {
@@ -112,7 +112,7 @@ static void weigh(const struct net_expertsf *x, size_t q, const struct net_choic
     }
 }
 
-/* Choices by expert: those of expert e are order[first[e]] .. order[first[e+1]]. */
+/* Sorts choices by expert: those of expert e are order[first[e]] .. order[first[e+1]]. */
 static void sort_by_expert(const struct net_expertsf *x, size_t q, const struct net_choicef *c)
 {
     memset(c->first, 0, (x->n + 1) * sizeof *c->first);
@@ -129,7 +129,7 @@ static void sort_by_expert(const struct net_expertsf *x, size_t q, const struct 
 
 /* ---- forward ------------------------------------------------------------------------------ */
 
-/* rows [n][d] of the choices in order, out of x [q][d]. */
+/* rows [n][d]: for each of n choices in order, its row of x [q][d]. */
 static void gather(size_t n, size_t d, size_t k, const int32_t *order, const real *x, real *rows)
 {
     for (size_t i = 0; i < n; i++)
@@ -198,8 +198,8 @@ HOT(real, dot, (size_t n, const real *restrict a, const real *restrict b), (n, a
 }
 
 /*
- * One expert. A weight's gradient is d_out . (u down) = (d_out down^T) . u, whose first factor the
- * products need anyhow: outputs of experts are not kept.
+ * The backward pass of one expert. The gradient of a weight is d_out . (u down) = (d_out down^T) . u. The first
+ * factor is needed anyway, so the outputs of experts need not be kept.
  */
 static void backward_expert(const struct net_expertsf *x, size_t e, const real *in,
                             const real *d_out, const struct net_choicef *c,
@@ -227,7 +227,7 @@ static void backward_expert(const struct net_expertsf *x, size_t e, const real *
         add_row(d, 1, s->rows + i * d, d_in + (size_t)order[i] / x->k * d);
 }
 
-/* Of one row: d_gate [k] into prob [n], which becomes d logits. */
+/* For one row: puts d_gate [k] into prob [n], which becomes d logits. */
 static void backward_row(const struct net_expertsf *x, const uint16_t *chosen, const real *gate,
                          const real *d_gate, const real *d_prob, real *prob)
 {
@@ -244,7 +244,7 @@ static void backward_row(const struct net_expertsf *x, const uint16_t *chosen, c
         prob[chosen[j]] += gate[j] * (d_gate[j] - (x->renormalise ? chosen_sum : 0));
 }
 
-/* d_prob of the balance: E f_e / q for every row, as f has no gradient. */
+/* The balance adds E f_e / q to every row's d_prob, as f has no gradient. */
 static void backward_router(const struct net_expertsf *x, size_t q, double balance,
                             const struct net_choicef *c, const struct net_experts_scratchf *s)
 {

@@ -1,4 +1,4 @@
-/* experts.h: the mixture of experts of one layer. Written in float, compiled for double as well. */
+/* experts.h: the mixture of experts of one layer. The source is written in float and also compiled for double. */
 #ifndef TRAINER_EXPERTS_H
 #define TRAINER_EXPERTS_H
 
@@ -10,38 +10,38 @@
 
 /* Sizes and weights of a layer's experts. */
 struct net_expertsf {
-    size_t n, k, d, m; /* experts, of which k per token; width, hidden units */
+    size_t n, k, d, m; /* number of experts; experts per token; width; hidden units */
     bool renormalise;
     const real *router;    /* [d][n] */
-    const real *up, *down; /* [d][m], [m][d] of the first */
-    size_t per_expert;     /* from one to the next */
+    const real *up, *down; /* [d][m], [m][d] of the first expert */
+    size_t per_expert;     /* distance from one expert's matrices to the next one's */
 };
 
-/* Those of the layer at that place. */
+/* The experts of the layer at that place of params. */
 struct net_expertsf net_layer_expertsf(const struct trainer_model *model, struct net_layer at,
                                        const real *params);
 
-/* What is kept of q rows for the way back. */
+/* What is kept of q rows for the backward pass. */
 struct net_choicef {
-    real *prob;       /* [q][n] of the router; the backward function leaves d logits there */
+    real *prob;       /* [q][n] the router's probabilities; the backward function leaves d logits here */
     real *gate;       /* [q][k] weight of each choice */
-    uint16_t *chosen; /* [q][k] in ascending order */
-    int32_t *order;   /* [q*k] choices by expert */
-    size_t *first;    /* [n+1] into order */
-    real *u;          /* [q*k][m] after ReLU, as order has them */
+    uint16_t *chosen; /* [q][k] experts in ascending order */
+    int32_t *order;   /* [q*k] choices sorted by expert */
+    size_t *first;    /* [n+1] range of each expert in order */
+    real *u;          /* [q*k][m] hidden units after ReLU, in that order */
 };
 
 struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q,
                                      struct carve *block);
 
 /*
- * out [q][d] += what the experts make of in [q][d]. chosen is also an argument: what stands in a row
- * is used, TRAINER_NO_EXPERT leaves it to the router. rows [q][d] is scratch.
+ * Adds the experts' outputs for in [q][d] to out [q][d]. `chosen` is an input too: the experts in a row are used,
+ * TRAINER_NO_EXPERT leaves the choice to the router. rows [q][d] is scratch memory.
  */
 void net_experts_forwardf(const struct net_expertsf *x, size_t q, const real *in,
                           const struct net_choicef *c, real *rows, real *out);
 
-/* E sum_e f_e P_e of those rows, 1 without any. */
+/* E sum_e f_e P_e over q rows (load balance); 1 without rows. */
 double net_experts_balancef(size_t experts, size_t per_token, size_t q,
                             const struct net_choicef *c);
 
@@ -53,10 +53,10 @@ struct net_experts_scratchf {
 };
 
 struct net_experts_gradientf {
-    real *router, *up, *down; /* as the weights; += */
+    real *router, *up, *down; /* gradients, as the weights; added to */
 };
 
-/* d_in [q][d] = of d_out [q][d], and balance times the gradient of net_experts_balance. */
+/* Computes d_in [q][d] from d_out [q][d], and adds `balance` times the gradient of net_experts_balance. */
 void net_experts_backwardf(const struct net_expertsf *x, size_t q, const real *in,
                            const real *d_out, double balance, const struct net_choicef *c,
                            const struct net_experts_scratchf *s, real *d_in,

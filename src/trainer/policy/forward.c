@@ -1,12 +1,12 @@
 /*
- * forward.c: tokens to log-probs.
+ * forward.c: from tokens to log-probs.
  *
- * Sequences are packed end to end: episodes are of unlike length, and padding is work for nothing.
- * Everything but attention is a product over all tokens of the pack, which is what BLAS is fast at;
- * attention goes sequence by sequence. What the backward pass needs stays in the layers.
+ * Sequences are packed end to end, because episodes differ in length and padding is wasted work. Everything but
+ * attention is a product over all tokens of the pack, which is what BLAS is fast at; attention goes sequence by
+ * sequence. What the backward pass needs is kept in the layers.
  *
- * The last layer runs for the tokens that somebody wants a log-prob of: keys and values need all
- * tokens, queries and the MLP do not.
+ * The last layer runs only for tokens at which a log-prob is wanted: keys and values need all tokens, queries and
+ * the MLP do not.
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "policy/pass.h"
 
 /*
- * A wanted token is predicted by the one before it: `row` and `query` name that one. Tokens come
- * from files and other programs, so they are checked here, once, and not in the loops.
+ * `row` and `query` name the token before a wanted one, which predicts it. Tokens come from files and other
+ * programs; they are checked here once, and not in the loops.
  */
 static enum trainer_status index_token(struct trainer_passf *pass, size_t sequence, size_t i,
                                        struct trainer_error *err)
@@ -63,7 +63,7 @@ static enum trainer_status index_sequences(struct trainer_passf *pass, struct tr
     return status;
 }
 
-/* Queries, keys and values of one sequence lie in the rows of one product, 3d apart. */
+/* Queries, keys and values of a sequence are in the rows of one product, 3d apart. */
 struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass,
                                           const struct pass_layerf *layer, size_t s, bool last)
 {
@@ -118,7 +118,7 @@ struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const re
     return net_layer_expertsf(&pass->model, net_layer(&pass->model, &pass->layout, layer), params);
 }
 
-/* Where one token and layer stand in recorded routes, and the token of a layer's row. */
+/* The place of a token and layer in recorded routes; the token of a row of a layer. */
 static size_t place_of(const struct trainer_passf *pass, size_t token, int32_t layer)
 {
     return (token * (size_t)pass->model.layers + (size_t)layer) *
@@ -130,7 +130,7 @@ static size_t token_of(const struct trainer_passf *pass, bool last, size_t row)
     return last ? (size_t)pass->row[row] : row;
 }
 
-/* All of a place, or none: half a choice would be completed by the router without a word. */
+/* A place must have all of its experts or none: the router would silently complete half a choice. */
 static bool is_route(const uint16_t *experts, size_t k, int32_t n)
 {
     size_t none = 0;
@@ -191,7 +191,7 @@ static void forward_experts(struct trainer_passf *pass, const real *params, int3
     record_routes(pass, l, q, last);
 }
 
-/* A layer without a row is alike in all experts. */
+/* A layer without rows counts as perfectly balanced. */
 double trainer_pass_balancef(const struct trainer_passf *pass)
 {
     const struct trainer_model *model = &pass->model;
@@ -207,9 +207,8 @@ double trainer_pass_balancef(const struct trainer_passf *pass)
 /* ---- layers ------------------------------------------------------------------------------- */
 
 /*
- * Norms stand before each half (pre-norm, arXiv 2002.04745): nothing scales the residual stream,
- * and a gradient reaches the first layer as it left the last. ReLU, because its derivative can be
- * read off its output.
+ * A norm comes before each half of a layer (pre-norm, arXiv 2002.04745), so that nothing scales the residual stream
+ * and gradients reach the first layer undiminished. ReLU, because its derivative follows from its output.
  */
 static void forward_layer(struct trainer_passf *pass, const real *params, int32_t l, real *out)
 {
@@ -238,7 +237,7 @@ static void forward_layer(struct trainer_passf *pass, const real *params, int32_
     net_gemmf(false, false, q, d, m, layer->u, m, params + at.down, d, 1, out, d);
 }
 
-/* The embedding is the output matrix as well (tied, arXiv 1608.05859). */
+/* The embedding is also the output matrix (tied, arXiv 1608.05859). */
 enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const real *params,
                                             const struct trainer_sequences *sequences,
                                             real *log_prob, real *entropy,

@@ -1,6 +1,6 @@
 /*
- * gemm.c: the one place that calls BLAS, for products that product.h does not take. Empty ones are
- * left out before the call, where a leading dimension of 0 would be an error.
+ * gemm.c: the only file that calls BLAS, for products that product.h does not take. Empty products are skipped
+ * before the call, where a leading dimension of 0 would be an error.
  */
 #include <cblas.h>
 

@@ -1,14 +1,14 @@
 /*
- * init.c: random parameters. Matrices start at 1/sqrt(width), those that write into the residual
- * stream smaller (out by 2, down by 4), so that layers add little to it at first; the final norm's
- * gain of 1/sqrt(width) makes the first logits small, the first policy nearly uniform.
+ * init.c: random parameters. Matrices start at 1/sqrt(width). Those that write into the residual stream start
+ * smaller (out by 2, down by 4), so that layers add little to it at first. The final norm starts with a gain of
+ * 1/sqrt(width), which makes the first logits small and the first policy nearly uniform.
  */
 #include "support/error.h"
 #include "support/rng.h"
 #include "policy/layout.h"
 #include "policy/kernels.h"
 
-/* Box and Muller. */
+/* The method of Box and Muller. */
 static double normal(struct trainer_rng *rng)
 {
     double radius = sqrt(-2 * log(1 - trainer_rng_uniform(rng)));
@@ -54,6 +54,6 @@ void trainer_policy_initf(const struct trainer_model *model, uint64_t seed, real
     for (int32_t l = 0; l < model->layers; l++)
         init_layer(model, net_layer(model, &layout, l), &rng, params);
     ones(params + layout.norm, (size_t)model->width, 1 / sqrt((double)model->width));
-    /* Nothing is expected at first: what a random head says would only be noise in advantages. */
+    /* The value head starts at 0, since random values would only be noise in advantages. */
     ones(params + layout.value, layout.count - layout.value, 0);
 }

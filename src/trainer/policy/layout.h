@@ -1,22 +1,22 @@
-/* layout.h: where each parameter stands in the flat array. */
+/* layout.h: the place of each parameter in the flat array. */
 #ifndef TRAINER_LAYOUT_H
 #define TRAINER_LAYOUT_H
 
 #include <trainer/policy.h>
 
-/* Offsets, not pointers: the same layout serves parameters, gradients and moments. */
+/* Offsets and not pointers, so that one layout serves parameters, gradients and moments. */
 struct net_layer {
     size_t norm1, qkv, out, norm2;
-    size_t router;      /* with experts */
-    size_t up, down;    /* of the first expert, or the only one */
-    size_t per_expert;  /* from one expert's matrices to the next one's */
+    size_t router;      /* only with experts */
+    size_t up, down;    /* of the first expert, or of the only MLP */
+    size_t per_expert;  /* distance from one expert's matrices to the next one's */
 };
 
 struct net_layout {
-    size_t embedding, previous, layers, per_layer, norm, value, count; /* value: == count without a head */
+    size_t embedding, previous, layers, per_layer, norm, value, count; /* value equals count without a value head */
 };
 
-/* MLPs of a layer. */
+/* Number of MLPs in a layer. */
 static inline size_t net_mlps(const struct trainer_model *model)
 {
     return model->experts > 0 ? (size_t)model->experts : 1;

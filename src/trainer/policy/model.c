@@ -1,7 +1,7 @@
 /*
- * model.c: sizes of a model and the layout of its parameters: one flat array, so that a checkpoint
- * is one write, an optimizer one loop, and a gradient lane one sum. Layers are alike and follow
- * each other; q, k and v are one matrix, one product of 3d columns instead of three.
+ * model.c: sizes of a model and the layout of its parameters. They are one flat array, so that a checkpoint is one
+ * write, an optimizer one loop, and a gradient lane one sum. All layers have the same layout. q, k and v are one
+ * matrix, so that one product of 3d columns replaces three.
  */
 #include "support/error.h"
 #include "policy/layout.h"
@@ -20,7 +20,7 @@ void trainer_model_init(struct trainer_model *model)
                                     .renormalise = true};
 }
 
-/* Bounds keep every product of sizes within size_t and int, which BLAS takes. */
+/* The bounds keep every product of sizes within size_t, and within int, which BLAS takes. */
 static enum trainer_status check_range(const char *name, int32_t value, int32_t most,
                                        struct trainer_error *err)
 {
@@ -29,7 +29,7 @@ static enum trainer_status check_range(const char *name, int32_t value, int32_t 
     return trainer_fail(err, TRAINER_EINVAL, "model.%s %d: must be 1..%d", name, value, most);
 }
 
-/* 1024 is far above what a processor would train; ids have 16 bits. */
+/* 1024 is far more than a processor would train; ids have 16 bits. */
 static enum trainer_status check_experts(const struct trainer_model *model,
                                          struct trainer_error *err)
 {

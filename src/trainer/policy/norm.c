@@ -1,6 +1,6 @@
 /*
- * norm.c: RMSNorm (arXiv 1910.07467): no mean is taken off, which saves a pass over the row. The
- * 1e-5 stands inside the root, so that a row of zeros divides by something.
+ * norm.c: RMSNorm (arXiv 1910.07467), which subtracts no mean and so saves a pass over the row. The 1e-5 is inside the
+ * root, so that a row of zeros is not divided by zero.
  */
 #include "policy/kernels.h"
 

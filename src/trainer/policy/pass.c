@@ -1,8 +1,7 @@
 /*
- * pass.c: memory of a pass: one block, cut once for the largest pack. Nothing is allocated while
- * training, so that a run which started does not run out of memory in the middle of the night, and
- * trainer_memory_bound can say beforehand what it will take: the same carve_* with no block only
- * measures.
+ * pass.c: memory of a pass: one block, cut once for the largest pack. Nothing is allocated while training, so that
+ * a run that has started does not run out of memory in the middle of the night. Without a block the carve_*
+ * functions only measure, which is how trainer_memory_bound knows the size beforehand.
  */
 #include <stdlib.h>
 
@@ -10,8 +9,8 @@
 #include "policy/pass.h"
 
 /*
- * The last layer keeps rows for wanted tokens alone (see forward.c), and its attention weights are
- * the largest array of a pass.
+ * The last layer only keeps rows of wanted tokens (see forward.c). Its attention weights are the largest array of a
+ * pass.
  */
 static void carve_layers(struct trainer_passf *pass, struct carve *block)
 {
@@ -46,7 +45,7 @@ static void carve_indices(struct trainer_passf *pass, struct carve *block)
     pass->query = carve(block, w, sizeof(int32_t));
 }
 
-/* d_* are shared by all layers: the backward pass needs one layer's at a time. */
+/* All layers share the d_* arrays, because the backward pass needs those of one layer at a time. */
 static void carve_pass(struct trainer_passf *pass, struct carve *block)
 {
     const struct trainer_model *model = &pass->model;
@@ -122,7 +121,7 @@ void trainer_pass_weigh_balancef(struct trainer_passf *pass, double weight)
     pass->balance = weight;
 }
 
-/* Layers and indices lie in the same block. */
+/* Layers and indices are in the same block. */
 void trainer_pass_freef(struct trainer_passf *pass)
 {
     free(pass);

@@ -9,9 +9,7 @@
 #include "policy/kernels.h"
 #include "policy/experts.h"
 
-/*
- * What a layer keeps for its backward function. N tokens go in, Q come out: all, or those wanted.
- */
+/* What a layer keeps for its backward function. N tokens go in and Q come out: all of them, or the wanted ones. */
 struct pass_layerf {
     real *in;  /* [N][d] */
     real *qkv; /* [N][3d], rotated */
@@ -19,23 +17,23 @@ struct pass_layerf {
     real *att; /* [Q][d] */
     real *mid; /* [Q][d] after the attention half */
     real *u;   /* [Q][mlp] after ReLU */
-    struct net_choicef choice; /* with experts, in the place of u */
+    struct net_choicef choice; /* with experts; replaces u */
 };
 
 struct trainer_passf {
     struct trainer_model model;
     struct net_layout layout;
     size_t capacity, wanted_capacity, pad;
-    size_t n, n_wanted;                 /* of the sequences at work */
-    struct trainer_sequences sequences; /* the caller's arrays */
+    size_t n, n_wanted;                 /* of the current sequences */
+    struct trainer_sequences sequences; /* arrays of the caller */
     struct pass_layerf *layer;          /* [layers] */
     real *rope;
-    int32_t *position, *before; /* [N] place in the sequence; the token before */
-    int32_t *row;               /* [W] token at which a wanted one is predicted */
+    int32_t *position, *before; /* [N] position in the sequence; the token before */
+    int32_t *row;               /* [W] the token that predicts a wanted one */
     int32_t *target;            /* [W] the wanted token */
-    int32_t *query;             /* [W] position of row */
-    int32_t *first;             /* [sequences+1] first wanted of each sequence */
-    int32_t *every;             /* [N] 0, 1, 2, ..: queries of a layer that keeps all tokens */
+    int32_t *query;             /* [W] position of that token */
+    int32_t *first;             /* [sequences+1] first wanted token of each sequence */
+    int32_t *every;             /* [N] 0, 1, 2, ..: the queries of a layer that keeps all tokens */
     real *last;                 /* [W][d] output of the last layer */
     real *prob;                 /* [W][tokens] */
     real *x, *y;                /* [N][d] */
@@ -43,7 +41,7 @@ struct trainer_passf {
     real *d_qkv;                /* [N][3d] */
     real *d_u;                  /* [N][mlp] */
     real *scratch;
-    const uint16_t *replay; /* [N][layers][experts_per_token], or NULL: trainer_pass_route */
+    const uint16_t *replay; /* [N][layers][experts_per_token], or NULL: see trainer_pass_route */
     uint16_t *record;
     double balance;        /* weight of the load-balancing loss */
     real *d_gate, *d_prob; /* [N][experts_per_token], [experts] */
@@ -57,10 +55,10 @@ struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const re
 struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass,
                                           const struct pass_layerf *layer, size_t s, bool last);
 
-/* Turn queries and keys by their positions (1), or back (-1). */
+/* Rotates queries and keys by their positions (direction 1), or back (-1). */
 void net_rotatef(const struct trainer_passf *pass, real direction, real *qkv);
 
-/* to [n][d] = rows of from. */
+/* to [n][d] = the named rows of `from`. */
 void net_gatherf(size_t n, size_t d, const int32_t *row, const real *from, real *to);
 
 #endif

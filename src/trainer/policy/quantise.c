@@ -1,4 +1,4 @@
-/* lower.c: weights at the precision of an inference engine. */
+/* quantise.c: weights at the precision of an inference engine (trainer_policy_quantise). */
 #include <math.h>
 #include <string.h>
 
@@ -7,9 +7,8 @@
 #include "policy/layout.h"
 
 /*
- * Round to nearest by adding half of what is cut off, unlike truncation without a drift towards
- * zero that would show as a bias of the sampler. NaN never comes here: weights are checked after
- * every update.
+ * Rounds to the nearest, ties to even. Truncation would drift towards zero, which would show as a bias of the
+ * sampler. NaN never occurs here, because weights are checked after every update.
  */
 static float to_bf16(float x)
 {
@@ -21,7 +20,7 @@ static float to_bf16(float x)
     return x;
 }
 
-/* n values, stride apart, share one scale. */
+/* n values, `stride` apart, share one scale. */
 static void to_int8(size_t n, size_t stride, const float *x, float *out)
 {
     float most = 0;
@@ -33,8 +32,8 @@ static void to_int8(size_t n, size_t stride, const float *x, float *out)
 }
 
 /*
- * A matrix stored as input x output: one scale per output. One scale per output, as inference
- * engines quantise: one for the whole matrix would let a single large weight coarsen all others.
+ * A matrix is stored as input x output and has one scale per output, as in inference engines: with one scale for
+ * the whole matrix, a single large weight would coarsen all others.
  */
 static void lower_matrix(size_t in, size_t out, const float *x, float *y)
 {

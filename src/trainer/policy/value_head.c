@@ -1,6 +1,6 @@
 /*
- * value.c: the value head, one linear output on the last hidden state. A handful of products beside
- * those of the logits: loops are enough.
+ * value_head.c: the value head, one linear output of the last hidden state. It takes few products beside those of
+ * the logits, so plain loops are fast enough.
  */
 #include "policy/kernels.h"
 

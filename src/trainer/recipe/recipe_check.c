@@ -1,7 +1,7 @@
 /*
- * recipe_check.c: whether the settings of a recipe go together. All of it runs before a night
- * begins, for every trial: what is refused here costs a second, what is found later a night. A
- * message names the setting to change, not the code that would have failed.
+ * recipe_check.c: checks whether the settings of a recipe fit together. All checks run before a night begins, for
+ * every trial: a mistake found here costs a second, later it costs a night. A message names the setting to change,
+ * not the code that would have failed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define REFUSE(...) return trainer_fail(err, TRAINER_EINVAL, __VA_ARGS__)
 
-/* Objects have no size and nothing to check. */
+/* Objects have no value, so there is nothing to check. */
 static enum trainer_status check_table(const struct recipe_table *table, const void *base,
                                        const char *prefix, struct trainer_error *err)
 {
@@ -30,7 +30,7 @@ static enum trainer_status check_table(const struct recipe_table *table, const v
     return status;
 }
 
-/* Ranges before everything else: the checks below multiply and index with these numbers. */
+/* Ranges come first, because the checks below multiply and index with these numbers. */
 static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
                                         struct trainer_error *err)
 {
@@ -48,7 +48,7 @@ static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
 
 /* ---- environments ---- */
 
-/* One block for a whole group would give all of it one reward, and nothing to compare. */
+/* One block for a whole group would give all of it the same reward, and nothing to compare. */
 static enum trainer_status check_passk(const struct trainer_algorithm *algorithm,
                                        int32_t group_size, struct trainer_error *err)
 {
@@ -59,7 +59,7 @@ static enum trainer_status check_passk(const struct trainer_algorithm *algorithm
     return TRAINER_OK;
 }
 
-/* Rows that branch were not played in one go, and cannot be gone on from once more. */
+/* Rows that branch were not played in one go, and cannot be continued once more. */
 static enum trainer_status check_prefix(const struct trainer_algorithm *algorithm,
                                         struct trainer_error *err)
 {
@@ -69,7 +69,7 @@ static enum trainer_status check_prefix(const struct trainer_algorithm *algorith
     return TRAINER_OK;
 }
 
-/* What is set and read by nobody is refused: its row would say that it was on. */
+/* A setting that is not read is refused, because the trial's row would claim that it was on. */
 static enum trainer_status check_distill(const struct trainer_algorithm *algorithm,
                                          struct trainer_error *err)
 {
@@ -88,7 +88,7 @@ static enum trainer_status check_distill(const struct trainer_algorithm *algorit
     return TRAINER_OK;
 }
 
-/* The core's table knows what an algorithm needs; here is what a recipe has. */
+/* Compares what the core's table says an algorithm needs with what the recipe has. */
 static enum trainer_status check_algorithm(const struct trainer_algorithm *algorithm,
                                            int32_t group_size, struct trainer_error *err)
 {
@@ -121,15 +121,15 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
 }
 
-/* With a checkpoint the warm start is not run, and its settings need not fit. */
+/* With a checkpoint there is no warm start, and its settings need not fit. */
 static bool is_warm_started(const struct trainer_recipe *recipe)
 {
     return !recipe->checkpoint[0] && recipe->warm_start.steps > 0;
 }
 
 /*
- * A policy that never saw so many hops begins with hardly a right answer among them: groups
- * without a difference, and nothing to learn from.
+ * A policy that has never seen that many hops begins with hardly a right answer on them: groups then have no
+ * differences, and nothing can be learned.
  */
 static enum trainer_status check_hops(const struct trainer_recipe *recipe,
                                       const struct trainer_env *env, struct trainer_error *err)
@@ -143,8 +143,7 @@ static enum trainer_status check_hops(const struct trainer_recipe *recipe,
 }
 
 /*
- * A continuation goes on where the tool has answered, not in the middle of a turn. Where nobody reads
- * gains, nobody asks for episodes.
+ * A continuation starts after a tool's answer, not in the middle of a turn. Episodes are only needed if gains are.
  */
 static enum trainer_status check_episodes(const struct trainer_task *task,
                                           struct trainer_error *err)
@@ -171,7 +170,7 @@ static enum trainer_status check_episodes(const struct trainer_task *task,
     return TRAINER_OK;
 }
 
-/* What groups of other sizes than group_size must have all the same. */
+/* Requirements of groups whose sizes differ from group_size. */
 static enum trainer_status check_groups(const struct trainer_task *task, int32_t group_size,
                                         struct trainer_error *err)
 {
@@ -195,7 +194,7 @@ static enum trainer_status check_groups(const struct trainer_task *task, int32_t
     return TRAINER_OK;
 }
 
-/* Worlds are the recipe's: environments of one policy must agree on what a token means. */
+/* The world is the recipe's, because all environments of a policy must agree on what a token means. */
 static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
@@ -225,8 +224,8 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
 }
 
 /*
- * Hops follow distinct relations, so there cannot be more of them than relations;
- * trainer_env_check says the same of environments.
+ * Hops follow distinct relations, so there cannot be more hops than relations; trainer_env_check tests the same for
+ * environments.
  */
 static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
                                             struct trainer_error *err)
@@ -245,7 +244,7 @@ static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
 
 /* ---- training ---- */
 
-/* Counts are int32 in events and in the optimizer's clock: what would overflow is refused here. */
+/* Counts are int32 in events and in the optimizer's clock, so larger ones are refused here. */
 static enum trainer_status check_updates(const struct trainer_recipe *recipe,
                                          struct trainer_error *err)
 {
@@ -263,10 +262,7 @@ static enum trainer_status check_updates(const struct trainer_recipe *recipe,
     return TRAINER_OK;
 }
 
-/*
- * The stream losses of prime-rl mask by the ratio to the sampler: a second correction counts
- * twice.
- */
+/* The stream losses of prime-rl already mask by the ratio to the sampler; a second correction would count twice. */
 static enum trainer_status check_stream_loss(const struct trainer_recipe *recipe,
                                              struct trainer_error *err)
 {
@@ -282,9 +278,8 @@ static enum trainer_status check_stream_loss(const struct trainer_recipe *recipe
 }
 
 /*
- * The core knows which rejections there are: it is asked with a batch of one token. The message is
- * the core's, which names the option that it did not understand. 4 KiB are more than one token can
- * need.
+ * Only the core knows its rejections, so it is called with a batch of one token, and its message names the option
+ * that it did not understand. One token needs far less than 4 KiB.
  */
 static enum trainer_status check_rejection(const struct trainer_correction *correction,
                                            struct trainer_error *err)
@@ -310,8 +305,8 @@ static enum trainer_status check_rejection(const struct trainer_correction *corr
 }
 
 /*
- * A rejection that nothing applies is refused, though it would do no harm: its row would say that
- * it was on.
+ * A rejection that is not applied would do no harm, but is refused, because the trial's row would claim that it was
+ * on.
  */
 static enum trainer_status check_correction(const struct trainer_correction *correction,
                                             struct trainer_error *err)
@@ -325,7 +320,7 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
     return check_rejection(correction, err);
 }
 
-/* A range or a bound that the loss does not read is refused: its row would say that it was on. */
+/* A range or bound that the loss does not read is refused, because the trial's row would claim that it was on. */
 static enum trainer_status check_loss(const struct trainer_recipe *recipe,
                                       struct trainer_error *err)
 {
@@ -356,7 +351,7 @@ static enum trainer_status check_routing(const struct trainer_recipe *recipe,
     return TRAINER_OK;
 }
 
-/* A key in the address would be in rows, logs and process lists. */
+/* A key in the address would appear in rows, logs and process lists. */
 static enum trainer_status check_endpoint(const char *endpoint, struct trainer_error *err)
 {
     size_t scheme = strncmp(endpoint, "https://", 8) == 0  ? 8
@@ -372,7 +367,7 @@ static enum trainer_status check_endpoint(const char *endpoint, struct trainer_e
     return TRAINER_OK;
 }
 
-/* A judge that nobody asks is refused: its row would say that it had a say. */
+/* A judge that is not asked is refused, because the trial's row would claim that it was. */
 static enum trainer_status check_judge(const struct trainer_recipe *recipe,
                                        struct trainer_error *err)
 {
@@ -391,7 +386,7 @@ static enum trainer_status check_judge(const struct trainer_recipe *recipe,
     return check_endpoint(judge->endpoint, err);
 }
 
-/* Demonstrations count as well, so that a policy and its warm start are of one shape. */
+/* Demonstrations count too, so that a policy and its warm start have the same shape. */
 static int32_t longest_episode(const struct trainer_recipe *recipe)
 {
     size_t longest = 0;
@@ -405,7 +400,7 @@ static int32_t longest_episode(const struct trainer_recipe *recipe)
     return (int32_t)longest;
 }
 
-/* A solution in front of a rollout or demonstration is an episode in front of another. */
+/* A solution before a rollout or demonstration makes it longer by a whole episode. */
 static bool shows_solutions(const struct trainer_recipe *recipe)
 {
     bool any = !recipe->checkpoint[0] && recipe->warm_start.shown > 0;
@@ -430,7 +425,7 @@ static enum trainer_status complete_model(struct trainer_recipe *recipe, struct 
     return trainer_model_check(&recipe->model, err);
 }
 
-/* Rows are not cut, and a micro-batch is the least that a pass can be made for. */
+/* Rows cannot be cut, and a pass holds at least one micro-batch. */
 static enum trainer_status check_micro_batch(const struct trainer_recipe *recipe,
                                              struct trainer_error *err)
 {
@@ -448,8 +443,7 @@ static enum trainer_status check_micro_batch(const struct trainer_recipe *recipe
 }
 
 /*
- * The model comes last: its tokens and lengths follow from worlds and environments that are known
- * to be right by then.
+ * The model comes last: its tokens and lengths follow from worlds and environments that have been checked by then.
  */
 enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * recipe_fields.c: the table itself. One line per setting: parsing, ranges, defaults, text, schema
- * and rows all read it, so that a setting which is added here is added everywhere. Numbers are
- * doubles in the table whatever the member is: every int32 and every seed below 2^53 is exact.
+ * recipe_fields.c: the table itself, with one line per setting. Parsing, ranges, defaults, text, schema and rows
+ * all read it, so that a setting added here is added everywhere. Numbers are doubles in the table, whatever the
+ * member's type: every int32 and every seed below 2^53 is exact.
  */
 #include "recipe/recipe_fields.h"
 
@@ -38,7 +38,10 @@
     {                                                                                              \
         path, RECIPE_OBJECT, 0, 0, 0, FROM(0), TO(0), NULL, NULL, text                             \
     }
-/* Left out of the text while all of it is at its default: recipes written before it was there keep their identity. */
+/*
+ * Left out of the text while all of its settings are at their defaults, so that recipes from before it existed keep
+ * their identity.
+ */
 #define LATER_OBJECT(path, text)                                                                   \
     {                                                                                              \
         path, RECIPE_OBJECT, 0, 0, 1, FROM(0), TO(0), NULL, NULL, text                             \
@@ -97,17 +100,16 @@ _Static_assert(COUNT(environments) == TRAINER_N_ENVS + 1, "a name for every envi
 _Static_assert(COUNT(losses) == TRAINER_N_LOSSES + 1, "a name for every loss");
 
 /*
- * The default is the core's (rl_algorithm_default), which may be another for each algorithm:
- * trainer_algorithm_init puts it there.
+ * A placeholder: the default is the core's (rl_algorithm_default) and may differ by algorithm;
+ * trainer_algorithm_init sets it.
  */
 #define THE_CORES 0
 
 #define OWNER struct trainer_recipe
 /*
- * The order is that of the text, of the schema and of a person's reading: what the trial is, the
- * world and model, what it starts from, how it trains, how it is scored, what it may use. Upper
- * bounds are far above sense, to catch what is no number of that kind at all; whether settings go
- * together is recipe_check.c's.
+ * The order is that of the text, of the schema and of a person's reading: what the trial is, its world and model,
+ * what it starts from, how it trains, how it is scored, what it may use. Upper bounds are far above anything
+ * sensible, to catch numbers of another kind; recipe_check.c decides whether settings fit together.
  */
 static const struct recipe_field root[] = {
     TEXT("name", name, "trial", "What the trial is called; becomes its specialist."),
@@ -475,7 +477,7 @@ const char *recipe_key(const struct recipe_field *field)
     return dot ? dot + 1 : field->path;
 }
 
-/* Direct members only: an object's own objects are printed by themselves. */
+/* Direct members only: an object inside the object prints its own members. */
 bool recipe_is_in(const struct recipe_field *field, const char *parent)
 {
     size_t length = strlen(parent);

@@ -1,10 +1,9 @@
 /*
- * recipe_fields.h: the table of everything a recipe can say. Defaults, parsing, range checks, text,
- * settings and schema/recipe.schema.json all come from it.
+ * recipe_fields.h: the table of all settings of a recipe. Defaults, parsing, range checks, text, settings and
+ * schema/recipe.schema.json all come from it.
  *
- * A field is found by its path: "training.epochs" in the recipe, "algorithm.alpha" in an
- * environment. Objects stand in the table before their members, and members of one object beside
- * each other.
+ * A field is found by its path: "training.epochs" in the recipe, "algorithm.alpha" in an environment. In the table,
+ * an object comes before its members, and the members of one object are adjacent.
  */
 #ifndef TRAINER_RECIPE_FIELDS_H
 #define TRAINER_RECIPE_FIELDS_H
@@ -16,29 +15,29 @@
 #include <trainer/recipe.h>
 
 enum recipe_kind {
-    RECIPE_OBJECT, /* no value of its own */
+    RECIPE_OBJECT, /* has members and no value of its own */
     RECIPE_TASKS,  /* the list of environments */
     RECIPE_BOOL,
     RECIPE_INT,  /* int32_t */
     RECIPE_SEED, /* uint64_t, at most 2^53 - 1 so that every JSON reader can hold it */
     RECIPE_REAL,
     RECIPE_CHOICE,    /* an enum or bool, by name */
-    RECIPE_ALGORITHM, /* a place in the core's table, by name */
+    RECIPE_ALGORITHM, /* an algorithm of the core's table, by name */
     RECIPE_TEXT       /* char [size], one line of UTF-8 */
 };
 
 struct recipe_bound {
     double value;
-    bool open; /* the value itself is not allowed */
+    bool open; /* the bound itself is not allowed */
 };
 
 struct recipe_field {
     const char *path;
     enum recipe_kind kind;
-    size_t offset, size; /* of the member */
-    double initial;      /* of a choice: its index */
+    size_t offset, size; /* position and size of the member */
+    double initial;      /* for a choice: its index */
     struct recipe_bound low, high;
-    const char *const *choices; /* ended by NULL */
+    const char *const *choices; /* for a choice: its words, ended by NULL */
     const char *text;           /* initial value of a text */
     const char *help;
 };
@@ -48,25 +47,25 @@ struct recipe_table {
     size_t n;
 };
 
-/* Of struct trainer_recipe, and of struct trainer_task. */
+/* The settings of struct trainer_recipe, and those of struct trainer_task. */
 extern const struct recipe_table recipe_root, recipe_task;
 
-/* NULL if there is none of that path. */
+/* NULL if no field has that path. */
 const struct recipe_field *recipe_find(const struct recipe_table *table, const char *path);
 
-/* Name i of a choice or of an algorithm, NULL behind the last. */
+/* Word i of a choice or of an algorithm; NULL after the last. */
 const char *recipe_choice(const struct recipe_field *field, size_t i);
 
-/* Whether the trainer has what that algorithm needs: here are no callbacks. */
+/* Whether the trainer provides what algorithm i needs; it has no callbacks. */
 bool recipe_offers(const struct recipe_field *field, size_t i);
 
 /* The path's last part. */
 const char *recipe_key(const struct recipe_field *field);
 
-/* Whether it is a direct member of the object of that path, "" for the top. */
+/* Whether the field is a direct member of the object with path `parent`, "" for the top. */
 bool recipe_is_in(const struct recipe_field *field, const char *parent);
 
-/* Objects around it. */
+/* Number of objects around the field. */
 size_t recipe_depth(const struct recipe_field *field);
 
 static inline bool recipe_is_choice(const struct recipe_field *field)

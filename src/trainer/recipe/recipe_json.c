@@ -1,7 +1,6 @@
 /*
- * recipe_json.c: what recipes and sweeps share in reading files. Duplicate keys are refused (JSON
- * lets the last one win, a person reading the file may see the first), and so are files above 16
- * MiB: somebody passed the wrong one.
+ * recipe_json.c: how recipes and sweeps read files. Duplicate keys are refused, because JSON lets the last one win
+ * while a person may see the first. Files above 16 MiB are refused, because they cannot be meant.
  */
 #include "recipe/recipe_json.h"
 
@@ -15,7 +14,7 @@
 
 #define FILE_MAX (16u << 20)
 
-/* The text is copied first, since trainer_fail prints into where it is read from. */
+/* The text is copied first, because trainer_fail prints into the buffer that it is read from. */
 enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
                                  enum trainer_status status)
 {
@@ -27,7 +26,7 @@ enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
     return status;
 }
 
-/* Line and column as compilers print them, so that editors jump there. */
+/* Line and column in the form that compilers print, so that editors can jump there. */
 json_t *recipe_object_parse(const char *name, const char *text, size_t length,
                             struct trainer_error *err)
 {
@@ -46,8 +45,8 @@ json_t *recipe_object_parse(const char *name, const char *text, size_t length,
 }
 
 /*
- * By length and not by the file's size: what is given may be a pipe. One byte more than allowed
- * shows that there was more.
+ * Reads to the end and ignores the file's size, because the file may be a pipe. One byte more than allowed shows
+ * that the file is too large.
  */
 static enum trainer_status read_stream(char **text, size_t *length, FILE *in, const char *path,
                                        struct trainer_error *err)
@@ -68,7 +67,7 @@ enum trainer_status recipe_file_read(char **text, size_t *length, const char *pa
 {
     *text = NULL;
     struct stat about;
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) /* might never end */
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) /* it might never end */
         return trainer_fail(err, TRAINER_EINVAL, "%s is not a regular file", path);
     FILE *in = fopen(path, "rb");
     if (!in)

@@ -6,19 +6,19 @@
 
 #include <trainer/recipe.h>
 
-/* Put "name: " in front of the message of err (may be NULL); returns status. */
+/* Puts "name: " in front of the message of err (may be NULL); returns status. */
 enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
                                  enum trainer_status status);
 
-/* The JSON object in text, or NULL; name stands in the message. */
+/* Parses text as a JSON object; NULL if it is not one. name is used in the message. */
 json_t *recipe_object_parse(const char *name, const char *text, size_t length,
                             struct trainer_error *err);
 
-/* A whole file of at most 16 MiB (free). */
+/* Reads a whole file of at most 16 MiB into *text (free). */
 enum trainer_status recipe_file_read(char **text, size_t *length, const char *path,
                                      struct trainer_error *err);
 
-/* Read an object over the defaults, and check. Messages begin with the path of the key. */
+/* Reads an object over the defaults and checks it. Messages begin with the path of the key. */
 enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
                                      struct trainer_error *err);
 

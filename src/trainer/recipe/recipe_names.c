@@ -1,7 +1,7 @@
 /*
- * recipe_names.c: one name for each setting. Rows are queried by these names, so that they do not
- * change when an object of the recipe is rearranged; where a key was called otherwise before, the
- * older key is still read and the new one written.
+ * recipe_names.c: one name for each setting. Rows are queried by these names, so they do not change when objects of
+ * the recipe are rearranged. If a key had another name before, the older key is still read and the new one is
+ * written.
  */
 #include "recipe/recipe_names.h"
 
@@ -15,23 +15,23 @@
 
 #define PATH_SIZE 128
 
-/* path: of the root table, or "env." and a path of an environment; algorithm.* without. */
+/* path: that of the root table, or "env." and that of an environment's setting; algorithm.* has no prefix. */
 static const struct {
     const char *path, *name;
     enum recipe_shown shown;
 /*
- * "Always" is what nearly every sweep varies: a row without it could not be compared with one that
- * has it, default or not. "Changed" keeps the other hundred settings out of rows that did not
- * touch them.
+ * "Always" is for settings that nearly every sweep varies: a row without one could not be compared with a row that
+ * has it, default or not. "Changed" keeps the other hundred settings out of rows that did not change them.
  */
 } names[] = {
     {"seed", "seed", RECIPE_SHOWN_ALWAYS},
     {"threads", "threads", RECIPE_SHOWN_NEVER}, /* changes no number */
-    {"name", "name", RECIPE_SHOWN_NEVER},       /* these four have columns of their own */
+    {"name", "name", RECIPE_SHOWN_NEVER},       /* these four have their own columns */
     {"domain", "domain", RECIPE_SHOWN_NEVER},
     {"hypothesis", "hypothesis", RECIPE_SHOWN_NEVER},
     {"expected_delta", "expected_delta", RECIPE_SHOWN_NEVER},
-    {"start.checkpoint", "start.checkpoint", RECIPE_SHOWN_NEVER}, /* a place; where it comes from is parent_exp */
+    /* a path; parent_exp says where the policy comes from */
+    {"start.checkpoint", "start.checkpoint", RECIPE_SHOWN_NEVER},
     {"algorithm.name", "algorithm", RECIPE_SHOWN_ALWAYS},
     {"training.lr", "lr", RECIPE_SHOWN_ALWAYS},
     {"training.iterations", "iterations", RECIPE_SHOWN_ALWAYS},
@@ -75,7 +75,7 @@ enum { N_NAMES = sizeof names / sizeof *names };
 
 static const struct {
     const char *path, *alias;
-/* One older key for each path at most; it is an alias inside its object and of the short name. */
+/* At most one older key for each path. It is an alias inside its object, and of the short name. */
 } aliases[] = {
     {"training.lr", "learning_rate"},
     {"start.warm_start.lr", "learning_rate"},
@@ -91,8 +91,8 @@ static const char *alias_of(const char *path)
 }
 
 /*
- * The name of a row of the table, or the older key of what it names. Both tables are a few dozen
- * long and asked a few times per recipe: a loop is what a reader expects.
+ * Whether text is the name in that row of the table, or the older key of its path. Both tables have a few dozen
+ * rows and are searched a few times per recipe, so a loop is fast enough.
  */
 static bool is_called(size_t i, const char *text)
 {
@@ -102,10 +102,7 @@ static bool is_called(size_t i, const char *text)
 
 /* ---- names of fields ---------------------------------------------------------------------- */
 
-/*
- * algorithm.* goes without "env." because that is how people write it; no setting of the root
- * begins so.
- */
+/* algorithm.* has no "env." because that is how people write it; no setting of the root begins that way. */
 static void full_path(char path[PATH_SIZE], const struct recipe_table *table,
                       const struct recipe_field *field)
 {
@@ -129,10 +126,7 @@ const char *recipe_short_name(const struct recipe_table *table, const struct rec
     return i < N_NAMES ? names[i].name : NULL;
 }
 
-/*
- * The path always comes out as well: messages name both, and the caller's buffer holds whichever
- * is returned.
- */
+/* Also writes the path, because messages name both, and the caller's buffer holds whichever is returned. */
 const char *recipe_name(const struct recipe_table *table, const struct recipe_field *field,
                         char path[PATH_SIZE])
 {
@@ -141,10 +135,7 @@ const char *recipe_name(const struct recipe_table *table, const struct recipe_fi
     return name ? name : path;
 }
 
-/*
- * A setting that somebody adds to recipe_fields.c and forgets here still shows in rows when it is
- * changed.
- */
+/* A setting that was added to recipe_fields.c but not here still appears in rows that change it. */
 enum recipe_shown recipe_shown_when(const struct recipe_table *table,
                                     const struct recipe_field *field)
 {
@@ -157,18 +148,18 @@ const char *recipe_alias(const struct recipe_field *field)
     return alias_of(field->path);
 }
 
-/* ---- what somebody wrote ------------------------------------------------------------------ */
+/* ---- places in a recipe, as people write them ------------------------------------------------ */
 
-/* A place in a recipe, taken apart. */
+/* A place in a recipe, parsed. */
 struct target {
     const struct recipe_table *table;
-    int environment; /* of the recipe_task table: which, or -1 for all */
+    int environment; /* for the recipe_task table: index of the environment, or -1 for all */
     char path[PATH_SIZE];
 };
 
 /*
- * The newer key for an older one; the end of path is replaced. Older keys stay readable for good:
- * a recipe lies beside every checkpoint that was kept.
+ * Replaces an older key at the end of path by the newer one. Older keys stay readable for good, because a recipe is
+ * stored beside every kept checkpoint.
  */
 static void renew(char path[PATH_SIZE])
 {
@@ -184,8 +175,8 @@ static void renew(char path[PATH_SIZE])
 }
 
 /*
- * -1, all environments: a grid over alpha means the algorithm wherever it is used. To change one
- * of several its place has to be said, environments[1].algorithm.alpha.
+ * environment is -1 for all: a grid over alpha means the algorithm wherever it is used. To change one of several
+ * environments, name its place: environments[1].algorithm.alpha.
  */
 static bool find_target(struct target *target, const char *setting)
 {
@@ -213,10 +204,7 @@ static bool find_target(struct target *target, const char *setting)
     return recipe_find(target->table, target->path) != NULL;
 }
 
-/*
- * Names and paths both are offered, whichever is nearer: who wrote alhpa meant a name, who wrote
- * training.iteratoins a path.
- */
+/* Suggests the nearest of names and paths: "alhpa" was meant as a name, "training.iteratoins" as a path. */
 static enum trainer_status unknown(const char *setting, struct trainer_error *err)
 {
     const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
@@ -241,11 +229,11 @@ static enum trainer_status unknown(const char *setting, struct trainer_error *er
                         setting, nearest);
 }
 
-/* ---- setting ------------------------------------------------------------------------------ */
+/* ---- setting values -------------------------------------------------------------------------- */
 
 /*
- * Set dotted keys below object, making objects on the way. The value is not looked at: wrong types
- * are found by the parser, which has the better message.
+ * Sets dotted keys below object, and creates objects on the way. The parser checks the value later, with a better
+ * message.
  */
 static bool put_below(json_t *object, const char *keys, json_t *value)
 {
@@ -259,7 +247,7 @@ static bool put_below(json_t *object, const char *keys, json_t *value)
     return json_is_object(object) && json_object_set(object, keys, value) == 0;
 }
 
-/* A recipe that names no environments has one, of all defaults. */
+/* A recipe without environments has one, with all defaults. */
 static json_t *environments(json_t *object)
 {
     if (!json_object_get(object, "environments"))
@@ -301,7 +289,7 @@ void recipe_called(char called[PATH_SIZE], const char *setting)
 
 /* ---- older keys --------------------------------------------------------------------------- */
 
-/* By length, as the tables hold whole paths of which the last part is the key. */
+/* By length, because the tables hold whole paths whose last part is the key. */
 static json_t *object_at(json_t *object, const char *path, size_t length)
 {
     char key[PATH_SIZE];
@@ -321,8 +309,8 @@ static enum trainer_status twice(const char *a, const char *b, struct trainer_er
 }
 
 /*
- * Done on the JSON before anything is merged or parsed: in a sweep one file may say learning_rate
- * and a grid lr, and laid over each other they would be two keys.
+ * Works on JSON before anything is merged or parsed: in a sweep, one file may say learning_rate and a grid lr, and
+ * merged they would be two keys.
  */
 static enum trainer_status renew_keys(json_t *root, struct trainer_error *err)
 {
@@ -340,7 +328,7 @@ static enum trainer_status renew_keys(json_t *root, struct trainer_error *err)
     return TRAINER_OK;
 }
 
-/* Whether the place that a name means is taken already, in the first environment if in one. */
+/* Whether the setting that a name means has a value already; for an environment's setting, in the first one. */
 static bool is_taken(json_t *root, const char *path)
 {
     const char *rest = strncmp(path, "env.", 4) == 0 ? path + 4 : path;
@@ -377,8 +365,8 @@ static enum trainer_status place_names(json_t *root, struct trainer_error *err)
 }
 
 /*
- * Older keys first: afterwards a name and an older key of one setting meet at the same place and
- * are seen as twice.
+ * Older keys are renamed first, so that a name and an older key of one setting meet at the same place and are found
+ * to be duplicates.
  */
 enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err)
 {

@@ -1,10 +1,10 @@
-/* recipe_nearest.h: what somebody may have meant. */
+/* recipe_nearest.h: suggestions for unknown keys. */
 #ifndef TRAINER_RECIPE_NEAREST_H
 #define TRAINER_RECIPE_NEAREST_H
 
 #include "recipe/recipe_fields.h"
 
-/* Where in the recipe an object stands. */
+/* The place of an object in the recipe. */
 struct recipe_place {
     const struct recipe_table *table;
     const char *prefix; /* "" or "environments[0]." */
@@ -12,7 +12,7 @@ struct recipe_place {
 };
 
 /*
- * The known path nearest to a key there: of the same object, or one of nearly the same name
+ * The known path nearest to an unknown key at that place: of the same object, or one of nearly the same name
  * elsewhere in the recipe.
  */
 void recipe_nearest(char path[128], const struct recipe_place *place, const char *key);

@@ -1,6 +1,6 @@
 /*
- * recipe_parse.c: a recipe from JSON, key by key. A key that is not known is refused: a misspelled
- * setting that is silently left at its default gives a trial that is not what its row says.
+ * recipe_parse.c: a recipe from JSON, key by key. Unknown keys are refused: a misspelt setting that silently stays
+ * at its default would give a trial that differs from its row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void trainer_recipe_init(struct trainer_recipe *recipe)
     init_task(recipe, 0);
 }
 
-/* The key is shown as JSON: it may hold anything that a file may hold. */
+/* The key is shown as JSON, because it may contain anything. */
 static enum trainer_status unknown_key(const struct recipe_place *place, const char *key,
                                        struct trainer_error *err)
 {
@@ -57,7 +57,7 @@ static enum trainer_status wrong_type(const char *path, const char *needed, cons
     return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s", path, shown, needed);
 }
 
-/* Defaults are the algorithm's, so its name is read before the settings are, wherever it stands. */
+/* Defaults depend on the algorithm, so its name is read before the settings, wherever it comes in the file. */
 static void init_algorithm(struct trainer_algorithm *algorithm, const json_t *task)
 {
     const json_t *name = json_object_get(json_object_get(task, "algorithm"), "name");
@@ -68,8 +68,8 @@ static void init_algorithm(struct trainer_algorithm *algorithm, const json_t *ta
 }
 
 /*
- * Each environment starts from the defaults and not from the one before: the order of a list must
- * not matter to its members.
+ * Each environment starts from the defaults and not from the one before, so that the order of the list does not
+ * matter.
  */
 static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *list,
                                       struct trainer_error *err)
@@ -95,8 +95,8 @@ static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *lis
 }
 
 /*
- * A dot in a key would reach into other objects: {"training.lr": 1} inside "loss" would be found
- * in the table.
+ * A key with a dot is refused, because it would reach into other objects: {"training.lr": 1} inside "loss" would be
+ * found in the table.
  */
 static enum trainer_status read_key(struct trainer_recipe *recipe, void *base,
                                     const struct recipe_place *place, const char *key,
@@ -134,7 +134,7 @@ static enum trainer_status read_object(struct trainer_recipe *recipe, void *base
     return status;
 }
 
-/* Parsed and checked in one go, so that no recipe is about that was read and never checked. */
+/* No recipe leaves this function unchecked. */
 enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
                                      struct trainer_error *err)
 {
@@ -147,8 +147,8 @@ enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *obje
 }
 
 /*
- * JSON where it is JSON, else a text: --set lr=1e-3 and --set loss.name=turn both without quotes.
- * is_text keeps a file called 1 a name.
+ * The value is JSON, or else text: --set lr=1e-3 and --set loss.name=turn both work without quotes. is_text is for
+ * values such as a file whose name is 1.
  */
 static enum trainer_status change(json_t *object, const struct trainer_change *change,
                                   struct trainer_error *err)
@@ -164,8 +164,8 @@ static enum trainer_status change(json_t *object, const struct trainer_change *c
 }
 
 /*
- * Changes go onto the canonical keys: laid over older ones a setting would be there twice. In the
- * order given, so that the last --set wins as on every command line.
+ * Changes are applied to canonical keys, because next to an older key a setting would exist twice. They are applied
+ * in order, so that the last --set wins as in every command line.
  */
 enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name,
                                                  const char *text, size_t length,

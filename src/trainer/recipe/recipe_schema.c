@@ -1,6 +1,6 @@
 /*
- * recipe_schema.c: the table of fields as a JSON Schema, one definition per object. A test compares
- * it with the published file, so that editors complete what the parser accepts.
+ * recipe_schema.c: the table of fields as a JSON Schema, with one definition per object. A test compares it with
+ * the published file, so that editors complete what the parser accepts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_value.h"
 
-/* Lengths are in bytes, which a schema cannot say: the parser refuses what is too long in UTF-8. */
+/* Lengths are in bytes, which a schema cannot express; the parser refuses texts that are too long in UTF-8. */
 #define ONE_LINE "^[^\\\\u0000-\\\\u001f\\\\u007f]*$"
 
 /*
- * unevaluatedProperties and not additionalProperties at the top: a sweep's schema lays its own
- * keys beside this definition by reference, which additionalProperties would refuse.
+ * The top uses unevaluatedProperties and not additionalProperties, because a sweep's schema adds its own keys to
+ * this definition by reference, which additionalProperties would refuse.
  */
 static const char head[] =
     "{\n"
@@ -25,7 +25,7 @@ static const char head[] =
     "  \"unevaluatedProperties\": false,\n"
     "  \"$defs\": {";
 
-/* An infinite bound has no JSON number and says nothing. */
+/* An infinite bound cannot be written in JSON, and restricts nothing. */
 static void print_bound(FILE *out, const char *name, const char *open_name,
                         const struct recipe_bound *bound)
 {
@@ -47,7 +47,7 @@ static void print_choices(FILE *out, const struct recipe_field *field)
     fputs("]", out);
 }
 
-/* Choices as an enum, so that an editor offers them. */
+/* As an enum, so that an editor offers the choices. */
 static void print_type(FILE *out, const struct recipe_field *field)
 {
     switch (field->kind) {
@@ -65,7 +65,7 @@ static void print_type(FILE *out, const struct recipe_field *field)
     }
 }
 
-/* " Read by turn-group-v1d, adca (default 1)." of a setting that the core's table knows. */
+/* Prints " Read by turn-group-v1d, adca (default 1)." for a setting that the core's table knows. */
 static void print_readers(FILE *out, const char *setting)
 {
     const char *comma = " Read by ";
@@ -85,9 +85,8 @@ static void print_readers(FILE *out, const char *setting)
 }
 
 /*
- * What it is, who reads it, and its name where that is not the key. Who reads a setting is said
- * where it is typed: alpha under grpo is accepted and does nothing, and an editor can show that
- * before the night.
+ * The description: what the setting is, which algorithms read it, and its name if that is not the key. alpha is
+ * accepted under grpo and does nothing there; with this text an editor can show that before the night.
  */
 static char *describe(const struct recipe_table *table, const struct recipe_field *field)
 {
@@ -107,10 +106,7 @@ static char *describe(const struct recipe_table *table, const struct recipe_fiel
     return recipe_text_end(out, &text);
 }
 
-/*
- * Indentation as in the published file, which people read and which the test compares byte for
- * byte.
- */
+/* Indented as in the published file, which people read and the test compares byte for byte. */
 static void print_property(FILE *out, const struct recipe_table *table,
                            const struct recipe_field *field, const void *initial)
 {
@@ -134,7 +130,7 @@ static void print_property(FILE *out, const struct recipe_table *table,
     fputs("\n        }", out);
 }
 
-/* Another key for a property that stands in its own object. */
+/* Another key for a property that is described in its own object. */
 static void print_reference(FILE *out, const char *key, const struct recipe_table *table,
                             const struct recipe_field *field)
 {
@@ -153,7 +149,7 @@ static void print_reference(FILE *out, const char *key, const struct recipe_tabl
             recipe_key(field));
 }
 
-/* At the top of a recipe every setting goes by its name, too. */
+/* At the top of a recipe every setting can also be given by its name. */
 static void print_names(FILE *out)
 {
     const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
@@ -169,15 +165,12 @@ static void print_names(FILE *out)
         }
 }
 
-/*
- * The direct members of the object `parent` of a table. Objects inside are closed to unknown keys
- * for the same reason as in the parser.
- */
+/* The direct members of the object `parent` of a table. Objects inside refuse unknown keys, as the parser does. */
 static void print_definition(FILE *out, const struct recipe_table *table, const char *parent,
                              const char *name, const void *initial)
 {
     const char *comma = "";
-    bool open = table == &recipe_root && !parent[0]; /* a sweep adds keys of its own */
+    bool open = table == &recipe_root && !parent[0]; /* a sweep adds its own keys */
     fprintf(out, "\n    \"%s\": {\n      \"type\": \"object\",\n%s      \"properties\": {", name,
             open ? "" : "      \"additionalProperties\": false,\n");
     for (size_t i = 0; i < table->n; i++) {
@@ -206,10 +199,7 @@ static void print_definitions(FILE *out, const struct recipe_table *table, const
         }
 }
 
-/*
- * Defaults come from a recipe that was initialised, not from the table: algorithm's are the
- * core's.
- */
+/* Defaults come from an initialised recipe and not from the table, because those of algorithm are the core's. */
 char *trainer_recipe_schema(void)
 {
     struct trainer_recipe initial;

@@ -1,11 +1,11 @@
 /*
- * recipe_text.c: a recipe as JSON text, and its numbers one by one. Every key is written, defaults
- * too: a recipe beside a checkpoint must mean the same when a later version has other defaults.
- * Objects that came later are left out while all in them is at its default.
+ * recipe_text.c: a recipe as JSON text, and its numbers one by one. Every key is written, defaults too, because a
+ * recipe stored beside a checkpoint must mean the same when a later version has other defaults. Objects that were
+ * added later are left out while all of their settings are at their defaults.
  *
- * The text is made by hand and not by a JSON library because it is an identity: keys of trials are
- * digests of it, and another library version may indent or print numbers another way. Changing a
- * byte of it makes every trial of every sweep look new.
+ * The text is written by hand and not by a JSON library because it is an identity: keys of trials are digests of
+ * it, and another version of a library may indent or print numbers differently. Changing a byte of it makes every
+ * trial of every sweep look new.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_value.h"
 
-/* Nested objects out of a table of dotted paths. */
+/* Prints nested objects from a table of dotted paths. */
 struct printer {
     FILE *out;
     size_t indent; /* of the outermost keys, in levels of two blanks */
-    size_t depth;  /* objects open */
-    bool first;    /* nothing stands in the innermost one yet */
+    size_t depth;  /* number of open objects */
+    bool first;    /* the innermost object is still empty */
 };
 
 static void new_line(const struct printer *p)
@@ -28,8 +28,7 @@ static void new_line(const struct printer *p)
 }
 
 /*
- * Objects end where the next path is less deep: the table's order is the nesting, and nothing else
- * holds it.
+ * Closes objects until `depth` are open: the order of the table is the nesting, which is not stored anywhere else.
  */
 static void close_to(struct printer *p, size_t depth)
 {
@@ -60,7 +59,7 @@ static void open_object(struct printer *p)
 
 static void print_tasks(FILE *out, const struct trainer_recipe *recipe);
 
-/* Whether member i of the table has the value that it had before anybody could set it. */
+/* Whether a member has its default value. */
 static bool is_default(const struct recipe_field *field, const void *base)
 {
     if (field->kind == RECIPE_TEXT)
@@ -68,7 +67,7 @@ static bool is_default(const struct recipe_field *field, const void *base)
     return field->size == 0 || recipe_number(field, base) == field->initial;
 }
 
-/* Fields of the object at i, itself included, that are not written; 0 for all other fields. */
+/* Number of fields to leave out at i: the object and its members, or 0 for all other fields. */
 static size_t left_out(const struct recipe_table *table, size_t i, const void *base)
 {
     const struct recipe_field *object = &table->fields[i];
@@ -114,8 +113,8 @@ static void print_tasks(FILE *out, const struct trainer_recipe *recipe)
 }
 
 /*
- * An error of a memory stream shows at fclose at the latest; a text cut short would be the
- * identity of another recipe.
+ * A memory stream reports an error at fclose at the latest. A truncated text would be the identity of another
+ * recipe.
  */
 char *recipe_text_end(FILE *out, char **text)
 {
@@ -154,7 +153,7 @@ static bool is_named(const struct recipe_table *table, const struct recipe_field
     return false;
 }
 
-/* NULL: the field is a number. */
+/* NULL for a number. */
 static const char *word_of(const struct recipe_field *field, const void *base)
 {
     if (recipe_is_choice(field))
@@ -177,7 +176,7 @@ static void visit_table(const struct recipe_table *table, const void *base, cons
         if (setting.text) {
             changed = strcmp(setting.text, word_of(field, initial)) != 0;
         } else {
-            /* Compared as they are: defaults are copied, not computed, and 0.1 that was typed is the table's. */
+            /* Compared exactly, because defaults are copied and not computed: a typed 0.1 equals the table's. */
             setting.value = recipe_number(field, base);
             changed = setting.value != recipe_number(field, initial);
         }
@@ -187,8 +186,8 @@ static void visit_table(const struct recipe_table *table, const void *base, cons
 }
 
 /*
- * Of the first environment: a row has one alpha. Defaults are those of the recipe's own algorithm,
- * or every setting in which algorithms differ would count as changed.
+ * A row has one alpha, so settings are those of the first environment. They are compared with the defaults of the
+ * recipe's own algorithm, or every setting in which algorithms differ would count as changed.
  */
 void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit,
                              void *context)

@@ -1,7 +1,7 @@
 /*
- * recipe_value.c: the value of one field. All numbers of a recipe are exact in a double, and are
- * printed with the fewest digits that read back the same: the text of a recipe is its identity (a
- * trial's key is a digest of it), so 0.1 must not become 0.10000000000000001.
+ * recipe_value.c: the value of one field. All numbers of a recipe are exact in a double, and are printed with the
+ * fewest digits that read back the same: the text of a recipe is its identity (a trial's key is a digest of it), so
+ * 0.1 must not become 0.10000000000000001.
  */
 #include "recipe/recipe_value.h"
 
@@ -13,8 +13,8 @@
 #include "support/error.h"
 
 /*
- * By the member's size for bool, which is the kind of true-false settings and of choices between
- * two (correction.level).
+ * The member's size tells bool from enum: bool is the type of true-false settings and of choices between two
+ * (correction.level).
  */
 static void set_number(const struct recipe_field *field, void *base, double number)
 {
@@ -58,9 +58,9 @@ void recipe_value_init(const struct recipe_table *table, void *base)
 }
 
 /*
- * 15 digits are always exact in decimal, 17 always in binary: the first of the three that reads
- * back is the shortest. Whole numbers without an exponent, as a person writes them; above 2^53
- * they need not be whole any more.
+ * 15 digits are always exact in decimal and 17 in binary; the first of 15, 16 and 17 that reads back is the
+ * shortest. Whole numbers are written without an exponent, as a person does; above 2^53 they need not be whole any
+ * more.
  */
 void recipe_number_text(char text[32], double number)
 {
@@ -71,19 +71,16 @@ void recipe_number_text(char text[32], double number)
         if (strtod(shortest, NULL) == number)
             break;
     }
-    char *comma = strchr(shortest, ','); /* of the process's locale */
+    char *comma = strchr(shortest, ','); /* that of the process's locale */
     if (comma)
         *comma = '.';
     strcpy(text, shortest);
 }
 
-/*
- * ASCII only: a message may go to a terminal of any encoding, and what is shown was written by
- * whoever wrote the file.
- */
+/* ASCII only, because a message may go to a terminal of any encoding and the value may hold anything. */
 void recipe_shown(char text[64], const json_t *value)
 {
-    char json[1024] = ""; /* what does not fit is left out */
+    char json[1024] = ""; /* what does not fit is dropped */
     size_t length = json_dumpb(value, json, sizeof json - 1,
                                JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
     snprintf(text, 64, "%.60s%s", length > 0 ? json : "?", length > 60 ? ".." : "");
@@ -91,7 +88,7 @@ void recipe_shown(char text[64], const json_t *value)
 
 /* ---- what is allowed ---- */
 
-/* Infinity is not offered as a bound: "from 0 to inf" reads as if inf were allowed. */
+/* Infinity is not shown as a bound: "from 0 to inf" reads as if inf were allowed. */
 static void describe_range(char *text, size_t size, const struct recipe_field *field)
 {
     const struct recipe_bound *low = &field->low, *high = &field->high;
@@ -142,8 +139,8 @@ static enum trainer_status refuse(const struct recipe_field *field, const char *
 }
 
 /*
- * No NaN and no infinity, even where there is no upper limit: neither has a JSON text, so a recipe
- * that held one could not be written down.
+ * NaN and infinity are refused even without an upper limit, because JSON cannot express them, and such a recipe
+ * could not be written down.
  */
 static bool within(const struct recipe_field *field, double number)
 {
@@ -153,7 +150,7 @@ static bool within(const struct recipe_field *field, double number)
            !(low->open && number == low->value) && !(high->open && number == high->value);
 }
 
-/* A line break or a control character in a name would break out of a row of the lineage. */
+/* A line break or control character in a name would break the row. */
 static bool is_line(const char *text)
 {
     for (; *text; text++)
@@ -165,8 +162,8 @@ static bool is_line(const char *text)
 /* ---- reading ---- */
 
 /*
- * NaN says "not of this kind" to within(), which refuses it with the range in the message: one way
- * out for a wrong type and a wrong value.
+ * NaN means "wrong type" to within(), which refuses it and names the range: wrong types and wrong values fail in
+ * one place.
  */
 static double read_number(const struct recipe_field *field, const json_t *value)
 {
@@ -181,7 +178,7 @@ static double read_number(const struct recipe_field *field, const json_t *value)
     return NAN;
 }
 
-/* What this recipe cannot have (an algorithm that needs several agents) is not offered either. */
+/* Algorithms that this trainer does not offer (they need several agents) are not suggested. */
 static const char *nearest_choice(const struct recipe_field *field, const char *text)
 {
     const char *name, *nearest = recipe_choice(field, 0);
@@ -219,15 +216,12 @@ static enum trainer_status check_text(const struct recipe_field *field, const ch
 {
     if (!memchr(text, 0, field->size))
         return refuse(field, path, "not terminated", err);
-    json_t *string = json_string(text); /* refuses what is not UTF-8 */
+    json_t *string = json_string(text); /* refuses text that is not UTF-8 */
     json_decref(string);
     return string && is_line(text) ? TRAINER_OK : refuse(field, path, "something else", err);
 }
 
-/*
- * Structs that a program filled in are held to the rules of a file: the same table, the same
- * messages.
- */
+/* Structs filled in by a program follow the rules of files: the same table and the same messages. */
 enum trainer_status recipe_value_check(const struct recipe_field *field, const char *path,
                                        const void *base, struct trainer_error *err)
 {
@@ -253,10 +247,7 @@ void recipe_string_print(FILE *out, const char *text)
     json_decref(string);
 }
 
-/*
- * null is no recipe's value: a text made of an unchecked struct cannot be read back as something
- * else.
- */
+/* null is never a valid value, so the text of an unchecked struct cannot be read back as something else. */
 void recipe_value_print(FILE *out, const struct recipe_field *field, const void *base)
 {
     char text[32];
@@ -267,7 +258,7 @@ void recipe_value_print(FILE *out, const struct recipe_field *field, const void 
     double number = recipe_number(field, base);
     recipe_number_text(text, number);
     if (!within(field, number))
-        fputs("null", out); /* of a recipe that was not checked */
+        fputs("null", out); /* the recipe was not checked */
     else if (field->kind == RECIPE_BOOL)
         fputs(number > 0 ? "true" : "false", out);
     else if (recipe_is_choice(field))

@@ -1,4 +1,4 @@
-/* recipe_value.h: the value of one field. base is what the field's offset counts from. */
+/* recipe_value.h: the value of one field. base is the struct that contains it. */
 #ifndef TRAINER_RECIPE_VALUE_H
 #define TRAINER_RECIPE_VALUE_H
 
@@ -7,31 +7,31 @@
 
 #include "recipe/recipe_fields.h"
 
-/* Set every field of a table to its initial value. */
+/* Sets every field of a table to its initial value. */
 void recipe_value_init(const struct recipe_table *table, void *base);
 
-/* Any kind but objects and texts: bools are 0 and 1, choices their index. */
+/* For every kind except objects and texts: bools are 0 and 1, choices their index. */
 double recipe_number(const struct recipe_field *field, const void *base);
 
-/* Take a value from JSON; path stands in the message. */
+/* Takes a value from JSON; path is used in the message. */
 enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path,
                                       void *base, const json_t *value, struct trainer_error *err);
 
-/* Whether a value that a program has set is allowed. */
+/* Checks a value that a program has set. */
 enum trainer_status recipe_value_check(const struct recipe_field *field, const char *path,
                                        const void *base, struct trainer_error *err);
 
-/* As JSON. */
+/* Prints the value as JSON. */
 void recipe_value_print(FILE *out, const struct recipe_field *field, const void *base);
 void recipe_string_print(FILE *out, const char *text);
 
-/* Close a stream of open_memstream: its text (free), or NULL if memory ran out. */
+/* Closes a stream of open_memstream. Returns its text (free), or NULL when out of memory. */
 char *recipe_text_end(FILE *out, char **text);
 
-/* The shortest decimal that reads back as the same number. */
+/* The shortest decimal number that reads back the same. */
 void recipe_number_text(char text[32], double number);
 
-/* A value as it stands in a message: JSON in ASCII, cut to fit. */
+/* The value in the form used in messages: JSON in ASCII, shortened to fit. */
 void recipe_shown(char text[64], const json_t *value);
 
 #endif

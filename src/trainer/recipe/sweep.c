@@ -1,12 +1,12 @@
 /*
- * sweep.c: from one JSON file to a list of checked recipes. A trial is base + trial + grid point,
- * merged as JSON and then read like any recipe.
+ * sweep.c: from one JSON file to a list of checked recipes. A trial is base + trial + grid point, merged as JSON
+ * and then read like any recipe.
  *
- * Merging is done on JSON and not on structs because only the text knows what was said: a struct
- * cannot tell a setting at its default from one that a trial sets back to it.
+ * They are merged as JSON and not as structs, because a struct cannot tell a setting at its default from one that a
+ * trial sets back to its default.
  *
- * Everything is expanded and checked before the first trial runs. A mistake in the last of forty
- * trials is told in a second, in the evening.
+ * Everything is expanded and checked before the first trial runs, so that a mistake in the last of forty trials is
+ * reported within a second, in the evening.
  */
 #include <trainer/sweep.h>
 
@@ -28,13 +28,13 @@ struct trainer_sweep {
     struct trainer_trial *trials; /* [n] */
 };
 
-/* A sweep being expanded. */
+/* A sweep while it is expanded. */
 struct plan {
     json_t *base; /* owned */
     json_t *trials, *grid;
-    const char *parent; /* of trials that name none */
+    const char *parent; /* of trials that do not name one */
     size_t n_trials, n_points;
-    bool grid_first; /* order "grid" */
+    bool grid_first; /* order is "grid" */
 };
 
 static const char *const keys[] = {"name",   "recipe", "base",  "parent",
@@ -49,10 +49,7 @@ static enum trainer_status wrong(const char *key, const char *needed, const json
     return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s", key, shown, needed);
 }
 
-/*
- * The nearest key is always named, however far away it is: there are seven, and seeing one is the
- * shortest help.
- */
+/* The nearest key is always named, however different it is: there are only seven, and one of them helps. */
 static enum trainer_status check_key(const char *key, struct trainer_error *err)
 {
     const char *nearest = keys[0];
@@ -84,8 +81,8 @@ static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
 }
 
 /*
- * A string of less than size bytes, or the fallback if it is absent. An empty text is refused: as
- * a name it would vanish from rows, as a parent it would mean something else to each reader.
+ * A string of less than size bytes, or the fallback if the key is missing. An empty text is refused: as a name it
+ * would vanish from rows, and as a parent readers would differ about its meaning.
  */
 static enum trainer_status read_text(const char **text, json_t *root, const char *key, size_t size,
                                      const char *fallback, struct trainer_error *err)
@@ -100,8 +97,8 @@ static enum trainer_status read_text(const char **text, json_t *root, const char
 /* ---- the base ----------------------------------------------------------------------------- */
 
 /*
- * Relative to the sweep's file, as in every format that includes files: a sweep that is moved with
- * its recipe goes on working, whatever the directory a night is started in.
+ * Relative to the sweep's file, as in other formats that include files: a sweep that is moved together with its
+ * recipe still works, from whichever directory a night is started.
  */
 static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory,
                                      const char *file, struct trainer_error *err)
@@ -145,7 +142,7 @@ static enum trainer_status read_base(struct plan *plan, json_t *root, const char
         return status;
     if (!file)
         plan->base = json_object();
-    /* Older keys go before anything is laid over them, or a setting would be there twice. */
+    /* Older keys are renamed before anything is merged, or a setting could exist twice. */
     status = recipe_canonical(plan->base, err);
     if (status == TRAINER_OK && over)
         status = recipe_canonical(over, err);
@@ -181,8 +178,7 @@ static enum trainer_status read_trials(struct plan *plan, json_t *root, struct t
 }
 
 /*
- * An object as a grid's value would have no short text for the trial's name, by which a person
- * tells the points apart.
+ * An object as a grid value would have no short text for the trial's name, by which people tell grid points apart.
  */
 static bool is_scalar(const json_t *value)
 {
@@ -198,7 +194,7 @@ static enum trainer_status check_axis(const char *path, json_t *values, struct t
     return good ? TRAINER_OK : wrong(path, "a list of numbers, texts or booleans", values, err);
 }
 
-/* The bound is looked at after every axis, before the product can overflow. */
+/* The bound is checked after every axis, before the product can overflow. */
 static enum trainer_status read_grid(struct plan *plan, json_t *root, struct trainer_error *err)
 {
     const char *path;
@@ -225,8 +221,8 @@ static enum trainer_status read_grid(struct plan *plan, json_t *root, struct tra
 }
 
 /*
- * "trials" runs all trials of the first grid point, then of the second: a night that is cut short
- * has compared the trials somewhere. "grid" finishes a trial's whole grid first.
+ * "trials" runs all trials of the first grid point, then of the second, so that an interrupted night has compared
+ * the trials at some point. "grid" finishes a trial's whole grid first.
  */
 static enum trainer_status read_order(struct plan *plan, json_t *root, struct trainer_error *err)
 {
@@ -238,7 +234,7 @@ static enum trainer_status read_order(struct plan *plan, json_t *root, struct tr
     return status;
 }
 
-/* Keys first: with a misspelt "grid" what is left would be a sweep of one trial, and run. */
+/* Unknown keys are checked first: a misspelt "grid" would leave a sweep of one trial, which would run. */
 static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sweep, json_t *root,
                                      const char *directory, struct trainer_error *err)
 {
@@ -263,10 +259,7 @@ static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sw
 
 /* ---- one trial ---------------------------------------------------------------------------- */
 
-/*
- * Position in the night of trial t at grid point g. The whole list is expanded and checked before
- * the first trial runs.
- */
+/* Index of trial t at grid point g in the order of the night. */
 static size_t position(const struct plan *plan, size_t t, size_t g)
 {
     return plan->grid_first ? t * plan->n_points + g : g * plan->n_trials + t;
@@ -280,7 +273,7 @@ static const char *trial_name(const struct plan *plan, size_t t)
     return name ? name : "trial";
 }
 
-/* What an axis is called: its setting's name, or a path's last part where no other ends alike. */
+/* The name of an axis: its setting's name, or the last part of its path if no other axis has the same. */
 static void name_axis(char name[128], json_t *grid, const char *path)
 {
     char called[128], other_called[128];
@@ -298,7 +291,7 @@ static void name_axis(char name[128], json_t *grid, const char *path)
     snprintf(name, 128, "%s", last);
 }
 
-/* In a name numbers are as in rows, so that a search for lr=0.001 finds both. */
+/* Numbers in names have the same form as in rows, so that a search for lr=0.001 finds both. */
 static void scalar_text(char *text, size_t size, const json_t *value)
 {
     char number[32];
@@ -310,10 +303,9 @@ static void scalar_text(char *text, size_t size, const json_t *value)
 }
 
 /*
- * Put the values of grid point g into a recipe, and write them down as the end of the trial's
- * name. The last axis turns fastest, as nested loops would have it. A name that does not fit is
- * refused and not cut: cut names would be equal, and equal names are refused with a message that
- * explains less.
+ * Puts the values of grid point g into a recipe, and appends them to the trial's name. The last axis varies
+ * fastest, as in nested loops. A name that does not fit is refused and not truncated: truncated names would be
+ * equal, and would be refused with a message that explains less.
  */
 static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t *recipe,
                                        char suffix[TRAINER_TRIAL_NAME_MAX],
@@ -343,9 +335,9 @@ static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t
 }
 
 /*
- * The base with trial t over it, or NULL when out of memory. A copy for each trial: laying one
- * over a shared base would leak into the next. "parent" is the sweep's word and no setting: it
- * goes before the recipe is read, which would refuse it.
+ * The base merged with trial t, or NULL when out of memory. Each trial merges into its own copy, because merging
+ * into a shared base would leak into the next trial. "parent" is the sweep's key and not a setting, so it is
+ * removed before the recipe is read.
  */
 static json_t *lay_trial(const struct plan *plan, size_t t)
 {
@@ -381,10 +373,9 @@ static enum trainer_status read_recipe(const struct plan *plan, struct trainer_t
 }
 
 /*
- * Only a trial that comes before, so that a night is one pass from top to bottom. At the same grid
- * point: with trials times grid, the child of lr=0.1 starts from the parent that ran with lr=0.1.
- * What is no trial of this sweep is an id in the store, which this library does not know: the
- * night looks it up.
+ * A parent must be an earlier trial, so that a night is one pass from top to bottom. It is taken at the same grid
+ * point: the child at lr=0.1 starts from the parent that ran with lr=0.1. Any other name is an id in the store,
+ * which this library does not know; the night looks it up.
  */
 static enum trainer_status read_parent(const struct plan *plan, struct trainer_trial *trial,
                                        size_t t, size_t g, struct trainer_error *err)
@@ -411,7 +402,7 @@ static enum trainer_status read_parent(const struct plan *plan, struct trainer_t
     return TRAINER_OK;
 }
 
-/* How a judge is asked, and how long it is waited for, changes no flag. */
+/* Removes the settings of how a judge is called, and how long it may take, because they change no flag. */
 static void forget_errands(struct trainer_judge *judge)
 {
     struct trainer_recipe initial;
@@ -426,11 +417,10 @@ static void forget_errands(struct trainer_judge *judge)
 }
 
 /*
- * The key is how a trial that ran before is found again: the same recipe and start give the same
- * key in any sweep, on any machine. A digest of the text, not of the struct: padding is not part
- * of what a trial is. Hypothesis and expectation may be reworded and threads change no number: a
- * trial is the same with another. The parent's key goes in, so that a change at the top of a chain
- * runs all of the chain again.
+ * The key finds a trial that ran before: the same recipe and start have the same key in any sweep, on any machine.
+ * It is a digest of the text and not of the struct, whose padding is not part of a trial. Hypothesis and
+ * expectation may be reworded, and threads change no number, so they are left out. The parent's key is included, so
+ * that a change at the top of a chain runs the whole chain again.
  */
 static enum trainer_status make_key(struct trainer_trial *trial, const struct trainer_trial *trials,
                                     struct trainer_error *err)
@@ -453,7 +443,7 @@ static enum trainer_status make_key(struct trainer_trial *trial, const struct tr
 
 /* ---- all trials --------------------------------------------------------------------------- */
 
-/* In the order of the night, because a key needs its parent's. */
+/* In the order of the night, because a key needs its parent's key. */
 static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials,
                                         size_t i, struct trainer_error *err)
 {
@@ -482,10 +472,7 @@ static int by_key(const void *a, const void *b)
     return ((*x)->key > (*y)->key) - ((*x)->key < (*y)->key);
 }
 
-/*
- * By sorting: a grid of 4096 compared pair by pair is noticeable, and so is the wrong row of two
- * alike.
- */
+/* By sorting: comparing a grid of 4096 trials pair by pair would be noticeably slow. */
 static enum trainer_status check_unique(const struct trainer_sweep *sweep,
                                         int (*compare)(const void *, const void *),
                                         const char *what, struct trainer_error *err)
@@ -507,8 +494,8 @@ static enum trainer_status check_unique(const struct trainer_sweep *sweep,
 }
 
 /*
- * Names first: two trials alike in everything have both the same, and of the two messages the one
- * about names says more.
+ * Names are checked first: two equal trials have both equal names and equal keys, and the message about names says
+ * more.
  */
 static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan *plan,
                                   struct trainer_error *err)
@@ -525,7 +512,7 @@ static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan
     return status == TRAINER_OK ? check_unique(sweep, by_key, "recipe", err) : status;
 }
 
-/* The caller's pointer is set at the very end: there is either a whole sweep or none. */
+/* The caller's pointer is set last, so that it gets a whole sweep or none. */
 enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name,
                                         const char *text, size_t length, const char *directory,
                                         struct trainer_error *err)

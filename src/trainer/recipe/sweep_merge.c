@@ -1,10 +1,10 @@
-/* sweep_merge.c: overriding parts of a JSON object. */
+/* sweep_merge.c: see sweep_merge.h. */
 #include "recipe/sweep_merge.h"
 
 /* Element by element: {"environments": [{"algorithm": {..}}]} changes one environment. */
 static bool lay_over_list(json_t *onto, json_t *over);
 
-/* True if both are containers of one kind, and *done says whether they were merged. */
+/* Whether both are containers of the same kind; if so, *done says whether merging succeeded. */
 static bool merges(json_t *onto, json_t *over, bool *done)
 {
     if (json_is_object(onto) && json_is_object(over))
@@ -17,9 +17,9 @@ static bool merges(json_t *onto, json_t *over, bool *done)
 }
 
 /*
- * Lists are merged and not replaced because a recipe's only list is its environments, and a trial
- * that changes one number of one of them should not have to repeat the rest. A longer list adds
- * environments; there is no way to take one away, which a trial then says by a recipe of its own.
+ * Lists are merged and not replaced, because a recipe's only list is its environments, and a trial that changes one
+ * number of one environment should not have to repeat the rest. A longer list adds environments. None can be
+ * removed; a trial needs a recipe of its own for that.
  */
 static bool lay_over_list(json_t *onto, json_t *over)
 {
@@ -41,8 +41,8 @@ static bool lay_over_list(json_t *onto, json_t *over)
 }
 
 /*
- * Values are copied deeply: what lies over several trials would else be one object, and the grid
- * would write through it into all of them.
+ * Values are copied deeply: otherwise several trials would share one object, and the grid would write through it
+ * into all of them.
  */
 bool sweep_lay_over(json_t *onto, json_t *over)
 {

@@ -17,8 +17,8 @@ enum trainer_status resume_state_save(struct run *run, const char *path, int32_t
                                       struct trainer_error *err);
 
 /*
- * Called on every rank: restores the run, and sets *iterations to the number of iterations that are done. If there
- * is no file, *iterations is -1 and the run is unchanged. TRAINER_ECORRUPT for a damaged file, TRAINER_EINVAL for
+ * Called on every rank: restores the run, and sets *iterations to the number of iterations that are done. Without
+ * a file, *iterations is -1, and nothing is changed. TRAINER_ECORRUPT for a damaged file, TRAINER_EINVAL for
  * the state of another recipe.
  */
 enum trainer_status resume_state_load(struct run *run, const char *path, int32_t *iterations,

@@ -1,6 +1,6 @@
 /*
- * recipe_lacks.c: a recipe against the core's plan of corrections. Most lacks are what somebody wants
- * to measure: they are told, and nothing is refused.
+ * missing_corrections.c: compares a recipe with the core's plan of corrections. A missing correction is often what
+ * an experiment wants to measure, so it is reported and never refused.
  */
 #include <math.h>
 
@@ -24,7 +24,7 @@ static bool has_turns(const struct trainer_recipe *recipe)
     return any;
 }
 
-/* Every epoch goes through the rollouts: updates per batch of samples are what off-policiness counts. */
+/* Every epoch goes through all rollouts; updates per batch of rollouts are the measure of being off-policy. */
 static struct rl_setting setting_of(const struct trainer_recipe *recipe)
 {
     double updates = fmax(1, rollouts_of(recipe) / recipe->training.minibatch) *
@@ -51,7 +51,7 @@ static bool has(const struct trainer_recipe *recipe, enum rl_correction correcti
         return composes || name == TRAINER_CORRECTION_TIS || name == TRAINER_CORRECTION_DECOUPLED;
     case RL_CORRECT_R2: return recipe->replay != TRAINER_REPLAY_NONE;
     case RL_CORRECT_R3: return recipe->replay == TRAINER_REPLAY_R3;
-    case RL_CORRECT_TOOL_MASK: return true; /* what the tool wrote is never in the mask */
+    case RL_CORRECT_TOOL_MASK: return true; /* the tool's tokens are never in the mask */
     case RL_CORRECT_TURN_RATIOS:
         return loss == TRAINER_LOSS_TURN || (composes && recipe->loss.compose.per_turn);
     case RL_CORRECTIONS: break;
