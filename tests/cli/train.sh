@@ -108,7 +108,7 @@ must_run train tiny.json -C marked -q --set algorithm=vineppo --set k_min=2 --se
 must_equal 1 "$(grep -c '; algorithm.episodes.markers=e1' marked/results.tsv)" "markers in rows"
 must_run -C marked sql "SELECT max(value) FROM step_metrics WHERE exp_id = '001' AND key = 'info_gain_t0'" --format tsv
 must_equal 1 "$(awk "BEGIN { print ($(tail -n 1 out) != 0) }")" "a gain where there is no tool"
-must_fail 2 'no token is called e9' train tiny.json -C marked --set algorithm=vineppo --set algorithm.episodes.markers=e9
+must_fail 2 'unknown token e9' train tiny.json -C marked --set algorithm=vineppo --set algorithm.episodes.markers=e9
 must_run -C marked rollout 001 --n 1
 
 # What flags came to beside the outcome, and what a teacher spoke to.

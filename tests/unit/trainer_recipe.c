@@ -305,8 +305,8 @@ static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
     static const char *const episodes[][2] = {
         {"'joint', 'episodes': {'markers': 'S,,ANS'}", "at most 8 tokens"},
         {"'joint', 'episodes': {'markers': 'S,S,S,S,S,S,S,S,S'}", "at most 8 tokens"},
-        {"'joint', 'episodes': {'markers': 'S ANS'}", "no token is called S ANS "},
-        {"'joint', 'episodes': {'markers': 'e96'}", "no token is called e96 "},
+        {"'joint', 'episodes': {'markers': 'S ANS'}", "unknown token S ANS "},
+        {"'joint', 'episodes': {'markers': 'e96'}", "unknown token e96 "},
         {"'joint', 'episodes': {'marker': 'S'}", "markers"},
         {"'grpo', 'episodes': {'markers': 'S'}", "which grpo does not"},
         {"'adca', 'episodes': {'markers': 'S'}", "which adca does not"},
@@ -423,9 +423,9 @@ static void settings_that_do_not_go_together_are_refused(void **state)
     (void)state;
 #define ENV(text) "{'environments': [{}, {" text "}]}"
     assert_refused(ENV("'algorithm': {'name': 'opd'}"),
-                   "environments[1]: algorithm.teacher: opd needs a checkpoint");
+                   "environments[1]: algorithm.teacher is missing: opd needs a checkpoint");
     assert_refused(ENV("'algorithm': {'name': 'sft'}"),
-                   "algorithm.teacher: sft needs a checkpoint");
+                   "algorithm.teacher is missing: sft needs a checkpoint");
     assert_refused(ENV("'k_min': 5, 'k_max': 4"), "environments[1]: k_min 5, k_max 4");
     assert_refused(ENV("'k_max': 6"),
                    "environments[1]: k_min..k_max is 3..6, which start.warm_start with 2..5");
@@ -498,8 +498,8 @@ static void rejections_are_those_of_the_core(void **state)
     accepted(REJECT("decoupled", "seq_sum_k1,seq_mean_k2,seq_max_k3", "2,1,1"));
     assert_refused(REJECT("tis", "token_k1", "2"),
                    "correction.reject needs correction.name decoupled");
-    assert_refused(REJECT("decoupled", "token_k1", ""), "need each other");
-    assert_refused(REJECT("decoupled", "", "2"), "need each other");
+    assert_refused(REJECT("decoupled", "token_k1", ""), "set both correction.reject");
+    assert_refused(REJECT("decoupled", "", "2"), "set both correction.reject");
     assert_refused(REJECT("decoupled", "token_k9", "2"), "correction.reject: ");
     assert_refused(REJECT("decoupled", "token_k1", "x"), "correction.reject: ");
     assert_refused(REJECT("decoupled", "token_k1,token_k2", "1,2,3"), "correction.reject: ");
@@ -521,8 +521,8 @@ static void what_a_program_sets_is_checked_too(void **state)
 #define REFUSES(change, why) (r = good, change, check_refuses(&r, why))
     REFUSES(r.training.learning_rate = NAN, "training.lr is nan");
     REFUSES(r.loss.clip_high = INFINITY, "loss.clip_high is inf");
-    REFUSES(r.n_tasks = 0, "environments: there are 0");
-    REFUSES(r.n_tasks = 5, "environments: there are 5");
+    REFUSES(r.n_tasks = 0, "environments has 0 entries");
+    REFUSES(r.n_tasks = 5, "environments has 5 entries");
     REFUSES(r.seed = UINT64_MAX, "seed is 1");
     REFUSES(r.tasks[0].algorithm.name = (enum rl_algorithm_name)99,
             "environments[0].algorithm.name is 99");

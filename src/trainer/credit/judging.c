@@ -261,7 +261,7 @@ enum trainer_status judging_flags(struct judging *judging, const struct judging_
         return TRAINER_OK;
     if (recipe->judge.endpoint[0] && !judging->ask && ranks_mine(judging->ranks) == 0)
         return trainer_fail(err, TRAINER_EINVAL,
-                            "judge.endpoint is %.200s, which this program cannot ask",
+                            "judge.endpoint is %.200s, but this program cannot call a judge",
                             recipe->judge.endpoint);
     if (recipe->judge.endpoint[0])
         status = ask_somebody(judging, rows, r, flags, err);

@@ -1,6 +1,6 @@
 /*
  * env.c: the table of environments, and what they have in common. An environment is a struct of functions and owns
- * no memory: episodes belong to the caller, who may play thousands side by side.
+ * no memory: episodes belong to the caller, and thousands can be played side by side.
  */
 #include "env/env_kind.h"
 

@@ -67,7 +67,7 @@ static enum trainer_status check_distractors(const struct trainer_env *env,
 {
     if (distractors == DISTRACTORS_NONE_OF_ASKED && env->k_max + env->facts - 1 > env->world.relations)
         return trainer_fail(err, TRAINER_EINVAL,
-                            "k_max %d and facts %d: distractors are of relations that are not "
+                            "k_max %d and facts %d: distractors need relations that are not "
                             "asked for, and there are only %d relations",
                             env->k_max, env->facts, env->world.relations);
     return TRAINER_OK;

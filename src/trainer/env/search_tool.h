@@ -19,7 +19,7 @@ size_t search_tool_answer_for(const struct trainer_env *env, const struct traine
                               enum search_distractors distractors, struct trainer_rng *rng,
                               int32_t *text);
 
-/* The same for the search that the episode has just parsed, with the random numbers of its turn. */
+/* Answers the search that the episode has just parsed, with the random numbers of its turn. */
 size_t search_tool_answer(const struct trainer_env *env, const struct trainer_episode *episode,
                           enum search_distractors distractors, int32_t *text);
 

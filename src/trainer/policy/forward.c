@@ -31,7 +31,7 @@ static enum trainer_status index_token(struct trainer_passf *pass, size_t sequen
         return TRAINER_OK;
     if (place == 0)
         return trainer_fail(err, TRAINER_EINVAL,
-                            "wanted[%zu]: nothing stands before the first token", i);
+                            "wanted[%zu]: the first token of a sequence cannot be wanted", i);
     if (pass->n_wanted == pass->wanted_capacity)
         return trainer_fail(err, TRAINER_EINVAL, "wanted[%zu]: the pass was made for %zu", i,
                             pass->wanted_capacity);

@@ -36,7 +36,7 @@ static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
 {
     enum trainer_status status = check_table(&recipe_root, recipe, "", err);
     if (status == TRAINER_OK && (recipe->n_tasks < 1 || recipe->n_tasks > TRAINER_ENVS_MAX))
-        REFUSE("environments: there are %d, but must be 1 to %d", recipe->n_tasks,
+        REFUSE("environments has %d entries, but must have 1 to %d", recipe->n_tasks,
                TRAINER_ENVS_MAX);
     for (int32_t i = 0; i < recipe->n_tasks && status == TRAINER_OK; i++) {
         char prefix[32];
@@ -54,7 +54,7 @@ static enum trainer_status check_passk(const struct trainer_algorithm *algorithm
 {
     int32_t k = algorithm->passk.k;
     if (k > 1 && (k >= group_size || group_size % k != 0))
-        REFUSE("algorithm.passk.k is %d, but must divide training.group_size = %d and be less", k,
+        REFUSE("algorithm.passk.k is %d, but must divide training.group_size = %d and be smaller", k,
                group_size);
     return TRAINER_OK;
 }
@@ -82,7 +82,7 @@ static enum trainer_status check_distill(const struct trainer_algorithm *algorit
         REFUSE("algorithm.distill.how must be none with algorithm.name %s, which has no advantages",
                row->name);
     if (distils && distill->teacher == TRAINER_TEACHER_CHECKPOINT && !algorithm->teacher[0])
-        REFUSE("algorithm.teacher: algorithm.distill needs a checkpoint");
+        REFUSE("algorithm.teacher is missing: algorithm.distill needs a checkpoint");
     if (distill->shown == TRAINER_SHOWN_DEMONSTRATION && !shows)
         REFUSE("algorithm.distill.shown needs algorithm.name opsd or algorithm.distill.teacher policy");
     return TRAINER_OK;
@@ -102,14 +102,14 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
     struct rl_error core;
     if (algorithm->adca.scheme == TRAINER_ADCA_ALLOCATION &&
         algorithm->adca.outcome == TRAINER_ADCA_ONLY)
-        REFUSE("algorithm.adca.outcome: only needs scheme decouple");
+        REFUSE("algorithm.adca.outcome only needs algorithm.adca.scheme decouple");
     if (algorithm->schedule.kind == TRAINER_ADAPTIVE &&
         algorithm->name != RL_ALGORITHM_TURN_GROUP_V1D)
         REFUSE("algorithm.schedule.kind adaptive needs algorithm.name turn-group-v1d");
     if (taught && !algorithm->teacher[0])
-        REFUSE("algorithm.teacher: %s needs a checkpoint", row->name);
+        REFUSE("algorithm.teacher is missing: %s needs a checkpoint", row->name);
     if (row->needs & RL_NEED_CALLBACK)
-        REFUSE("algorithm.name: %s needs a function, which a recipe cannot give", row->name);
+        REFUSE("algorithm.name: %s needs a callback, which a recipe cannot provide", row->name);
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
         REFUSE("algorithm.name: %s (training.group_size, algorithm.teacher)", core.text);
     if (row->needs & RL_NEED_AGENTS && group_size % algorithm->hierarchy.branches != 0)
@@ -121,7 +121,7 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
 }
 
-/* With a checkpoint there is no warm start, and its settings need not fit. */
+/* A recipe with a checkpoint has no warm start, whose settings then need not fit. */
 static bool is_warm_started(const struct trainer_recipe *recipe)
 {
     return !recipe->checkpoint[0] && recipe->warm_start.steps > 0;
@@ -154,10 +154,10 @@ static enum trainer_status check_episodes(const struct trainer_task *task,
     if (!algorithm->episodes.markers[0])
         return TRAINER_OK;
     if (!markers_read(&markers, algorithm->episodes.markers))
-        REFUSE("algorithm.episodes.markers: at most %d tokens with a comma between", MARKERS_MAX);
+        REFUSE("algorithm.episodes.markers must be at most %d tokens, separated by commas", MARKERS_MAX);
     const char *unknown = markers_unknown(&markers, &task->env.world);
     if (unknown)
-        REFUSE("algorithm.episodes.markers: no token is called%.20s(S, /S, OBS, /OBS, NONE, ANS, r0, "
+        REFUSE("algorithm.episodes.markers: unknown token%.20s(known: S, /S, OBS, /OBS, NONE, ANS, r0, "
                "e0, ..)", unknown);
     if (!(row->needs & RL_NEED_GAINS))
         REFUSE("algorithm.episodes.markers needs an algorithm that reads gains, which %s does not",
@@ -316,7 +316,7 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
     if (correction->name != TRAINER_CORRECTION_DECOUPLED)
         REFUSE("correction.reject needs correction.name decoupled");
     if (!correction->reject[0] || !correction->reject_threshold[0])
-        REFUSE("correction.reject and correction.reject_threshold need each other");
+        REFUSE("set both correction.reject and correction.reject_threshold, or neither");
     return check_rejection(correction, err);
 }
 

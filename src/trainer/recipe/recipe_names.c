@@ -264,7 +264,7 @@ enum trainer_status recipe_put(json_t *object, const char *setting, json_t *valu
     if (target.table == &recipe_root)
         return put_below(object, target.path, value)
                    ? TRAINER_OK
-                   : trainer_fail(err, TRAINER_EINVAL, "%s: what it stands in is no object",
+                   : trainer_fail(err, TRAINER_EINVAL, "%s: its parent is not an object",
                                   setting);
     json_t *list = environments(object);
     size_t n = json_array_size(list);

@@ -146,7 +146,7 @@ static enum trainer_status check_numbers(const struct numbers *numbers, const ch
     if (numbers->recipe != recipe_digest(recipe))
         return trainer_fail(
             err, TRAINER_EINVAL,
-            "%s: state of a run of another recipe, after iteration %d; remove it to begin anew",
+            "%s: state of a run of another recipe, after iteration %d; remove the file to start over",
             path, (int)numbers->iterations);
     return TRAINER_OK;
 }

@@ -18,10 +18,7 @@ static enum trainer_status io_failed(struct trainer_error *err, const char *path
     return trainer_fail(err, TRAINER_EIO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/*
- * A disk that fills up makes short writes before it fails. A signal may cut a write short as well;
- * neither is a failure.
- */
+/* A disk that fills up writes less before it fails, and a signal may interrupt a write; neither is an error yet. */
 static bool write_all(int fd, const void *data, size_t size)
 {
     const char *at = data;
@@ -38,8 +35,8 @@ static bool write_all(int fd, const void *data, size_t size)
 }
 
 /*
- * The name is on disk once its directory is. Not every file system lets a directory be synced, and
- * the file itself is on disk by now: a failure here is no reason to lose the trial.
+ * The name is on disk once its directory is. A failure is ignored: not every file system can sync a directory, and
+ * the file itself is already on disk.
  */
 static void sync_directory(const char *path)
 {
@@ -55,8 +52,8 @@ static void sync_directory(const char *path)
 }
 
 /*
- * fsync before rename: a name that appears before its bytes would survive a power cut as an empty
- * file. close() is looked at because network file systems report a full disk only there.
+ * fsync comes before rename: a name that appears before its bytes would survive a power cut as an empty file. The
+ * result of close() is checked because network file systems report a full disk only there.
  */
 static enum trainer_status write_beside(const char *path, const char *beside,
                                         const struct file_part *parts, size_t n_parts,
@@ -80,7 +77,7 @@ static enum trainer_status write_beside(const char *path, const char *beside,
     return status;
 }
 
-/* A pipe might never end, or never begin; a rename would put a file in place of /dev/null. */
+/* Refuses what is not a regular file: a pipe might never end, and a rename would replace /dev/null by a file. */
 static enum trainer_status refuse_odd(const char *path, struct trainer_error *err)
 {
     struct stat about;
@@ -88,9 +85,7 @@ static enum trainer_status refuse_odd(const char *path, struct trainer_error *er
     return odd ? trainer_fail(err, TRAINER_EIO, "%s: not a regular file", path) : TRAINER_OK;
 }
 
-/*
- * The process id in the name: two runs that save to one place do not write into each other's half.
- */
+/* The temporary name contains the process id, so that two runs that save to one place do not mix their bytes. */
 enum trainer_status atomic_file_write(const char *path, const struct file_part *parts,
                                      size_t n_parts, struct trainer_error *err)
 {
@@ -114,9 +109,8 @@ static enum trainer_status damaged(struct trainer_error *err, const char *path, 
 }
 
 /*
- * The whole file (free); its length must be what its header says. Lengths are bounded before
- * memory is asked for (64 GiB is far above any model here): a recipe that names the wrong file
- * gets a message, not an allocation of its size.
+ * Lengths are bounded (64 GiB is far above any model here) before memory is allocated, so that a recipe that names
+ * the wrong file gets a message and not an allocation of its size.
  */
 unsigned char *atomic_file_read(const char *path, const char *what, size_t least, size_t *size,
                                enum trainer_status *status, struct trainer_error *err)

@@ -1,6 +1,6 @@
 /*
- * error.c: texts of errors. A status says what kind of thing went wrong, for programs; the text
- * says what it was, for people, and reaches the trial's row: so it names setting, file or step.
+ * error.c: texts of errors. The status tells programs what kind of error it was. The text tells people what failed,
+ * and ends up in the trial's row, so it names the setting, file or step.
  */
 #include "support/error.h"
 
@@ -52,12 +52,12 @@ enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status
 
 enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes)
 {
-    return trainer_fail(err, TRAINER_ENOMEM, "out of memory: %zu bytes more were needed", bytes);
+    return trainer_fail(err, TRAINER_ENOMEM, "out of memory: %zu more bytes are needed", bytes);
 }
 
 /*
- * A value that the core refuses came out of training (a NaN, a reward that is infinite): the run
- * failed numerically. What it refuses as an argument is a fault of the recipe.
+ * A value that the core refuses (a NaN, an infinite reward) came from training, so the run failed numerically. An
+ * argument that it refuses is a fault of the recipe.
  */
 enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what,
                                         enum rl_status status, const struct rl_error *core)

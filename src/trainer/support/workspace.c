@@ -1,7 +1,4 @@
-/*
- * workspace.c: see workspace.h. The block only grows and lives as long as the run: after the first
- * iteration no kernel allocates.
- */
+/* workspace.c: see workspace.h. The block only grows, so that no kernel allocates after the first iteration. */
 #include "support/workspace.h"
 
 #include <stdlib.h>
