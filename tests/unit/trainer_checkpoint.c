@@ -1,5 +1,7 @@
-/* trainer_checkpoint.c: what is written is what is read, damage is refused, and replacement is all
- * or nothing. */
+/*
+ * trainer_checkpoint.c: a checkpoint reads back what was written, damage is refused, and replacement is all or
+ * nothing.
+ */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -17,7 +19,7 @@
 
 #include "support/files.h"
 
-/* ---- faults: the n-th of these calls fails, by the linker's --wrap ---- */
+/* ---- faults: the N-th of these calls fails, by the linker's --wrap --------------------------- */
 
 static int faults_left = -1; /* calls that still succeed; -1 = all */
 
@@ -138,7 +140,7 @@ static void assert_says(const struct trainer_error *err, const struct place *pla
         fail_msg("'%s' does not say '%s'", err->text, why);
 }
 
-/* No file of an attempt is left beside it. */
+/* Asserts that no temporary file is left beside the checkpoint. */
 static void assert_alone(const struct place *place)
 {
     char **names = list_dir(place->dir, "p.ckpt");
@@ -227,7 +229,7 @@ static void a_directory_is_no_checkpoint(void **state)
 
 /* ---- damage ---- */
 
-/* A refused checkpoint leaves the caller's parameters as they were. */
+/* A refused checkpoint leaves the caller's parameters unchanged. */
 static void a_pipe_is_not_replaced(void **state)
 {
     struct place *place = *state;
@@ -288,7 +290,7 @@ static void every_truncation_is_refused(void **state)
     free(bytes);
 }
 
-/* With a digest that is right: whoever wrote it meant it. */
+/* The digest is right: the program that wrote the file stored these weights. */
 static void weights_that_are_no_numbers_are_refused(void **state)
 {
     struct place *place = *state;
@@ -309,7 +311,7 @@ static void weights_that_are_no_numbers_are_refused(void **state)
                              TRAINER_ECORRUPT);
             assert_non_null(strstr(err.text, why));
         }
-    /* The largest and the smallest are numbers. */
+    /* The largest and the smallest finite floats are accepted. */
     const struct trainer_checkpoint out = {tiny(), 7};
     struct trainer_checkpoint in;
     float params[N_PARAMS] = {FLT_MAX, -FLT_MAX, FLT_MIN, FLT_TRUE_MIN, -0.0f};
@@ -364,7 +366,7 @@ static void another_shape_is_refused_by_name(void **state)
     OTHER(rope_base, 999, "rope_base is 1000, the recipe wants 999");
 }
 
-/* max_tokens is room, not shape: longer episodes take the same weights. */
+/* max_tokens is not part of the shape: longer episodes use the same weights. */
 static void the_same_shape_is_loaded(void **state)
 {
     struct place *place = *state;
@@ -409,8 +411,8 @@ static void a_directory_that_is_missing_is_named(void **state)
 }
 
 /*
- * The n-th call fails, for every n: then the old checkpoint stands, whole, with no file beside it;
- * or the new one does, when all that failed was telling the disk of its name.
+ * For every N, the N-th call fails. Either the old checkpoint remains, whole and without another file beside it; or
+ * the new one is there, and only syncing its name has failed.
  */
 static void a_failed_save_leaves_the_old_one(void **state)
 {

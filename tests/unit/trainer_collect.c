@@ -1,5 +1,4 @@
-/* trainer_collect.c: who plays, which questions are asked, and what teachers say of the rollouts.
- */
+/* trainer_collect.c: which weights play, which questions are asked, and what teachers make of the rollouts. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -17,7 +16,7 @@
 struct place {
     char *dir, *teacher;
     struct trainer_recipe recipe;
-    float *params, *taught; /* of the learner, of the teacher */
+    float *params, *taught; /* weights of the learner, and of the teacher */
 };
 
 static int open_place(void **state)
@@ -46,7 +45,7 @@ static int close_place(void **state)
     return 0;
 }
 
-/* hopworld, and reverse beside it. */
+/* A recipe with hopworld and reverse. */
 static int renew_recipe(void **state)
 {
     struct place *place = *state;
@@ -68,7 +67,8 @@ static struct run *collected(struct place *place, enum rl_algorithm_name a,
     size_t n = trainer_model_parameters(&place->recipe.model);
     place->recipe.tasks[0].algorithm.name = a;
     place->recipe.tasks[1].algorithm.name = b;
-    for (int32_t task = 0; task < 2; task++) /* it is none beside those that are teachers themselves */
+    /* distillation is not allowed beside algorithms that are teachers themselves */
+    for (int32_t task = 0; task < 2; task++)
         if (rl_algorithm_at(place->recipe.tasks[task].algorithm.name)->loss != RL_COMPONENT_RL)
             place->recipe.tasks[task].algorithm.distill.how = TRAINER_DISTILL_NONE;
     check_recipe(&place->recipe);
@@ -105,7 +105,7 @@ static void score(const struct place *place, const float *params, const int32_t 
     trainer_pass_freef(pass);
 }
 
-/* values at the policy's tokens of the rows of a task are log-probs under params. */
+/* Asserts that `values` at the policy's tokens of a task's rows are log-probs under params. */
 static void assert_scored(const struct place *place, const struct trainer_rollouts *r, int32_t task,
                           const float *values, const float *params)
 {
@@ -121,7 +121,10 @@ static void assert_scored(const struct place *place, const struct trainer_rollou
     }
 }
 
-/* Five questions, four an iteration: the second one begins with the fifth and goes on with the first. */
+/*
+ * Five questions, four in each iteration: the second iteration begins with the fifth question and continues with
+ * the first.
+ */
 static void a_pool_is_gone_round(void **state)
 {
     struct place *place = *state;
@@ -142,7 +145,7 @@ static void a_pool_is_gone_round(void **state)
     closed(second);
 }
 
-/* None twice; with half of a pool known to be easy, the other half is drawn more often. */
+/* No question is drawn twice; when half of a pool is known to be easy, the other half is drawn more often. */
 static void hard_questions_are_drawn_more_often(void **state)
 {
     struct trainer_task task = ((struct place *)*state)->recipe.tasks[0];
@@ -177,7 +180,10 @@ static void hard_questions_are_drawn_more_often(void **state)
     }
 }
 
-/* What groups of these sizes promise by their rates: most solved, or most of both kinds. */
+/*
+ * What groups of these sizes achieve by their pass rates: the expected number of questions solved, or of mixed
+ * groups.
+ */
 static double promised(const double rate[3], const size_t size[3], enum trainer_group_sizes kind)
 {
     double sum = 0;
@@ -188,7 +194,7 @@ static double promised(const double rate[3], const size_t size[3], enum trainer_
     return sum;
 }
 
-/* So many were asked that rates are what they are: no other sizes of the same sum promise more. */
+/* So many rollouts were seen that the fitted rates are exact: no other sizes with the same sum achieve more. */
 static void groups_are_as_large_as_is_best(void **state)
 {
     const double rate[3] = {0.95, 0.5, 0.04};
@@ -226,7 +232,7 @@ static void groups_are_as_large_as_is_best(void **state)
         }
 }
 
-/* Nothing was asked yet: all alike, and in turn. */
+/* Before anything was asked, all groups have the same size, and questions come in turn. */
 static void groups_of_unknown_questions_are_equal(void **state)
 {
     struct trainer_task task = ((struct place *)*state)->recipe.tasks[0];
@@ -245,7 +251,7 @@ static void groups_of_unknown_questions_are_equal(void **state)
     allocation_close(&a);
 }
 
-/* Rows of a question by turns right and wrong, so that a run begins with known rates. */
+/* Rows of a question are alternately right and wrong, so that a run begins with known pass rates. */
 static void know(struct allocation *a, const int64_t right[4])
 {
     for (size_t q = 0; q < 4; q++) {
@@ -255,8 +261,8 @@ static void know(struct allocation *a, const int64_t right[4])
 }
 
 /*
- * A second iteration of a run: rows are as many as ever, groups of differing sizes, and grpo compares
- * within them; remax's greedy answer is of the row's own question.
+ * In the second iteration of a run, the number of rows is unchanged and groups differ in size; grpo compares within
+ * them, and remax's greedy answer is that of the row's own question.
  */
 static void groups_of_differing_sizes_are_credited(void **state)
 {
@@ -299,7 +305,7 @@ static void groups_of_differing_sizes_are_credited(void **state)
     }
 }
 
-/* Counts are those of the last visit, under the numbers that were asked. */
+/* Counts are those of the last visit, under the numbers of the questions asked. */
 static void a_pools_pass_rates_are_the_last_seen(void **state)
 {
     struct place *place = *state;
@@ -356,8 +362,7 @@ static void the_start_scores_all_tasks(void **state)
     closed(run);
 }
 
-/* The last hop's fact, OBS relation entity /OBS, stands behind the prompt where there is one and
- * room. */
+/* The last hop's fact, OBS relation entity /OBS, comes after the prompt if there is a fact and room for it. */
 static size_t show(const struct trainer_rollouts *r, size_t row, int32_t *tokens, uint8_t *wanted)
 {
     const struct trainer_episode *episode = &r->episode[row];
@@ -397,7 +402,7 @@ static void a_policy_is_shown_the_last_fact(void **state)
     closed(run);
 }
 
-/* A worked solution of the row's question, and the row behind it as it is. */
+/* A worked solution of the row's question, followed by the unchanged row. */
 static void a_policy_is_shown_a_solution(void **state)
 {
     struct place *place = *state;
@@ -426,7 +431,7 @@ static void a_policy_is_shown_a_solution(void **state)
     closed(run);
 }
 
-/* The teacher of algorithm.distill scores as opd's or opsd's, beside an algorithm with advantages. */
+/* The teacher of algorithm.distill scores like that of opd or opsd, beside an algorithm with advantages. */
 static void a_teacher_beside_an_algorithm_scores(void **state)
 {
     struct place *place = *state;
@@ -488,7 +493,7 @@ static struct trainer_rollouts *evaluated(const struct place *place, uint64_t se
     return r;
 }
 
-/* The recipe's seed changes what is trained on, not what is asked in the end. */
+/* The recipe's seed changes the training questions, not the evaluation's. */
 static void evaluations_ask_the_same_questions(void **state)
 {
     struct place *place = *state;
@@ -516,7 +521,7 @@ static void evaluations_ask_the_same_questions(void **state)
 
 /* ---- rollouts beside those that are trained on ---- */
 
-/* By the policy that knows more. */
+/* A run sampled by the policy that knows more. */
 static struct run *taught(struct place *place, enum rl_algorithm_name a, enum rl_algorithm_name b)
 {
     float *kept = place->params;
@@ -526,7 +531,7 @@ static struct run *taught(struct place *place, enum rl_algorithm_name a, enum rl
     return run;
 }
 
-/* The same question with the same luck, answered greedily, is what the group is compared with. */
+/* The group is compared with the greedy answer to the same question with the same luck. */
 static void remax_compares_with_the_greedy_answer(void **state)
 {
     struct place *place = *state;
@@ -563,7 +568,7 @@ static void remax_compares_with_the_greedy_answer(void **state)
     closed(run);
 }
 
-/* Whether two rows say the same in their first n tokens. */
+/* Whether two rows have the same first n tokens. */
 static bool alike(const struct trainer_rollouts *r, size_t a, size_t b, int32_t n)
 {
     return r->length[a] >= n && r->length[b] >= n &&
@@ -605,7 +610,7 @@ static void episodes_branch_behind_their_turns(void **state)
     }
 }
 
-/* As many go on from each prefix as are asked for, and the share of them that is right is its value. */
+/* Each prefix has as many continuations as asked for, and its value is the share of them that is right. */
 static void continuations_value_a_prefix(void **state)
 {
     struct place *place = *state;

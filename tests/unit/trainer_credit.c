@@ -1,5 +1,7 @@
-/* trainer_credit.c: each algorithm on rollouts made by hand, by arithmetic or by a direct call of
- * the core. */
+/*
+ * trainer_credit.c: each algorithm on rollouts made by hand, compared with arithmetic or with a direct call of the
+ * core.
+ */
 #include "support/unit.h"
 
 #include <math.h>
@@ -20,7 +22,7 @@
 
 enum { GROUP = 4, ROWS = 2 * GROUP, WIDTH = 32, FIRST = 3, PROMPT = 3, TOLD = 2 };
 
-/* Searches and reward of each row; a search has two or three tokens. */
+/* Number of searches and reward of each row; a search has two or three tokens. */
 static const int32_t searches[ROWS] = {2, 0, 3, 1, 2, 2, 1, 3};
 static const double outcomes[ROWS] = {1, 0, 0, 1, 1, 0, 0, 0};
 static const uint32_t good[ROWS] = {3, 0, 5, 0, 1, 2, 1, 7};
@@ -36,7 +38,7 @@ struct credited {
     struct credit_memory memory;
     struct workspace workspace;
     struct rl_a2tgpo_stats scale;
-    /* a copy of what rows FIRST.. hold, as the core takes it */
+    /* a copy of rows FIRST.., in the form that the core takes */
     float rewards[ROWS * WIDTH];
     struct rl_batch batch;
 };
@@ -80,7 +82,7 @@ static struct trainer_adca make_adca(void)
     return recipe.tasks[0].algorithm.adca;
 }
 
-/* Rows of task 1 stand behind others, which must stay as they are. */
+/* The rows of task 1 come after others, which must not change. */
 static struct credited *make(enum rl_algorithm_name name)
 {
     struct credited *c = calloc(1, sizeof *c);
@@ -131,7 +133,7 @@ static struct trainer_algorithm *algorithm(struct credited *c)
     return &c->recipe.tasks[1].algorithm;
 }
 
-/* Gains at the last token of their turns if wanted, outcomes at the last token of all. */
+/* Puts gains, if wanted, at the last token of their turns, and outcomes at the last token of all. */
 static void lay_rewards(struct credited *c, bool gains, const double *outcome)
 {
     memset(c->rewards, 0, sizeof c->rewards);
@@ -151,7 +153,7 @@ static const float *advantages(const struct credited *c)
     return c->r->advantage + FIRST * WIDTH;
 }
 
-/* One value per row at response tokens, 0 elsewhere. */
+/* Asserts one value per row at response tokens, and 0 elsewhere. */
 static void assert_rows(const struct credited *c, const double *expected)
 {
     for (size_t i = 0; i < ROWS * WIDTH; i++)
@@ -210,7 +212,7 @@ static void passk_credits_the_best(void **state)
     release(c);
 }
 
-/* Two and six rows of a question: blocks and baselines are of a group whatever its size. */
+/* With two and six rows of a question, blocks and baselines still cover exactly one group. */
 static void groups_may_differ_in_size(void **state)
 {
     (void)state;
@@ -239,7 +241,7 @@ static void reward_is_the_outcome(void **state)
     release(c);
 }
 
-/* The baseline goes on from call to call, for its task alone. */
+/* The baseline continues from call to call, separately for each task. */
 static void rae_follows_a_moving_baseline(void **state)
 {
     (void)state;
@@ -272,7 +274,7 @@ static void advantages_are_scaled(void **state)
 
 /* ---- turns and steps: by the core ---- */
 
-/* Call a kernel once more if it asks for scratch memory. */
+/* Calls a kernel once more if it asks for scratch memory. */
 #define CORE(c, call)                                                                              \
     do {                                                                                           \
         enum rl_status status_;                                                                    \
@@ -348,7 +350,7 @@ static double deviation(size_t n, const double *x)
     return sqrt(square);
 }
 
-/* turn-group-v1d by the core at some alpha. */
+/* Advantages of turn-group-v1d at a given alpha, by the core. */
 static void advantages_at(struct credited *c, double alpha, float *advantage)
 {
     float scale[ROWS * WIDTH];
@@ -360,7 +362,7 @@ static void advantages_at(struct credited *c, double alpha, float *advantage)
                                  &c->workspace.ws, NULL));
 }
 
-/* What alpha is multiplied by, turn by turn. */
+/* The expected factor on alpha. */
 static double balance(struct credited *c)
 {
     float process[ROWS * WIDTH], outcome[ROWS * WIDTH];
@@ -398,7 +400,7 @@ static void assert_adapted(struct credited *c, double factor)
         assert_near((double)advantages(c)[i], (double)expected[i], 1e-5);
 }
 
-/* alpha times the outcomes' spread over that of what gains give, within 1/4 and 4. */
+/* alpha is multiplied by the spread of outcomes over that of gains, between 1/4 and 4. */
 static void alpha_follows_the_spreads(void **state)
 {
     (void)state;
@@ -409,11 +411,11 @@ static void alpha_follows_the_spreads(void **state)
     assert_true(factor > 0.3 && factor < 3 && fabs(factor - 1) > 0.02);
     assert_adapted(c, factor);
     for (size_t i = 0; i < ROWS; i++)
-        c->r->reward[FIRST + i] = same[i]; /* no group differs: gains alone would train */
+        c->r->reward[FIRST + i] = same[i]; /* no group differs: only gains would train */
     lay_rewards(c, true, same);
     assert_adapted(c, 0.25);
     for (size_t i = 0; i < ROWS * ROLLOUT_VALUES; i++)
-        c->r->value[FIRST * ROLLOUT_VALUES + i] = 0.3; /* and no gain does */
+        c->r->value[FIRST * ROLLOUT_VALUES + i] = 0.3; /* and no gain differs */
     assign(c, 2);
     assert_near(c->memory.alpha, 0.1 + 0.4, 1e-6);
     release(c);
@@ -435,7 +437,7 @@ static void process_rewards_stay_at_their_turns(void **state)
     release(c);
 }
 
-/* Flags of all steps: bits of `good`, and the outcome for the closing one. */
+/* Flags of all steps: bits of `good`, and the outcome for the closing step. */
 static void lay_flags(size_t *start, uint8_t *flags)
 {
     start[0] = 0;
@@ -447,7 +449,7 @@ static void lay_flags(size_t *start, uint8_t *flags)
     }
 }
 
-/* Credit as the core's kernel assigns it with these options. */
+/* Asserts the credit that the core's kernel assigns with these options. */
 static void assert_adca(struct credited *c, const struct rl_adca_options *options)
 {
     float expected[ROWS * WIDTH];
@@ -463,7 +465,7 @@ static void assert_adca(struct credited *c, const struct rl_adca_options *option
     assert_tokens(c, expected);
 }
 
-/* Those of the core, while the judge is asked. */
+/* The metrics are the core's, in iterations in which the judge is asked. */
 static void what_flags_came_to_is_measured(void **state)
 {
     (void)state;
@@ -476,7 +478,7 @@ static void what_flags_came_to_is_measured(void **state)
     assert_true(m->unit_weight_mean == 0);
     c->memory.n_adca = 0;
     assign(c, 2);
-    assert_int_equal(c->memory.n_adca, 0); /* it is grpo now */
+    assert_int_equal(c->memory.n_adca, 0); /* the algorithm is grpo now */
     algorithm(c)->adca.scheme = TRAINER_ADCA_ALLOCATION;
     assign(c, 0);
     assert_int_equal(c->memory.n_adca, 1);
@@ -497,7 +499,7 @@ static void the_judge_is_asked_about_steps(void **state)
     release(c);
 }
 
-/* One setting away from the defaults each, or two where one alone changes nothing. */
+/* Each case is one setting away from the defaults, or two if one alone changes nothing. */
 static void every_option_of_adca_reaches_the_core(void **state)
 {
     (void)state;
@@ -543,7 +545,7 @@ static void every_option_of_adca_reaches_the_core(void **state)
     release(c);
 }
 
-/* alpha goes its way over the iterations: whole at first, and near its end at the last. */
+/* alpha has its full value in the first iteration, and is near its final value in the last. */
 static void alpha_and_beta_follow_their_schedule(void **state)
 {
     (void)state;
@@ -575,7 +577,7 @@ static void alpha_and_beta_follow_their_schedule(void **state)
     late->recipe.training.iterations = 4;
     algorithm(late)->schedule = (struct trainer_schedule){TRAINER_LINEAR, 0.1, 0.1};
     algorithm(now)->alpha = algorithm(now)->beta = 0.2;
-    assign(late, 2); /* 0.3 and 0.1: half way */
+    assign(late, 2); /* half way: 0.3 and 0.1 */
     assign(now, 2);
     assert_tokens(late, advantages(now));
     assert_true(late->scale.ig_clip_scale_std == now->scale.ig_clip_scale_std);
@@ -626,7 +628,7 @@ static void check_penalty(enum trainer_length_penalty kind, double coef,
     release(c);
 }
 
-/* The policy wrote one token of the tool's in every row: all answers of turns are longer. */
+/* Gives one token of the tool to the policy in every row, so that all responses get longer. */
 static void lengthen(struct credited *c)
 {
     for (size_t i = 0; i < ROWS; i++)
@@ -638,7 +640,7 @@ static void lengthen(struct credited *c)
             }
 }
 
-/* Set by the first visit of a question and kept; without a pool there is nothing to keep. */
+/* An anchor is set by the first visit of a question and kept; without a pool nothing is kept. */
 static void anchors_of_a_pool_are_kept(void **state)
 {
     (void)state;
@@ -700,7 +702,7 @@ static void an_anchor_is_set_by_a_group_that_is_right(void **state)
     release(c);
 }
 
-/* Half of the weight after half of the warm-up, all of it from the last iteration of it on. */
+/* Half the weight after half of the warm-up, the full weight from its last iteration on. */
 static void a_length_penalty_warms_up(void **state)
 {
     (void)state;
@@ -734,7 +736,7 @@ static void blocks_share_the_reward_of_their_best(void **state)
     algorithm(c)->passk.k = 2;
     assign(c, 0);
     assert_rows(c, expected);
-    algorithm(c)->length_penalty = TRAINER_LENGTH_UNIFORM; /* of what is left after the penalty */
+    algorithm(c)->length_penalty = TRAINER_LENGTH_UNIFORM; /* the block's best after the penalty */
     algorithm(c)->length_coef = 0.01;
     assign(c, 0);
     response_lengths(c, length);
@@ -767,7 +769,7 @@ static void vineppo_is_what_a_turn_added(void **state)
 
 /* ---- a teacher for what failed ---- */
 
-/* Group 0 passed twice of four, group 1 once. */
+/* Group 0 passed two of four times, group 1 once. */
 static struct credited *taught(enum trainer_distill_how how, double pass_rate, int32_t horizon)
 {
     struct credited *c = make(RL_ALGORITHM_REWARD);
@@ -782,7 +784,7 @@ static struct credited *taught(enum trainer_distill_how how, double pass_rate, i
     return c;
 }
 
-/* Whether that token is taught: of a failure in a group below the pass rate, among the first. */
+/* Whether a token is taught: it belongs to a failure in a group below the pass rate, and to the first tokens. */
 static bool is_taught(const struct credited *c, size_t i, size_t t, double pass_rate,
                       size_t horizon)
 {
@@ -846,7 +848,7 @@ static void a_teacher_speaks_to_what_failed(void **state)
         }
 }
 
-/* Weight and normalisation of K1; the teacher goes by the reward, whatever it was made into. */
+/* The teacher goes by the original reward, and K1 has a weight and a normalisation of its own. */
 static void a_teachers_weight_and_scale_are_its_own(void **state)
 {
     (void)state;
@@ -868,7 +870,7 @@ static void a_teachers_weight_and_scale_are_its_own(void **state)
 
 /* ---- easy and hard ---- */
 
-/* k of 2..6: 2 and 3 are easy, 5 and 6 hard, 4 is neither. */
+/* With k in 2..6, 2 and 3 are easy, 5 and 6 are hard, and 4 is neither. */
 static void both_ends_of_a_mix_are_measured(void **state)
 {
     (void)state;
@@ -877,7 +879,7 @@ static void both_ends_of_a_mix_are_measured(void **state)
     double passed[3] = {0}, tokens[3] = {0}, n[3] = {0};
     c->recipe.tasks[1].env.k_min = 2;
     c->recipe.tasks[1].env.k_max = 6;
-    for (size_t i = 0; i < FIRST; i++) { /* of a task whose questions are all alike */
+    for (size_t i = 0; i < FIRST; i++) { /* of a task whose questions all have the same k */
         c->r->task[i] = 0;
         c->recipe.tasks[0].env.k_min = c->recipe.tasks[0].env.k_max = 2;
         c->r->episode[i].k = 2;
@@ -950,7 +952,7 @@ static void remax_subtracts_the_greedy_outcome(void **state)
     release(c);
 }
 
-/* Episodes of two rows that share their first turn, and one that is two times the same rollout. */
+/* Episodes of two rows that share their first turn, and one whose two rows are the same rollout. */
 static void episodes_share_what_they_share(void **state)
 {
     (void)state;
@@ -1060,13 +1062,13 @@ static void clip_scales_are_measured_over_response_tokens(void **state)
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         square += c->batch.mask[i] ? pow((double)scale[i] - mean, 2) : 0;
     assert_int_equal(rollouts_tokens(c->r, FIRST, ROWS), (size_t)n);
-    assert_near(c->scale.ig_clip_scale_mean, mean, 1e-7); /* the tokens' are rounded to float */
+    assert_near(c->scale.ig_clip_scale_mean, mean, 1e-7); /* those of the tokens are rounded to float */
     assert_near(c->scale.ig_clip_scale_std, sqrt(square / (n - 1)), 1e-7);
     assert_true(c->scale.ig_clip_scale_std > 0.01);
     release(c);
 }
 
-/* Values that are not finite are an error with the core's words, not a quiet zero. */
+/* Values that are not finite are an error with the core's message, not a silent zero. */
 static void bad_gains_are_an_error(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* trainer_env.c: what environments accept, answer and reward, and how the demonstrator errs. */
+/* trainer_env.c: what environments accept, answer and reward, and how often the demonstrator errs. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ struct game {
     struct trainer_episode episode;
     int32_t prompt[TRAINER_PROMPT_MAX], text[TRAINER_OBSERVATION_MAX];
     size_t n_prompt, n;
-    size_t length; /* tokens so far, those of the tool included */
+    size_t length; /* number of tokens so far, the tool's included */
 };
 
 static struct game begin(struct trainer_env env, uint64_t question, uint64_t noise)
@@ -90,7 +90,7 @@ static bool found_nothing(const struct game *game)
            game->text[2] == TRAINER_END_OBS;
 }
 
-/* The entity that the tool's text gives for a relation, or -1; each relation at most once. */
+/* The entity that the tool's answer gives for a relation, or -1; each relation at most once. */
 static int32_t fact(const struct game *game, int32_t relation)
 {
     int32_t entity = -1;
@@ -207,7 +207,7 @@ static void facts_are_the_questions_own(void **state)
     assert_true(same < 10);
 }
 
-/* Distractors are true facts, of any relation but the asked one, and stand on either side of it. */
+/* Distractors are true facts of any other relation, on either side of the fact that was asked for. */
 static void distractors_are_true_and_stand_anywhere(void **state)
 {
     (void)state;
@@ -261,7 +261,7 @@ static void the_tool_fails_at_its_rate(void **state)
     assert_in_range(failures(0.5), 2360, 2640);
 }
 
-/* A search that found nothing was still a good one; the hop stays to be found. */
+/* A search is GOOD even if the tool fails; the hop remains to be found. */
 static void a_failed_search_is_judged_by_what_it_asked(void **state)
 {
     (void)state;
@@ -360,7 +360,7 @@ static void a_search_too_many_ends_the_episode(void **state)
     }
 }
 
-/* Episodes are plain structs: what is played beside one does not change it. */
+/* Episodes are plain structs: playing one does not change another. */
 static void episodes_do_not_meet(void **state)
 {
     (void)state;
@@ -421,7 +421,7 @@ static void the_first_wrong_token_ends_it(void **state)
 
 /* ---- lengths ---- */
 
-/* Mostly what the grammar allows, so that episodes get long. */
+/* Mostly tokens that the grammar allows, so that episodes get long. */
 static int32_t random_token(const struct game *game, struct trainer_rng *rng, int32_t position)
 {
     const struct trainer_world *world = &game->env.world;
@@ -500,7 +500,7 @@ static void no_demonstration_is_longer_than_max_tokens(void **state)
 
 /* ---- worked solutions ---- */
 
-/* What the policy would write of a solution is rewarded, where the tool says what stands there. */
+/* What the policy would write of a solution is rewarded, if the tool answers as in the solution. */
 static void solutions_solve_their_question(void **state)
 {
     (void)state;
@@ -512,7 +512,7 @@ static void solutions_solve_their_question(void **state)
             env.p_fail = 0;
             struct game game = begin(env, question, trainer_seed(question, 'w', 0));
             enum trainer_turn turn = TRAINER_TURN_GOES_ON;
-            env.p_fail = 1; /* a solution does not fail */
+            env.p_fail = 1; /* the tool never fails in a solution */
             size_t n = trainer_env_solve(&env, question, tokens), at = game.n_prompt;
             assert_true(n <= trainer_env_max_tokens(&env));
             assert_memory_equal(tokens, game.prompt, game.n_prompt * sizeof *tokens);
@@ -530,7 +530,7 @@ static void solutions_solve_their_question(void **state)
         }
 }
 
-/* With turns for no more than one call, the answer is true all the same. */
+/* The answer is true even if only one call is allowed. */
 static void a_solution_keeps_to_its_turns(void **state)
 {
     (void)state;
@@ -569,7 +569,7 @@ static void a_demonstration_is_of_the_question_told(void **state)
 /* ---- the demonstrator ---- */
 
 struct demo {
-    struct game game; /* of the same question, nothing written yet */
+    struct game game; /* the same question, with nothing written yet */
     int32_t tokens[256];
     uint8_t mask[256];
     size_t n, trained;
@@ -588,7 +588,7 @@ static struct demo demonstrate(struct trainer_env env, struct trainer_demo_optio
     return demo;
 }
 
-/* The tool's words that stand at tokens are true facts about the entity asked for, in its form. */
+/* The tool's answers in a demonstration are true facts about the entity that was asked for, in the tool's form. */
 static void check_observation(const struct demo *demo, size_t at)
 {
     const struct game ask = begin(demo->game.env, demo->game.episode.question, 0);
@@ -603,8 +603,8 @@ static void check_observation(const struct demo *demo, size_t at)
 }
 
 /*
- * Feed what the demonstrator wrote to the environment, whose tool may answer otherwise. A wrong
- * token of reverse ends the episode before the string does.
+ * Feeds what the demonstrator wrote to the environment, whose tool may answer differently. In reverse, a wrong
+ * token ends the episode before the string does.
  */
 static void replay(struct demo *demo)
 {

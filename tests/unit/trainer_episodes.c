@@ -1,4 +1,4 @@
-/* trainer_episodes.c: rollouts cut by markers: where, what is credited then, and what it changes. */
+/* trainer_episodes.c: rollouts cut by markers: where they are cut, what then gets credit, and what that changes. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { PROMPT = 4, WIDTH = 40 };
 
-/* Q e0 r0 /Q, then two searches with what the tool says, and the answer. */
+/* Q e0 r0 /Q, then two searches with the tool's answers, and the answer. */
 static const char tokens_of_row[] =
     "Q e0 r0 /Q S e0 r0 /S OBS r0 e1 r1 e2 /OBS S e1 r1 /S OBS NONE /OBS ANS e1";
 static const char written[] = "....wwww......wwww...ww";
@@ -47,7 +47,7 @@ static struct trainer_rollouts *one_row(const struct trainer_recipe *recipe)
     return r;
 }
 
-/* Episodes of the policy's tokens as digits, and where each but the first begins. */
+/* Asserts the episodes of the policy's tokens, as digits, and where each but the first begins. */
 static void assert_cut(const char *markers, const char *turns, const int32_t *begins)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_SLOTS);
@@ -78,7 +78,7 @@ static void rows_are_cut_before_markers(void **state)
     assert_cut("NONE,Q", "....0000......0000...11", (const int32_t[]){19, 0});
 }
 
-/* What the tool wrote alone belongs to the call before it: nobody else could be credited for it. */
+/* A piece without a token of the policy belongs to the call before it, because no token there could get credit. */
 static void an_episode_has_a_token_of_the_policy(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static void an_episode_has_a_token_of_the_policy(void **state)
     assert_cut("OBS,/OBS,NONE", "....0000......1111...22", (const int32_t[]){13, 20, 0});
 }
 
-/* A value for every episode, or there would be none for the last. */
+/* There is a value for every episode, or the last would have none. */
 static void there_are_as_many_episodes_as_values(void **state)
 {
     (void)state;
@@ -124,7 +124,7 @@ static struct trainer_recipe marked_recipe(const char *markers)
     return recipe;
 }
 
-/* The same rollouts, by turns and by markers; free() all three. */
+/* The same rollouts, cut by turns and by markers; all three are freed by free(). */
 struct pair {
     float *params;
     struct trainer_rollouts *by_turns, *marked;
@@ -148,7 +148,7 @@ static void release(struct pair *pair)
     free(pair->params);
 }
 
-/* A turn begins with S or ANS where it is well-formed: the two ways agree there. */
+/* A well-formed turn begins with S or ANS, so cutting by turns and by these markers agree. */
 static void the_words_that_begin_a_turn_cut_like_turns(void **state)
 {
     (void)state;
@@ -175,8 +175,8 @@ static void the_words_that_begin_a_turn_cut_like_turns(void **state)
 }
 
 /*
- * One episode of all searches: its value is what it is where the answer begins, and vineppo gives each
- * of its tokens what all of it brought.
+ * With all searches in one episode, its value is that at the beginning of the answer, and vineppo gives each of its
+ * tokens the whole gain.
  */
 static void credit_is_of_the_episode(void **state)
 {
@@ -202,7 +202,7 @@ static void credit_is_of_the_episode(void **state)
     release(&pair);
 }
 
-/* Cut before the tool's answer, what it brought is credited to the words after it. */
+/* If the cut is before the tool's answer, the gain is credited to the tokens after it. */
 static void another_cut_takes_other_values(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static char *trained(const char *dir, const struct trainer_recipe *recipe, size_
     return bytes;
 }
 
-/* Of every algorithm that reads gains, with the loss by turns as well. */
+/* For every algorithm that reads gains, and for the loss by turns. */
 static void markers_change_what_is_learned(void **state)
 {
     const enum rl_algorithm_name names[] = {RL_ALGORITHM_JOINT, RL_ALGORITHM_TURN_GROUP_V1D,

@@ -1,4 +1,4 @@
-/* trainer_evaluate.c: answers to the fixed questions, all of them or some. */
+/* trainer_evaluate.c: answers to the fixed questions, to all of them or to some. */
 #include "support/unit.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void some_questions_are_answered_as_among_all(void **state)
     free(params);
 }
 
-/* Weights are finite, what they make of a token is not: 0 right would be a score that nobody measured. */
+/* The weights are finite, but logits are not: a score of 0 would look as if it had been measured. */
 static void a_policy_that_overflows_has_no_score(void **state)
 {
     struct trainer_recipe recipe = two_environments();

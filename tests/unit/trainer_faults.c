@@ -1,5 +1,4 @@
-/* trainer_faults.c: a run in which the n-th allocation fails, for every n, says so and leaves
- * nothing behind. */
+/* trainer_faults.c: for every N, a run whose N-th allocation fails reports it and leaks nothing. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -10,7 +9,7 @@
 #include "support/files.h"
 #include "support/small_recipe.h"
 
-/* ---- the n-th of these calls fails, by the linker's --wrap ---- */
+/* ---- the N-th of these calls fails, by the linker's --wrap ----------------------------------- */
 
 static int faults_left = -1; /* calls that still succeed; -1 = all */
 
@@ -47,7 +46,7 @@ int __wrap_posix_memalign(void **block, size_t alignment, size_t size)
 
 typedef enum trainer_status call_fn(const struct trainer_recipe *recipe, struct trainer_error *err);
 
-/* Every allocation of a call fails once; the sanitizer looks for what is left behind. */
+/* Lets every allocation of a call fail once; the sanitizer reports leaks. */
 static int count_failures(const struct trainer_recipe *recipe, call_fn *call)
 {
     int failures = 0;
@@ -93,7 +92,7 @@ static void a_run_without_memory_says_so(void **state)
     assert_true(count_failures(&recipe, run) > 15);
 }
 
-/* Few passes, and the core's plan of micro-batches. */
+/* With few passes, and micro-batches by the core's plan. */
 static void packed_micro_batches_without_memory_say_so(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * trainer_gain.c: information gain by what was left to find. In slots each useful search brings its
- * share, whichever comes first; in hopworld hardly anything comes before the last hop.
+ * trainer_gain.c: information gain by what was left to find. In slots each useful search brings its share, in any
+ * order; in hopworld hardly anything comes before the last hop.
  */
 #include "support/small_recipe.h"
 
@@ -11,7 +11,7 @@
 
 enum { K = 3 };
 
-/* Of searches that found what was needed with so much left to find, and of all others. */
+/* Gains of searches that found what was needed, by how much was left to find, and of all other searches. */
 struct table {
     double sum[K + 1];
     int n[K + 1];

@@ -1,4 +1,4 @@
-/* trainer_generate.c: rollouts from cached keys and values against whole forward passes. */
+/* trainer_generate.c: rollouts from cached keys and values, compared with whole forward passes. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -70,7 +70,7 @@ static void assert_values(const struct trainer_recipe *recipe, const float *para
 
 /* ---- what a rollout holds ---- */
 
-/* The episode, played again with the recorded tokens, says what the rollout says. */
+/* Playing the episode again with the recorded tokens gives what the rollout recorded. */
 static void assert_is_an_episode(const struct trainer_recipe *recipe,
                                  const struct trainer_rollout *r)
 {
@@ -134,7 +134,7 @@ static void hopworld_agrees_with_whole_passes(void **state)
     free(params);
 }
 
-/* Answers of several tokens: the branch holds all but the last. */
+/* With answers of several tokens, the branch holds all but the last. */
 static void reverse_agrees_with_whole_passes(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void reverse_agrees_with_whole_passes(void **state)
     free(params);
 }
 
-/* Calls and answers of several tokens together; those of ledger and sums have another form. */
+/* Calls and answers of several tokens together; ledger and sums have calls of another form. */
 static void slots_ledger_and_sums_agree_with_whole_passes(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void two_environments_agree_with_whole_passes(void **state)
     free(params);
 }
 
-/* Other shapes of the network; groups that do not divide a lane. */
+/* Other shapes of the network, and groups that do not divide a lane. */
 static void other_models_agree_with_whole_passes(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static struct trainer_rollouts *started(const struct trainer_recipe *recipe, siz
     return rollouts;
 }
 
-/* Each row from each of its boundaries, and its end, with three noises, the last of them twice. */
+/* Each row from each of its boundaries and from its end, with three noises, the last of them twice. */
 static void add_all_ways_on(struct trainer_rollouts *to, const struct trainer_env *env,
                             const struct trainer_rollouts *from)
 {
@@ -317,7 +317,7 @@ static bool same_tokens(const struct trainer_rollout *a, const struct trainer_ro
            memcmp(a->tokens, b->tokens, (size_t)a->length * sizeof *a->tokens) == 0;
 }
 
-/* What a row says behind a prefix is what the policy says there, and the noise decides it. */
+/* After a prefix, the row's log-probs are the policy's, and the noise decides the tokens. */
 static void rows_go_on_from_any_prefix(void **state)
 {
     (void)state;
@@ -377,7 +377,7 @@ static void rows_rest_behind_a_turn(void **state)
 
 /* ---- temperature ---- */
 
-/* Play rows of reverse; noise is what chance there is. */
+/* Plays rows of reverse; `noise` decides all random choices. */
 static struct trainer_rollouts *play(const struct trainer_recipe *recipe, const float *params,
                                      double temperature, uint64_t noise, size_t questions,
                                      size_t group_size)
@@ -437,8 +437,7 @@ static void greedy_takes_the_likeliest_whatever_the_noise(void **state)
     free(params);
 }
 
-/* The first token's frequencies, over many rows of one question, are those of the tempered softmax.
- */
+/* Over many rows of one question, the frequencies of the first token are those of the tempered softmax. */
 static void sampling_follows_the_tempered_softmax(void **state)
 {
     (void)state;

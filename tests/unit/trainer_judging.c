@@ -1,4 +1,4 @@
-/* trainer_judging.c: who is asked for flags, what becomes of the answers, and when that ends a run. */
+/* trainer_judging.c: which rows are asked about, what happens with the answers, and when they end a run. */
 #include "support/unit.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 
 #include "support/small_recipe.h"
 
-/* A judge of the test's own, and what was heard of the run. */
+/* A judge for this test, and what it observes of the run. */
 struct court {
-    enum trainer_judge_mark verdict; /* of the rows that it is asked about */
-    size_t every;                    /* .. but for each so manyth, which is judged; 0: none */
-    bool asleep;                     /* it leaves the marks as they came */
+    enum trainer_judge_mark verdict; /* mark of the rows that it is asked about .. */
+    size_t every;                    /* .. except every N-th, which is judged; 0: none */
+    bool asleep;                     /* it leaves the marks unchanged */
     size_t calls, asked, skipped;
     struct trainer_judge_counts last, total;
     double reward[8];
@@ -63,7 +63,7 @@ static bool listen(void *context, const struct trainer_event *event)
     return true;
 }
 
-/* One hop and a demonstrator without faults: a policy that is right now and then is soon there. */
+/* One hop and a demonstrator without errors: a policy that is right sometimes gets better fast. */
 static void make_easy(struct trainer_recipe *recipe)
 {
     recipe->world = (struct trainer_world){.regions = 2, .region_size = 2, .relations = 2};
@@ -148,7 +148,7 @@ static void the_same_flags_give_the_same_run(void **state)
     assert_int_equal(c.total.rows[TRAINER_JUDGE_CACHED], 3 * 16);
 }
 
-/* Whatever the judge left in flags[] of a row that it did not judge is not looked at. */
+/* flags[] of a row that the judge did not judge is ignored. */
 static void rows_without_flags_are_neutral_or_take_the_outcomes(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void rows_without_flags_are_neutral_or_take_the_outcomes(void **state)
     assert_int_equal(none.total.good[0] + none.total.good[1] + none.total.bad[0] + none.total.bad[1], 0);
     assert_int_equal(none.total.compared, 0);
     struct trainer_recipe only = recipe;
-    only.tasks[0].algorithm.alpha = 0; /* the outcome alone, by the core */
+    only.tasks[0].algorithm.alpha = 0; /* only the outcome, by the core */
     struct court outcome = must_run(&only, (struct court){.verdict = TRAINER_JUDGED});
     assert_memory_equal(none.reward, outcome.reward, sizeof none.reward);
     recipe.judge.unjudged = TRAINER_UNJUDGED_OUTCOME;
@@ -184,7 +184,8 @@ static void too_many_failures_end_the_run(void **state)
                         "iteration 1: the judge left 8 of 16 rollouts without flags (8 refused, 0 truncated, "
                         "0 failed), judge.max_failed_share is 0.49: it rained");
     court = (struct court){.asleep = true};
-    assert_int_equal(try(&recipe, &court, &err), TRAINER_EJUDGE); /* who says nothing has failed */
+    /* a judge that leaves the marks unchanged has failed */
+    assert_int_equal(try(&recipe, &court, &err), TRAINER_EJUDGE);
 }
 
 static void who_is_skipped_is_not_asked(void **state)
@@ -198,7 +199,7 @@ static void who_is_skipped_is_not_asked(void **state)
     assert_true(court.skipped > 0);
     assert_int_equal(court.total.good[0] + court.total.bad[0], 0);
     recipe.judge.skip = TRAINER_JUDGE_SMALL_ADV;
-    recipe.training.group_size = 1; /* alone in its group nobody has an advantage */
+    recipe.training.group_size = 1; /* a row that is alone in its group has no advantage */
     recipe.training.minibatch = 4;
     court = must_run(&recipe, (struct court){.verdict = TRAINER_JUDGED, .every = 1});
     assert_int_equal(court.asked, 0);

@@ -1,4 +1,4 @@
-/* trainer_learner.c: passes over rows, updates, and that threads and slices change nothing. */
+/* trainer_learner.c: passes over rows, updates, and that neither threads nor slices change anything. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -216,8 +216,7 @@ static void the_gradient_is_that_of_all_rows(void **state)
     free(rows);
 }
 
-/* The first step of Adam is rate * sign(gradient), whatever the norm is cut to: look at its
- * moments. */
+/* The first step of Adam is rate * sign(gradient) whatever the gradient's norm, so the test reads the moments. */
 static void long_gradients_are_cut(void **state)
 {
     (void)state;
@@ -235,7 +234,7 @@ static void long_gradients_are_cut(void **state)
     free(rows);
 }
 
-/* The layers' matrices by Muon, all else by AdamW: no parameter is moved twice or forgotten. */
+/* Muon moves the layers' matrices and AdamW all else; no parameter is moved twice or forgotten. */
 static void matrices_have_a_rate_of_their_own(void **state)
 {
     (void)state;

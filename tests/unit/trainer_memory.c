@@ -1,4 +1,4 @@
-/* trainer_memory.c: what a run holds stays below its bound and does not grow. */
+/* trainer_memory.c: the memory of a run stays below its bound and does not grow. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -24,10 +24,10 @@ static double memory_of(const char *what)
     return 1024 * kib;
 }
 
-/* What a run in a process of its own reports. */
+/* What a run reports from its own process. */
 struct measure {
     enum trainer_status status;
-    double bound, most, early, late; /* resident, at its height and in two iterations */
+    double bound, most, early, late; /* resident bytes, at the peak and in two iterations */
 };
 
 static bool listen(void *context, const struct trainer_event *event)
@@ -86,8 +86,7 @@ static void the_usual_run_stays_below_its_bound(void **state)
     assert_bounded(&recipe, "default");
 }
 
-/* All that costs memory at once: old weights, the start, a teacher, shown rows, two environments.
- */
+/* Everything that costs memory at once: old weights, the start, a teacher, hinted rows, two environments. */
 static void a_run_with_everything_stays_below_its_bound(void **state)
 {
     (void)state;

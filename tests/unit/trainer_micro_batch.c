@@ -1,6 +1,6 @@
 /*
- * trainer_micro_batch.c: rows packed by tokens, and activations computed once more where there is no
- * room for them: the latter changes no bit, the former rounding alone.
+ * trainer_micro_batch.c: rows packed by tokens, and activations that are computed twice because memory is limited:
+ * the second changes no bit, the first only rounding.
  */
 #include "support/unit.h"
 
@@ -28,7 +28,7 @@ struct rows {
     uint8_t wanted[ROWS * WIDTH];
     float log_prob[ROWS * WIDTH], entropy[ROWS * WIDTH], value[ROWS * WIDTH];
     float d_log_prob[ROWS * WIDTH], d_value[ROWS * WIDTH];
-    uint16_t *routes; /* with experts: recorded, then replayed */
+    uint16_t *routes; /* with experts: first recorded, then replayed */
     struct learner_rows view;
 };
 
@@ -72,11 +72,11 @@ static struct trainer_model small_model(int32_t experts, bool value_head)
 
 /* ---- updates ---- */
 
-/* What three updates leave; those with experts replay the routes of their first pass. */
+/* The result of three updates; with experts, they replay the routes of their first pass. */
 struct outcome {
     size_t n;
     float *params;
-    double norm; /* of the last */
+    double norm; /* of the last update */
     struct rows *rows;
 };
 
@@ -133,14 +133,14 @@ static void assert_same(const struct outcome *a, const struct outcome *b)
     assert_true(a->norm <= b->norm && b->norm <= a->norm);
 }
 
-/* Room for so many passes, none to spare. */
+/* Bytes for exactly N passes. */
 static double room(const struct trainer_model *model, int32_t tokens, double passes)
 {
     size_t n = tokens > 0 ? (size_t)tokens : TRAINER_MICRO_BATCH_ROWS * (size_t)model->max_tokens;
     return passes * (double)trainer_pass_bytesf(model, n, n);
 }
 
-/* Dense, with values, and a mixture of experts whose routes are replayed. */
+/* A dense policy, one with values, and a mixture of experts whose routes are replayed. */
 static const struct {
     int32_t experts;
     bool value_head;
@@ -175,8 +175,8 @@ static double largest_difference(const struct outcome *a, const struct outcome *
 }
 
 /*
- * Other sums of the same terms. The gradient is compared and not what Adam makes of it, which is a
- * sign where a gradient is nearly nothing.
+ * Packing adds the same terms in another order. Gradients are compared and not parameters, because Adam turns a
+ * gradient near zero into a sign.
  */
 static void packing_changes_rounding_alone(void **state)
 {
@@ -198,7 +198,7 @@ static void packing_changes_rounding_alone(void **state)
     }
 }
 
-/* Every row once, no micro-batch above its tokens, lanes of about the same number of tokens. */
+/* A plan has every row once, no micro-batch above the limit, and lanes of about equal tokens. */
 static void a_plan_is_a_permutation_within_its_bounds(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static struct rank_outcome outcome_of(const struct trainer_recipe *recipe, int s
     return outcome;
 }
 
-/* One micro-batch fits, by one process and by two. */
+/* Only one micro-batch fits; run by one process and by two. */
 static void assert_a_budget_changes_nothing(struct trainer_recipe recipe, const char *what)
 {
     check_recipe(&recipe);
@@ -312,7 +312,7 @@ static void runs_within_a_budget_come_to_the_same(void **state)
 
 /* ---- memory ---- */
 
-/* Peak of a process that updates once with 4,096 rows; rows are short, room is for long ones. */
+/* Peak memory of a process that updates once with 4,096 short rows, while its buffers are for long ones. */
 static void update_many(const struct trainer_model *model, const struct trainer_micro_batch *micro)
 {
     enum { N = 4096, SHORT = 6 };
@@ -359,7 +359,7 @@ static void a_large_minibatch_stays_within_its_budget(void **state)
     print_message("%.0f MB at most, %.0f MB by learner_bytes, %.0f MB without a budget\n",
                   most / 1e6, bound / 1e6, all / 1e6);
     assert_true(bound < 130e6 && all > 4e9);
-#ifndef __SANITIZE_ADDRESS__ /* its own memory is not the learner's */
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer's own memory would be counted */
     assert_true(most > 64e6 && most < bound + 40e6);
 #endif
 }
@@ -367,7 +367,7 @@ static void a_large_minibatch_stays_within_its_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* These fork, which they can while there are no threads. */
+        /* These fork, which is safe only before threads are started. */
         cmocka_unit_test(runs_within_a_budget_come_to_the_same),
         cmocka_unit_test(a_large_minibatch_stays_within_its_budget),
         cmocka_unit_test(what_is_computed_once_more_is_the_same),

@@ -1,5 +1,4 @@
-/* trainer_objective.c: minibatches, each loss against the core, and the gradient of the whole
- * objective. */
+/* trainer_objective.c: minibatches, each loss compared with the core, and the gradient of the whole loss. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -17,7 +16,7 @@
 
 enum { ROWS = 12, WIDTH = 24, PROMPT = 3 };
 
-/* What a row is trained by. */
+/* What trains a row. */
 enum kind { RL, DISTILLED, IMITATED, ECHOED };
 
 struct given {
@@ -33,7 +32,7 @@ static float between(struct trainer_rng *rng, double low, double high)
     return (float)(low + (high - low) * trainer_rng_uniform(rng));
 }
 
-/* A search of 2 to 3 tokens and its answer of 2, some times, then 1 to 2 tokens. */
+/* Some searches of 2 to 3 tokens, each with an answer of 2 tokens, then 1 to 2 tokens. */
 static int32_t mark_row(struct trainer_rollouts *r, size_t row, struct trainer_rng *rng)
 {
     uint8_t *mask = r->mask + row * WIDTH;
@@ -86,7 +85,7 @@ static void fill_row(struct given *g, size_t row, enum kind kind, struct trainer
     }
 }
 
-/* kinds [n_kinds]: those of the rows, in turn. */
+/* kinds [n_kinds]: the kinds of the rows, repeated in turn. */
 static struct given *given(const enum kind *kinds, size_t n_kinds)
 {
     struct given *g = calloc(1, sizeof *g);
@@ -110,8 +109,9 @@ static void release(struct given *g)
 static const enum kind all_rl[] = {RL};
 static const enum kind mixed[] = {RL, DISTILLED, ECHOED, IMITATED, RL};
 
-/* Rows in an order of their own; what the learner would fill in is poisoned where nothing is
- * wanted. */
+/*
+ * Gathers the rows in another order. Places that are not wanted, which the learner would leave alone, are poisoned.
+ */
 static void gather(struct given *g)
 {
     size_t order[ROWS];
@@ -173,7 +173,7 @@ static void rows_of_the_rl_component_come_first(void **state)
     release(g);
 }
 
-/* Rejection may empty a turn or a row: turns of what is left count on, empty rows go behind. */
+/* Rejection may empty a turn or a row: the remaining turns are numbered without a gap, empty rows go to the end. */
 static void rejected_tokens_leave_the_rl_component(void **state)
 {
     (void)state;
@@ -351,7 +351,7 @@ static void streams_take_the_samplers_log_probs(void **state)
 
 /* ---- the whole objective ---- */
 
-/* Change the log-prob of one token; a reference whose difference is held constant goes with it. */
+/* Changes the log-prob of one token. A reference whose difference is held constant moves with it. */
 static double moved_loss(struct given *g, const struct trainer_loss *loss, size_t at, float by)
 {
     float log_prob = g->log_prob[at], reference = g->r->reference[at];
@@ -363,8 +363,9 @@ static double moved_loss(struct given *g, const struct trainer_loss *loss, size_
     return value;
 }
 
-/* Largest error of the gradient as a share of its largest element; kinks within the step are left
- * out. */
+/*
+ * Largest error of the gradient as a share of its largest element; tokens with a kink within the step are left out.
+ */
 static double gradient_error_of(struct given *g, const struct trainer_loss *loss, size_t *kinks)
 {
     const float step = 4e-3f;
@@ -415,7 +416,7 @@ static void check_gradient_with(const struct trainer_loss *loss, const char *wha
     struct given *g = given(mixed, 5);
     size_t kinks;
     double error = gradient_error_of(g, loss, &kinks);
-    if (error > 1e-2 || kinks > 12) /* a kink that is hardly crossed is no larger than that */
+    if (error > 1e-2 || kinks > 12) /* a kink that is hardly crossed gives no larger error */
         fail_msg("%s: error %g, %zu kinks", what, error, kinks);
     release(g);
 }
@@ -444,7 +445,7 @@ static void options_have_exact_gradients(void **state)
         }
 }
 
-/* min(r k, clip(r) k), summed by hand; in the reward nothing is left of it here. */
+/* min(r k, clip(r) k), summed by hand; in the reward, the penalty adds nothing to the loss. */
 static void a_penalty_may_be_weighted_or_elsewhere(void **state)
 {
     (void)state;
@@ -494,7 +495,7 @@ static void after_the_tool_a_range_of_its_own(void **state)
     loss.after_tool.clip_low = loss.after_tool.clip_high = 0.01;
     struct loss_result narrow = evaluate(g, &loss);
     assert_true(narrow.after_tool.clip_fraction > same.after_tool.clip_fraction + 0.1);
-    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) /* before the tool nothing changes */
+    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) /* tokens before the tool's answer do not change */
         if (g->b->mask[i] && g->b->turn[i] == 0)
             assert_near((double)whole[i], (double)g->b->d_log_prob[i], 1e-7);
     release(g);
@@ -533,10 +534,10 @@ static void opsm_drops_what_leaves_its_bounds(void **state)
     assert_true(rows > 0 && rows < 1 && turns > 0 && turns < 1 && turns != rows);
     assert_true(negative > 0 && negative < turns);
     assert_true(dropped(TRAINER_OPSM_ROLLOUT, false, 0, 1e9) == 0);
-    assert_true(dropped(TRAINER_OPSM_ROLLOUT, false, 1e8, 1e9) == 1); /* nothing is left */
+    assert_true(dropped(TRAINER_OPSM_ROLLOUT, false, 1e8, 1e9) == 1); /* all are dropped */
 }
 
-/* One policy behind all four: PPO. Else factors are the means of what they are made of. */
+/* With one policy in all four places the loss is PPO's. Otherwise the factors are means of their parts. */
 static void composing_keeps_the_factors_apart(void **state)
 {
     (void)state;
@@ -563,7 +564,7 @@ static void composing_keeps_the_factors_apart(void **state)
     release(g);
 }
 
-/* k3 against the start, over all tokens of the policy, whatever else the loss is. */
+/* k3 to the start over all tokens of the policy, whichever the loss. */
 static void the_penalty_is_added_to_every_loss(void **state)
 {
     (void)state;
@@ -588,7 +589,7 @@ static void the_penalty_is_added_to_every_loss(void **state)
     }
 }
 
-/* Half of the square where a teacher speaks, by weight; no pull beyond the edge of the clip range. */
+/* Half of the square at taught tokens, by weight, without a gradient beyond the edge of the clip range. */
 static void a_teachers_square_distance_is_added(void **state)
 {
     (void)state;
@@ -622,7 +623,7 @@ static void a_teachers_square_distance_is_added(void **state)
     release(g);
 }
 
-/* Rows that are distilled change nothing for the others but the order, and the other way round. */
+/* Distilled rows change only the order of the others, and vice versa. */
 static void components_do_not_meet(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* trainer_offpolicy.c: samplers that are not the learner, and what is done about their data. */
+/* trainer_offpolicy.c: samplers that differ from the learner, and the correction of their rollouts. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ static void bf16_rounds_to_nearest_even(void **state)
     free(low);
 }
 
-/* n weights, stride apart: multiples of a step that the largest of them sets. */
+/* n weights, `stride` apart, are multiples of a step that the largest of them sets. */
 static void assert_int8(const float *x, const float *low, size_t n, size_t stride)
 {
     float most = 0;
@@ -123,7 +123,7 @@ static void check_int8(bool previous_token)
     size_t d = 8, m = 20, tables = previous_token ? 2 : 1;
     float *x = random_params(&model), *low;
     for (size_t j = 0; j < d; j++)
-        x[3 * d + j] = 0; /* a row without any size */
+        x[3 * d + j] = 0; /* a row of zeros */
     low = lowered(&model, TRAINER_INT8, x);
     for (size_t i = 0; i < tables * 13; i++)
         if (i == 3)
@@ -181,7 +181,7 @@ static void update(struct run *run, int32_t iteration)
         fail_msg("%s", err.text);
 }
 
-/* Log-probs of the rollouts under given weights. */
+/* Asserts that the rollouts have these weights' log-probs. */
 static void assert_sampled_by(struct run *run, const float *params)
 {
     struct trainer_rollouts *r = run->rollouts;
@@ -196,12 +196,12 @@ static void assert_sampled_by(struct run *run, const float *params)
 
 enum { ITERATIONS = 6 };
 
-/* Weights of every iteration are kept by the test; the sampler must be `age` of them behind. */
+/* The test keeps the weights of every iteration; those of the sampler must be `age` iterations old. */
 static void check_staleness(const float *params, int32_t staleness, int32_t max_staleness,
                             enum trainer_precision precision)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT; /* gains leave no group without a gradient */
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT; /* with gains, every group has a gradient */
     recipe.sampler.staleness = staleness;
     recipe.sampler.max_staleness = max_staleness;
     recipe.sampler.precision = precision;
@@ -256,7 +256,7 @@ static void on_policy_nothing_is_corrected(void **state)
     close_run(run);
 }
 
-/* int8 and weights two updates old: far enough away that caps act. */
+/* int8, and weights two updates old: far enough from the learner that caps matter. */
 static struct trainer_recipe off_policy_recipe(enum trainer_correction_name name)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -293,7 +293,7 @@ static void without_correction_the_samplers_log_probs_are_old(void **state)
     close_run(run);
 }
 
-/* The learner's log-probs of the rollouts by given weights; free. */
+/* The learner's log-probs of the rollouts under the given weights (free). */
 static float *scored(struct run *run, const float *params)
 {
     struct trainer_rollouts *r = run->rollouts;
@@ -324,7 +324,7 @@ static void recomputing_weighs_nothing(void **state)
     close_run(run);
 }
 
-/* Behaviour: the weights of two iterations ago as they were, not as the sampler has them. */
+/* The behaviour policy has the full-precision weights of two iterations ago, not the sampler's quantised ones. */
 static void composing_scores_three_policies(void **state)
 {
     struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_NONE);
@@ -347,7 +347,7 @@ static void composing_scores_three_policies(void **state)
     close_run(run);
 }
 
-/* The penalty of a rollout is a sum over its tokens, and credit is assigned from what is left. */
+/* The penalty of a rollout is a sum over its tokens, and credit is assigned from the reward minus this penalty. */
 static void a_penalty_in_the_reward_changes_credit(void **state)
 {
     struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_NONE);
@@ -418,7 +418,7 @@ static void weights_are_truncated_at_the_cap(void **state)
     check_weights(*state, true, 1.2);
 }
 
-/* A bound on the k1 of each token: what lies outside is not trained on. */
+/* Tokens whose k1 is out of bounds are not trained on. */
 static void decoupling_rejects(void **state)
 {
     struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_DECOUPLED);
@@ -446,7 +446,7 @@ static void decoupling_rejects(void **state)
     close_run(run);
 }
 
-/* Tempered sampling is another policy: the ratio is against what the learner would say. */
+/* Tempered sampling is another policy, so the ratio is to the learner's own log-probs. */
 static void temperature_is_scored_anew(void **state)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);

@@ -1,4 +1,4 @@
-/* trainer_optimizer.c: AdamW by hand, and what Muon makes of a matrix. */
+/* trainer_optimizer.c: AdamW against arithmetic, and properties of a step of Muon. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ static void a_norm_is_the_root_of_the_sum_of_squares(void **state)
 
 enum { ROWS = 6, COLUMNS = 15, STRIDE = 18 };
 
-/* params after one step of rate 1 on a gradient with singular values far apart. */
+/* Parameters after one step of rate 1, for a gradient whose singular values differ greatly. */
 static void step_once(size_t rows, size_t columns, float *params)
 {
     float gradient[COLUMNS * STRIDE] = {0}, momentum[COLUMNS * STRIDE] = {0};
@@ -74,8 +74,7 @@ static void step_once(size_t rows, size_t columns, float *params)
     free(scratch);
 }
 
-/* Rows of a wide step (columns of a tall one) are nearly orthonormal, whatever the gradient's
- * scale. */
+/* Rows of a wide step (columns of a tall one) are nearly orthonormal, whatever the gradient's scale. */
 static void muon_moves_all_directions_alike(void **state)
 {
     (void)state;
@@ -92,7 +91,7 @@ static void muon_moves_all_directions_alike(void **state)
         assert_near((double)wide[j], 0, 0);
 }
 
-/* A tall matrix moves further by sqrt(rows / columns). */
+/* A tall matrix moves further, by sqrt(rows / columns). */
 static void muon_scales_tall_matrices(void **state)
 {
     (void)state;

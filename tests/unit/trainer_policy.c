@@ -91,7 +91,7 @@ static void gradient_is_the_central_difference(void **state)
     check_gradient(tiny(false));
 }
 
-/* Every parameter has an influence: a gradient that is 0 everywhere would pass the test above. */
+/* Every parameter has an influence; a gradient of zeros would pass the test above. */
 static void no_block_of_parameters_is_dead(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void float_agrees_with_double(void **state)
     trainer_pass_freef(pass_f);
 }
 
-/* What stands behind a token, or in another sequence, has no influence on it. */
+/* Later tokens and other sequences do not influence a token. */
 static void attention_is_causal_and_stays_in_its_sequence(void **state)
 {
     (void)state;

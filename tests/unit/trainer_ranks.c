@@ -1,6 +1,6 @@
 /*
- * trainer_ranks.c: one run by several processes: the same events and the same checkpoint, to the bit,
- * as by one, for every algorithm and option; and how such a run fails.
+ * trainer_ranks.c: a run by several processes has the same events and the same checkpoint, bit by bit, as by one,
+ * for every algorithm and option; and how such a run fails.
  */
 #include "support/unit.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- a policy to start from ---- */
 
-/* Three lanes of rollouts and five chunks of a minibatch: none of two, three or four ranks is idle. */
+/* Three lanes of rollouts and five chunks of a minibatch, so that of two, three or four ranks none is idle. */
 static struct trainer_recipe wide_recipe(const struct warm_place *place)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -34,7 +34,7 @@ static struct trainer_recipe wide_recipe(const struct warm_place *place)
     return recipe;
 }
 
-/* hopworld, and reverse beside it. */
+/* A recipe with hopworld and reverse. */
 static struct trainer_recipe mixed_recipe(const struct warm_place *place, enum rl_algorithm_name a,
                                           enum rl_algorithm_name b)
 {
@@ -57,7 +57,7 @@ static void assert_same(const struct rank_outcome *a, const struct rank_outcome 
         fail_msg("%s, %d ranks: another checkpoint", what, size);
 }
 
-/* By one process, by a communicator of one, and by so many. */
+/* By one process, by a communicator of one, and by these numbers of processes. */
 static void assert_equal_by(const struct trainer_recipe *recipe, const int *sizes, size_t n,
                             const char *what)
 {
@@ -113,7 +113,7 @@ static void every_algorithm_comes_to_the_same(void **state)
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
         if (name == RL_ALGORITHM_CUSTOM)
-            continue; /* not to be had from a recipe */
+            continue; /* recipes cannot use it */
         a->name = name;
         a->length_penalty = (enum trainer_length_penalty)(name % 4);
         strcpy(a->teacher, taught ? place->warm : "");
@@ -183,7 +183,7 @@ static void warm_starts_come_to_the_same(void **state)
     }
 }
 
-/* Two passes of the least size: most of every rank's chunks go forward once more. */
+/* Two passes of the smallest size, so that most chunks of every rank repeat their forward pass. */
 static void packed_micro_batches_come_to_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -210,7 +210,7 @@ static void environments_beside_each_other_come_to_the_same(void **state)
     }
 }
 
-/* grpo with a teacher for its failures, of either kind, beside opsd that is shown a solution. */
+/* grpo with a teacher of either kind for its failures, beside opsd with worked solutions. */
 static void teachers_beside_an_algorithm_come_to_the_same(void **state)
 {
     const struct warm_place *place = *state;
@@ -232,7 +232,7 @@ static void teachers_beside_an_algorithm_come_to_the_same(void **state)
     }
 }
 
-/* More continuations than rows: they are played in rounds. */
+/* More continuations than rows, so that they are played in rounds. */
 static void continuations_come_to_the_same(void **state)
 {
     struct trainer_recipe recipe = mixed_recipe(*state, RL_ALGORITHM_VINEPPO, RL_ALGORITHM_GRPO);
@@ -259,7 +259,7 @@ static void an_adaptive_alpha_comes_to_the_same(void **state)
     assert_equal(&recipe, "alpha");
 }
 
-/* Three lanes of one task, which ranks do not cut where groups end. */
+/* Three lanes of one task; ranks are not cut at the ends of groups. */
 static void groups_of_differing_sizes_come_to_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -271,7 +271,7 @@ static void groups_of_differing_sizes_come_to_the_same(void **state)
     assert_equal(&recipe, "groups");
 }
 
-/* Checkpoints of plain recipes are shorter: the warm start makes a policy that can read solutions. */
+/* Checkpoints of plain recipes have shorter sequences, so the warm start makes the policy that reads solutions. */
 static void shown_solutions_come_to_the_same(void **state)
 {
     (void)state;
@@ -314,7 +314,7 @@ static void assert_all_fail(const struct trainer_recipe *recipe, const struct ra
     rank_outcome_release(&outcome);
 }
 
-/* The error of one process is the error of several, in the same words. */
+/* Several processes report the error of one, in the same words. */
 static void a_blow_up_is_everybodys(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -372,7 +372,7 @@ static void ranks_that_cannot_be_are_refused(void **state)
 
 enum { LANES = 4, LENGTH = 40000, MOST = 6 };
 
-/* One slot for each pair: who sends waits until it was taken. */
+/* One slot for each pair; a sender waits until its message was taken. */
 struct exchange {
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -382,7 +382,7 @@ struct exchange {
 struct member {
     struct exchange *exchange;
     int rank, size;
-    float *lanes; /* [LANES][LENGTH], those of others are NaN */
+    float *lanes; /* [LANES][LENGTH]; the lanes of other ranks are NaN */
 };
 
 static bool hand_over(void *context, int to, const void *bytes, size_t n)
@@ -442,7 +442,7 @@ static void *sum_as_member(void *argument)
     return status == TRAINER_OK ? m : NULL;
 }
 
-/* Numbers of sizes so different that another order gives another sum. */
+/* Numbers of such different sizes that another order gives another sum. */
 static float number(size_t lane, size_t i)
 {
     return sinf((float)(lane * LENGTH + i)) * powf(10, (float)((lane * 7 + i) % 9));

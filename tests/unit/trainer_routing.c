@@ -1,6 +1,6 @@
 /*
- * trainer_routing.c: routes of sampler and learner in a run: that they differ where weights do, what
- * replaying them mends, and that an update goes where it is told.
+ * trainer_routing.c: routes of sampler and learner in a run: they differ if weights do, replay removes the
+ * difference, and updates go to the replayed experts.
  */
 #include "support/unit.h"
 
@@ -39,7 +39,7 @@ static struct trainer_iteration collect_and_correct(struct run *run)
     return metrics;
 }
 
-/* The learner's log-probs of the rollouts, by recorded routes or (NULL) its own. */
+/* The learner's log-probs of the rollouts, by recorded routes or by its own (NULL). */
 static float *scored(struct run *run, const uint16_t *replay, uint16_t *record)
 {
     struct trainer_rollouts *r = run->rollouts;
@@ -87,7 +87,7 @@ static void assert_complete(const struct run *run, const uint16_t *experts)
         fail_msg("%s", err.text);
 }
 
-/* The same weights: routes agree but for what rounding decides, and so does what is said. */
+/* With the same weights, routes and log-probs agree up to rounding. */
 static void a_sampler_of_the_same_weights_routes_alike(void **state)
 {
     struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_R3);
@@ -106,7 +106,7 @@ static void a_sampler_of_the_same_weights_routes_alike(void **state)
 /* How far a sampler of int8 is from the learner in one draw of rollouts. */
 struct draw {
     double differ;                       /* share of tokens with another route */
-    double kl, kl_replayed;              /* as the run measures them */
+    double kl, kl_replayed;              /* as measured by the run */
     double mean_square, replayed_square; /* of the log-probs, by the learner's routes and by the sampler's */
 };
 
@@ -154,7 +154,7 @@ static void a_quantised_sampler_routes_otherwise_and_replay_mends_it(void **stat
     assert_true(sum.replayed_square < 0.8 * sum.mean_square);
 }
 
-/* What was to be replayed was: the core compares the routes of the pass with those recorded. */
+/* What was recorded is what was replayed: the core compares the routes of the pass with the recorded ones. */
 static void replay_uses_what_was_recorded(void **state)
 {
     struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_R3);
@@ -215,7 +215,7 @@ static void an_expert_that_no_route_names_stays_as_it_is(void **state)
     struct run *run = opened_run(&recipe, *state);
     collect_and_correct(run);
     size_t n = run->rollouts->n * run->rollouts->width * run->rollouts->places;
-    for (size_t i = 0; i < n; i++) /* everything to experts 0 and 3 */
+    for (size_t i = 0; i < n; i++) /* all tokens go to experts 0 and 3 */
         run->routing.sampled[i] = i % 2 ? 3 : 0;
     float *before = malloc(run->learner.n_params * sizeof *before);
     memcpy(before, run->learner.params, run->learner.n_params * sizeof *before);

@@ -1,4 +1,4 @@
-/* trainer_run.c: whole runs of tiny models: what they tell, that they repeat, and how they fail. */
+/* trainer_run.c: whole runs of tiny models: their events, that they repeat, and how they fail. */
 #include "support/unit.h"
 
 #include <cblas.h>
@@ -14,7 +14,7 @@
 
 /* ---- running and listening ---- */
 
-/* Everything that a run tells, times left out, as text. */
+/* All events of a run as text, without times. */
 struct story {
     char *text;
     size_t n, capacity;
@@ -88,7 +88,7 @@ static enum trainer_status run(const struct trainer_recipe *recipe, const char *
     return trainer_run(recipe, &options, err);
 }
 
-/* A run that ends well; free its text. */
+/* A run that ends well; its text is freed by free(). */
 static struct story told(const struct trainer_recipe *recipe, const char *checkpoint)
 {
     struct story story = {0};
@@ -101,7 +101,7 @@ static struct story told(const struct trainer_recipe *recipe, const char *checkp
     return story;
 }
 
-/* Runs, whatever comes out of it, with finite numbers only. */
+/* Asserts that a run ends, whatever its score, with finite numbers only. */
 static void runs(struct trainer_recipe recipe, const char *what)
 {
     struct trainer_error err;
@@ -159,7 +159,7 @@ static struct trainer_recipe warm_recipe(const struct place *place)
     return recipe;
 }
 
-/* hopworld, and reverse beside it. */
+/* A recipe with hopworld and reverse. */
 static struct trainer_recipe mixed_recipe(const struct place *place, enum rl_algorithm_name a,
                                           enum rl_algorithm_name b)
 {
@@ -206,7 +206,7 @@ static void a_run_leaves_its_policy(void **state)
     free(story.text);
 }
 
-/* The final score can be had again from the checkpoint. */
+/* The final score can be reproduced from the checkpoint. */
 static void the_score_is_that_of_the_checkpoint(void **state)
 {
     struct place *place = *state;
@@ -287,7 +287,7 @@ static void every_algorithm_runs(void **state)
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
         if (name == RL_ALGORITHM_CUSTOM)
-            continue; /* not to be had from a recipe */
+            continue; /* recipes cannot use it */
         a->name = name;
         strcpy(a->teacher, taught ? place->warm : "");
         for (a->length_penalty = 0; a->length_penalty <= TRAINER_LENGTH_ANCHOR; a->length_penalty++)
@@ -333,7 +333,7 @@ static void every_sampler_and_correction_runs(void **state)
             }
 }
 
-/* A rejection so strict that whole minibatches are left without a token. */
+/* A rejection so strict that whole minibatches have no token. */
 static void a_run_outlives_the_rejection_of_everything(void **state)
 {
     struct place *place = *state;
@@ -409,7 +409,7 @@ static bool keep_rate(void *context, const struct trainer_event *event)
     return true;
 }
 
-/* Two updates per iteration: linear over the first five, along a cosine to a tenth. */
+/* Two updates per iteration: linear over the first five, then along a cosine to a tenth. */
 static void the_rate_follows_its_schedule(void **state)
 {
     struct place *place = *state;
@@ -429,7 +429,7 @@ static void the_rate_follows_its_schedule(void **state)
     }
 }
 
-/* Adam's steps know no size of a gradient, unless it is cut to below epsilon. */
+/* Adam's steps do not depend on the size of a gradient, unless it is clipped to below epsilon. */
 static void gradients_are_cut_to_the_recipes_norm(void **state)
 {
     struct place *place = *state;
@@ -491,7 +491,7 @@ static void reverse_is_learned(void **state)
     free(story.text);
 }
 
-/* Mean log-prob that `params` give to what another policy said. */
+/* Mean log-prob that `params` give to rollouts of another policy. */
 static double mean_log_prob(const struct trainer_recipe *recipe, const float *params,
                             const struct trainer_rollouts *rollouts)
 {
@@ -514,7 +514,7 @@ static double mean_log_prob(const struct trainer_recipe *recipe, const float *pa
     return sum / total;
 }
 
-/* KL(policy || teacher) per token, on what the policy says itself. */
+/* KL(policy || teacher) per token, on rollouts of the policy. */
 static double distance(const struct trainer_recipe *recipe, const char *policy, const char *teacher)
 {
     struct trainer_recipe plain = *recipe;
@@ -532,7 +532,7 @@ static double distance(const struct trainer_recipe *recipe, const char *policy, 
     return kl;
 }
 
-/* A policy that has hardly begun comes nearer to a better one. */
+/* A policy that has trained little comes closer to a better one. */
 static void check_teaching(const struct place *place, enum rl_algorithm_name name)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -562,7 +562,7 @@ static void teachers_teach(void **state)
     check_teaching(place, RL_ALGORITHM_OPD);
 }
 
-/* How far training moves a policy, by what it then says of its first rollouts. */
+/* How far training moves a policy, measured on its first rollouts. */
 static double moved(const struct place *place, double kl_coef)
 {
     struct trainer_recipe recipe = warm_recipe(place);
@@ -620,7 +620,7 @@ static void a_blow_up_names_its_iteration(void **state)
     assert_false(file_exists(place->out));
 }
 
-/* The last update of all makes weights that are not finite: there is no next one to see it. */
+/* The very last update gives weights that are not finite; no later update would notice. */
 static void the_last_update_is_looked_at_too(void **state)
 {
     struct place *place = *state;
@@ -688,8 +688,7 @@ static bool has_one_blas_thread(void *context, const struct trainer_event *event
     return event->kind == TRAINER_EVENT_START || openblas_get_num_threads() == 1;
 }
 
-/* BLAS may not start threads of its own beside those of a run; afterwards it is the caller's again.
- */
+/* During a run BLAS must not start threads of its own; afterwards the caller's number is restored. */
 static void threads_of_blas_are_the_callers_again(void **state)
 {
     struct place *place = *state;

@@ -1,6 +1,6 @@
 /*
- * trainer_state.c: a run that stopped goes on from its state and ends as if it never had; and which
- * states are refused.
+ * trainer_state.c: a stopped run resumes from its state and ends as if it had never stopped; and which states are
+ * refused.
  */
 #include "support/unit.h"
 
@@ -40,7 +40,7 @@ static bool ends_with(const char *text, const char *end)
     return m > 0 && m <= n && strcmp(text + n - m, end) == 0;
 }
 
-/* Stopped in iteration `at` by so many ranks, gone on with by as many others. */
+/* Stopped in iteration `at` by some number of ranks, and resumed by another number. */
 static void assert_goes_on(const struct warm_place *place, const struct trainer_recipe *recipe,
                            int32_t at, int before, int after, const char *what)
 {
@@ -95,7 +95,7 @@ static void a_warm_start_is_not_made_again(void **state)
     assert_goes_on(*state, &recipe, 1, 0, 0, "warm start");
 }
 
-/* What they sample aside and what a value head has learned. */
+/* Also what it samples beside the rollouts, and what a value head has learned. */
 static void every_value_goes_on(void **state)
 {
     const struct warm_place *place = *state;
@@ -148,7 +148,7 @@ static void what_an_algorithm_remembers_goes_on(void **state)
     recipe.evaluation.every = 0;
     check_recipe(&recipe);
     assert_goes_on(place, &recipe, 24, 0, 0, "late values");
-    recipe = small_recipe(TRAINER_HOPWORLD); /* right now and then, by ways of several lengths */
+    recipe = small_recipe(TRAINER_HOPWORLD); /* right sometimes, by chains of different lengths */
     recipe.world = (struct trainer_world){.regions = 2, .region_size = 2, .relations = 2};
     recipe.warm_start.steps = 300;
     recipe.warm_start.demo = (struct trainer_demo_options){.p_needless = 0.4};
@@ -164,7 +164,10 @@ static void what_an_algorithm_remembers_goes_on(void **state)
     assert_goes_on(place, &recipe, 4, 0, 2, "anchors of a pool");
 }
 
-/* Texts, threads and budgets decide no number; where the state is of the end, only the score is left. */
+/*
+ * Texts, threads and budgets change no number. If the state is that of the last iteration, only the final score
+ * remains.
+ */
 static void what_decides_no_number_may_change(void **state)
 {
     const struct warm_place *place = *state;

@@ -1,4 +1,4 @@
-/* trainer_sweep.c: how a sweep becomes a list of recipes, and what identifies a trial. */
+/* trainer_sweep.c: how a sweep is expanded into recipes, and what identifies a trial. */
 #include "support/unit.h"
 
 #include <jansson.h>
@@ -12,7 +12,7 @@
 #include "support/quotes.h"
 #include "recipe/sweep_merge.h"
 
-/* JSON with single quotes. */
+/* Parses JSON with single quotes. */
 static enum trainer_status read_sweep(struct trainer_sweep **sweep, const char *text,
                                       struct trainer_error *err)
 {
@@ -227,7 +227,7 @@ static void two_trials_of_one_name_or_recipe_are_refused(void **state)
     assert_refused("{'base': {'environments': [{'algorithm': {'name': 'adca'}}],"
                    "  'judge': {'endpoint': 'http://h', 'model': 'm'}},"
                    " 'grid': {'judge.deadline': [1, 2]}}",
-                   "have the same recipe"); /* how it is asked changes no flag */
+                   "have the same recipe"); /* how a judge is called changes no flag */
 }
 
 /* ---- refusals ---- */
@@ -344,7 +344,7 @@ static void merging_replaces_what_is_of_another_kind(void **state)
     assert_true(json_equal(a, sum));
     json_object_set_new(json_object_get(a, "e"), "g", json_null());
     assert_true(
-        json_is_array(json_object_get(json_object_get(b, "e"), "g"))); /* a copy was laid over */
+        json_is_array(json_object_get(json_object_get(b, "e"), "g"))); /* a copy was merged */
     json_decref(a);
     json_decref(b);
     json_decref(sum);
@@ -419,7 +419,8 @@ static void the_published_schema_knows_the_keys(void **state)
         char text[64];
         struct trainer_sweep *sweep;
         struct trainer_error err;
-        if (strcmp(key, "ranges") == 0 || strcmp(key, "propose") == 0) /* of proposed trials: `night` takes them out first */
+        /* of proposed trials; `night` removes them first */
+        if (strcmp(key, "ranges") == 0 || strcmp(key, "propose") == 0)
             continue;
         snprintf(text, sizeof text, "{'%s': null}", key);
         assert_int_equal(read_sweep(&sweep, text, &err), TRAINER_EINVAL);
@@ -437,8 +438,7 @@ static void *failing_malloc(size_t size)
     return allocations_left-- > 0 ? malloc(size) : NULL;
 }
 
-/* Whatever allocation of the JSON library fails, the sweep is refused; leaks are the sanitizer's to
- * find. */
+/* Whichever allocation of the JSON library fails, the sweep is refused; the sanitizer reports leaks. */
 static void memory_that_runs_out_is_reported(void **state)
 {
     static const char text[] =

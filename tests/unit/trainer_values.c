@@ -1,7 +1,6 @@
 /*
- * trainer_values.c: the value head: its gradient against central differences, values at sampling
- * against whole passes, its loss, checkpoints with and without it, and that each setting of ppo
- * changes what it should.
+ * trainer_values.c: the value head: its gradient against central differences, values at sampling against whole
+ * passes, its loss, checkpoints with and without it, and that each setting of ppo has its effect.
  */
 #include "support/unit.h"
 
@@ -40,7 +39,7 @@ static struct trainer_model tiny(int32_t layers)
     return model;
 }
 
-/* Weights of log-probs; and values count squared, so that their gradient depends on them. */
+/* Weights of the log-probs. Values enter squared, so that their gradient depends on them. */
 static double weight(size_t i)
 {
     return 0.3 * (double)i - 1;
@@ -112,7 +111,7 @@ static struct trainer_recipe ppo_recipe(void)
     return recipe;
 }
 
-/* What a whole pass says in front of every token that the policy wrote. */
+/* Asserts the values that a whole pass gives before every token of the policy. */
 static void assert_expected(const struct run *run, size_t row)
 {
     const struct trainer_rollouts *r = run->rollouts;
@@ -133,7 +132,7 @@ static void assert_expected(const struct run *run, size_t row)
     trainer_pass_freef(pass);
 }
 
-/* gamma = lam = 1: what is to be expected is the outcome, at every token that the policy wrote. */
+/* With gamma = lam = 1, the return is the outcome at every token of the policy. */
 static void assert_returns(const struct trainer_rollouts *r, size_t row)
 {
     for (size_t t = row * r->width; t < (row + 1) * r->width; t++)
@@ -213,7 +212,7 @@ static void the_loss_is_the_cores_times_its_weight(void **state)
     free(params);
 }
 
-/* Again and again on the same rollouts, without a policy loss: values come to know them. */
+/* Trained repeatedly on the same rollouts without a policy loss, values approach the returns. */
 static void values_are_learned(void **state)
 {
     (void)state;
@@ -312,7 +311,7 @@ static bool listen(void *context, const struct trainer_event *event)
     return true;
 }
 
-/* The checkpoint that a run leaves (free). */
+/* The checkpoint that a run writes (free). */
 static char *trained(const char *dir, const struct trainer_recipe *recipe, struct told *told,
                      size_t *size)
 {
