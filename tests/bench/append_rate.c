@@ -1,5 +1,5 @@
 /*
- * append_rate.c: how many rows a second N processes append to one store, each by a handle of its own.
+ * append_rate.c: how many rows per second N processes append to one store, each with its own handle.
  *
  *     append_rate SECONDS DIR...        one process for each DIR (a store, or a directory that leads to one); prints rows/s
  */
@@ -18,7 +18,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* All begin at the same moment, and end the row that they are at. */
+/* All processes begin at the same moment, and finish their current row at the end. */
 static size_t append_until(const char *dir, double start, double end)
 {
     struct lineage_trial trial = {.specialist = "opt", .hypothesis = "raise the learning rate of the embedding, keep the warm-up",

@@ -1,8 +1,10 @@
 /*
- * claim_bench.c: how often a worker is given a trial of a list of so many keys, of which others hold the first 100, and gives
- * it up again. One line for each length: claims a second, and the bytes of a list as it would be sent whole.
+ * claim_bench.c: how often a worker can claim and release a trial of a list of N keys, of which other workers hold
+ * the first 100. It prints one line for each length of the list: claims per second, and the bytes of the list if it
+ * were sent whole.
  *
- * usage: claim_bench STORE [SECONDS]      (a directory, or a store on a server that `lineage init` made; default: 2 each)
+ * usage: claim_bench STORE [SECONDS] (a directory, or a store on a server that `lineage init` made; default: 2
+ * each)
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,7 +60,7 @@ static void measure(struct lineage_queue *queue, const uint64_t *keys, size_t n,
     printf("%10zu%14.1f%12.3f%16zu\n", n, (double)claims / took, 1000 * took / (double)claims, bytes);
 }
 
-/* Keys are digests, which have twenty digits. */
+/* Keys have twenty digits, as digests have. */
 static void make_keys(uint64_t *keys)
 {
     uint64_t x = 88172645463325252;

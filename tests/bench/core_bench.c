@@ -1,17 +1,16 @@
 /*
- * core_bench.c: speed of the hot kernels of the training core at a training batch's size.
+ * core_bench.c: speed of the hot kernels of the training core at the size of a training batch.
  *
  *     core_bench [--json]
  *
- * B = 256 rows of T = 2048 tokens in groups of 8, about 5 turns a row, 1 and 2 threads; double
- * precision, float where the name ends in f, and float of bfloat16 log-probs and advantages. Each
- * kernel runs for a fifth of a second, at least 6 times, and the best run counts. Successive runs
- * take different batches, so that a batch comes from memory and not from the cache.
- * core_bench_cached is the same with 16 rows and one batch, which stay in the cache: there arithmetic
- * is all that takes time, as it would on a machine whose memory is fast.
- * Next to the time: tokens per second, and the share of memory bandwidth: bytes that must move
- * (each input read once, each output written once) / time / the rate of a copy of long arrays
- * measured here.
+ * B = 256 rows of T = 2048 tokens in groups of 8, with about 5 turns per row, on 1 and 2 threads. Kernels work in
+ * double precision, in float if the name ends in f, and in float with bfloat16 log-probs and advantages. Each
+ * kernel runs for a fifth of a second and at least 6 times, and the best run counts. Successive runs use different
+ * batches, so that a batch comes from memory and not from the cache. core_bench_cached does the same with 16 rows
+ * and one batch, which stay in the cache: there only arithmetic takes time, as on a machine with fast memory.
+ *
+ * Beside the time it prints tokens per second and the share of memory bandwidth: the bytes that must move (each
+ * input read once, each output written once) / time / the rate of a copy of long arrays, measured here.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,7 +44,7 @@ enum { TOKENS = 2048, GROUP = 8, TURNS = 9, COPY_ARRAYS = 32 * 256 / ROWS };
 
 static const size_t cells = (size_t)ROWS * TOKENS;
 
-/* What the float kernels read, and its upper halves. */
+/* The inputs of the float kernels, and their upper halves (bfloat16). */
 struct singles {
     float *log_prob, *old_log_prob, *ref_log_prob, *advantages, *weights, *values, *rewards;
     float *out, *out2;
@@ -57,10 +56,10 @@ struct bench {
     double *out, *out2;
     struct rl_loss_options options;
     struct rl_workspace ws;
-    double *spare[2]; /* arrays of the copy */
+    double *spare[2]; /* arrays for the copy */
     uint8_t *mask_out;
     struct rl_stream_metrics *stream_metrics;
-    size_t *starts; /* of rows as sequences, or of their steps */
+    size_t *starts; /* starts of rows as sequences, or of their steps */
     double *step_values, *step_sums;
     uint8_t *flags;
     struct singles single, all_singles[BATCHES];
@@ -181,7 +180,7 @@ static enum rl_status token_baseline(struct bench *b, struct rl_error *err)
     return rl_token_baseline(&b->data->batch, &in, &options, b->out, b->out2, &b->ws, err);
 }
 
-/* Turns as steps, flags at random. */
+/* Turns as steps, with random flags. */
 static enum rl_status prm(struct bench *b, struct rl_error *err)
 {
     struct rl_adca_options options;
@@ -371,8 +370,8 @@ static enum rl_status valuef(struct bench *b, struct rl_error *err)
 }
 
 /*
- * Bytes per token: mask 1, turn id 4, a double 8, a float 4, a bfloat16 2. reference: PyTorch on 2 threads of a like
- * machine.
+ * Bytes per token: mask 1, turn id 4, a double 8, a float 4, a bfloat16 2. reference: PyTorch with 2 threads on a
+ * similar machine.
  */
 static const struct entry {
     const char *name;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# jobs_bench.sh: a night of trials of two threads, two at once, with threads that wait by spinning and threads that sleep
-# (OMP_WAIT_POLICY): seconds, and seconds of processor, for each in turns.
+# jobs_bench.sh: a night that runs two trials in parallel, each with two threads, which wait by spinning or by sleeping
+# (OMP_WAIT_POLICY). Prints seconds and seconds of processor time for both, measured in turns.
 #
 # usage: sh tests/bench/jobs_bench.sh [ITERATIONS]      (default: 3, of 256 rollouts; four trials a night)
 # LINEAGE in the environment is the command to measure.

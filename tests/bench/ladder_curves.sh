@@ -52,7 +52,7 @@ means()
               } }' "$1"
 }
 
-# The quantile of Student's t that a 95 % interval takes: Cornish and Fisher's expansion around the normal one.
+# The quantile of Student's t for a 95 % interval, by Cornish and Fisher's expansion around the normal quantile.
 reach()
 {
     awk -F '\t' -v base="$2" -v variant="$3" '
@@ -79,7 +79,7 @@ reach()
                   mean - half, mean + half, base, seeds, never }' "$1"
 }
 
-# TITLE, variant, step, mean, standard error
+# Columns: TITLE, variant, step, mean, standard error.
 summary()
 {
     while [ $# -gt 0 ]; do

@@ -32,7 +32,7 @@ fi
 lineage=$1
 shift
 
-# STORE and words of the command with commas between: names of variants may have blanks.
+# STORE and the words of the command, separated by commas, because names of variants may have blanks.
 compare()
 (
     store=$1
@@ -42,7 +42,7 @@ compare()
     "$lineage" compare -C "$store" --format tsv "$@"
 )
 
-# TITLE, variant, difference, low, high: the 95 % interval of each comparison.
+# Columns: TITLE, variant, difference, low, high (the 95 % interval of each comparison).
 rows()
 {
     while [ $# -gt 0 ]; do

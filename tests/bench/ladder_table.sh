@@ -1,5 +1,5 @@
 #!/bin/sh
-# ladder_table.sh: what `lineage compare` says of the variants of a store, as rows of a Markdown table.
+# ladder_table.sh: prints `lineage compare` of the variants of a store as rows of a Markdown table.
 #
 # usage: sh tests/bench/ladder_table.sh LINEAGE STORE BASELINE VARIANT...
 set -eu
@@ -11,7 +11,7 @@ usage: sh tests/bench/ladder_table.sh LINEAGE STORE BASELINE VARIANT...
 
 Prints for BASELINE and each VARIANT: exact match, mean and standard deviation over seeds; the mean difference to
 BASELINE, seed by seed, with the interval that holds for all of the comparisons together (Bonferroni, 95 %); p by
-Holm; and the smallest difference that so many seeds would have shown with a probability of 80 % at that level.
+Holm; and the smallest difference that this number of seeds would have shown with a probability of 80 % at that level.
 LINEAGE is the command (build/cli/lineage).
 END
 }
@@ -27,8 +27,8 @@ lineage=$1 store=$2
 shift 2
 compared=$("$lineage" compare "$@" -C "$store" --format tsv)
 
-# The half interval is t(0.975) standard errors. Quantiles of Student's t by Cornish and Fisher's expansion around the
-# normal ones: right to three digits from 6 degrees of freedom on.
+# The half interval is t(0.975) standard errors. Quantiles of Student's t come from Cornish and Fisher's expansion around
+# the normal quantiles, which is right to three digits from 6 degrees of freedom on.
 printf '%s\n' "$compared" | LC_ALL=C awk -F '\t' '
     function quantile(z, df,    t) {
         t = z + (z ^ 3 + z) / (4 * df)

@@ -1,13 +1,13 @@
 /*
- * mcp_bench.c: `lineage mcp` as an agent meets it, at each size of the store.
+ * mcp_bench.c: speed of `lineage mcp` as an agent sees it, for several sizes of the store.
  *
  *     LINEAGE=build-test/cli/lineage mcp_bench [--json] [--trials N]...
  *
  *   start       from exec to the answer to server/discover, with a warm mirror; and with a first call
  *   NAME        answers per second of one tool call after another, waiting for each
  *
- * The ratio is to the same at the first size: pages should cost the same at any. A table on stdout, or with --json a
- * list of {case, trials, per_s, seconds, ratio}.
+ * The ratio compares with the same case at the first size: a page should cost the same at any size. A table on
+ * stdout, or with --json a list of {case, trials, per_s, seconds, ratio}.
  */
 #include <stdbool.h>
 #include <stdio.h>

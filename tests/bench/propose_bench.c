@@ -1,15 +1,16 @@
 /*
- * propose_bench.c: what the proposers find in a night of N trials (default 100) on functions with a known optimum.
+ * propose_bench.c: how close to the optimum the proposers come in a night of N trials (default 100), on functions
+ * whose optimum is known.
  *
  *     propose_bench [--json] [--trials N] [--seeds N] [--store DIR]
  *
- * With --store, on a measured table instead: the rows of a store whose sweep tried every combination of lr, alpha and beta
- * (fixtures/experiments/hop-grid). A proposal is a cell, its score what was measured there; distances are from the best
- * cell, and a night has a third as many trials as the table has cells.
+ * With --store it uses a measured table instead: the rows of a store whose sweep tried every combination of lr,
+ * alpha and beta (fixtures/experiments/hop-grid). A proposal is a cell, and its score is what was measured there.
+ * Distances are to the best cell, and a night has a third as many trials as the table has cells.
  *
- * Each line is one function and one method: quartiles over the seeds (default 20) of the best value minus the optimum,
- * and in how many seeds the method ended better than random did in the same seed. Nothing is timed: the numbers are the
- * same on every machine but for libm's last bits in the functions.
+ * Each line is one function and one method: quartiles over the seeds (default 20) of the best value minus the
+ * optimum, and the number of seeds in which the method ended better than random did with the same seed. No times
+ * are measured, so the numbers are the same on every machine, up to the last bits of libm in the functions.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -91,9 +92,10 @@ enum { TABLE_NAMES = 3, TABLE_VALUES = 32 };
 static const char *const table_names[TABLE_NAMES] = {"lr", "alpha", "beta"};
 
 struct table {
-    double values[TABLE_NAMES][TABLE_VALUES]; /* of each parameter, ascending */
+    double values[TABLE_NAMES][TABLE_VALUES]; /* values of each parameter, ascending */
     size_t n_values[TABLE_NAMES], n_cells;
-    double score[TABLE_VALUES * TABLE_VALUES * TABLE_VALUES]; /* negated, lower is better as in the functions; nan: no row */
+    /* negated, so that lower is better as in the functions; NaN: no row */
+    double score[TABLE_VALUES * TABLE_VALUES * TABLE_VALUES];
     double best;
 };
 
@@ -149,7 +151,7 @@ static bool take_score(struct table *table, const struct lineage_trial *trial)
     return true;
 }
 
-/* Twice over the rows: where a cell lies is known once all values are. */
+/* Goes through the rows twice, because the place of a cell is known only once all values are. */
 static bool visit_rows(struct lineage_store *store, struct table *table,
                        bool (*take)(struct table *, const struct lineage_trial *), struct lineage_error *err)
 {
@@ -167,7 +169,7 @@ static bool load_table(struct table *table, const char *dir)
 {
     struct lineage_store *store;
     struct lineage_error err = {.text = "a row lacks a parameter or its score"};
-    const struct lineage_open_options options = {.no_mirror = true}; /* a fixture stays as it is */
+    const struct lineage_open_options options = {.no_mirror = true}; /* a fixture must not change */
     table->best = INFINITY;
     bool good = lineage_store_open(&store, dir, &options, &err) == LINEAGE_OK &&
                 visit_rows(store, table, take_values, &err) && visit_rows(store, table, take_score, &err);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# queue_bench.sh: how often a server can hand out trials and take rows, by clients at once; then what that means for more
-# workers than there are here (claim_queue.py). One machine runs server and clients.
+# queue_bench.sh: how often a server can hand out trials and take rows, with several clients in parallel; then a simulation
+# of more workers than this machine has (claim_queue.py). One machine runs server and clients.
 #
 # usage: sh tests/bench/queue_bench.sh [SECONDS]     (default: 5 for each line; LINEAGE names the program, CLAIM_BENCH claim_bench)
 set -eu
@@ -73,7 +73,7 @@ for what in list claim renew append next insert; do
     done
 done
 
-# Through the library, on the server and in a directory.
+# Through the library: on the server, and in a directory.
 CLAIM_BENCH=${CLAIM_BENCH:-$SOURCE/build-test/tests/bench/claim_bench}
 "$LINEAGE" init "$XDG_STATE_HOME/directory" --direction lower || exit 3
 printf '\non the server\n'

@@ -1,9 +1,9 @@
 #!/bin/sh
-# ranks_bench.sh: one trial by two processes under mpirun beside the same trial by two threads, in one run: seconds of
-# training (train_s of the rows), and that both end with the same checkpoint.
+# ranks_bench.sh: compares one trial by two processes under mpirun with the same trial by two threads: seconds of training
+# (train_s of the rows), and whether both end with the same checkpoint.
 #
 # usage: sh tests/bench/ranks_bench.sh [ITERATIONS]      (default: 20, of 256 rollouts)
-# LINEAGE in the environment is the command to measure. A machine with two free processors, or it measures their lack.
+# LINEAGE in the environment is the command to measure. The machine needs two free processors.
 set -eu
 
 usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
@@ -16,7 +16,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/ranks-bench.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_btl_vader_single_copy_mechanism
-# The defaults of a recipe, without a warm start worth the name.
+# The defaults of a recipe with a very short warm start.
 printf '{"start": {"warm_start": {"steps": 10}}, "training": {"iterations": %d}, "evaluation": {"questions": 64, "every": 0, "seeds": 1}}' \
     "${1:-20}" >"$scratch/recipe.json"
 
@@ -30,7 +30,7 @@ by_ranks()
 }
 least() { printf '%s\n' "$@" | sort -g | head -n 1; }
 
-# In turns, and the fastest of three of each: another load on the machine hits all.
+# Both take turns, and the fastest of three counts, because other load on the machine affects all runs.
 one='' threads='' ranks=''
 for _ in 1 2 3; do
     one="$one $(by_one)" threads="$threads $(by_threads)" ranks="$ranks $(by_ranks)"

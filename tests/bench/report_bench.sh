@@ -1,6 +1,6 @@
 #!/bin/sh
-# report_bench.sh: how long `lineage report` takes and how large its file is, for stores of several sizes; beside it
-# `lineage query` of all rows in the same run, which reads as much and draws nothing.
+# report_bench.sh: how long `lineage report` takes and how large its file is, for stores of several sizes; compared with
+# `lineage query` of all rows, which reads as much and draws nothing.
 #
 # usage: sh tests/bench/report_bench.sh [TRIALS...]      (default: 1000 10000 100000)
 # LINEAGE in the environment is the command to measure.

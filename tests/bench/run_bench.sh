@@ -1,6 +1,6 @@
 #!/bin/sh
-# run_bench.sh: what `lineage run` costs a command that only prints metrics: 100,000 lines, each written by itself as an
-# unbuffered program writes them, beside the same command into `cat >/dev/null` in the same run.
+# run_bench.sh: how much `lineage run` slows down a command that only prints metrics: 100,000 lines, each written by itself
+# as an unbuffered program does, compared with the same command into `cat >/dev/null`.
 #
 # usage: sh tests/bench/run_bench.sh [LINES]      (default: 100000)
 # LINEAGE in the environment is the command to measure.
@@ -44,7 +44,7 @@ peak_run()
     wait $!
 }
 
-# In turns, and the fastest of five of each: another load on the machine hits both.
+# Both take turns, and the fastest of five counts, because other load on the machine affects both.
 fast_cat= fast_run=
 for _ in 1 2 3 4 5; do
     took=$(milliseconds cat_run)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# server_bench.sh: the log in PostgreSQL on this machine: rows a second of 1, 8 and 32 writers against bare INSERTs of
-# the same bytes (pgbench) and against the file, and reading 100,000 rows. Ratios of one run; the disk is that of /tmp.
+# server_bench.sh: the log in PostgreSQL on this machine: rows per second of 1, 8 and 32 writers, compared with bare INSERTs
+# of the same bytes (pgbench) and with the file; and reading 100,000 rows. Ratios are of one run, on the disk of /tmp.
 #
 # usage: sh tests/bench/server_bench.sh [SECONDS]      (default: 4 for each line)
 # LINEAGE: the command; APPEND_RATE: tests/bench/append_rate of the same build.
@@ -51,7 +51,7 @@ for n in 1 8 32; do
         "$(echo "$f $s" | awk '{printf "%.2f", $1 / $2}')"
 done
 
-# 100,000 rows: into the server, out of it into a mirror that has none, and one row more.
+# 100,000 rows: into the server, out of it into an empty mirror, and then one more row.
 now() { date +%s.%N; }
 took() { echo "$1 $(now)" | awk '{printf "%.2f s", $2 - $1}'; }
 awk 'BEGIN { OFS = "\t"; print "exp_id", "timestamp", "specialist", "parent_exp", "baseline_exp", "domain", "hypothesis", "expected_delta", "status", "core_metric", "val_bpb", "delta_vs_best", "train_s", "total_s", "job_name", "snapshot_path", "notes"

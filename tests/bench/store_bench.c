@@ -1,5 +1,5 @@
 /*
- * store_bench.c: the store against the least a program could do, in one run on one machine.
+ * store_bench.c: the speed of the store, compared with the least that a program must do, in one run on one machine.
  *
  *     store_bench [--json] [--rows N]... [--appends N]
  *
@@ -86,7 +86,7 @@ static double time_appends(const char *dir, size_t n, bool sync)
     struct lineage_error err;
     lineage_append_options_init(&options);
     options.no_sync = !sync;
-    options.no_mirror_sync = true; /* measured apart: the mirror is a cache that follows */
+    options.no_mirror_sync = true; /* the mirror is a cache, and is measured separately */
     double start = now();
     for (size_t i = 0; i < n; i++)
         if (lineage_store_append(store, &trial, &options, NULL, &err) != LINEAGE_OK) {
@@ -98,7 +98,7 @@ static double time_appends(const char *dir, size_t n, bool sync)
     return seconds;
 }
 
-/* All of them in one call. */
+/* All rows in one call. */
 static double time_batch(const char *dir, size_t n, bool sync)
 {
     struct lineage_append_options options;
@@ -152,7 +152,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Rounds of both in turn; the median ratio, because a noisy neighbour hits single rounds. */
+/* Both take turns, and the median ratio counts, because other load on the machine disturbs single rounds. */
 static void bench_append(struct bench *bench, bool sync)
 {
     size_t n = sync ? bench->appends / 50 + 1 : bench->appends;
@@ -211,7 +211,7 @@ static double time_export(const char *dir)
     return seconds;
 }
 
-/* As cat does it. */
+/* A loop of read and write, as in cat. */
 static double time_copy(const char *dir)
 {
     static char piece[128 << 10];
@@ -242,7 +242,7 @@ static void bench_export(struct bench *bench, const char *dir, size_t n)
     report(bench, "export / copy of the file", n, (double)n, ours[REPEATS / 2], ratio[REPEATS / 2]);
 }
 
-/* Until so many rows were seen, from an empty store on. */
+/* Follows an empty store until n rows have arrived. */
 static void follow_rows(const char *dir, size_t n)
 {
     struct lineage_store *store = open_store(dir);
@@ -320,7 +320,7 @@ static void render_once(struct lineage_store *store)
     lineage_free(text);
 }
 
-/* The first ten trials of one alpha and a range of gamma. */
+/* The first ten trials with one alpha and a range of gamma. */
 static void query_once(struct lineage_store *store)
 {
     struct lineage_condition conditions[] = {
@@ -336,7 +336,7 @@ static void query_once(struct lineage_store *store)
     lineage_cursor_close(cursor);
 }
 
-/* Twenty trials of two ranges that most trials are in. */
+/* Twenty trials within two ranges that contain most trials. */
 static void wide_query_once(struct lineage_store *store)
 {
     struct lineage_condition conditions[] = {{.name = "alpha", .range = {{true, 0.2}, {true, 0.8}}},
@@ -411,7 +411,7 @@ static void verify_once(struct lineage_store *store)
         exit(1);
 }
 
-/* In a process of its own, for its memory. */
+/* Runs in a process of its own, to measure its memory. */
 static double time_apart(const char *dir, void (*work)(struct lineage_store *), double *bytes)
 {
     double start = now();
@@ -446,7 +446,7 @@ static void bench_apart(struct bench *bench, const char *name, const char *dir, 
     free(path);
 }
 
-/* The least of many runs: what the program itself costs. */
+/* The fastest of many runs, which is the cost of the program itself. */
 static double time_program(const char *command)
 {
     double least = 1e9;

@@ -15,8 +15,8 @@ import textwrap
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 RECIPES, ROWS = TOP / "fixtures/recipes", TOP / "fixtures/experiments"
-# What every trial has, and no algorithm: what it starts from, on which policy and questions, how long it runs, how it is
-# scored, what goes through the network at a time; and how a judge is reached.
+# Settings that every trial has, whatever its algorithm: what it starts from, on which policy and questions, how long it
+# runs, how it is scored, how much goes through the network at a time; and how a judge is reached.
 LEFT_OUT = {"": {"name", "domain", "hypothesis", "expected_delta", "seed", "threads", "world", "model", "start", "training",
                  "micro_batch", "evaluation", "cost", "budget"},
             "environments": {"questions", "k_min", "k_max", "max_turns", "facts", "p_fail"},

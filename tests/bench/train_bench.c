@@ -1,19 +1,18 @@
 /*
- * train_bench.c: speed of the trainer's phases at the configuration of fixtures/recipes/v1d.json.
+ * train_bench.c: speed of the trainer's phases with the configuration of fixtures/recipes/v1d.json.
  *
- *     train_bench [--json] [--iterations N] [--policy CHECKPOINT] [--reference hop.py
- * [--reference-policy a.pt]]
+ *     train_bench [--json] [--iterations N] [--policy CHECKPOINT]
+ *                 [--reference hop.py [--reference-policy a.pt]]
  *
- * Trains N iterations (20) of turn-group-v1d on 1 and 2 threads from a policy that is warm-started
- * first (or from --policy) and prints, by phase: seconds, tokens per second (generation: sampled
- * tokens; information_gain and update: tokens fed), and the share of the machine's sgemm rate,
- * measured here, that the matrix products take which the phase cannot do without. `trial` is all of
- * it with one evaluation. "update, recomputed" has room for the activations of one micro-batch per
- * thread, so that all of them go forward twice.
+ * Trains N iterations (default 20) of turn-group-v1d on 1 and 2 threads, from a policy that is warm-started first
+ * (or from --policy). For each phase it prints seconds, tokens per second (generation: sampled tokens;
+ * information_gain and update: tokens fed), and the share of the machine's sgemm rate, measured here, that the
+ * phase's unavoidable matrix products take. `trial` is everything with one evaluation. "update, recomputed" has
+ * memory for the activations of one micro-batch per thread, so that all of them go forward twice.
  *
- * --reference runs the PyTorch program of that name with one thread for as many iterations, from a
- * policy that it warm-starts itself unless there is one, and prints how many times faster each
- * phase of ours is for the same number of rollouts.
+ * --reference runs the PyTorch program of that name with one thread for the same number of iterations, from
+ * --reference-policy or from a policy that it warm-starts itself, and prints how many times faster each of our
+ * phases is for the same number of rollouts.
  */
 #define _DEFAULT_SOURCE
 #include <cblas.h>
@@ -57,7 +56,7 @@ static double now(void)
 
 /* ---- what the machine can do -------------------------------------------------------------- */
 
-/* Best of several square products on one thread, flops per second. */
+/* The best of several square products on one thread, in flops per second. */
 static double sgemm_rate(void)
 {
     enum { N = 768, RUNS = 12 };
@@ -81,7 +80,7 @@ static double sgemm_rate(void)
 
 /* ---- what a phase must multiply ----------------------------------------------------------- */
 
-/* Forward products of n tokens, of which `asked` need the last layer's output. */
+/* Flops of the forward products of n tokens, of which `asked` need the last layer's output. */
 static double forward_flops(const struct trainer_model *model, double n, double asked)
 {
     double d = model->width, m = model->mlp, layers = model->layers;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # shared with shell.sh and trainer.sh
 # ranks.sh: one trial by several processes under mpirun: the same checkpoint, row and telemetry for any number of
-# them; a process that is lost; an interruption; and what is refused. MODULE is lineage-mpi.so, or nothing.
+# them; a lost process; an interruption; and what is refused. MODULE is lineage-mpi.so, or empty.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
 
@@ -9,13 +9,13 @@ if [ -z "$MODULE" ] || ! command -v mpirun >/dev/null; then
     printf 'skipped: no mpirun of Open MPI here, or built without it\n'
     exit 77
 fi
-# Root is refused without these two; a container without ptrace cannot copy from process to process.
+# mpirun refuses root without the first two; a container without ptrace cannot copy from process to process.
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-# More processes than processors: who waits sleeps.
+# There are more processes than processors, so a waiting process must sleep.
 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMP_WAIT_POLICY=passive
-# A launcher that runs these tests is not the launcher of theirs.
+# The launcher of these tests must not be taken for the launcher of their runs.
 unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMIX_RANK PMI_SIZE PMI_RANK
-# What Open MPI does not free is not ours.
+# Leaks of Open MPI are not ours.
 ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_btl_vader_single_copy_mechanism
 export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMP_WAIT_POLICY ASAN_OPTIONS
@@ -30,13 +30,13 @@ ranks()
     status=$?
 }
 
-# Telemetry without what a clock says.
+# Telemetry without times.
 story()
 {
     sed 's/"[a-z_]*_s": [0-9.e+-]*,* *//g' "$1"/telemetry/*.json
 }
 
-# same_by NAME ARGUMENT...: a trial by one process, and by two and four.
+# same_by NAME ARGUMENT...: a trial by one process is the same as by two and by four.
 same_by()
 {
     name=$1
@@ -78,12 +78,12 @@ same_by stale hop.json --set sampler.precision=bf16 --set sampler.staleness=1 --
 same_by long hop.json --set algorithm.name=grpo --set length_penalty=group --set loss.name=gspo --set kl_coef=0.1
 same_by judged hop.json --set algorithm.name=adca --set start.checkpoint="$(echo gain-1/snapshots/000_*/policy.ckpt)"
 
-# The parent and its checkpoint are rank 0's to find.
+# Only rank 0 looks up the parent and its checkpoint.
 ranks 2 train tiny.json -C tiny-2 --parent best -q
 must_exit 0
 must_equal 000 "$(field tiny-2 5)"
 
-# ---- what goes wrong ----
+# ---- failures ----
 # processes WORD WORD: those whose command line has both.
 processes()
 {
@@ -112,7 +112,7 @@ rank()
     done
 }
 
-# over LABEL WHY STORE: mpirun ends, there is one row, and nobody is left.
+# over LABEL WHY STORE: mpirun ends, there is one row, and no process is left.
 over()
 {
     wait "$launcher"
@@ -144,7 +144,7 @@ endless_by 3 interrupted
 kill -INT "$launcher"
 over harness_abort 'interrupted by the user' interrupted
 
-# A rank on another machine cannot be watched: the row says that it may have been the reason.
+# A rank on another machine cannot be watched; the row says that it may have been the cause.
 cat >far.sh <<'END'
 #!/bin/sh
 [ "$OMPI_COMM_WORLD_RANK" = 1 ] && exec unshare -ru sh -c 'hostname far && exec "$@"' sh "$@"
@@ -163,7 +163,7 @@ else
     printf 'no rank was put on another machine: that takes namespaces\n'
 fi
 
-# What a lost rank cost is trained by others, from the last state.
+# Other ranks resume the training of a lost rank from the last state.
 long='--set training.iterations=400 --set evaluation.every=0'
 # shellcheck disable=SC2086
 must_run train tiny.json -C whole -q $long
@@ -199,7 +199,7 @@ ranks 2 night tiny.json -C new
 must_exit 2
 must_have err 'a night is run by one process'
 
-# Without the module nobody trains, least of all twice.
+# Without the module no process trains, and above all not each of them for itself.
 mkdir alone
 cp "$LINEAGE" "$(dirname "$LINEAGE")/lineage-train" alone/
 run=$LINEAGE

@@ -1,6 +1,6 @@
 /*
- * forked_ranks.c: see forked_ranks.h. A parent that has started threads cannot fork a process that
- * does; so the parent here never trains, not even alone.
+ * forked_ranks.c: see forked_ranks.h. A process that has started threads cannot fork a process that does, so the
+ * parent here never trains, not even alone.
  */
 #include "support/forked_ranks.h"
 
@@ -23,7 +23,7 @@
 struct mesh {
     int rank, size;
     bool broken;
-    int (*fd)[TRAINER_RANKS_MAX]; /* [size][size]: of a to b */
+    int (*fd)[TRAINER_RANKS_MAX]; /* [size][size] socket from a to b */
 };
 
 static bool put_all(int fd, const char *bytes, size_t n)
@@ -98,7 +98,7 @@ static void open_mesh(struct mesh *mesh, int size)
         }
 }
 
-/* A rank keeps its own ends alone: one that is gone is seen to be. */
+/* A rank only keeps its own ends open, so that the others notice when it is gone. */
 static void close_mesh(struct mesh *mesh, int but)
 {
     for (int a = 0; a < mesh->size; a++)
@@ -117,7 +117,7 @@ struct listener {
     size_t judged;
 };
 
-/* A judge with a memory, as one over a network has: asked twice it answers otherwise. */
+/* A judge that remembers, like one over a network: when asked twice, it answers differently. */
 static enum trainer_status judge_by_turns(void *context, struct trainer_judge_batch *batch,
                                           struct trainer_error *err)
 {
@@ -165,7 +165,7 @@ static bool listen_to(void *context, const struct trainer_event *e)
 
 /* ---- the ranks ------------------------------------------------------------------------------ */
 
-/* What a rank leaves where its parent sees it. */
+/* What a rank reports to its parent. */
 struct told {
     enum trainer_status status;
     char error[TRAINER_ERROR_TEXT_MAX];

@@ -1,6 +1,6 @@
 /*
- * told_numbers.h: all that a run tells of an iteration but times, as numbers in an order of their own: for tests that hold two
- * runs against each other.
+ * told_numbers.h: everything that a run reports about an iteration except times, as numbers in a fixed order, for
+ * tests that compare two runs.
  */
 #ifndef SUPPORT_TOLD_NUMBERS_H
 #define SUPPORT_TOLD_NUMBERS_H
@@ -9,7 +9,7 @@
 
 enum { TOLD_NUMBERS_MAX = 64 };
 
-/* How many there are. Those of a turn (trainer_iteration.gain) are the caller's to tell. */
+/* Returns how many numbers there are. The caller compares those of a turn (trainer_iteration.gain) itself. */
 size_t told_numbers(double out[TOLD_NUMBERS_MAX], const struct trainer_iteration *i);
 
 #endif

@@ -291,7 +291,7 @@ static void every_truncation_is_refused(void **state)
 }
 
 /* The digest is right: the program that wrote the file stored these weights. */
-static void weights_that_are_no_numbers_are_refused(void **state)
+static void weights_that_are_not_finite_are_refused(void **state)
 {
     struct place *place = *state;
     const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
@@ -470,7 +470,7 @@ int main(void)
         TEST(a_pipe_is_not_replaced),
         TEST(every_damaged_byte_is_refused),
         TEST(every_truncation_is_refused),
-        TEST(weights_that_are_no_numbers_are_refused),
+        TEST(weights_that_are_not_finite_are_refused),
         TEST(more_bytes_are_refused),
         TEST(another_shape_is_refused_by_name),
         TEST(the_same_shape_is_loaded),

@@ -125,7 +125,7 @@ static void assert_scored(const struct place *place, const struct trainer_rollou
  * Five questions, four in each iteration: the second iteration begins with the fifth question and continues with
  * the first.
  */
-static void a_pool_is_gone_round(void **state)
+static void iterations_cycle_through_a_pool(void **state)
 {
     struct place *place = *state;
     place->recipe.tasks[0].pool = 5;
@@ -194,7 +194,7 @@ static double promised(const double rate[3], const size_t size[3], enum trainer_
     return sum;
 }
 
-/* So many rollouts were seen that the fitted rates are exact: no other sizes with the same sum achieve more. */
+/* Enough rollouts were seen for the fitted rates to be exact: no other sizes with the same sum achieve more. */
 static void groups_are_as_large_as_is_best(void **state)
 {
     const double rate[3] = {0.95, 0.5, 0.04};
@@ -679,7 +679,7 @@ int main(void)
         TEST(a_policy_is_shown_a_solution),
         TEST(a_teacher_beside_an_algorithm_scores),
         TEST(questions_are_new_in_every_iteration),
-        TEST(a_pool_is_gone_round),
+        TEST(iterations_cycle_through_a_pool),
         TEST(evaluations_ask_the_same_questions),
         TEST(one_question_is_enough),
         TEST(remax_compares_with_the_greedy_answer),

@@ -181,7 +181,7 @@ static void grpo_is_the_z_score(void **state)
     release(c);
 }
 
-static void without_the_division_it_is_the_difference(void **state)
+static void grpo_without_the_division_is_the_difference(void **state)
 {
     (void)state;
     const double expected[] = {0.5, -0.5, -0.5, 0.5, 0.75, -0.25, -0.25, -0.25};
@@ -466,7 +466,7 @@ static void assert_adca(struct credited *c, const struct rl_adca_options *option
 }
 
 /* The metrics are the core's, in iterations in which the judge is asked. */
-static void what_flags_came_to_is_measured(void **state)
+static void adca_metrics_are_measured(void **state)
 {
     (void)state;
     struct credited *c = make(RL_ALGORITHM_ADCA);
@@ -673,7 +673,7 @@ static void anchors_of_a_pool_are_kept(void **state)
     release(c);
 }
 
-static void outcomes_pay_for_length(void **state)
+static void length_penalties_lower_outcomes(void **state)
 {
     (void)state;
     check_penalty(TRAINER_LENGTH_UNIFORM, 0, RL_LENGTH_UNIFORM, 1e-4);
@@ -837,7 +837,7 @@ static void check_taught(enum trainer_distill_how how, double pass_rate, int32_t
     release(c);
 }
 
-static void a_teacher_speaks_to_what_failed(void **state)
+static void a_teacher_teaches_what_failed(void **state)
 {
     (void)state;
     static const double rates[] = {0.25, 0.5, 1};
@@ -953,7 +953,7 @@ static void remax_subtracts_the_greedy_outcome(void **state)
 }
 
 /* Episodes of two rows that share their first turn, and one whose two rows are the same rollout. */
-static void episodes_share_what_they_share(void **state)
+static void branched_rows_share_their_beginning(void **state)
 {
     (void)state;
     struct credited *c = make(RL_ALGORITHM_HIERARCHICAL_GRPO);
@@ -1086,7 +1086,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grpo_is_the_z_score),
-        cmocka_unit_test(without_the_division_it_is_the_difference),
+        cmocka_unit_test(grpo_without_the_division_is_the_difference),
         cmocka_unit_test(rloo_leaves_one_out),
         cmocka_unit_test(passk_credits_the_best),
         cmocka_unit_test(max_rl_divides_by_the_mean),
@@ -1099,23 +1099,23 @@ int main(void)
         cmocka_unit_test(alpha_follows_the_spreads),
         cmocka_unit_test(process_rewards_stay_at_their_turns),
         cmocka_unit_test(the_judge_is_asked_about_steps),
-        cmocka_unit_test(what_flags_came_to_is_measured),
+        cmocka_unit_test(adca_metrics_are_measured),
         cmocka_unit_test(every_option_of_adca_reaches_the_core),
         cmocka_unit_test(alpha_and_beta_follow_their_schedule),
         cmocka_unit_test(after_its_steps_the_judge_is_not_asked),
-        cmocka_unit_test(outcomes_pay_for_length),
+        cmocka_unit_test(length_penalties_lower_outcomes),
         cmocka_unit_test(anchors_of_a_pool_are_kept),
         cmocka_unit_test(an_anchor_is_set_by_a_group_that_is_right),
         cmocka_unit_test(a_length_penalty_warms_up),
         cmocka_unit_test(blocks_share_the_reward_of_their_best),
         cmocka_unit_test(both_ends_of_a_mix_are_measured),
         cmocka_unit_test(vineppo_is_what_a_turn_added),
-        cmocka_unit_test(a_teacher_speaks_to_what_failed),
+        cmocka_unit_test(a_teacher_teaches_what_failed),
         cmocka_unit_test(a_teachers_weight_and_scale_are_its_own),
         cmocka_unit_test(opo_weighs_the_mean_by_length),
         cmocka_unit_test(gpg_makes_up_for_rows_without_reward),
         cmocka_unit_test(remax_subtracts_the_greedy_outcome),
-        cmocka_unit_test(episodes_share_what_they_share),
+        cmocka_unit_test(branched_rows_share_their_beginning),
         cmocka_unit_test(each_algorithm_fills_its_streams),
         cmocka_unit_test(echo_is_grpo_on_its_own_tokens),
         cmocka_unit_test(teachers_leave_no_advantage),

@@ -361,7 +361,7 @@ static void a_search_too_many_ends_the_episode(void **state)
 }
 
 /* Episodes are plain structs: playing one does not change another. */
-static void episodes_do_not_meet(void **state)
+static void episodes_are_independent(void **state)
 {
     (void)state;
     struct game alone = begin(hopworld(0.5), 6, 3), a = begin(hopworld(0.5), 6, 3),
@@ -378,7 +378,7 @@ static void episodes_do_not_meet(void **state)
 
 /* ---- reverse ---- */
 
-static void a_string_is_to_be_reversed(void **state)
+static void a_reversed_string_is_rewarded(void **state)
 {
     (void)state;
     int32_t tokens[TRAINER_HOPS_MAX];
@@ -549,7 +549,7 @@ static void a_solution_keeps_to_its_turns(void **state)
     }
 }
 
-static void a_demonstration_is_of_the_question_told(void **state)
+static void a_demonstration_is_of_its_seeds_question(void **state)
 {
     (void)state;
     struct trainer_demo_options options;
@@ -801,7 +801,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(solutions_solve_their_question),
         cmocka_unit_test(a_solution_keeps_to_its_turns),
-        cmocka_unit_test(a_demonstration_is_of_the_question_told),
+        cmocka_unit_test(a_demonstration_is_of_its_seeds_question),
         cmocka_unit_test(a_question_is_asked_in_its_form),
         cmocka_unit_test(following_the_chain_is_rewarded),
         cmocka_unit_test(a_wrong_answer_earns_nothing),
@@ -816,8 +816,8 @@ int main(void)
         cmocka_unit_test(a_malformed_turn_ends_the_episode),
         cmocka_unit_test(an_episode_that_is_done_stays_done),
         cmocka_unit_test(a_search_too_many_ends_the_episode),
-        cmocka_unit_test(episodes_do_not_meet),
-        cmocka_unit_test(a_string_is_to_be_reversed),
+        cmocka_unit_test(episodes_are_independent),
+        cmocka_unit_test(a_reversed_string_is_rewarded),
         cmocka_unit_test(the_first_wrong_token_ends_it),
         cmocka_unit_test(no_episode_is_longer_than_max_tokens),
         cmocka_unit_test(no_demonstration_is_longer_than_max_tokens),

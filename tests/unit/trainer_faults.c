@@ -139,7 +139,7 @@ static enum trainer_status evaluate_some(const struct trainer_recipe *recipe,
     return trainer_evaluate(recipe, policy, 2, 1, 1, correct, err);
 }
 
-static void looking_at_a_policy_without_memory_says_so(void **state)
+static void sampling_a_policy_without_memory_says_so(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = short_recipe();
@@ -155,7 +155,7 @@ int main(void)
         cmocka_unit_test(a_run_without_memory_says_so),
         cmocka_unit_test(packed_micro_batches_without_memory_say_so),
         cmocka_unit_test(each_algorithm_without_memory_says_so),
-        cmocka_unit_test(looking_at_a_policy_without_memory_says_so),
+        cmocka_unit_test(sampling_a_policy_without_memory_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -318,7 +318,7 @@ static bool same_tokens(const struct trainer_rollout *a, const struct trainer_ro
 }
 
 /* After a prefix, the row's log-probs are the policy's, and the noise decides the tokens. */
-static void rows_go_on_from_any_prefix(void **state)
+static void rows_continue_from_any_prefix(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_SLOTS);
@@ -356,7 +356,7 @@ static void rows_go_on_from_any_prefix(void **state)
     free(params);
 }
 
-static void rows_rest_behind_a_turn(void **state)
+static void rows_pause_after_a_turn(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -476,8 +476,8 @@ int main(void)
         cmocka_unit_test(two_environments_agree_with_whole_passes),
         cmocka_unit_test(other_models_agree_with_whole_passes),
         cmocka_unit_test(threads_and_repetition_change_nothing),
-        cmocka_unit_test(rows_go_on_from_any_prefix),
-        cmocka_unit_test(rows_rest_behind_a_turn),
+        cmocka_unit_test(rows_continue_from_any_prefix),
+        cmocka_unit_test(rows_pause_after_a_turn),
         cmocka_unit_test(greedy_takes_the_likeliest_whatever_the_noise),
         cmocka_unit_test(sampling_follows_the_tempered_softmax),
     };

@@ -188,7 +188,7 @@ static void too_many_failures_end_the_run(void **state)
     assert_int_equal(try(&recipe, &court, &err), TRAINER_EJUDGE);
 }
 
-static void who_is_skipped_is_not_asked(void **state)
+static void skipped_rows_are_not_asked_about(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = judged_recipe(true);
@@ -206,7 +206,7 @@ static void who_is_skipped_is_not_asked(void **state)
     assert_int_equal(court.skipped, 3 * 4);
 }
 
-static void behind_prm_steps_nobody_is_asked(void **state)
+static void no_judge_is_asked_after_prm_steps(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = judged_recipe(true);
@@ -217,7 +217,7 @@ static void behind_prm_steps_nobody_is_asked(void **state)
     assert_int_equal(court.total.rows[TRAINER_JUDGED], 2 * 16);
 }
 
-static void a_share_of_flags_is_turned(void **state)
+static void a_share_of_flags_is_inverted(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = judged_recipe(false);
@@ -235,7 +235,7 @@ static void a_share_of_flags_is_turned(void **state)
     assert_int_equal(wrong.total.agreed, 0);
 }
 
-static void without_a_function_nobody_is_asked(void **state)
+static void an_endpoint_without_a_callback_is_refused(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = judged_recipe(true);
@@ -261,10 +261,10 @@ int main(void)
         cmocka_unit_test(the_same_flags_give_the_same_run),
         cmocka_unit_test(rows_without_flags_are_neutral_or_take_the_outcomes),
         cmocka_unit_test(too_many_failures_end_the_run),
-        cmocka_unit_test(who_is_skipped_is_not_asked),
-        cmocka_unit_test(behind_prm_steps_nobody_is_asked),
-        cmocka_unit_test(a_share_of_flags_is_turned),
-        cmocka_unit_test(without_a_function_nobody_is_asked),
+        cmocka_unit_test(skipped_rows_are_not_asked_about),
+        cmocka_unit_test(no_judge_is_asked_after_prm_steps),
+        cmocka_unit_test(a_share_of_flags_is_inverted),
+        cmocka_unit_test(an_endpoint_without_a_callback_is_refused),
         cmocka_unit_test(marks_have_names),
     };
     return cmocka_run_group_tests(tests, train_policy, forget_policy);

@@ -146,7 +146,7 @@ static const struct {
     bool value_head;
 } kinds[] = {{0, false}, {0, true}, {4, false}};
 
-static void what_is_computed_once_more_is_the_same(void **state)
+static void recomputed_activations_change_nothing(void **state)
 {
     (void)state;
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
@@ -278,7 +278,7 @@ static struct trainer_recipe wide_recipe(enum rl_algorithm_name name)
     return recipe;
 }
 
-static void runs_within_a_budget_come_to_the_same(void **state)
+static void runs_within_a_budget_give_the_same(void **state)
 {
     (void)state;
     for (int32_t tokens = 0; tokens <= 400; tokens += 400) {
@@ -368,9 +368,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* These fork, which is safe only before threads are started. */
-        cmocka_unit_test(runs_within_a_budget_come_to_the_same),
+        cmocka_unit_test(runs_within_a_budget_give_the_same),
         cmocka_unit_test(a_large_minibatch_stays_within_its_budget),
-        cmocka_unit_test(what_is_computed_once_more_is_the_same),
+        cmocka_unit_test(recomputed_activations_change_nothing),
         cmocka_unit_test(packing_changes_rounding_alone),
         cmocka_unit_test(a_plan_is_a_permutation_within_its_bounds),
     };

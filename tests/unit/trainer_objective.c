@@ -446,7 +446,7 @@ static void options_have_exact_gradients(void **state)
 }
 
 /* min(r k, clip(r) k), summed by hand; in the reward, the penalty adds nothing to the loss. */
-static void a_penalty_may_be_weighted_or_elsewhere(void **state)
+static void a_penalty_may_be_weighted_or_in_the_reward(void **state)
 {
     (void)state;
     struct given *g = given(mixed, 5);
@@ -471,7 +471,7 @@ static void a_penalty_may_be_weighted_or_elsewhere(void **state)
     release(g);
 }
 
-static void after_the_tool_a_range_of_its_own(void **state)
+static void tokens_after_the_tool_have_their_own_range(void **state)
 {
     (void)state;
     struct given *g = given(mixed, 5);
@@ -624,7 +624,7 @@ static void a_teachers_square_distance_is_added(void **state)
 }
 
 /* Distilled rows change only the order of the others, and vice versa. */
-static void components_do_not_meet(void **state)
+static void components_are_independent(void **state)
 {
     (void)state;
     struct given *g = given(mixed, 5);
@@ -668,7 +668,7 @@ static void statistics_are_over_the_policys_tokens(void **state)
     release(g);
 }
 
-static void nothing_to_train_is_no_loss(void **state)
+static void nothing_to_train_gives_loss_zero(void **state)
 {
     (void)state;
     struct given *g = given(all_rl, 1);
@@ -712,15 +712,15 @@ int main(void)
         cmocka_unit_test(streams_take_the_samplers_log_probs),
         cmocka_unit_test(the_gradient_is_the_central_difference),
         cmocka_unit_test(options_have_exact_gradients),
-        cmocka_unit_test(a_penalty_may_be_weighted_or_elsewhere),
-        cmocka_unit_test(after_the_tool_a_range_of_its_own),
+        cmocka_unit_test(a_penalty_may_be_weighted_or_in_the_reward),
+        cmocka_unit_test(tokens_after_the_tool_have_their_own_range),
         cmocka_unit_test(opsm_drops_what_leaves_its_bounds),
         cmocka_unit_test(composing_keeps_the_factors_apart),
         cmocka_unit_test(the_penalty_is_added_to_every_loss),
         cmocka_unit_test(a_teachers_square_distance_is_added),
-        cmocka_unit_test(components_do_not_meet),
+        cmocka_unit_test(components_are_independent),
         cmocka_unit_test(statistics_are_over_the_policys_tokens),
-        cmocka_unit_test(nothing_to_train_is_no_loss),
+        cmocka_unit_test(nothing_to_train_gives_loss_zero),
         cmocka_unit_test(bad_log_probs_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,7 +228,7 @@ static void check_staleness(const float *params, int32_t staleness, int32_t max_
     close_run(run);
 }
 
-static void the_sampler_is_so_many_iterations_behind(void **state)
+static void the_sampler_is_staleness_iterations_behind(void **state)
 {
     check_staleness(*state, 1, -1, TRAINER_FLOAT);
     check_staleness(*state, 3, -1, TRAINER_FLOAT);
@@ -447,7 +447,7 @@ static void decoupling_rejects(void **state)
 }
 
 /* Tempered sampling is another policy, so the ratio is to the learner's own log-probs. */
-static void temperature_is_scored_anew(void **state)
+static void tempered_rollouts_are_scored_again(void **state)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
     recipe.training.temperature = 0.5;
@@ -487,7 +487,7 @@ int main(void)
         cmocka_unit_test(bf16_rounds_to_nearest_even),
         cmocka_unit_test(int8_has_a_scale_per_output),
         cmocka_unit_test(float_is_left_alone),
-        cmocka_unit_test(the_sampler_is_so_many_iterations_behind),
+        cmocka_unit_test(the_sampler_is_staleness_iterations_behind),
         cmocka_unit_test(admission_bounds_staleness),
         cmocka_unit_test(on_policy_nothing_is_corrected),
         cmocka_unit_test(without_correction_the_samplers_log_probs_are_old),
@@ -496,7 +496,7 @@ int main(void)
         cmocka_unit_test(a_penalty_in_the_reward_changes_credit),
         cmocka_unit_test(weights_are_truncated_at_the_cap),
         cmocka_unit_test(decoupling_rejects),
-        cmocka_unit_test(temperature_is_scored_anew),
+        cmocka_unit_test(tempered_rollouts_are_scored_again),
     };
     return cmocka_run_group_tests(tests, warm_up, cool_down);
 }

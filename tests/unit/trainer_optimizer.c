@@ -30,7 +30,7 @@ static void adamw_takes_the_steps_of_its_definition(void **state)
     }
 }
 
-static void adamw_leaves_what_is_out_of_range(void **state)
+static void adamw_leaves_parameters_out_of_range_alone(void **state)
 {
     (void)state;
     float m[3] = {0}, v[3] = {0}, params[3] = {1, 1, 1};
@@ -104,7 +104,7 @@ static void muon_scales_tall_matrices(void **state)
     assert_true(sum > 0.5 * COLUMNS && sum < 1.5 * COLUMNS);
 }
 
-static void muon_knows_no_size_of_the_gradient(void **state)
+static void muon_ignores_the_size_of_the_gradient(void **state)
 {
     (void)state;
     const float gradient[4] = {1, 2, -3, 0.5f}, small[4] = {1e-3f, 2e-3f, -3e-3f, 5e-4f};
@@ -135,11 +135,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adamw_takes_the_steps_of_its_definition),
-        cmocka_unit_test(adamw_leaves_what_is_out_of_range),
+        cmocka_unit_test(adamw_leaves_parameters_out_of_range_alone),
         cmocka_unit_test(a_norm_is_the_root_of_the_sum_of_squares),
         cmocka_unit_test(muon_moves_all_directions_alike),
         cmocka_unit_test(muon_scales_tall_matrices),
-        cmocka_unit_test(muon_knows_no_size_of_the_gradient),
+        cmocka_unit_test(muon_ignores_the_size_of_the_gradient),
         cmocka_unit_test(a_norm_that_is_not_finite_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,7 @@ static void assert_equal(const struct trainer_recipe *recipe, const char *what)
     assert_equal_by(recipe, sizes, 2, what);
 }
 
-static void any_number_of_ranks_comes_to_the_same(void **state)
+static void any_number_of_ranks_gives_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     const int sizes[] = {1, 2, 3, 4, 5, 7};
@@ -105,7 +105,7 @@ static void threads_may_differ_between_ranks(void **state)
     rank_outcome_release(&alone);
 }
 
-static void every_algorithm_comes_to_the_same(void **state)
+static void every_algorithm_gives_the_same(void **state)
 {
     const struct warm_place *place = *state;
     struct trainer_recipe recipe = wide_recipe(place);
@@ -122,7 +122,7 @@ static void every_algorithm_comes_to_the_same(void **state)
     }
 }
 
-static void every_loss_comes_to_the_same(void **state)
+static void every_loss_gives_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++) {
@@ -138,7 +138,7 @@ static void every_loss_comes_to_the_same(void **state)
     }
 }
 
-static void other_samplers_come_to_the_same(void **state)
+static void other_samplers_give_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     recipe.training.iterations = 4;
@@ -157,7 +157,7 @@ static void other_samplers_come_to_the_same(void **state)
     }
 }
 
-static void warm_starts_come_to_the_same(void **state)
+static void warm_starts_give_the_same(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -184,7 +184,7 @@ static void warm_starts_come_to_the_same(void **state)
 }
 
 /* Two passes of the smallest size, so that most chunks of every rank repeat their forward pass. */
-static void packed_micro_batches_come_to_the_same(void **state)
+static void packed_micro_batches_give_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     size_t least = (size_t)recipe.model.max_tokens;
@@ -197,7 +197,7 @@ static void packed_micro_batches_come_to_the_same(void **state)
     assert_equal(&recipe, "packed within a budget");
 }
 
-static void environments_beside_each_other_come_to_the_same(void **state)
+static void environments_beside_each_other_give_the_same(void **state)
 {
     const enum rl_algorithm_name pairs[][2] = {{RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_GRPO},
                                                {RL_ALGORITHM_ECHO, RL_ALGORITHM_SFT},
@@ -211,7 +211,7 @@ static void environments_beside_each_other_come_to_the_same(void **state)
 }
 
 /* grpo with a teacher of either kind for its failures, beside opsd with worked solutions. */
-static void teachers_beside_an_algorithm_come_to_the_same(void **state)
+static void teachers_beside_an_algorithm_give_the_same(void **state)
 {
     const struct warm_place *place = *state;
     for (int how = TRAINER_DISTILL_ADVANTAGE; how <= TRAINER_DISTILL_LOSS; how++) {
@@ -233,7 +233,7 @@ static void teachers_beside_an_algorithm_come_to_the_same(void **state)
 }
 
 /* More continuations than rows, so that they are played in rounds. */
-static void continuations_come_to_the_same(void **state)
+static void continuations_give_the_same(void **state)
 {
     struct trainer_recipe recipe = mixed_recipe(*state, RL_ALGORITHM_VINEPPO, RL_ALGORITHM_GRPO);
     recipe.tasks[0].algorithm.prefix.value = TRAINER_PREFIX_CONTINUATIONS;
@@ -243,7 +243,7 @@ static void continuations_come_to_the_same(void **state)
     assert_equal(&recipe, "continuations");
 }
 
-static void marked_episodes_come_to_the_same(void **state)
+static void marked_episodes_give_the_same(void **state)
 {
     struct trainer_recipe recipe = mixed_recipe(*state, RL_ALGORITHM_VINEPPO, RL_ALGORITHM_JOINT);
     strcpy(recipe.tasks[0].algorithm.episodes.markers, "OBS,ANS");
@@ -251,7 +251,7 @@ static void marked_episodes_come_to_the_same(void **state)
     assert_equal(&recipe, "markers");
 }
 
-static void an_adaptive_alpha_comes_to_the_same(void **state)
+static void an_adaptive_alpha_gives_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     recipe.tasks[0].algorithm.schedule.kind = TRAINER_ADAPTIVE;
@@ -260,7 +260,7 @@ static void an_adaptive_alpha_comes_to_the_same(void **state)
 }
 
 /* Three lanes of one task; ranks are not cut at the ends of groups. */
-static void groups_of_differing_sizes_come_to_the_same(void **state)
+static void groups_of_differing_sizes_give_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     recipe.tasks[0].pool = 40;
@@ -272,7 +272,7 @@ static void groups_of_differing_sizes_come_to_the_same(void **state)
 }
 
 /* Checkpoints of plain recipes have shorter sequences, so the warm start makes the policy that reads solutions. */
-static void shown_solutions_come_to_the_same(void **state)
+static void shown_solutions_give_the_same(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -315,7 +315,7 @@ static void assert_all_fail(const struct trainer_recipe *recipe, const struct ra
 }
 
 /* Several processes report the error of one, in the same words. */
-static void a_blow_up_is_everybodys(void **state)
+static void an_overflow_fails_on_every_rank(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     struct rank_plan plan = {0};
@@ -326,7 +326,7 @@ static void a_blow_up_is_everybodys(void **state)
     rank_outcome_release(&alone);
 }
 
-static void a_file_that_is_missing_is_told_by_rank_0(void **state)
+static void rank_0_reports_a_missing_file(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     const struct rank_plan plan = {.size = 3};
@@ -341,7 +341,7 @@ static void ranks_of_other_recipes_are_refused(void **state)
     assert_all_fail(&recipe, &plan, TRAINER_EINVAL, "rank 2: recipe");
 }
 
-static void a_listener_stops_all_ranks(void **state)
+static void a_callback_stops_all_ranks(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
     const struct rank_plan plan = {.size = 4, .stop_at = 1};
@@ -492,25 +492,25 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sum_keeps_its_order),
-        cmocka_unit_test(any_number_of_ranks_comes_to_the_same),
+        cmocka_unit_test(any_number_of_ranks_gives_the_same),
         cmocka_unit_test(threads_may_differ_between_ranks),
-        cmocka_unit_test(every_algorithm_comes_to_the_same),
-        cmocka_unit_test(every_loss_comes_to_the_same),
-        cmocka_unit_test(other_samplers_come_to_the_same),
-        cmocka_unit_test(warm_starts_come_to_the_same),
-        cmocka_unit_test(packed_micro_batches_come_to_the_same),
-        cmocka_unit_test(environments_beside_each_other_come_to_the_same),
-        cmocka_unit_test(teachers_beside_an_algorithm_come_to_the_same),
-        cmocka_unit_test(shown_solutions_come_to_the_same),
-        cmocka_unit_test(continuations_come_to_the_same),
-        cmocka_unit_test(marked_episodes_come_to_the_same),
-        cmocka_unit_test(an_adaptive_alpha_comes_to_the_same),
-        cmocka_unit_test(groups_of_differing_sizes_come_to_the_same),
+        cmocka_unit_test(every_algorithm_gives_the_same),
+        cmocka_unit_test(every_loss_gives_the_same),
+        cmocka_unit_test(other_samplers_give_the_same),
+        cmocka_unit_test(warm_starts_give_the_same),
+        cmocka_unit_test(packed_micro_batches_give_the_same),
+        cmocka_unit_test(environments_beside_each_other_give_the_same),
+        cmocka_unit_test(teachers_beside_an_algorithm_give_the_same),
+        cmocka_unit_test(shown_solutions_give_the_same),
+        cmocka_unit_test(continuations_give_the_same),
+        cmocka_unit_test(marked_episodes_give_the_same),
+        cmocka_unit_test(an_adaptive_alpha_gives_the_same),
+        cmocka_unit_test(groups_of_differing_sizes_give_the_same),
         cmocka_unit_test(a_judge_is_asked_once_for_all),
-        cmocka_unit_test(a_blow_up_is_everybodys),
-        cmocka_unit_test(a_file_that_is_missing_is_told_by_rank_0),
+        cmocka_unit_test(an_overflow_fails_on_every_rank),
+        cmocka_unit_test(rank_0_reports_a_missing_file),
         cmocka_unit_test(ranks_of_other_recipes_are_refused),
-        cmocka_unit_test(a_listener_stops_all_ranks),
+        cmocka_unit_test(a_callback_stops_all_ranks),
         cmocka_unit_test(a_communicator_that_fails_ends_the_run),
         cmocka_unit_test(ranks_that_cannot_be_are_refused),
     };

@@ -154,7 +154,7 @@ static const char everything[] =
     " 'budget': {'train_seconds': 36, 'eval_seconds': 37, 'artifact_bytes': 38, 'memory_bytes': "
     "39}}";
 
-static void every_key_comes_round(void **state)
+static void every_key_reads_back(void **state)
 {
     struct trainer_recipe recipe = accepted(everything);
     (void)state;
@@ -196,7 +196,7 @@ static void everything_differs_from_the_defaults(void **state)
         }
 }
 
-static void several_environments_come_round(void **state)
+static void several_environments_read_back(void **state)
 {
     struct trainer_recipe recipe = accepted("{'environments': [{}, {'name': 'reverse', "
                                             "'algorithm': {'name': 'max_rl'}}, {'k_max': 4, 'algorithm': "
@@ -273,7 +273,7 @@ static void a_judge_is_written_only_where_there_is_one(void **state)
     free(text);
 }
 
-static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
+static void a_judge_needs_address_model_and_an_algorithm_that_asks(void **state)
 {
     (void)state;
     static const char *const rest = ", 'environments': [{'algorithm': {'name': 'adca'}}]}";
@@ -345,7 +345,7 @@ static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
 
 /* ---- refusals ---- */
 
-static void what_is_no_recipe_is_refused_with_its_line(void **state)
+static void bad_json_is_refused_with_its_line(void **state)
 {
     (void)state;
     assert_refused("{\n'seed': }", "r.json:2:");
@@ -839,15 +839,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_recipe_is_the_default),
         cmocka_unit_test(a_judge_is_written_only_where_there_is_one),
-        cmocka_unit_test(a_judge_needs_address_model_and_somebody_who_asks),
+        cmocka_unit_test(a_judge_needs_address_model_and_an_algorithm_that_asks),
         cmocka_unit_test(defaults_are_those_of_the_parts),
         cmocka_unit_test(the_model_follows_from_world_and_environments),
-        cmocka_unit_test(every_key_comes_round),
+        cmocka_unit_test(every_key_reads_back),
         cmocka_unit_test(everything_differs_from_the_defaults),
-        cmocka_unit_test(several_environments_come_round),
+        cmocka_unit_test(several_environments_read_back),
         cmocka_unit_test(numbers_are_the_shortest_that_read_back),
         cmocka_unit_test(names_are_those_of_the_environments_and_algorithms),
-        cmocka_unit_test(what_is_no_recipe_is_refused_with_its_line),
+        cmocka_unit_test(bad_json_is_refused_with_its_line),
         cmocka_unit_test(an_unknown_key_is_refused_with_the_nearest),
         cmocka_unit_test(wrong_values_are_refused_with_their_path),
         cmocka_unit_test(settings_that_do_not_go_together_are_refused),

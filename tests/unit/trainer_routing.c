@@ -206,7 +206,7 @@ static void each_replay_trains_otherwise(void **state)
 }
 
 /* An expert that no token was sent to gets no gradient, and AdamW without decay leaves it alone. */
-static void an_expert_that_no_route_names_stays_as_it_is(void **state)
+static void an_expert_that_no_route_names_is_unchanged(void **state)
 {
     struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_R3);
     struct trainer_iteration metrics = {0};
@@ -269,7 +269,7 @@ int main(void)
         cmocka_unit_test(a_quantised_sampler_routes_otherwise_and_replay_mends_it),
         cmocka_unit_test(replay_uses_what_was_recorded),
         cmocka_unit_test(each_replay_trains_otherwise),
-        cmocka_unit_test(an_expert_that_no_route_names_stays_as_it_is),
+        cmocka_unit_test(an_expert_that_no_route_names_is_unchanged),
         cmocka_unit_test(replay_needs_experts_and_its_memory_is_counted),
     };
     return cmocka_run_group_tests(tests, make_policy, drop_policy);

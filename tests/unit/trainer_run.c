@@ -170,7 +170,7 @@ static struct trainer_recipe mixed_recipe(const struct place *place, enum rl_alg
 
 /* ---- what a run tells ---- */
 
-static void a_run_tells_its_steps_in_order(void **state)
+static void a_run_reports_its_steps_in_order(void **state)
 {
     struct place *place = *state;
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -621,7 +621,7 @@ static void a_blow_up_names_its_iteration(void **state)
 }
 
 /* The very last update gives weights that are not finite; no later update would notice. */
-static void the_last_update_is_looked_at_too(void **state)
+static void the_last_update_is_checked_too(void **state)
 {
     struct place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
@@ -689,7 +689,7 @@ static bool has_one_blas_thread(void *context, const struct trainer_event *event
 }
 
 /* During a run BLAS must not start threads of its own; afterwards the caller's number is restored. */
-static void threads_of_blas_are_the_callers_again(void **state)
+static void blas_threads_are_restored(void **state)
 {
     struct place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
@@ -744,7 +744,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, clear_place)
     const struct CMUnitTest tests[] = {
-        TEST(a_run_tells_its_steps_in_order),
+        TEST(a_run_reports_its_steps_in_order),
         TEST(a_run_leaves_its_policy),
         TEST(the_score_is_that_of_the_checkpoint),
         TEST(runs_repeat_with_any_number_of_threads),
@@ -762,11 +762,11 @@ int main(void)
         TEST(teachers_teach),
         TEST(the_penalty_holds_a_policy_at_its_start),
         TEST(a_blow_up_names_its_iteration),
-        TEST(the_last_update_is_looked_at_too),
+        TEST(the_last_update_is_checked_too),
         TEST(a_warm_start_that_blows_up_names_its_step),
         TEST(a_run_beyond_its_budget_is_not_begun),
         TEST(a_listener_can_stop_at_any_event),
-        TEST(threads_of_blas_are_the_callers_again),
+        TEST(blas_threads_are_restored),
         TEST(nobody_needs_to_listen),
         TEST(checkpoints_that_do_not_fit_are_named),
     };

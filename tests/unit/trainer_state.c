@@ -68,14 +68,14 @@ static void assert_goes_on(const struct warm_place *place, const struct trainer_
     rank_outcome_release(&rest);
 }
 
-static void a_run_goes_on_wherever_it_stopped(void **state)
+static void a_run_resumes_wherever_it_stopped(void **state)
 {
     struct trainer_recipe recipe = warm_recipe(*state);
     for (int32_t at = 1; at <= recipe.training.iterations; at++)
         assert_goes_on(*state, &recipe, at, 0, 0, "alone");
 }
 
-static void other_ranks_go_on(void **state)
+static void another_number_of_ranks_resumes(void **state)
 {
     struct trainer_recipe recipe = warm_recipe(*state);
     recipe.loss.kl_coef = 0.1;
@@ -96,7 +96,7 @@ static void a_warm_start_is_not_made_again(void **state)
 }
 
 /* Also what it samples beside the rollouts, and what a value head has learned. */
-static void every_value_goes_on(void **state)
+static void side_rollouts_and_values_are_resumed(void **state)
 {
     const struct warm_place *place = *state;
     const enum rl_algorithm_name names[] = {RL_ALGORITHM_PPO, RL_ALGORITHM_REMAX,
@@ -109,7 +109,7 @@ static void every_value_goes_on(void **state)
     }
 }
 
-static void what_an_algorithm_remembers_goes_on(void **state)
+static void the_memory_of_an_algorithm_is_resumed(void **state)
 {
     const struct warm_place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
@@ -262,11 +262,11 @@ static void a_state_that_cannot_be_written_ends_the_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_goes_on_wherever_it_stopped),
-        cmocka_unit_test(other_ranks_go_on),
+        cmocka_unit_test(a_run_resumes_wherever_it_stopped),
+        cmocka_unit_test(another_number_of_ranks_resumes),
         cmocka_unit_test(a_warm_start_is_not_made_again),
-        cmocka_unit_test(what_an_algorithm_remembers_goes_on),
-        cmocka_unit_test(every_value_goes_on),
+        cmocka_unit_test(the_memory_of_an_algorithm_is_resumed),
+        cmocka_unit_test(side_rollouts_and_values_are_resumed),
         cmocka_unit_test(what_decides_no_number_may_change),
         cmocka_unit_test(the_state_of_another_recipe_is_refused),
         cmocka_unit_test(damage_is_refused),

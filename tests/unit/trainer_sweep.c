@@ -76,7 +76,7 @@ static void a_sweep_without_trials_is_its_base(void **state)
     trainer_sweep_free(sweep);
 }
 
-static void a_trial_is_laid_over_the_base(void **state)
+static void a_trial_is_merged_into_the_base(void **state)
 {
     (void)state;
     struct trainer_sweep *sweep = parse(
@@ -193,7 +193,7 @@ static void a_parent_comes_before_its_child(void **state)
 
 /* ---- keys ---- */
 
-static void a_key_stands_for_what_decides_the_result(void **state)
+static void a_key_identifies_what_decides_the_result(void **state)
 {
     uint64_t key = key_of("{'trials': [{'name': 'a'}]}", 0);
     (void)state;
@@ -232,7 +232,7 @@ static void two_trials_of_one_name_or_recipe_are_refused(void **state)
 
 /* ---- refusals ---- */
 
-static void what_is_no_sweep_is_refused(void **state)
+static void bad_sweeps_are_refused(void **state)
 {
     (void)state;
     assert_refused("{\n\n'trials'}", "s.json:3:");
@@ -334,7 +334,7 @@ static json_t *json_of(const char *text)
     return value;
 }
 
-static void merging_replaces_what_is_of_another_kind(void **state)
+static void merging_replaces_values_of_another_kind(void **state)
 {
     json_t *a = json_of("{'a': [1, {'b': 1}, [1]], 'c': {'d': 1}, 'e': 1}");
     json_t *b = json_of("{'a': [{}, {'f': 2}, [2, 3], 4], 'c': 5, 'e': {'g': [6]}}");
@@ -465,21 +465,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sweep_without_trials_is_its_base),
-        cmocka_unit_test(a_trial_is_laid_over_the_base),
+        cmocka_unit_test(a_trial_is_merged_into_the_base),
         cmocka_unit_test(all_trials_run_at_one_grid_point_before_the_next),
         cmocka_unit_test(each_trial_runs_at_all_points_with_the_other_order),
         cmocka_unit_test(axes_that_end_alike_are_named_in_full),
         cmocka_unit_test(parents_are_base_a_trial_or_a_name),
         cmocka_unit_test(a_parent_comes_before_its_child),
-        cmocka_unit_test(a_key_stands_for_what_decides_the_result),
+        cmocka_unit_test(a_key_identifies_what_decides_the_result),
         cmocka_unit_test(a_child_is_another_trial_if_its_parent_is),
         cmocka_unit_test(two_trials_of_one_name_or_recipe_are_refused),
-        cmocka_unit_test(what_is_no_sweep_is_refused),
+        cmocka_unit_test(bad_sweeps_are_refused),
         cmocka_unit_test(a_trial_at_fault_is_named),
         cmocka_unit_test(a_grid_path_must_lead_somewhere),
         cmocka_unit_test(too_many_trials_are_refused),
         cmocka_unit_test(a_name_that_is_too_long_is_refused),
-        cmocka_unit_test(merging_replaces_what_is_of_another_kind),
+        cmocka_unit_test(merging_replaces_values_of_another_kind),
         cmocka_unit_test(a_recipe_is_found_beside_the_sweep),
         cmocka_unit_test(the_published_ladder_has_six_rungs),
         cmocka_unit_test(the_published_schema_knows_the_keys),

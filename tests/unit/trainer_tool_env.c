@@ -164,7 +164,7 @@ static void a_wrong_answer_is_not_a_malformed_one(void **state)
 }
 
 /* Otherwise one search could fill two slots. */
-static void distractors_are_of_no_asked_relation(void **state)
+static void distractors_never_have_an_asked_relation(void **state)
 {
     (void)state;
     for (uint64_t noise = 0; noise < 300; noise++) {
@@ -574,7 +574,7 @@ int main(void)
         cmocka_unit_test(a_filled_form_is_rewarded),
         cmocka_unit_test(an_answer_names_every_slot),
         cmocka_unit_test(a_wrong_answer_is_not_a_malformed_one),
-        cmocka_unit_test(distractors_are_of_no_asked_relation),
+        cmocka_unit_test(distractors_never_have_an_asked_relation),
         cmocka_unit_test(searches_that_fill_no_slot_are_useless),
         cmocka_unit_test(a_failed_search_is_good_and_fills_nothing),
         cmocka_unit_test(answering_is_judged_by_what_was_left_to_do),

@@ -256,7 +256,7 @@ static void values_are_learned(void **state)
 
 /* ---- checkpoints ---- */
 
-static void checkpoints_go_both_ways(void **state)
+static void checkpoints_load_with_and_without_a_value_head(void **state)
 {
     const char *dir = *state;
     char *with = join(dir, "with.ckpt"), *without = join(dir, "without.ckpt");
@@ -382,7 +382,7 @@ int main(void)
         cmocka_unit_test(the_gradient_of_values_is_the_central_difference),
         cmocka_unit_test(values_are_those_of_whole_passes),
         cmocka_unit_test(the_loss_is_the_cores_times_its_weight),
-        cmocka_unit_test(checkpoints_go_both_ways),
+        cmocka_unit_test(checkpoints_load_with_and_without_a_value_head),
         cmocka_unit_test(every_setting_changes_what_is_learned),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(values_are_learned),
