@@ -179,8 +179,8 @@ TRAINER_API void trainer_policy_backward_valuesf(struct trainer_passf *pass, con
 enum trainer_precision { TRAINER_FLOAT, TRAINER_BF16, TRAINER_INT8 };
 
 TRAINER_API void trainer_policy_quantise(const struct trainer_model *model,
-                                      enum trainer_precision precision, const float *params,
-                                      float *lowered);
+                                         enum trainer_precision precision, const float *params,
+                                         float *quantised);
 
 /* ---- what numbers depend on --------------------------------------------------------------- */
 

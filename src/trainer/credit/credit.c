@@ -35,11 +35,6 @@ struct credit {
     uint8_t *flags;     /* the same */
 };
 
-static const struct rl_algorithm *algorithm_of(const struct credit_task *task)
-{
-    return rl_algorithm_at(task->recipe->tasks[task->task].algorithm.name);
-}
-
 /* The end of the group of row i, as row numbers of the task; groups may differ in size. */
 static size_t group_end(const struct credit *c, size_t i)
 {
@@ -365,7 +360,8 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     struct credit c = {.r = rollouts,
                        .task = task,
                        .settings = &task->recipe->tasks[task->task].algorithm,
-                       .algorithm = algorithm_of(task),
+                       .algorithm =
+                           rl_algorithm_at(task->recipe->tasks[task->task].algorithm.name),
                        .workspace = workspace,
                        .batch = {task->n, rollouts->width, rollouts->mask + at, rollouts->turn + at,
                                  rollouts->group + task->first}};

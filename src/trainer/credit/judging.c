@@ -22,11 +22,6 @@ const char *trainer_judge_mark_name(enum trainer_judge_mark mark)
     return (unsigned)mark < TRAINER_N_JUDGE_MARKS ? names[mark] : "unknown";
 }
 
-static bool has_flags(enum trainer_judge_mark mark)
-{
-    return mark == TRAINER_JUDGED || mark == TRAINER_JUDGE_CACHED;
-}
-
 /* ---- the rule-based judge ----------------------------------------------------------------- */
 
 static void rate_by_rules(const struct judging_rows *rows, const struct trainer_rollouts *r,
@@ -112,7 +107,8 @@ static void take_row(struct trainer_judge_counts *counts, const struct judging_r
 {
     bool outcome_only = rows->recipe->judge.unjudged == TRAINER_UNJUDGED_NEUTRAL;
     for (size_t k = rows->start[i]; k < rows->start[i + 1]; k++) {
-        bool known = has_flags(batch->mark[i]);
+        bool known =
+            batch->mark[i] == TRAINER_JUDGED || batch->mark[i] == TRAINER_JUDGE_CACHED;
         counts->compared += known;
         counts->agreed += known && !batch->flags[k] == !flags[k];
         if (known)

@@ -48,14 +48,6 @@ static enum trainer_turn begin_turn(const struct tool_turn *tool, const struct t
     return TRAINER_TURN_GOES_ON;
 }
 
-static enum trainer_turn take_first(const struct trainer_env *env, struct trainer_episode *episode,
-                                    int32_t token)
-{
-    episode->entity = env_entity_of(env, token);
-    episode->state = AT_SECOND;
-    return episode->entity < 0 ? env_end(episode, true, false) : TRAINER_TURN_GOES_ON;
-}
-
 static enum trainer_turn take_second(const struct tool_turn *tool, const struct trainer_env *env,
                                      struct trainer_episode *episode, int32_t token)
 {
@@ -111,7 +103,10 @@ enum trainer_turn tool_turn_step(const struct tool_turn *tool, const struct trai
 {
     switch (episode->state) {
     case AT_TURN: return begin_turn(tool, env, episode, token);
-    case AT_FIRST: return take_first(env, episode, token);
+    case AT_FIRST:
+        episode->entity = env_entity_of(env, token);
+        episode->state = AT_SECOND;
+        return episode->entity < 0 ? env_end(episode, true, false) : TRAINER_TURN_GOES_ON;
     case AT_SECOND: return take_second(tool, env, episode, token);
     case AT_END: return call(tool, env, episode, token, text, n);
     default: return take_answer(env, episode, token);

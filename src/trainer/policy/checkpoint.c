@@ -228,14 +228,6 @@ static enum trainer_status check_file(const char *path, const unsigned char *byt
                               "%s: damaged checkpoint: parameter %zu is not finite", path, finite);
 }
 
-static void decode(const unsigned char *bytes, size_t n, float *params)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits = (uint32_t)get(bytes + 4 * i, 4);
-        memcpy(&params[i], &bits, sizeof bits);
-    }
-}
-
 /*
  * The first size in which two models differ; NULL if they are the same. max_tokens is not compared: positions are
  * rotary, so a policy may be asked longer questions than it was trained on.
@@ -303,8 +295,10 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
     if (status == TRAINER_OK && params && n > capacity)
         status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n,
                               capacity);
-    if (status == TRAINER_OK && params)
-        decode(bytes + HEADER_BYTES, n, params);
+    for (size_t i = 0; status == TRAINER_OK && params && i < n; i++) {
+        uint32_t bits = (uint32_t)get(bytes + HEADER_BYTES + 4 * i, 4);
+        memcpy(&params[i], &bits, sizeof bits);
+    }
     for (size_t i = n; status == TRAINER_OK && params && wanted && i < capacity; i++)
         params[i] = 0;
     free(bytes);

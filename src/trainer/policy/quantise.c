@@ -35,43 +35,38 @@ static void to_int8(size_t n, size_t stride, const float *x, float *out)
  * A matrix is stored as input x output and has one scale per output, as in inference engines: with one scale for
  * the whole matrix, a single large weight would coarsen all others.
  */
-static void lower_matrix(size_t in, size_t out, const float *x, float *y)
+static void quantise_matrix(size_t in, size_t out, const float *x, float *y)
 {
     for (size_t j = 0; j < out; j++)
         to_int8(in, out, x + j, y + j);
 }
 
-static void lower_table(size_t rows, size_t width, const float *x, float *y)
-{
-    for (size_t i = 0; i < rows; i++)
-        to_int8(width, 1, x + i * width, y + i * width);
-}
-
-static void lower_int8(const struct trainer_model *model, const float *x, float *y)
+static void quantise_int8(const struct trainer_model *model, const float *x, float *y)
 {
     struct net_layout layout = net_layout(model);
     size_t d = (size_t)model->width, m = (size_t)model->mlp;
-    lower_table(layout.layers / d, d, x, y);
+    for (size_t row = 0; row < layout.layers / d; row++) /* of the embeddings */
+        to_int8(d, 1, x + row * d, y + row * d);
     for (int32_t l = 0; l < model->layers; l++) {
         struct net_layer at = net_layer(model, &layout, l);
-        lower_matrix(d, 3 * d, x + at.qkv, y + at.qkv);
-        lower_matrix(d, d, x + at.out, y + at.out);
-        lower_matrix(d, (size_t)model->experts, x + at.router, y + at.router);
+        quantise_matrix(d, 3 * d, x + at.qkv, y + at.qkv);
+        quantise_matrix(d, d, x + at.out, y + at.out);
+        quantise_matrix(d, (size_t)model->experts, x + at.router, y + at.router);
         for (size_t e = 0; e < net_mlps(model); e++) {
             size_t up = at.up + e * at.per_expert, down = at.down + e * at.per_expert;
-            lower_matrix(d, m, x + up, y + up);
-            lower_matrix(m, d, x + down, y + down);
+            quantise_matrix(d, m, x + up, y + up);
+            quantise_matrix(m, d, x + down, y + down);
         }
     }
 }
 
 void trainer_policy_quantise(const struct trainer_model *model, enum trainer_precision precision,
-                          const float *params, float *lowered)
+                             const float *params, float *quantised)
 {
     size_t n = trainer_model_parameters(model);
-    memcpy(lowered, params, n * sizeof *lowered);
+    memcpy(quantised, params, n * sizeof *quantised);
     if (precision == TRAINER_INT8)
-        lower_int8(model, params, lowered);
+        quantise_int8(model, params, quantised);
     for (size_t i = 0; precision == TRAINER_BF16 && i < n; i++)
-        lowered[i] = to_bf16(params[i]);
+        quantised[i] = to_bf16(params[i]);
 }

@@ -5,15 +5,8 @@
 #include <math.h>
 
 #include <rlcore/correction_plan.h>
-#include <trainer/recipe.h>
 
-static double rollouts_of(const struct trainer_recipe *recipe)
-{
-    double rows = 0;
-    for (int32_t i = 0; i < recipe->n_tasks; i++)
-        rows += (double)recipe->tasks[i].questions * recipe->training.group_size;
-    return rows;
-}
+#include "recipe/recipe_needs.h"
 
 static bool has_turns(const struct trainer_recipe *recipe)
 {
@@ -27,7 +20,7 @@ static bool has_turns(const struct trainer_recipe *recipe)
 /* Every epoch goes through all rollouts; updates per batch of rollouts are the measure of being off-policy. */
 static struct rl_setting setting_of(const struct trainer_recipe *recipe)
 {
-    double updates = fmax(1, rollouts_of(recipe) / recipe->training.minibatch) *
+    double updates = fmax(1, (double)recipe_rows(recipe) / recipe->training.minibatch) *
                      recipe->training.epochs;
     return (struct rl_setting){.other_engine = recipe->sampler.precision != TRAINER_FLOAT,
                                .asynchronous = recipe->sampler.staleness > 0,

@@ -192,12 +192,6 @@ static void feed_row(struct play *play, size_t i)
     play->fed[i] += segment.n;
 }
 
-/* Stores the value head's output with the token that comes next in the row. */
-static void expect(struct trainer_rollouts *r, size_t row, float value)
-{
-    r->expected[row * r->width + (size_t)r->length[row]] = (double)value;
-}
-
 /*
  * Samples one token for each active row, from the outputs in `output`. Rows that are done leave the batch at once:
  * episodes differ in length, and the longest would otherwise carry all others along.
@@ -205,19 +199,21 @@ static void expect(struct trainer_rollouts *r, size_t row, float value)
 static void sample_rows(struct play *play, const size_t *output)
 {
     struct lane *lane = play->lane;
+    struct trainer_rollouts *r = lane->rollouts;
     struct decode *decode = lane->decode;
     size_t v = (size_t)decode->model.tokens, left = 0;
     float *weight = decode->scratch;
     for (size_t k = 0; k < play->n_active; k++) {
-        size_t i = play->active[k];
+        size_t i = play->active[k], row = lane->first + i;
         float log_prob;
         int32_t token =
             sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
-        if (lane->rollouts->expected)
-            expect(lane->rollouts, lane->first + i, decode->value[output[k]]);
-        bool goes_on = advance(lane, lane->first + i, token, log_prob);
-        bool rests = lane->turns > 0 && lane->rollouts->n_turns[lane->first + i] >= lane->turns;
-        if (goes_on && !rests)
+        if (r->expected) /* stored with the token that comes next */
+            r->expected[row * r->width + (size_t)r->length[row]] =
+                (double)decode->value[output[k]];
+        bool goes_on = advance(lane, row, token, log_prob);
+        bool pauses = lane->turns > 0 && r->n_turns[row] >= lane->turns;
+        if (goes_on && !pauses)
             play->active[left++] = i;
     }
     play->n_active = left;

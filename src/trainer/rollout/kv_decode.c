@@ -13,14 +13,6 @@
 #include "policy/layout.h"
 #include "policy/kernels.h"
 
-static void carve_experts(struct decode *decode, struct carve *block)
-{
-    const struct trainer_model *model = &decode->model;
-    size_t n = decode->capacity;
-    decode->choice = net_carve_choicef(model, n, block);
-    decode->routes = carve(block, n * trainer_model_routes(model), sizeof(uint16_t));
-}
-
 /* Sizes are those of the largest feed (LANE_TOKENS, LANE_OUTPUTS), so that nothing is allocated while playing. */
 static void carve_decode(struct decode *decode, struct carve *block)
 {
@@ -41,10 +33,12 @@ static void carve_decode(struct decode *decode, struct carve *block)
     decode->x = carve(block, n * d, sizeof(float));
     decode->qkv = carve(block, 3 * n * d, sizeof(float));
     decode->att = carve(block, n * d, sizeof(float));
-    if (model->experts > 0)
-        carve_experts(decode, block);
-    else
+    if (model->experts > 0) {
+        decode->choice = net_carve_choicef(model, n, block);
+        decode->routes = carve(block, n * trainer_model_routes(model), sizeof(uint16_t));
+    } else {
         decode->u = carve(block, n * (size_t)model->mlp, sizeof(float));
+    }
     decode->kept = carve(block, 2 * d * decode->pad, sizeof(float));
     decode->scratch = carve(block, decode->pad + (size_t)model->tokens, sizeof(float));
     if (model->value_head)

@@ -29,11 +29,6 @@ static void write_text(struct response *response, const struct trainer_world *wo
     response->token[n] = at;
 }
 
-static bool writes(const uint8_t *mask, size_t n)
-{
-    return memchr(mask, 1, n) != NULL;
-}
-
 /* The first episode begins with the policy's first token after the prompt; its boundary is already set. */
 static void number_episodes(struct trainer_rollouts *r, size_t row, const struct response *response,
                             size_t n_episodes)
@@ -43,7 +38,8 @@ static void number_episodes(struct trainer_rollouts *r, size_t row, const struct
     for (size_t e = 0; e < n_episodes; e++) {
         size_t begin = response->starts[e];
         size_t end = e + 1 < n_episodes ? response->starts[e + 1] : response->n;
-        if (e > 0 && k < TRAINER_TURNS_MAX && writes(r->mask + at + begin, end - begin))
+        bool has_policy_token = memchr(r->mask + at + begin, 1, end - begin) != NULL;
+        if (e > 0 && k < TRAINER_TURNS_MAX && has_policy_token)
             r->boundary[row * ROLLOUT_VALUES + (size_t)++k] = (int32_t)(prompt + begin);
         for (size_t t = at + begin; t < at + end; t++)
             if (r->mask[t])

@@ -16,11 +16,6 @@
 #include "support/error.h"
 #include "support/threads.h"
 
-static struct decode *new_decode(const struct trainer_model *model)
-{
-    return decode_new(model, LANE_ROWS, LANE_TOKENS, LANE_OUTPUTS);
-}
-
 double sampler_bytes(const struct trainer_recipe *recipe, int threads)
 {
     return threads * (double)decode_bytes(&recipe->model, LANE_ROWS, LANE_TOKENS, LANE_OUTPUTS);
@@ -39,7 +34,8 @@ enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_r
     sampler->decode = calloc((size_t)threads, sizeof(struct decode *));
     bool whole = sampler->decode != NULL;
     for (int i = 0; i < threads && whole; i++)
-        whole = (sampler->decode[i] = new_decode(&recipe->model)) != NULL;
+        whole = (sampler->decode[i] = decode_new(&recipe->model, LANE_ROWS, LANE_TOKENS,
+                                                 LANE_OUTPUTS)) != NULL;
     return whole ? TRAINER_OK : trainer_no_memory(err, (size_t)sampler_bytes(recipe, threads));
 }
 

@@ -41,17 +41,10 @@ double trainer_artifact_bytes(const struct trainer_recipe *recipe)
 }
 
 /*
- * The program, its libraries, and what BLAS allocates for each thread. This is generous on purpose: if a run used
- * more than the bound, its budget would promise what does not hold.
- */
-static double program_bytes(int threads)
-{
-    return 48e6 + 40e6 * threads;
-}
-
-/*
- * The artifact counts twice: to be written it is encoded as a whole beside the parameters, and a teacher that is
- * read is in memory as bytes and as floats. 64 bytes per token are room for what is small.
+ * `program` is the program, its libraries, and what BLAS allocates for each thread. It is generous on purpose: if a
+ * run used more than the bound, its budget would promise what does not hold. The artifact counts twice: to be
+ * written it is encoded as a whole beside the parameters, and a teacher that is read is in memory as bytes and as
+ * floats. 64 bytes per token are room for what is small.
  */
 double trainer_memory_bound(const struct trainer_recipe *recipe)
 {
@@ -61,7 +54,8 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
     double sets = sampler_weights_sets(recipe) + reference_policies_sets(recipe);
     double params = (double)trainer_model_parameters(&recipe->model) * sizeof(float);
     double tokens = (double)rows * (double)width;
-    return program_bytes(threads) +
+    double program = 48e6 + 40e6 * threads;
+    return program +
            learner_bytes(&recipe->model, memory_bound_largest_batch(recipe),
                          &recipe->micro_batch) +
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
