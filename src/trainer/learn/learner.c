@@ -552,7 +552,7 @@ static enum trainer_status backward_chunk(const struct learner *learner,
     return TRAINER_OK;
 }
 
-/* A lane starts from zero each time, so that a minibatch that failed halfway leaves nothing behind. */
+/* A lane starts from zero each time, so that nothing remains of a minibatch that failed halfway. */
 static enum trainer_status backward_lane(struct learner *learner, size_t lane,
                                          const float *d_log_prob, const float *d_value,
                                          struct trainer_error *err)

@@ -40,14 +40,14 @@ void hinted_rows_close(struct hinted_rows *hinted)
 
 /* ---- hints -------------------------------------------------------------------------------- */
 
-/* Tokens that are inserted into a row, behind its first `before` tokens. */
+/* Tokens that are inserted into a row, after its first `before` tokens. */
 struct hint {
     size_t n, before;
     int32_t tokens[4];
 };
 
 /*
- * The last hop's fact behind the prompt, in the form in which the tool would have shown it, because the policy
+ * The last hop's fact after the prompt, in the form in which the tool would have shown it, because the policy
  * knows how to read that. Only hopworld has such a fact; elsewhere the hint is empty.
  */
 static struct hint fact_for(const struct trainer_recipe *recipe, const struct trainer_rollouts *r,
@@ -99,7 +99,7 @@ static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *re
 
 /*
  * The teacher uses the learner's own parameters: it is the live policy that knows more, so it needs no second set
- * of weights, and no gradient goes through this pass. Log-probs behind the hint are moved back to their places in
+ * of weights, and no gradient goes through this pass. Log-probs after the hint are moved back to their places in
  * the row.
  */
 enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner,

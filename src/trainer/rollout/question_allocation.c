@@ -95,17 +95,17 @@ static void fill_tickets(const struct allocation *a, const struct trainer_task *
     }
 }
 
-static void tell(const struct allocation *a, const struct trainer_task *task,
-                 const struct rl_beta_fit *fit, struct trainer_allocation *told)
+static void measure_rates(const struct allocation *a, const struct trainer_task *task,
+                 const struct rl_beta_fit *fit, struct trainer_allocation *metrics)
 {
-    double before = (double)told->questions, n = task->questions, chosen = 0, pool = 0;
+    double before = (double)metrics->questions, n = task->questions, chosen = 0, pool = 0;
     for (int32_t q = 0; q < task->questions; q++)
         chosen += rate_of(a, fit, (size_t)a->chosen[q]) / n;
     for (size_t i = 0; i < a->pool; i++)
         pool += rate_of(a, fit, i) / (double)a->pool;
-    told->chosen = (told->chosen * before + chosen * n) / (before + n);
-    told->pool = (told->pool * before + pool * n) / (before + n);
-    told->questions += (uint64_t)task->questions;
+    metrics->chosen = (metrics->chosen * before + chosen * n) / (before + n);
+    metrics->pool = (metrics->pool * before + pool * n) / (before + n);
+    metrics->questions += (uint64_t)task->questions;
 }
 
 static enum trainer_status choose(struct allocation *a, const struct trainer_task *task,
@@ -203,7 +203,7 @@ static void hand_out(struct allocation *a, const struct trainer_task *task, size
 
 static enum trainer_status size_groups(struct allocation *a, const struct trainer_task *task,
                                        size_t group_size, const struct rl_beta_fit *fit,
-                                       struct trainer_allocation *told, struct trainer_error *err)
+                                       struct trainer_allocation *metrics, struct trainer_error *err)
 {
     size_t n = (size_t)task->questions;
     struct share *heap = malloc(n * sizeof *heap);
@@ -212,8 +212,8 @@ static enum trainer_status size_groups(struct allocation *a, const struct traine
     hand_out(a, task, group_size, fit, heap);
     free(heap);
     for (size_t q = 0; q < n; q++) {
-        told->least = told->most == 0 || a->sizes[q] < told->least ? a->sizes[q] : told->least;
-        told->most = a->sizes[q] > told->most ? a->sizes[q] : told->most;
+        metrics->least = metrics->most == 0 || a->sizes[q] < metrics->least ? a->sizes[q] : metrics->least;
+        metrics->most = a->sizes[q] > metrics->most ? a->sizes[q] : metrics->most;
     }
     return TRAINER_OK;
 }
@@ -223,7 +223,7 @@ static enum trainer_status size_groups(struct allocation *a, const struct traine
 /* If the likelihood has no maximum (nothing asked yet, or all answers alike), a flat prior is used instead. */
 enum trainer_status allocation_draw(struct allocation *a, const struct trainer_task *task,
                                     const struct allocation_plan *plan,
-                                    struct trainer_allocation *told, struct trainer_error *err)
+                                    struct trainer_allocation *metrics, struct trainer_error *err)
 {
     struct rl_beta_fit fit;
     struct rl_error core;
@@ -236,8 +236,8 @@ enum trainer_status allocation_draw(struct allocation *a, const struct trainer_t
         status = choose(a, task, plan, &fit, err);
     if (status != TRAINER_OK)
         return status;
-    tell(a, task, &fit, told);
-    return a->sizes ? size_groups(a, task, plan->group_size, &fit, told, err) : TRAINER_OK;
+    measure_rates(a, task, &fit, metrics);
+    return a->sizes ? size_groups(a, task, plan->group_size, &fit, metrics, err) : TRAINER_OK;
 }
 
 void allocation_learn(struct allocation *a, const struct trainer_rollouts *r, size_t first,

@@ -30,11 +30,11 @@ struct allocation_plan {
 /*
  * Draws the questions of an iteration into chosen, without repetition, and their rollouts into sizes. A pass rate
  * is the mean of Beta(alpha + right, beta + wrong), with alpha and beta fitted to the whole pool (rlcore/passk.h),
- * or 1 before the first fit. Adds to *told.
+ * or 1 before the first fit. Adds to *metrics.
  */
 enum trainer_status allocation_draw(struct allocation *allocation, const struct trainer_task *task,
                                     const struct allocation_plan *plan,
-                                    struct trainer_allocation *told, struct trainer_error *err);
+                                    struct trainer_allocation *metrics, struct trainer_error *err);
 
 /* Remembers the outcomes of rows [first, first+n), which answer the questions drawn last. */
 void allocation_learn(struct allocation *allocation, const struct trainer_rollouts *rollouts,

@@ -1,7 +1,7 @@
 /*
  * minibatch_updates.c: see minibatch_updates.h.
  *
- * Rows are shuffled anew in each epoch, by a seed of the iteration and the epoch, and cut into minibatches that mix
+ * Rows are shuffled again in each epoch, by a seed of the iteration and the epoch, and cut into minibatches that mix
  * questions: a minibatch of one group would only push one answer against its siblings. Old log-probs are those from
  * before the first update of the iteration, because the clip range limits the distance to that policy.
  */

@@ -23,7 +23,7 @@ static void step_on(const struct trainer_rollouts *r, int32_t continuations, str
     }
 }
 
-/* Fills the side rollouts with continuations from *at on, up to row `end`, and moves *at behind the last of them. */
+/* Fills the side rollouts with continuations from *at on, up to row `end`, and moves *at past the last of them. */
 static void add_continuations(struct run *run, int32_t continuations, uint64_t seed, size_t end,
                               struct prefix *at)
 {

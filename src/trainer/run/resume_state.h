@@ -1,5 +1,5 @@
 /*
- * resume_state.h: a run between two iterations, in a file from which it goes on as if it had never stopped.
+ * resume_state.h: a run between two iterations, in a file from which it resumes as if it had never stopped.
  *
  * The file holds the weights, the moments of the optimizer, the weights of earlier iterations that a stale sampler
  * still uses, the weights of the start if a penalty needs them, baselines, anchors, pass rates of pools, and the

@@ -8,8 +8,7 @@
 #include "run/run.h"
 
 /*
- * Plays the beginnings of the plan's episodes, and starts the plan's rows in run->rollouts from row `first` on, each
- * behind the beginning of its episode. job: the sampler's job for the rows themselves. Adds to *metrics.
+ * Plays the beginnings of the plan's episodes, and starts the plan's rows in run->rollouts from row `first` on, each after the beginning of its episode. job: the sampler's job for the rows themselves. Adds to *metrics.
  */
 enum trainer_status shared_beginnings_play(struct run *run, const struct rollouts_plan *plan,
                                            size_t first, const struct sampler_job *job,

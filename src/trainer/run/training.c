@@ -57,8 +57,7 @@ static void restart_optimizer(struct run *run)
 }
 
 /*
- * The first weights: from a checkpoint, or random and then warm-started. The optimizer restarts behind the warm
- * start: moments of supervised gradients say nothing about those of rewards, and a run from the warm start's
+ * The first weights: from a checkpoint, or random and then warm-started. The optimizer restarts after the warm start: moments of supervised gradients say nothing about those of rewards, and a run from the warm start's
  * checkpoint, which has no moments, is then the same run.
  */
 static enum trainer_status make_first_weights(struct run *run, struct trainer_error *err)
