@@ -306,17 +306,17 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
 static void set_streams(struct credit *c)
 {
     struct trainer_rollouts *r = c->r;
-    float told = c->algorithm->observes ? (float)c->settings->echo_weight : 0;
+    float echo = c->algorithm->observes ? (float)c->settings->echo_weight : 0;
     enum rl_component loss = c->algorithm->loss;
     for (size_t i = 0; i < c->task->n; i++)
         for (size_t t = 0; t < r->width; t++) {
             size_t row = c->task->first + i, at = row * r->width + t;
             bool written = r->mask[at];
-            bool heard = !written && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
+            bool by_tool = !written && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
             r->rl[at] = loss == RL_COMPONENT_RL && written;
             r->ref_kl[at] = loss == RL_COMPONENT_REF_KL && written;
             r->kd[at] = 0;
-            r->ce[at] = heard ? told : loss == RL_COMPONENT_CE && written;
+            r->ce[at] = by_tool ? echo : loss == RL_COMPONENT_CE && written;
         }
 }
 
