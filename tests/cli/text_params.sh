@@ -41,11 +41,11 @@ must_have out '"schedule": "cosine, warm-up 10"'
 must_run query --param optimizer=sgd
 must_have out "optimizer=sgd schedule='cosine, warm-up 10'"
 must_fail 2 "text in single quotes" query --param size=7B
-must_fail 2 "no range" query --param alpha=0.1:x
+must_fail 2 "not a range" query --param alpha=0.1:x
 must_fail 2 "holds numbers" query --param alpha=high
 must_fail 2 "holds text" query --param optimizer=0.3
 must_fail 2 "known are" query --param optimiser=adam
-must_fail 2 "no range" query --alpha high
+must_fail 2 "not a range" query --alpha high
 
 must_run show 001
 must_have out "schedule            cosine, warm-up 10"

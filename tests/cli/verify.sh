@@ -104,7 +104,7 @@ for name in results.tsv ../x results.tsv.torn- results.tsv.torn-1x; do
 done
 must_fail 2 'torn-1' restore results.tsv.torn-1
 printf 'half\ta row' >results.tsv.torn-1
-must_fail 2 'no sound row' restore results.tsv.torn-1
+must_fail 2 'not a sound row' restore results.tsv.torn-1
 [ -e results.tsv.torn-1 ] || fail "a file that cannot be put back is gone"
 rm results.tsv.torn-1
 
