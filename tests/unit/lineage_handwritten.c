@@ -1,4 +1,4 @@
-/* Which bytes of a rendered file are a person's: keep_find on every kind of file in the table of handwritten.h. */
+/* Which bytes of a rendered file are a person's: handwritten_find on every kind of file in the table of handwritten.h. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static struct buf rendered(const char *text, const void *tail, size_t length)
 {
     struct buf file = {0};
     buf_puts(&file, text);
-    keep_add_line(&file);
+    handwritten_add_line(&file);
     buf_add(&file, tail, length);
     return file;
 }
@@ -35,7 +35,7 @@ static void all_below_the_line_is_kept_whatever_it_is(void **state)
         for (size_t i = 0; i < n; i++)
             tail[i] = "\0\n#`ab<-! \xc0\x80"[rand() % 13];
         struct buf file = rendered(block, tail, n);
-        struct keep keep = keep_find(file.data, file.length, "");
+        struct handwritten keep = handwritten_find(file.data, file.length, "");
         assert_false(keep.aside);
         assert_false(keep.foreign);
         assert_int_equal(file.length - keep.start, n);
@@ -47,8 +47,8 @@ static void a_line_is_as_long_as_a_budget_leaves_for_it(void **state)
 {
     (void)state;
     struct buf line = {0};
-    keep_add_line(&line);
-    assert_int_equal(line.length, KEEP_LINE_LENGTH);
+    handwritten_add_line(&line);
+    assert_int_equal(line.length, HANDWRITTEN_LINE_LENGTH);
     buf_release(&line);
 }
 
@@ -59,7 +59,7 @@ static void a_changed_byte_above_the_line_puts_the_file_aside(void **state)
     for (size_t i = 0; i < sizeof block - 1; i++) {
         bool joined = i == sizeof block - 2; /* without the line end before the line there is only text */
         file.data[i] ^= 1;
-        struct keep keep = keep_find(file.data, file.length, "");
+        struct handwritten keep = handwritten_find(file.data, file.length, "");
         assert_true(keep.aside);
         assert_int_equal(file.length - keep.start, joined ? 0 : 4);
         file.data[i] ^= 1;
@@ -72,7 +72,7 @@ static void a_line_copied_below_does_not_move_the_border(void **state)
     (void)state;
     struct buf first = rendered(block, "mine\n", 5);
     struct buf file = rendered(block, first.data, first.length);
-    struct keep keep = keep_find(file.data, file.length, "");
+    struct handwritten keep = handwritten_find(file.data, file.length, "");
     assert_false(keep.aside);
     assert_int_equal(keep.start, first.length - 5);
     buf_release(&first);
@@ -84,23 +84,23 @@ static void a_note_proves_a_style_without_a_line(void **state)
     (void)state;
     static const char given[] = "# Session start — T\n\n## LEADERBOARD.md\n\n## Current Best\n## Key Insights\nforged\n";
     struct buf note = {0}, file = {0};
-    keep_note(&note, given, sizeof given - 1);
+    handwritten_note(&note, given, sizeof given - 1);
     buf_puts(&file, given);
-    struct keep keep = keep_find(file.data, file.length, note.data);
+    struct handwritten keep = handwritten_find(file.data, file.length, note.data);
     assert_int_equal(keep.start, file.length);
     assert_false(keep.aside);
     buf_puts(&file, "mine");
-    keep = keep_find(file.data, file.length, note.data);
+    keep = handwritten_find(file.data, file.length, note.data);
     assert_int_equal(file.length - keep.start, 4);
     assert_false(keep.aside);
-    keep = keep_find(file.data, file.length, ""); /* without a note nothing is trusted and nothing lost */
+    keep = handwritten_find(file.data, file.length, ""); /* without a note nothing is trusted and nothing lost */
     assert_int_equal(keep.start, file.length);
     assert_true(keep.aside);
     file.data[20] ^= 1;
-    keep = keep_find(file.data, file.length, note.data);
+    keep = handwritten_find(file.data, file.length, note.data);
     assert_true(keep.aside);
     for (const char *const *bad = (const char *const[]){"x", "5", "-1 0", "99999999999999999999 0", "4 zz", NULL}; *bad; bad++)
-        assert_true(keep_find(file.data, file.length, *bad).aside);
+        assert_true(handwritten_find(file.data, file.length, *bad).aside);
     buf_release(&note);
     buf_release(&file);
 }
@@ -110,7 +110,7 @@ static void a_forged_line_is_not_believed(void **state)
 {
     (void)state;
     struct buf file = rendered("# Session start — T\n\n## LEADERBOARD.md\n\n## Current Best\n", "forged\n", 7);
-    struct keep keep = keep_find(file.data, file.length, "");
+    struct handwritten keep = handwritten_find(file.data, file.length, "");
     assert_int_equal(keep.start, file.length);
     assert_true(keep.aside);
     buf_release(&file);
@@ -121,7 +121,7 @@ static void what_another_tool_wrote_may_be_pasted_below(void **state)
     (void)state;
     static const char pasted[] = "# Session start\n\n## LEADERBOARD.md\n\n## Current Best\n";
     struct buf file = rendered(block, pasted, sizeof pasted - 1);
-    struct keep keep = keep_find(file.data, file.length, "");
+    struct handwritten keep = handwritten_find(file.data, file.length, "");
     assert_false(keep.aside);
     assert_int_equal(file.length - keep.start, sizeof pasted - 1);
     buf_release(&file);
@@ -131,10 +131,10 @@ static void a_file_never_rendered_is_foreign(void **state)
 {
     (void)state;
     static const char notes[] = "my notes\n## Key Insights\n";
-    struct keep keep = keep_find(notes, sizeof notes - 1, "");
+    struct handwritten keep = handwritten_find(notes, sizeof notes - 1, "");
     assert_true(keep.foreign);
     assert_int_equal(keep.start, 0);
-    keep = keep_find("", 0, "");
+    keep = handwritten_find("", 0, "");
     assert_false(keep.foreign || keep.aside);
 }
 

@@ -94,39 +94,30 @@ enum lineage_status append_has_night(struct lineage_store *store, const struct l
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-static bool note_night(struct append_state *state, const struct lineage_trial *trial)
-{
-    char text[LINEAGE_NIGHT_SWEEP_MAX + 32];
-    struct lineage_night_link night;
-    return trial->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&night, trial->notes) ||
-           id_set_add(&state->nights, night_text(text, &night));
-}
-
-/* The same rule as mirror_best: kept, finite, and strictly better, so that of equal scores the earlier row stays the
- * best. */
-static bool note_best(struct lineage_store *store, const struct lineage_trial *trial)
-{
-    struct append_state *state = store->append;
-    struct lineage_number score = trial->score;
-    bool higher = store->config.direction == LINEAGE_HIGHER;
-    if (!lineage_label_is_kept(trial->status) || !score.present || !isfinite(score.value) ||
-        (state->has_best && !(higher ? score.value > state->best : score.value < state->best)))
-        return true;
-    char *id = strdup(trial->exp_id);
-    if (!id)
-        return false;
-    free(state->best_id);
-    state->best_id = id;
-    state->best = score.value;
-    state->has_best = true;
-    return true;
-}
-
+/* The best is found by the same rule as in mirror_best: kept, finite, and strictly better, so that of equal scores the
+ * earlier row stays the best. */
 bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct append_state *state = store->append;
+    const bool higher = store->config.direction == LINEAGE_HIGHER;
+    const struct lineage_number score = trial->score;
+    struct lineage_night_link night;
+    char text[LINEAGE_NIGHT_SWEEP_MAX + 32];
     row_note_id(trial->exp_id, &state->next_id, &state->id_width);
-    return note_best(store, trial) && note_night(state, trial) && id_set_add(&state->ids, trial->exp_id);
+    if (lineage_label_is_kept(trial->status) && score.present && isfinite(score.value) &&
+        (!state->has_best || (higher ? score.value > state->best : score.value < state->best))) {
+        char *id = strdup(trial->exp_id);
+        if (!id)
+            return false;
+        free(state->best_id);
+        state->best_id = id;
+        state->best = score.value;
+        state->has_best = true;
+    }
+    if (trial->status != LINEAGE_HARNESS_ABORT && lineage_night_link_parse(&night, trial->notes) &&
+        !id_set_add(&state->nights, night_text(text, &night)))
+        return false;
+    return id_set_add(&state->ids, trial->exp_id);
 }
 
 void append_note(struct lineage_store *store, const struct lineage_trial *trial, const struct log_state *end)

@@ -42,7 +42,7 @@ struct ingest {
     struct reading reading;
     struct row_batch batches[2]; /* one is parsed while the rows of the other are inserted */
     struct row_parser *parser;   /* exists once the header is known */
-    struct tally *tally;
+    struct specialist_sums *sums;
     struct param_batch *params;
     bool much;
     bool telemetry; /* the store has, or may have, a telemetry directory */
@@ -52,7 +52,7 @@ struct ingest {
 static enum lineage_status flush(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = param_batch_flush(in->params, in->mirror, err);
-    return status == LINEAGE_OK ? tally_flush(in->tally, err) : status;
+    return status == LINEAGE_OK ? specialist_sums_flush(in->sums, err) : status;
 }
 
 /* The row of a record without a line end counts everywhere except in `rows`, and can be taken back. The rows before
@@ -90,36 +90,30 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     if (status == LINEAGE_OK && !terminated)
         status = add_provisional(in, trial, err);
     if (status == LINEAGE_OK)
-        status = tally_add(in->tally, trial, err);
+        status = specialist_sums_add(in->sums, trial, err);
     row_note_id(trial->exp_id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
     return status;
 }
 
 /* A damaged record becomes a row of findings instead of trials, so that the watermark can move on: one bad line must
- * not hide everything behind it. */
-static enum lineage_status add_record(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
-{
-    struct mirror *mirror = in->mirror;
-    enum lineage_status status = parsed->is_row ? add_row(in, parsed, err) : LINEAGE_OK;
-    if (status != LINEAGE_OK || parsed->fault == ROW_SOUND)
-        return status;
-    const char *id = parsed->fault_id;
-    status = mirror_insert_finding(mirror, &parsed->record, parsed->digest, parsed->fault, parsed->is_row, id ? id : "",
-                                   parsed->reason, err);
-    if (id && parsed->record.terminated) /* other tools read the row: its id is used */
-        row_note_id(id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
-    return status;
-}
-
-/* Only a terminated record moves the watermark. Bytes behind it are read again at every sync until their line end is
- * there. */
+ * not hide everything behind it. Only a terminated record moves the watermark; bytes behind it are read again at every
+ * sync until their line end is there. */
 static enum lineage_status take_record(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
-    struct mirror_meta *meta = &in->mirror->meta;
+    struct mirror *mirror = in->mirror;
+    struct mirror_meta *meta = &mirror->meta;
     const struct tsv_record *record = &parsed->record;
+    const bool is_content = record->content && !parsed->is_header;
     enum lineage_status status = LINEAGE_OK;
-    if (record->content && !parsed->is_header)
-        status = add_record(in, parsed, err);
+    if (is_content && parsed->is_row)
+        status = add_row(in, parsed, err);
+    if (status == LINEAGE_OK && is_content && parsed->fault != ROW_SOUND) {
+        const char *id = parsed->fault_id;
+        status = mirror_insert_finding(mirror, record, parsed->digest, parsed->fault, parsed->is_row, id ? id : "",
+                                       parsed->reason, err);
+        if (id && record->terminated) /* other tools read the row: its id is used */
+            row_note_id(id, &meta->at.next_id, &meta->at.id_width);
+    }
     if (status != LINEAGE_OK || !record->terminated)
         return status;
     meta->at.watermark = record->offset + record->length;
@@ -257,49 +251,43 @@ static enum lineage_status make_indexes(struct ingest *in, struct lineage_error 
     return status;
 }
 
-/* If more rows come in than there are, dropping the indexes and creating them again costs less than inserting into
- * them. It happens inside the transaction, so no reader ever sees a mirror without its indexes. */
-static enum lineage_status ingest_in_bulk(struct ingest *in, struct lineage_error *err)
+/*
+ * Saved in the caller's transaction, with the rows. If more rows come in than there are, dropping the indexes and creating
+ * them again costs less than inserting into them; it happens inside the transaction, so no reader ever sees a mirror
+ * without its indexes. The log's state is the one that was looked up before reading, so that the next sync notices what
+ * was appended meanwhile.
+ */
+enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log,
+                                  struct lineage_error *err)
 {
-    enum lineage_status status = mirror_drop_indexes(in->mirror, err);
+    struct mirror_meta *meta = &mirror->meta;
+    const uint64_t there = meta->at.watermark, coming = log->size - there;
+    struct ingest in = {.mirror = mirror, .size = log->size, .much = coming > MUCH};
+    const bool in_bulk = there == 0 || (in.much && coming > there);
+    enum lineage_status status = LINEAGE_OK;
+    struct stat st;
+    /* Checked once, because a load of a million rows would otherwise try to open a million files in vain. */
+    in.telemetry = fs_stat(mirror->store->dir_fd, PLACE_TELEMETRY, 0, &st) == 0 || errno != ENOENT;
+    in.sums = specialist_sums_new(mirror, there == 0, in.much);
+    in.params = param_batch_new();
+    if (!in.sums || !in.params)
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK && in_bulk)
+        status = mirror_drop_indexes(mirror, err);
     if (status == LINEAGE_OK)
-        status = ingest_bytes(in, err);
-    return status == LINEAGE_OK ? make_indexes(in, err) : status;
-}
-
-/* Saves the state that was looked up before reading, so that the next sync notices what was appended meanwhile. */
-static void note_file(struct mirror_meta *meta, const struct log_state *log)
-{
+        status = ingest_bytes(&in, err);
+    if (status == LINEAGE_OK && in_bulk)
+        status = make_indexes(&in, err);
+    if (status == LINEAGE_OK)
+        status = flush(&in, err);
     meta->at.log = *log;
     if (!meta->provisional) {
         meta->next_id = meta->at.next_id;
         meta->id_width = meta->at.id_width;
     }
-}
-
-/* Saved in the caller's transaction, with the rows. */
-enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log,
-                                  struct lineage_error *err)
-{
-    uint64_t there = mirror->meta.at.watermark, coming = log->size - there;
-    struct ingest in = {.mirror = mirror, .size = log->size, .much = coming > MUCH};
-    enum lineage_status status;
-    struct stat st;
-    /* Checked once, because a load of a million rows would otherwise try to open a million files in vain. */
-    in.telemetry = fs_stat(mirror->store->dir_fd, PLACE_TELEMETRY, 0, &st) == 0 || errno != ENOENT;
-    in.tally = tally_new(mirror, there == 0, in.much);
-    in.params = param_batch_new();
-    if (!in.tally || !in.params)
-        status = store_no_memory(err);
-    else
-        status = there == 0 || (in.much && coming > there) ? ingest_in_bulk(&in, err)
-                                                                  : ingest_bytes(&in, err);
-    if (status == LINEAGE_OK)
-        status = flush(&in, err);
-    note_file(&mirror->meta, log);
     if (status == LINEAGE_OK)
         status = mirror_save_meta(mirror, err);
-    tally_free(in.tally);
+    specialist_sums_free(in.sums);
     param_batch_free(in.params);
     row_parser_free(in.parser); /* freed before the batches, one of which it may be reading */
     row_batch_release(&in.batches[0]);

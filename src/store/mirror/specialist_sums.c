@@ -25,7 +25,7 @@ struct entry {
 
 /* 64 for a sync of a row or two; 65536 for a load, because a log may name a different specialist in each trial and
  * the table must not grow without limit. */
-struct tally {
+struct specialist_sums {
     struct mirror *mirror;
     bool fresh;
     struct arena arena;
@@ -34,54 +34,54 @@ struct tally {
 };
 
 /* A power of two, because the bucket is the low bits of the hash. */
-struct tally *tally_new(struct mirror *mirror, bool fresh, bool large)
+struct specialist_sums *specialist_sums_new(struct mirror *mirror, bool fresh, bool large)
 {
-    struct tally *tally = calloc(1, sizeof *tally);
-    if (!tally)
+    struct specialist_sums *sums = calloc(1, sizeof *sums);
+    if (!sums)
         return NULL;
-    tally->mirror = mirror;
-    tally->fresh = fresh;
-    tally->capacity = large ? (size_t)1 << 16 : 64;
-    tally->buckets = calloc(tally->capacity, sizeof(struct entry *));
-    if (tally->buckets)
-        return tally;
-    tally_free(tally);
+    sums->mirror = mirror;
+    sums->fresh = fresh;
+    sums->capacity = large ? (size_t)1 << 16 : 64;
+    sums->buckets = calloc(sums->capacity, sizeof(struct entry *));
+    if (sums->buckets)
+        return sums;
+    specialist_sums_free(sums);
     return NULL;
 }
 
-void tally_free(struct tally *tally)
+void specialist_sums_free(struct specialist_sums *sums)
 {
-    if (!tally)
+    if (!sums)
         return;
-    arena_release(&tally->arena);
-    free(tally->buckets);
-    free(tally);
+    arena_release(&sums->arena);
+    free(sums->buckets);
+    free(sums);
 }
 
 /* Rows of `SELECT status, n`. */
-static enum lineage_status load_labels(struct tally *tally, sqlite3_stmt *stmt, struct entry *entry,
+static enum lineage_status load_labels(struct specialist_sums *sums, sqlite3_stmt *stmt, struct entry *entry,
                                        struct lineage_error *err)
 {
     enum lineage_label label;
     enum lineage_status status;
-    while ((status = mirror_step(tally->mirror, stmt, err)) == LINEAGE_OK &&
-           (status = mirror_label(tally->mirror, stmt, 0, &label, err)) == LINEAGE_OK)
+    while ((status = mirror_step(sums->mirror, stmt, err)) == LINEAGE_OK &&
+           (status = mirror_label(sums->mirror, stmt, 0, &label, err)) == LINEAGE_OK)
         entry->labels[label] = sqlite3_column_int64(stmt, 1);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-static enum lineage_status load_calibration(struct tally *tally, struct entry *entry,
+static enum lineage_status load_calibration(struct specialist_sums *sums, struct entry *entry,
                                             struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(tally->mirror, &stmt,
+    enum lineage_status status = mirror_prepare(sums->mirror, &stmt,
                                                 "SELECT n, same_sign, expected_sum, actual_sum, "
                                                 "error_sum FROM calibration WHERE specialist = ?",
                                                 err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
-    status = mirror_step(tally->mirror, stmt, err);
+    status = mirror_step(sums->mirror, stmt, err);
     if (status == LINEAGE_OK) {
         entry->n = sqlite3_column_int64(stmt, 0);
         entry->same_sign = sqlite3_column_int64(stmt, 1);
@@ -92,49 +92,49 @@ static enum lineage_status load_calibration(struct tally *tally, struct entry *e
     return mirror_end_rows(stmt, status);
 }
 
-static enum lineage_status load_entry(struct tally *tally, struct entry *entry,
+static enum lineage_status load_entry(struct specialist_sums *sums, struct entry *entry,
                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
-        tally->mirror, &stmt, "SELECT status, n FROM label_counts WHERE specialist = ?", err);
+        sums->mirror, &stmt, "SELECT status, n FROM label_counts WHERE specialist = ?", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
-    status = load_labels(tally, stmt, entry, err);
-    return status == LINEAGE_OK ? load_calibration(tally, entry, err) : status;
+    status = load_labels(sums, stmt, entry, err);
+    return status == LINEAGE_OK ? load_calibration(sums, entry, err) : status;
 }
 
-static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *name)
+static struct entry *new_entry(struct specialist_sums *sums, uint64_t hash, const char *name)
 {
-    struct entry *entry = arena_alloc(&tally->arena, 1, sizeof *entry);
-    struct entry **bucket = &tally->buckets[hash & (tally->capacity - 1)];
+    struct entry *entry = arena_alloc(&sums->arena, 1, sizeof *entry);
+    struct entry **bucket = &sums->buckets[hash & (sums->capacity - 1)];
     if (!entry)
         return NULL;
     *entry = (struct entry){.next = *bucket};
-    entry->name = arena_text(&tally->arena, name, strlen(name));
+    entry->name = arena_text(&sums->arena, name, strlen(name));
     if (!entry->name)
         return NULL;
     *bucket = entry;
-    tally->n++;
+    sums->n++;
     return entry;
 }
 
 /* In a fresh mirror the tables are empty, so looking an entry up is skipped. */
-static enum lineage_status find_entry(struct tally *tally, const char *name, struct entry **out,
+static enum lineage_status find_entry(struct specialist_sums *sums, const char *name, struct entry **out,
                                       struct lineage_error *err)
 {
     uint64_t hash = XXH3_64bits(name, strlen(name));
-    struct entry *entry = tally->buckets[hash & (tally->capacity - 1)];
+    struct entry *entry = sums->buckets[hash & (sums->capacity - 1)];
     while (entry && strcmp(entry->name, name) != 0)
         entry = entry->next;
     *out = entry;
     if (entry)
         return LINEAGE_OK;
-    *out = new_entry(tally, hash, name);
+    *out = new_entry(sums, hash, name);
     if (!*out)
         return store_no_memory(err);
-    return tally->fresh ? LINEAGE_OK : load_entry(tally, *out, err);
+    return sums->fresh ? LINEAGE_OK : load_entry(sums, *out, err);
 }
 
 /* Only keep and discard, because those trials ran to the end and were compared, which is what was predicted. */
@@ -153,13 +153,13 @@ static void calibrate(struct entry *entry, const struct lineage_trial *trial)
 }
 
 /* Flushed when there are as many entries as buckets, which bounds the memory and keeps the chains short. */
-enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial,
+enum lineage_status specialist_sums_add(struct specialist_sums *sums, const struct lineage_trial *trial,
                               struct lineage_error *err)
 {
     struct entry *entry;
-    enum lineage_status status = tally->n >= tally->capacity ? tally_flush(tally, err) : LINEAGE_OK;
+    enum lineage_status status = sums->n >= sums->capacity ? specialist_sums_flush(sums, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = find_entry(tally, trial->specialist, &entry, err);
+        status = find_entry(sums, trial->specialist, &entry, err);
     if (status != LINEAGE_OK)
         return status;
     entry->labels[trial->status]++;
@@ -167,26 +167,26 @@ enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *t
     return LINEAGE_OK;
 }
 
-static enum lineage_status write_label(struct tally *tally, const struct entry *entry,
+static enum lineage_status write_label(struct specialist_sums *sums, const struct entry *entry,
                                        enum lineage_label label, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
-        mirror_prepare(tally->mirror, &stmt, "REPLACE INTO label_counts VALUES (?, ?, ?)", err);
+        mirror_prepare(sums->mirror, &stmt, "REPLACE INTO label_counts VALUES (?, ?, ?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
     sqlite3_bind_text(stmt, 2, lineage_label_name(label), -1, SQLITE_STATIC);
     sqlite3_bind_int64(stmt, 3, entry->labels[label]);
-    return mirror_run(tally->mirror, stmt, err);
+    return mirror_run(sums->mirror, stmt, err);
 }
 
-static enum lineage_status write_calibration(struct tally *tally, const struct entry *entry,
+static enum lineage_status write_calibration(struct specialist_sums *sums, const struct entry *entry,
                                              struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
-        mirror_prepare(tally->mirror, &stmt, "REPLACE INTO calibration VALUES (?,?,?,?,?,?)", err);
+        mirror_prepare(sums->mirror, &stmt, "REPLACE INTO calibration VALUES (?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
@@ -195,33 +195,33 @@ static enum lineage_status write_calibration(struct tally *tally, const struct e
     sqlite3_bind_double(stmt, 4, entry->expected_sum);
     sqlite3_bind_double(stmt, 5, entry->actual_sum);
     sqlite3_bind_double(stmt, 6, entry->error_sum);
-    return mirror_run(tally->mirror, stmt, err);
+    return mirror_run(sums->mirror, stmt, err);
 }
 
 /* Labels without trials get no row. */
-static enum lineage_status write_entry(struct tally *tally, const struct entry *entry,
+static enum lineage_status write_entry(struct specialist_sums *sums, const struct entry *entry,
                                        struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     for (int i = 0; status == LINEAGE_OK && i < LINEAGE_N_LABELS; i++)
         if (entry->labels[i])
-            status = write_label(tally, entry, (enum lineage_label)i, err);
+            status = write_label(sums, entry, (enum lineage_label)i, err);
     if (status == LINEAGE_OK && entry->n)
-        status = write_calibration(tally, entry, err);
+        status = write_calibration(sums, entry, err);
     return status;
 }
 
 /* In hash order, which does not matter because each entry is written whole. */
-enum lineage_status tally_flush(struct tally *tally, struct lineage_error *err)
+enum lineage_status specialist_sums_flush(struct specialist_sums *sums, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < tally->capacity; i++) {
-        for (const struct entry *e = tally->buckets[i]; status == LINEAGE_OK && e; e = e->next)
-            status = write_entry(tally, e, err);
-        tally->buckets[i] = NULL;
+    for (size_t i = 0; status == LINEAGE_OK && i < sums->capacity; i++) {
+        for (const struct entry *e = sums->buckets[i]; status == LINEAGE_OK && e; e = e->next)
+            status = write_entry(sums, e, err);
+        sums->buckets[i] = NULL;
     }
-    arena_reset(&tally->arena);
-    tally->n = 0;
-    tally->fresh = false;
+    arena_reset(&sums->arena);
+    sums->n = 0;
+    sums->fresh = false;
     return status;
 }

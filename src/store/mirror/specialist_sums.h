@@ -4,17 +4,17 @@
 
 #include "mirror.h"
 
-struct tally;
+struct specialist_sums;
 
 /* fresh: the tables are empty, so nothing is looked up; large: many rows will come. NULL without memory. */
-struct tally *tally_new(struct mirror *mirror, bool fresh, bool large);
-void tally_free(struct tally *tally);
+struct specialist_sums *specialist_sums_new(struct mirror *mirror, bool fresh, bool large);
+void specialist_sums_free(struct specialist_sums *sums);
 
 /* Counts a trial. Call it in the order of the log. */
-enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial,
+enum lineage_status specialist_sums_add(struct specialist_sums *sums, const struct lineage_trial *trial,
                               struct lineage_error *err);
 
 /* Writes the sums into their tables. */
-enum lineage_status tally_flush(struct tally *tally, struct lineage_error *err);
+enum lineage_status specialist_sums_flush(struct specialist_sums *sums, struct lineage_error *err);
 
 #endif

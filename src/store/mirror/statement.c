@@ -41,26 +41,20 @@ enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct l
                : mirror_fail(mirror, "cannot run", err);
 }
 
-/* By address, because each text is a constant: comparing sixty pointers is faster than hashing the text. */
-static sqlite3_stmt *find_statement(struct mirror *mirror, const char *sql)
-{
-    for (size_t i = 0; i < mirror->n_statements; i++)
-        if (mirror->statements[i].sql == sql)
-            return mirror->statements[i].stmt;
-    return NULL;
-}
-
-/* Reset before use too, because a caller that ended early may have left it in the middle. PERSISTENT tells SQLite not
- * to take memory from the small pool for short-lived statements. */
+/* Looked up by address, because each text is a constant: comparing sixty pointers is faster than hashing the text. Reset
+ * before use too, because a caller that ended early may have left it in the middle. PERSISTENT tells SQLite not to take
+ * memory from the small pool for short-lived statements. */
 enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
                                    struct lineage_error *err)
 {
-    *stmt = find_statement(mirror, sql);
-    if (*stmt) {
-        sqlite3_reset(*stmt);
-        sqlite3_clear_bindings(*stmt);
-        return LINEAGE_OK;
-    }
+    for (size_t i = 0; i < mirror->n_statements; i++)
+        if (mirror->statements[i].sql == sql) {
+            *stmt = mirror->statements[i].stmt;
+            sqlite3_reset(*stmt);
+            sqlite3_clear_bindings(*stmt);
+            return LINEAGE_OK;
+        }
+    *stmt = NULL;
     if (mirror->n_statements == MIRROR_STATEMENTS)
         return store_fail(err, LINEAGE_EDB, "lineage.db: too many cached statements");
     if (sqlite3_prepare_v3(mirror->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) != SQLITE_OK)

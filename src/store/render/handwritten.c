@@ -16,10 +16,10 @@
 
 static const char line_head[] = "<!-- rendered by lineage: ";
 static const char line_tail[] = "; text below is kept -->\n";
-_Static_assert(sizeof line_head + sizeof line_tail - 2 + 16 == KEEP_LINE_LENGTH, "what a budget leaves for the line");
+_Static_assert(sizeof line_head + sizeof line_tail - 2 + 16 == HANDWRITTEN_LINE_LENGTH, "what a budget leaves for the line");
 
 /* The line is a comment: Markdown viewers hide it, and it ends a table or a paragraph above it without a blank line. */
-void keep_add_line(struct buf *text)
+void handwritten_add_line(struct buf *text)
 {
     uint64_t digest = XXH3_64bits(text->data ? text->data : "", text->length);
     buf_printf(text, "%s%016" PRIx64 "%s", line_head, digest, line_tail);
@@ -41,19 +41,19 @@ static size_t line_at(const char *text, size_t length, size_t at, uint64_t *dige
 
 /* The first line with a correct digest, else the first line. All are checked, because a person may have copied one
  * further down, or broken the first. */
-static bool find_line(const char *old, size_t length, size_t *line, struct keep *keep)
+static bool find_line(const char *old, size_t length, size_t *line, struct handwritten *keep)
 {
     bool any = false;
     for (size_t at = 0; at < length;) {
         uint64_t digest;
         size_t n = line_at(old, length, at, &digest);
         if (n && XXH3_64bits(old, at) == digest) {
-            *keep = (struct keep){.start = at + n};
+            *keep = (struct handwritten){.start = at + n};
             *line = at;
             return true;
         }
         if (n && !any) {
-            *keep = (struct keep){.start = at + n, .aside = true};
+            *keep = (struct handwritten){.start = at + n, .aside = true};
             *line = at;
         }
         any = any || n;
@@ -65,20 +65,20 @@ static bool find_line(const char *old, size_t length, size_t *line, struct keep 
 }
 
 /* The length comes first: the digest covers a prefix, and text that a person adds behind it changes neither. */
-void keep_note(struct buf *note, const char *text, size_t length)
+void handwritten_note(struct buf *note, const char *text, size_t length)
 {
     buf_printf(note, "%zu %016" PRIx64 "\n", length, (uint64_t)XXH3_64bits(text, length));
 }
 
 /* Parsed with care, because anybody may have edited the note beside the file. */
-static bool is_as_noted(const char *old, size_t length, const char *note, struct keep *keep)
+static bool is_as_noted(const char *old, size_t length, const char *note, struct handwritten *keep)
 {
     char *end;
     unsigned long long noted = strtoull(note, &end, 10);
     if (end == note || *end != ' ' || noted > length ||
         strtoull(end + 1, NULL, 16) != (uint64_t)XXH3_64bits(old, (size_t)noted))
         return false;
-    *keep = (struct keep){.start = (size_t)noted};
+    *keep = (struct handwritten){.start = (size_t)noted};
     return true;
 }
 
@@ -127,20 +127,20 @@ static size_t find_insights(const char *old, size_t length)
 
 /* In the order of certainty: a digest noted elsewhere, a style in which lines can be forged, a digest in the file, a
  * title. A file with none of these belongs to a person. */
-struct keep keep_find(const char *old, size_t length, const char *note)
+struct handwritten handwritten_find(const char *old, size_t length, const char *note)
 {
-    struct keep keep = {.start = length};
+    struct handwritten keep = {.start = length};
     size_t line = length;
     if (!length || is_as_noted(old, length, note, &keep))
         return keep;
     bool has_line = find_line(old, length, &line, &keep);
     if (is_another_tools(old, line)) /* text that a person pasted below the line proves nothing */
-        keep = (struct keep){.start = length, .aside = true};
+        keep = (struct handwritten){.start = length, .aside = true};
     else if (has_line)
         return keep;
     else if (begins(old, length, "# Session start"))
-        keep = (struct keep){.start = find_insights(old, length), .aside = true};
+        keep = (struct handwritten){.start = find_insights(old, length), .aside = true};
     else
-        keep = (struct keep){.foreign = true};
+        keep = (struct handwritten){.foreign = true};
     return keep;
 }

@@ -18,22 +18,22 @@
 
 #include "../format/arena.h"
 
-struct keep {
+struct handwritten {
     size_t start; /* a person's text: from here to the end */
     bool aside;   /* set the whole file aside, because a person may have written elsewhere in it */
     bool foreign; /* not a rendered file at all */
 };
 
-/* note: the text of keep_note when the file was last written, "" if there is none. */
-struct keep keep_find(const char *old, size_t length, const char *note);
+/* note: the text of handwritten_note when the file was last written, "" if there is none. */
+struct handwritten handwritten_find(const char *old, size_t length, const char *note);
 
 /* Adds the line that follows a rendered text. */
-void keep_add_line(struct buf *text);
+void handwritten_add_line(struct buf *text);
 
-/* Bytes that keep_add_line adds. */
-#define KEEP_LINE_LENGTH 67
+/* Bytes that handwritten_add_line adds. */
+#define HANDWRITTEN_LINE_LENGTH 67
 
 /* Writes the note about a rendered text in a style that has no line. */
-void keep_note(struct buf *note, const char *text, size_t length);
+void handwritten_note(struct buf *note, const char *text, size_t length);
 
 #endif

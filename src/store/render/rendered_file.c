@@ -22,7 +22,7 @@ struct rendering {
     struct out_file file;
     struct buf note_name; /* .NAME.rendered: notes about a file whose style has no line for them */
     struct buf old, note, text;
-    struct keep keep;
+    struct handwritten keep;
 };
 
 /* Only the native style has the line; the bytes of the others are fixed. */
@@ -63,7 +63,7 @@ static enum lineage_status read_former(struct rendering *r, struct lineage_error
     /* Read even for the native style, because the file may have been rendered in another one before. */
     status = fs_read_file(r->file.dir_fd, r->note_name.data, &r->note, err);
     if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
-        r->keep = keep_find(r->old.data ? r->old.data : "", r->old.length, r->note.length ? r->note.data : "");
+        r->keep = handwritten_find(r->old.data ? r->old.data : "", r->old.length, r->note.length ? r->note.data : "");
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -103,7 +103,7 @@ static enum lineage_status refuse_strangers(const struct rendering *r, struct li
 /* A person's text takes its room first, but the block gets at least half. */
 static size_t room_for_block(const struct rendering *r, size_t kept)
 {
-    size_t max = r->options->max_bytes, taken = kept + (has_line(r) && !r->file.stream ? KEEP_LINE_LENGTH + 1 : 0);
+    size_t max = r->options->max_bytes, taken = kept + (has_line(r) && !r->file.stream ? HANDWRITTEN_LINE_LENGTH + 1 : 0);
     if (!max || max / 2 <= taken)
         return max ? (max + 1) / 2 : 0;
     return max - taken;
@@ -131,9 +131,9 @@ static enum lineage_status compose(struct rendering *r, struct lineage_error *er
     if (!r->file.stream && has_line(r)) {
         if (length && r->text.data[length - 1] != '\n') /* a title that a budget cut short */
             buf_puts(&r->text, "\n");
-        keep_add_line(&r->text);
+        handwritten_add_line(&r->text);
     } else if (!r->file.stream)
-        keep_note(&r->note, r->text.data, r->text.length);
+        handwritten_note(&r->note, r->text.data, r->text.length);
     buf_add(&r->text, kept, n_kept);
     return r->text.failed || r->note.failed ? store_no_memory(err) : LINEAGE_OK;
 }
