@@ -284,6 +284,22 @@ for early in true 'head -n 2' 'exit 5;'; do
         [ "$(wc -l <out)" -le 2 ] || fail "$last: more than the pager showed"
     done
 done
+# A guide is its manual page if `man` finds that, and otherwise its text in the pager.
+MANPATH=$scratch/none
+export MANPATH
+paged "LINEAGE_PAGER='sed s/^/P:/'" 'help rules'
+must_exit 0
+must_have out 'P:# Stores, labels, rules and promises'
+if command -v man >/dev/null && [ -f "$BUILD/cli/man/lineage.7" ]; then
+    mkdir -p pages/man7 && cp "$BUILD/cli/man/lineage.7" pages/man7
+    MANPATH=$scratch/pages
+    paged 'MANPAGER=cat' 'help rules'
+    must_exit 0
+    must_have out 'LINEAGE(7)'
+    must_have out 'lineage - what a store keeps'
+    paged 'MANPAGER=cat' 'help lineage'
+    must_have out 'LINEAGE(7)'
+fi
 # `less` is the default pager.
 if command -v less >/dev/null; then
     printf 'GGq' | timeout 60 script -qec "stty cols 80 rows 10; '$LINEAGE' query --color never" /dev/null >out 2>&1
