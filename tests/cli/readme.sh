@@ -32,7 +32,7 @@ sh -eux next >more 2>err </dev/null || fail "what it says to go on with fails: $
 must_equal 7 "$(sed 1d "$here/build/first-night/results.tsv" | wc -l)" "rows after going on"
 
 # What other pages link is there.
-for page in schema/CORE.md schema/FORMAT.md schema/PROMISES.md fixtures/experiments/README.md; do
+for page in $(cd "$SOURCE" && echo schema/*.md tests/README.md tests/bench/README.md fixtures/README.md fixtures/experiments/README.md); do
     check_links "$page"
 done
 finish
