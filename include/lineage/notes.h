@@ -12,8 +12,9 @@
  *     anything else                                         prose, kept and not interpreted
  * NAME is letters, digits, `_`, `.`, `-`, and begins with a letter. The Greek letters α β γ δ ε λ η τ and
  * adv_rescale_alpha are aliases of their English names (alpha). A NUMBER is followed by the end, a blank,
- * a comma or a parenthesis. Only a piece that BEGINS with a setting sets anything, so that prose full of key=value sets
- * nothing. The last value of a key wins.
+ * a comma or a parenthesis. Only a piece that BEGINS with a setting sets anything, and only in front of the first piece of
+ * prose, so that prose full of key=value sets nothing: `reverted: lr=5 was silly; batch=9` has no parameters. The last
+ * value of a key wins.
  *
  * A TEXT is a word or quoted. A word is letters, digits and `_ . - + / : @`; it begins with a letter, does not end
  * with `. - + / :` and must not read as a NUMBER (nan, inf): adam, Qwen/Qwen3-8B. Anything else is written in single

@@ -54,6 +54,9 @@ static void prose_sets_nothing(void **state)
     assert_params("alpha = 0.3", "");
     assert_params("em_curve=[31.5, 33.0]; d={'a': 1}", "");
     assert_params("the best had; a note, alpha=0.3", "");
+    assert_params("reverted: lr=5 was silly; batch=9", "");
+    assert_params("lr=1e-4; optimizer=adam; a note; batch=9; beta=1", "lr=0.0001 optimizer=<adam> ");
+    assert_params("night a.json, trial b, key c; lr=1; ig_clip_scale mean=1; beta=2", "beta=2 lr=1 ");
     assert_params("alpha=; =3; alpha=nan; alpha=inf; alpha=0x10", "");
     assert_params("alpha=1e999; beta=-1e999; gamma=2, delta=1e400, eta=1; tau=1e300 or 1e999", "gamma=2 tau=1e+300 ");
 }
@@ -174,9 +177,9 @@ static void a_text_that_notes_contradict_is_refused(void **state)
         assert_int_equal(row_compose_notes(&out, &trial, &scratch, &arena, &err), LINEAGE_EINVAL);
         assert_non_null(strstr(err.text, "optimizer"));
     }
-    struct lineage_trial same = {.notes = "words; optimizer='adam'", .params = &param, .n_params = 1};
+    struct lineage_trial same = {.notes = "optimizer='adam'; words", .params = &param, .n_params = 1};
     assert_int_equal(row_compose_notes(&out, &same, &scratch, &arena, &err), LINEAGE_OK);
-    assert_string_equal(out, "words; optimizer='adam'");
+    assert_string_equal(out, "optimizer='adam'; words");
     struct lineage_trial other = {.notes = "optimizer=adam", .params = &number, .n_params = 1};
     assert_int_equal(row_compose_notes(&out, &other, &scratch, &arena, &err), LINEAGE_EINVAL);
     buf_release(&scratch);

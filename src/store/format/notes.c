@@ -1,7 +1,7 @@
 /*
  * notes.c: settings in the notes cell (grammar in lineage/notes.h).
  *
- * Only the beginning of a `;`-separated piece can set anything. What follows a number decides whether it is a value
+ * Only the beginning of a `;`-separated piece can set anything, and only before the first piece of prose. What follows a number decides whether it is a value
  * at all: `0.9→0.95` and `0.3%` are prose.
  *
  * People, agents and other tools share the cell and write prose into it, and every existing row was written before
@@ -46,6 +46,7 @@ struct notes_builder {
     struct found_param *params;
     struct found_turn *turns;
     size_t n_params, n_turns;
+    bool prose; /* a piece of prose was met: settings behind it are part of the prose */
     bool failed;
 };
 
@@ -367,15 +368,20 @@ static void parse_settings(struct notes_builder *b, struct span s)
         parse_texts(b, s);
 }
 
+/* Pieces of statistics and links are for machines wherever they are. Settings count only in front of the prose: in
+ * `reverted: lr=5 was silly; batch=9` a person says what was tried once, not what this trial ran with. */
 static void parse_piece(struct notes_builder *b, struct span s)
 {
     s = trim(s);
-    if (begins_with(&s, "ig_clip_scale"))
+    if (begins_with(&s, "ig_clip_scale")) {
         parse_clip_scale(b, s);
-    else if (begins_with(&s, "info_gain"))
+    } else if (begins_with(&s, "info_gain")) {
         parse_turn(b, s);
-    else
+    } else if (!b->prose && !begins_with(&s, "night")) {
+        size_t name = name_length(s);
+        b->prose = s.length && !(name && name < s.length && s.text[name] == '=');
         parse_settings(b, s);
+    }
 }
 
 /* A number wins over a text, so that a tool that does not know texts sees the same value. */
