@@ -1,4 +1,4 @@
-/* cmd_logs.c: `lineage logs`: what a command printed, of a trial that is over or at work. */
+/* cmd_logs.c: `lineage logs`: prints the output of a trial's command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,11 +17,11 @@ enum { ROUND_US = 200000, COPY_BYTES = 1 << 16 };
 struct logs {
     struct cli_session session;
     int follow;
-    const char *wanted; /* a row's id, or the job of a trial at work */
-    int dir;            /* of the trial at work that was found; -1: none */
+    const char *wanted; /* the id of a row, or the job of a running trial */
+    int dir;            /* directory of the running trial that was found; -1: none */
 };
 
-/* All that is there now from this descriptor on; false if it cannot be read or printed. */
+/* Copies everything that this descriptor has now. Returns false if it cannot be read or printed. */
 static bool copy(int fd)
 {
     char *buffer = malloc(COPY_BYTES);
@@ -33,7 +33,7 @@ static bool copy(int fd)
     return ok && n == 0 && fflush(stdout) == 0;
 }
 
-/* ---- of a row ---- */
+/* ---- a trial with a row ---- */
 
 static int open_log(struct logs *o, const char *exp_id)
 {
@@ -52,7 +52,7 @@ static int open_log(struct logs *o, const char *exp_id)
     return status;
 }
 
-/* The row first: its id is the file's name, and 14 and exp_014 mean one trial. */
+/* Looks up the row first, because its id is the file's name, and 14 and exp_014 mean the same trial. */
 static int print_of_row(struct logs *o)
 {
     struct lineage_trial row = {0};
@@ -64,9 +64,9 @@ static int print_of_row(struct logs *o)
     return status;
 }
 
-/* ---- of a trial at work ---- */
+/* ---- a running trial ---- */
 
-/* `trial-abcdef` or `abcdef`. */
+/* Accepts `trial-abcdef` and `abcdef`. */
 static void find_running(void *context, const char *name, int dir, bool held)
 {
     struct logs *o = context;
@@ -75,7 +75,7 @@ static void find_running(void *context, const char *name, int dir, bool held)
         o->dir = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 }
 
-/* The directory is the trial's own: it may have put a link or a pipe by that name. */
+/* The directory belongs to the trial, which may have put a link or a pipe there. */
 static int open_part(int dir, unsigned part)
 {
     char name[64];
@@ -83,7 +83,7 @@ static int open_part(int dir, unsigned part)
     return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* By the lock and not by a process id, which may be another's by now. */
+/* Tests the lock instead of a process id, which another process may have by now. */
 static bool is_over(int dir)
 {
     if (flock(dir, LOCK_SH | LOCK_NB) != 0)
@@ -92,7 +92,7 @@ static bool is_over(int dir)
     return true;
 }
 
-/* The part behind this one; those that are gone by now are passed over. */
+/* Opens the next part; parts that were deleted meanwhile are skipped. */
 static int open_next(int dir, unsigned *part)
 {
     for (unsigned ahead = 1; ahead <= 64; ahead++) {
@@ -105,15 +105,15 @@ static int open_next(int dir, unsigned *part)
     return -1;
 }
 
-/* A part is read to its end before the next; when a next one is there, nothing comes to this one any more. The lock is
- * asked before the last look, so that what was printed before the end is printed here. */
+/* Reads a part to its end before the next one; once a next part exists, nothing is added to this one. The lock is
+ * tested before the last read, so that all output until the end is printed. */
 static int print_of_running(struct logs *o)
 {
     unsigned part = 0;
     int fd = open_part(o->dir, 0), next;
     bool over = false;
     if (fd < 0)
-        return cli_error(CLI_NO, "%s has printed nothing that is kept", o->wanted);
+        return cli_error(CLI_NO, "%s has no output yet that is kept", o->wanted);
     for (;;) {
         bool ok = copy(fd);
         if (!ok)
@@ -149,7 +149,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct logs o = {0};
     struct poptOption options[] = {CLI_STORE_OPTIONS(&o.session.where),
-                                   {"follow", 'f', POPT_ARG_NONE, &o.follow, 0, "go on until the trial is over", NULL},
+                                   {"follow", 'f', POPT_ARG_NONE, &o.follow, 0, "keep printing until the trial ends", NULL},
                                    POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 1, argc, argv, work, &o);
 }
@@ -157,9 +157,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_logs = {
     .name = "logs",
     .arguments = "ID|TRIAL",
-    .description = "Prints what the command of a trial printed, as it was: the first and the last mebibytes of\n"
-                   "it. ID is a row's; TRIAL is one at work, as `lineage status` names it, whose log -f goes on\n"
-                   "printing.",
+    .description = "Prints the output of a trial's command unchanged: the first and the last mebibytes of "
+                   "it.\n"
+                   "ID is the id of a row. TRIAL is a running trial, as `lineage status` names it; -f keeps\n"
+                   "printing its output.",
     .examples = "  lineage logs 014 | less -R\n  lineage logs -f trial-Xb31aQ",
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* cmd_night.c: `lineage night`. */
+/* cmd_night.c: `lineage night`: runs the trials of a sweep. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ struct night_options {
     char *hours, *jobs, *lease, *stop_after, *method, *planner, *planner_seconds, *trials, *seed;
     char **slots;
     int list, quiet, report, worker;
-    const char *const **environments; /* of the slots */
-    const char *again[20];            /* options to go on by, ended by NULL */
+    const char *const **environments; /* one environment per slot */
+    const char *again[20];            /* options to repeat when the night is continued, NULL-terminated */
     struct night night;
 };
 
@@ -32,7 +32,7 @@ static const char *parent_text(const struct night *night, const struct night_tri
     return "base";
 }
 
-/* Without the lock: a list may be looked at while a night runs. */
+/* Does not take the lock, so that the list can be printed while a night runs. */
 static int list_trials(const struct night *night, enum cli_format format)
 {
     static const char *const columns[] = {"trial", "parent", "exp_id", "status", "key"};
@@ -53,7 +53,7 @@ static int list_trials(const struct night *night, enum cli_format format)
     return cli_list_finish(list);
 }
 
-/* Signals are held for the whole night: an interruption ends the trial at work, which gets its row, and then the
+/* Signals are held for the whole night: an interruption ends the running trial, which gets its row, and then the
  * night. */
 static int run_all(struct night *night)
 {
@@ -64,11 +64,11 @@ static int run_all(struct night *night)
 
 /* ---- the command line ---- */
 
-/* "A=1 B=2" as the environment of a slot; the text is cut into words where it stands. */
+/* Splits "A=1 B=2" in place into the environment of a slot. */
 static const char *const *words_of(char *text)
 {
     size_t n = 0;
-    /* A word takes two characters with its blank, so there is room for all of them and the NULL. */
+    /* A word and its blank take at least two characters, so there is room for all words and the NULL. */
     const char **words = calloc(strlen(text) / 2 + 2, sizeof *words);
     char *rest = text, *word;
     while (words && (word = strtok_r(rest, " ", &rest)))
@@ -83,12 +83,12 @@ static bool read_slots(struct night_options *o)
         n++;
     if (o->jobs && !cli_count_parse(&jobs, "jobs", o->jobs))
         return false;
-    /* Slots alone say how many jobs there are: one for each. */
+    /* Without --jobs the slots decide: one job for each. */
     if (!o->jobs && n > 0)
         jobs = n;
     if (jobs < 1 || jobs > NIGHT_SLOTS_MAX || (n > 0 && n < jobs)) {
-        cli_error(CLI_USAGE, n > 0 && n < jobs ? "--jobs %zu with only %zu --slot: each job needs one"
-                                               : "--jobs %zu: 1 to 64 trials at once", jobs, n);
+        cli_error(CLI_USAGE, n > 0 && n < jobs ? "--jobs %zu with only %zu --slot: give one --slot per job"
+                                               : "--jobs %zu: use 1 to 64", jobs, n);
         return false;
     }
     o->night.slots.n = jobs;
@@ -103,15 +103,15 @@ static bool read_slots(struct night_options *o)
     return o->environments != NULL;
 }
 
-/* A claim that ends before it can be renewed is none. */
+/* A lease that ends before it can be renewed would be useless. */
 static bool read_lease(struct night_options *o)
 {
     if (o->lease && !cli_amount_parse(&o->night.claims.lease, "lease", o->lease))
         return false;
-    return o->night.claims.lease >= 1 || (cli_error(CLI_USAGE, "--lease %s: 1 second at least", o->lease), false);
+    return o->night.claims.lease >= 1 || (cli_error(CLI_USAGE, "--lease %s: use at least 1 second", o->lease), false);
 }
 
-/* What is given over what the file says. */
+/* Options override the sweep file. */
 static bool read_planning(struct night_options *o)
 {
     struct night *night = &o->night;
@@ -120,7 +120,7 @@ static bool read_planning(struct night_options *o)
     night->planning.method = plan->method;
     night->planning.planner = o->planner;
     if (o->method && !propose_method_parse(&night->planning.method, o->method))
-        return cli_error(CLI_USAGE, "--propose '%s': known are sobol, tpe, random, grid", o->method), false;
+        return cli_error(CLI_USAGE, "--propose '%s': use sobol, tpe, random or grid", o->method), false;
     if ((o->trials && !cli_count_parse(&plan->trials, "trials", o->trials)) ||
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return false;
@@ -128,17 +128,18 @@ static bool read_planning(struct night_options *o)
     night->planning.on = o->method || o->planner || plan->given;
     bool by_diffs = o->planner && json_object_get(night->list.sweep.root, "files");
     if (night->planning.on && night->list.sweep.space.n == 0 && !by_diffs)
-        return cli_error(CLI_USAGE, "%s says no ranges to propose from: \"ranges\": {\"lr\": \"1e-5:1e-2:log\"}",
+        return cli_error(CLI_USAGE, "%s has no ranges to propose from; add for example \"ranges\": {\"lr\": "
+                                    "\"1e-5:1e-2:log\"}",
                          night->list.sweep.file), false;
     if (!night->planning.on && night->list.sweep.space.n > 0 && night->list.sweep.n == 0)
-        return cli_error(CLI_USAGE, "%s has ranges and no trials: say --propose METHOD, or --planner COMMAND",
+        return cli_error(CLI_USAGE, "%s has ranges but no trials; give --propose METHOD or --planner COMMAND",
                          night->list.sweep.file), false;
     if (night->planning.on && !o->list && night->planning.method != PROPOSE_GRID && !plan->trials && !o->hours)
-        return cli_error(CLI_USAGE, "a night that plans itself ends by --trials or --hours"), false;
+        return cli_error(CLI_USAGE, "--propose and --planner need --trials or --hours, which end the night"), false;
     return true;
 }
 
-/* What `to go on` prints behind the sweep and the store. */
+/* Collects what `to go on` prints after the sweep and the store. */
 static void collect_options(struct night_options *o)
 {
     const struct {
@@ -169,14 +170,15 @@ static int make_store(const struct night_options *o)
     if (o->session.where.direction)
         direction = o->session.where.direction;
     if (!direction)
-        return cli_error(CLI_USAGE, "%s is no store; say in the sweep which score is better: \"direction\": \"lower\"", dir);
+        return cli_error(CLI_USAGE, "%s is not a store; say in the sweep which score is better: "
+                                    "\"direction\": \"lower\"", dir);
     if (!cli_direction_parse(&config.direction, direction))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
     return status == CLI_OK ? CLI_GO_ON : status;
 }
 
-/* Before there is a store to be made: a sweep that is refused leaves nothing behind. */
+/* Reads the sweep before a store is created, so that a refused sweep leaves nothing behind. */
 static int read_sweep(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
@@ -197,8 +199,9 @@ static int read_sweep(struct cli_session *session, void *context)
     return status == CLI_GO_ON ? make_store(o) : status;
 }
 
-/* The lock before the rows are read: otherwise a row that the other night wrote in between
- * would be run a second time. What was cut off with the night before gets its row first. A night of several jobs opens the store anew: it is the night's that is closed. */
+/* Takes the lock before it reads rows; otherwise a row that another night appends in between would be run a second
+ * time. Trials that an earlier night left unfinished get their rows first. A night with several jobs opens the store
+ * again, and that handle is closed. */
 static int work(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
@@ -216,7 +219,7 @@ static int work(struct cli_session *session, void *context)
         status = claims_open(&night->claims);
     if (status == CLI_GO_ON)
         status = o->list ? list_trials(night, session->format) : run_all(night);
-    claims_close(&night->claims); /* before its store */
+    claims_close(&night->claims); /* must be closed before its store */
     session->store = night->list.store;
     return status;
 }
@@ -225,31 +228,36 @@ static int run_night(struct night_options *o, const struct cli_command *command,
 {
     struct poptOption options[] = {CLI_SESSION_OPTIONS(&o->session),
                                    {"hours", 0, POPT_ARG_STRING, &o->hours, 0,
-                                    "begin no trial that would end later than this", "H"},
+                                    "start no trial that would end more than H hours from now", "H"},
                                    {"list", 0, POPT_ARG_NONE, &o->list, 0,
-                                    "only list the trials and what became of them", NULL},
-                                   {"jobs", 'j', POPT_ARG_STRING, &o->jobs, 0, "run so many trials at once", "N"},
+                                    "only list the trials and their results", NULL},
+                                   {"jobs", 'j', POPT_ARG_STRING, &o->jobs, 0,
+                                    "run N trials in parallel, 1 to 64 (default: 1)", "N"},
                                    {"slot", 0, POPT_ARG_ARGV, &o->slots, 0,
-                                    "environment of one of the jobs (CUDA_VISIBLE_DEVICES=0); one for each", "NAME=VALUE.."},
+                                    "environment of one parallel job, e.g. CUDA_VISIBLE_DEVICES=0; give one "
+                                    "per job", "NAME=VALUE.."},
                                    {"worker", 0, POPT_ARG_NONE, &o->worker, 0,
-                                    "share the trials with other workers of the same sweep and store", NULL},
+                                    "share the trials with other workers that have the same sweep and store", NULL},
                                    {"lease", 0, POPT_ARG_STRING, &o->lease, 0,
-                                    "a worker that is silent for so long loses its trial to another (default: 60)", "SECONDS"},
+                                    "how long a worker may be silent before another takes over its trial "
+                                    "(default: 60)", "SECONDS"},
                                    {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0,
-                                    "stop after so many failures alike in a row (default: 5; 0: never)", "K"},
+                                    "stop after K similar failures in a row (default: 5; 0: never)", "K"},
                                    {"propose", 0, POPT_ARG_STRING, &o->method, 0,
-                                    "after the list, trials in the sweep's ranges by this method", "sobol|tpe|random|grid"},
+                                    "after the list, run trials that this method proposes in the sweep's "
+                                    "ranges", "sobol|tpe|random|grid"},
                                    {"planner", 0, POPT_ARG_STRING, &o->planner, 0,
-                                    "after the list, trials that this shell command proposes", "COMMAND"},
+                                    "after the list, run trials that this shell command proposes", "COMMAND"},
                                    {"planner-seconds", 0, POPT_ARG_STRING, &o->planner_seconds, 0,
-                                    "it may think for so long (default: 600)", "N"},
+                                    "stop a planner that takes longer than N seconds (default: 600)", "N"},
                                    {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
-                                    "propose so many in all, earlier nights' included", "N"},
-                                   {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "of what is drawn (default: the sweep's, else 0)",
+                                    "propose at most N trials, counting those of earlier nights", "N"},
+                                   {"seed", 0, POPT_ARG_STRING, &o->seed, 0,
+                                    "seed of the proposer (default: the sweep's, else 0)",
                                     "N"},
                                    {"report", 0, POPT_ARG_NONE, &o->report, 0,
-                                    "rewrite report.html beside KNOWLEDGE.md too (lineage report)", NULL},
-                                   {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress", NULL},
+                                    "also rewrite report.html beside KNOWLEDGE.md (see `lineage report`)", NULL},
+                                   {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress", NULL},
                                    CLI_INPUT_OPTION, POPT_TABLEEND};
     o->session.before_open = read_sweep;
     return cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
@@ -278,26 +286,26 @@ const struct cli_command cmd_night = {
     .arguments = "SWEEP",
     .description =
         "Runs the trials of a sweep (schema/sweep.schema.json: a list, a grid, or both) one after\n"
-        "another, each as `train` does or, of a sweep with a `command`, as `run` does; from the best\n"
-        "trial, a given one, one drawn by score and children, or its own start.\n"
-        "Prints exp_id, status, EM and name of each and rewrites KNOWLEDGE.md in the store after\n"
-        "it. The first trial measured in a store is its baseline. A warm start that several "
-        "trials\n"
-        "begin with is trained once.\n"
+        "another: as `train` does or, if the sweep has a `command`, as `run` does. A trial starts\n"
+        "from the best trial, from a named one, from one drawn at random (weighted by score and\n"
+        "number of children), or from scratch, as the sweep says. After each trial the night prints\n"
+        "its exp_id, status, score and name and rewrites KNOWLEDGE.md in the store. The first\n"
+        "trial that is measured in a store is its baseline. A warm start that several trials share\n"
+        "is trained once.\n"
         "\n"
-        "The same command goes on where an earlier one ended, however it ended: a trial whose row\n"
-        "is there is not run again, one that was cut off or interrupted is. --hours begins no\n"
-        "trial that would not be over in time: its length is forecast from the pace of those of\n"
-        "this sweep that were measured and from its recipe; while none was, from 1 minute.\n"
+        "Repeating the command continues the night, however it ended: trials that have a row are\n"
+        "not run again; trials that were interrupted are. --hours starts no trial that would end\n"
+        "too late. The length of a trial is forecast from its recipe and from the measured trials\n"
+        "of the sweep; before the first one it is assumed to be 1 minute.\n"
         "\n"
-        "A night plans itself where the sweep has `ranges`: --propose lays settings of a proposer\n"
-        "(`lineage suggest`) over the base, --planner asks a command (schema/planner.schema.json).\n"
-        "--jobs runs several trials at once, each in a process of its own. With --worker any number of\n"
-        "processes on any number of machines (a store in a directory: of one machine) take trials from\n"
-        "one list, and each ends when all have their rows. What a worker that was killed, or went silent\n"
-        "for longer than --lease, had at work is run by another; the first row of a trial counts.\n"
-        "A night in which 5\n"
-        "trials in a row fail with the same evidence stops, with exit status 3.",
+        "If the sweep has `ranges`, the night can plan itself: --propose applies settings of a\n"
+        "proposer (`lineage suggest`) to the base, --planner asks a command\n"
+        "(schema/planner.schema.json). --jobs runs several trials in parallel, each in its own\n"
+        "process. With --worker, any number of processes on any number of machines (on one\n"
+        "machine if the store is a directory) share one list, and each exits when all trials have\n"
+        "their rows. If a worker is killed or silent for longer than --lease, another worker runs\n"
+        "its trial; the first row of a trial counts. The night stops with exit status 3 if 5\n"
+        "trials in a row fail with the same evidence.",
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
                 "  lineage night ladder.json -C runs/hop --list\n"
                 "  lineage night ladder.json -C runs/hop --worker\n"

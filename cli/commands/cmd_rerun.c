@@ -1,4 +1,4 @@
-/* cmd_rerun.c: `lineage rerun`: a command's trial again, from what it was run from. */
+/* cmd_rerun.c: `lineage rerun`: repeats a command's trial from its provenance. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,9 +22,10 @@ struct rerun {
     struct cli_session session;
     int here, quiet;
     struct lineage_trial was;
-    json_t *run, *origin;       /* run.json of the trial; of the one whose git it is (the same, unless that is a rerun) */
-    char provenance[PATH_MAX];  /* of origin */
-    char tree[PATH_MAX];        /* made for this; empty: none */
+    json_t *run, *origin;       /* run: run.json of the trial. origin: run.json of the trial whose code it uses (the
+                                 * same, unless that is a rerun). */
+    char provenance[PATH_MAX];  /* provenance directory of origin */
+    char tree[PATH_MAX];        /* directory made for this run, or "" */
     char dir[PATH_MAX];
     struct command_trial trial;
     char notes[LINEAGE_NAME_MAX + 32];
@@ -32,13 +33,13 @@ struct rerun {
 
 /* ---- where to run it ---- */
 
-/* A rerun's code is that of the trial it repeats; a chain of them has its end in the first. */
+/* A rerun has the code of the trial that it repeats, so this follows a chain of reruns to the first trial. */
 static int find_origin(struct rerun *o)
 {
     char id[LINEAGE_NAME_MAX];
     snprintf(id, sizeof id, "%s", o->was.exp_id);
     o->origin = json_incref(o->run);
-    /* Bounded: files of provenance can be edited, and two could name each other. */
+    /* Bounded, because provenance files can be edited, and two of them could name each other. */
     for (int depth = 0; depth < 64; depth++) {
         const char *before = json_string_value(json_object_get(o->origin, "rerun_of"));
         if (!before)
@@ -47,13 +48,13 @@ static int find_origin(struct rerun *o)
         json_decref(o->origin);
         o->origin = provenance_load(o->session.store, id);
         if (!o->origin)
-            return cli_error(CLI_USAGE, "the provenance of %s, of which this is a rerun, is gone", id);
+            return cli_error(CLI_USAGE, "the provenance of %s, of which this is a rerun, is missing", id);
     }
     return provenance_path(o->provenance, o->session.store, id) ? CLI_GO_ON
-                                                               : cli_error(CLI_USAGE, "the provenance of %s is gone", id);
+                                                               : cli_error(CLI_USAGE, "the provenance of %s is missing", id);
 }
 
-/* The part of its directory below the top of the repository, with the slash in front; "" for the top. */
+/* The part of its directory below the top of the repository, with a leading slash; "" for the top. */
 static const char *below_top(const struct rerun *o)
 {
     const char *dir = json_string_value(json_object_get(o->origin, "directory"));
@@ -62,7 +63,8 @@ static const char *below_top(const struct rerun *o)
     return dir && top && strncmp(dir, top, n) == 0 && (dir[n] == '/' || !dir[n]) ? dir + n : "";
 }
 
-/* git keeps no empty directories, and the command may have worked in one. What fails shows when it is started. */
+/* git keeps no empty directories, but the command may have worked in one. A failure shows when the command is
+ * started. */
 static void make_missing(char *dir, size_t from)
 {
     for (char *slash = dir + from; *slash; slash += strcspn(slash, "/")) {
@@ -74,7 +76,8 @@ static void make_missing(char *dir, size_t from)
     }
 }
 
-/* Inside the store and not in /tmp: there is room for a store's trials, and what is left after a crash is found. */
+/* In the store, not in /tmp: the store has room for trials, and a directory that is left after a crash is found
+ * there. */
 static int make_tree(struct rerun *o)
 {
     char pattern[PATH_MAX];
@@ -97,16 +100,16 @@ static int choose_directory(struct rerun *o)
     if (!o->here && json_object_get(o->origin, "git"))
         return make_tree(o);
     if (!o->here)
-        cli_say("no repository was recorded: its files are taken as they are now");
+        cli_say("the trial has no recorded repository; using its files in their present state");
     snprintf(o->dir, sizeof o->dir, "%s", dir ? dir : "");
     return access(o->dir, X_OK) == 0 ? CLI_GO_ON
                                      : cli_error(CLI_USAGE, "cannot work in %s: %s", o->dir, strerror(errno));
 }
 
-/* ---- whether it came out the same ---- */
+/* ---- comparing the score ---- */
 
-/* Equal to the last bit and nothing less: a repetition has the same seed. A difference is said together with the
- * noise, which tells whether it matters. */
+/* Compares to the last bit, because a repetition has the same seed. A difference is printed together with the noise,
+ * which shows whether it matters. */
 static int compare(const struct rerun *o, const struct lineage_trial *row)
 {
     char was[LINEAGE_NUMBER_MAX] = "none", is[LINEAGE_NUMBER_MAX] = "none", said[256];
@@ -191,13 +194,14 @@ static int work(struct cli_session *session, void *context)
         return cli_fail(&err);
     o->run = provenance_load(session->store, o->was.exp_id);
     if (!o->run)
-        return cli_error(CLI_USAGE, "trial '%s' has no provenance: it is none of `lineage run`", o->was.exp_id);
+        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` can be "
+                                    "repeated", o->was.exp_id);
     int status = find_origin(o);
     if (status == CLI_GO_ON)
         status = choose_directory(o);
     if (status == CLI_GO_ON)
         status = command_from_provenance(&o->trial, o->run, o->dir) ? run_again(o) : CLI_USAGE;
-    /* Also after a failure: a checkout for each attempt would fill the disk. */
+    /* Removed after a failure too: a checkout for each attempt would fill the disk. */
     if (o->tree[0])
         workdir_remove_tree(AT_FDCWD, o->tree);
     return status;
@@ -210,8 +214,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->session.where),
-        {"here", 0, POPT_ARG_NONE, &o->here, 0, "in its directory as it is now, with what git does not keep", NULL},
-        {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress, and nothing that it prints", NULL},
+        {"here", 0, POPT_ARG_NONE, &o->here, 0,
+         "run in the original directory, in its present state and with files that git ignores", NULL},
+        {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
     command_trial_release(&o->trial);
@@ -225,10 +230,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_rerun = {
     .name = "rerun",
     .arguments = "ID",
-    .description = "Runs a trial of `lineage run` again as a new row, from its commit with the changes that were\n"
-                   "in its files then (provenance/ID/), with its parameters, seeds and limits, in a directory\n"
-                   "made for it; and says whether the score came out the same. Files that git ignores are not\n"
-                   "there: --here takes the directory as it is now. Exit status: 0 the same, 1 not.",
+    .description = "Repeats a trial of `lineage run` as a new row: its commit with the changes that its "
+                   "files\n"
+                   "had then (provenance/ID/), its parameters, seeds and limits, in a new directory. Prints\n"
+                   "whether the score is the same. Files that git ignores are missing there; --here uses "
+                   "the\n"
+                   "original directory in its present state. Exit status: 0 the same score, 1 another.",
     .examples = "  lineage rerun 014\n  lineage rerun 014 --here",
     .run = run,
 };

@@ -9,7 +9,7 @@
 
 struct run_options {
     struct cli_session session;
-    const char *const *command; /* the words behind -- */
+    const char *const *command; /* the words after -- */
     int baseline, quiet;
     struct command_options settings;
     struct command_trial trial;
@@ -24,7 +24,8 @@ static int make_store(const struct cli_session *session)
     if (cli_is_store(dir))
         return CLI_GO_ON;
     if (!session->where.direction)
-        return cli_error(CLI_USAGE, "%s is no store; say which score is better: --direction lower|higher makes one", dir);
+        return cli_error(CLI_USAGE, "%s is not a store; add --direction lower|higher, which creates it and "
+                                    "says which score is better", dir);
     if (!cli_direction_parse(&config.direction, session->where.direction))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
@@ -36,7 +37,8 @@ static int read_options(struct cli_session *session, void *context)
     struct run_options *o = context;
     struct command_trial *t = &o->trial;
     if (!o->command || !o->command[0])
-        return cli_error(CLI_USAGE, "run: the command belongs behind --: lineage run [OPTION...] -- COMMAND [ARG...]");
+        return cli_error(CLI_USAGE, "run: the command belongs after --: lineage run [OPTION...] -- COMMAND "
+                                    "[ARG...]");
     if (!command_options_read(t, &o->settings))
         return CLI_USAGE;
     t->argv = o->command;
@@ -109,7 +111,8 @@ static int find_command(struct run_options *o, int argc, const char **argv)
 static int run_run(struct run_options *o, const struct cli_command *command, int argc, const char **argv)
 {
     const struct poptOption before[] = {
-        {"directory", 'C', POPT_ARG_STRING, &o->session.where.dir, 0, "the store (default: current directory)", "DIR"},
+        {"directory", 'C', POPT_ARG_STRING, &o->session.where.dir, 0,
+         "the store (default: the current directory)", "DIR"},
         {"direction", 0, POPT_ARG_STRING, &o->session.where.direction, 0,
          "which score is better; creates the store if there is none", "lower|higher"},
         CLI_FORMAT_OPTION(&o->session.format_text)};

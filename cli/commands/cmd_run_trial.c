@@ -1,10 +1,9 @@
 /*
- * cmd_run_trial.c: `lineage run-trial`, the child process of a trial. It trains, says what happens
- * on a descriptor (recipe_events.h), and dies with the command that started it.
+ * cmd_run_trial.c: `lineage run-trial`, the child process of a trial. It trains, writes events to a descriptor
+ * (recipe_events.h), and dies with the command that started it.
  *
- * A process of its own because what it runs may crash, be killed for its memory, or hang in a
- * library: the command that started it lives on to write the row. It is not meant to be typed, but
- * may be: events go to standard output then.
+ * It is a separate process because what it runs may crash, be killed for its memory, or hang in a library; the command
+ * that started it survives and writes the row. It is not meant to be typed. If it is, events go to standard output.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +26,7 @@ struct run_options {
     struct recipe_events wire;
 };
 
-/* The pipe is full when the reader is busy; writing waits, and the trial with it. */
+/* The pipe is full while the reader is busy; the write and the trial then wait. */
 static bool write_all(int fd, const char *text, size_t length)
 {
     while (length) {
@@ -40,7 +39,7 @@ static bool write_all(int fd, const char *text, size_t length)
     return true;
 }
 
-/* Takes the message over. 17 digits: the score that the row holds is the one that was computed, to the last bit. */
+/* Takes over the message. Writes 17 digits, so that the row has exactly the score that was computed. */
 static bool say(int fd, json_t *message)
 {
     char *line = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -56,7 +55,7 @@ static bool on_event(void *context, const struct trainer_event *event)
     return say(o->events, recipe_events_event(&o->wire, event));
 }
 
-/* Rank 0 of several: the others wait for the recipe before they do anything. */
+/* For rank 0 of several: the others wait for the recipe before they do anything. */
 static enum trainer_status meet(struct team *team, struct run_options *o, struct trainer_recipe *recipe,
                                 struct trainer_error *error)
 {
@@ -78,13 +77,14 @@ static enum trainer_status run_alone_or_not(struct run_options *o, struct traine
     address_space_limit(recipe);
     if (status == TRAINER_OK)
         status = trainer_run_process(recipe, options, &process, error);
-    if (status != TRAINER_OK) /* said before the others go, whose end would be taken for the reason */
+    if (status != TRAINER_OK) /* reported before the other ranks exit, whose end would be taken for the reason */
         say(o->events, recipe_events_failure(error));
     team_close(&team, status != TRAINER_ELOST);
     return status;
 }
 
-/* Before the limit on memory is set and the trainer's clock begins: what is missing is told at once. */
+/* Called before the memory limit is set and the trainer's clock starts, so that a missing library or key is reported at
+ * once. */
 static enum trainer_status open_judge(struct recipe_judge **judge, const struct trainer_recipe *recipe,
                                       const struct run_options *o, struct trainer_run_options *options,
                                       struct trainer_error *error)
@@ -98,9 +98,8 @@ static enum trainer_status open_judge(struct recipe_judge **judge, const struct 
     return status;
 }
 
-/* The limit on memory is set after the recipe is read and before anything large is allocated.
- * Exit status 1: what went wrong was said as an event, and the watcher takes its word rather
- * than this number. */
+/* Sets the memory limit after the recipe is read and before anything large is allocated. Exit status 1: the error was
+ * written as an event, which the watcher uses instead of this number. */
 static int train(const char *path, struct run_options *o)
 {
     struct trainer_run_options options = {.checkpoint = o->checkpoint, .event = on_event, .context = o};
@@ -125,17 +124,18 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct run_options o = {.events = STDOUT_FILENO};
     struct poptOption options[] = {
-        {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "where the policy goes", "FILE"},
-        {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0, "where a judge's answers are kept, unless the recipe says",
+        {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "file for the trained policy", "FILE"},
+        {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0,
+         "file of the judge's answers, unless the recipe names one",
          "FILE"},
-        {"state", 0, POPT_ARG_STRING, &o.state, 0, "what a stopped run goes on from, and where it is kept", "FILE"},
-        {"state-every", 0, POPT_ARG_INT, &o.state_every, 0, "after so many iterations", "N"},
+        {"state", 0, POPT_ARG_STRING, &o.state, 0, "file of the run's state: continue from it if it exists", "FILE"},
+        {"state-every", 0, POPT_ARG_INT, &o.state_every, 0, "save the state every N iterations", "N"},
         {"events", 0, POPT_ARG_INT, &o.events, 0, "descriptor for events (default: 1)", "FD"},
         POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 1, 1, argc, argv);
-    /* Who listens may be gone: then on_event says stop, and the run ends as a run. Whoever started it may be killed
-     * without a chance: then nothing is left that trains for nobody. */
+    /* The reader of events may be gone: then on_event asks the run to stop. The process that started this one may be
+     * killed: then this process must not train on for nobody. */
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (status == CLI_GO_ON)
@@ -148,7 +148,7 @@ const struct cli_command cmd_run_trial = {
     .name = "run-trial",
     .arguments = "RECIPE",
     .description =
-        "Trains and writes one line of JSON per event. Nothing is recorded: see `train`.",
+        "Trains and writes one line of JSON per event. Records nothing; see `lineage train`.",
     .examples = "  lineage run-trial recipe.json --checkpoint policy.ckpt",
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* cmd_search.c: `lineage search`. */
+/* cmd_search.c: `lineage search`: lists the trials that contain given words. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ struct search_options {
     int exit_status;
 };
 
-/* The text with its matches highlighted, from some words before the first one on. Everything but the highlights is made
- * safe first: a hypothesis may hold escape sequences. */
+/* Prints the text with its matches highlighted, beginning a few words before the first match. Everything except the
+ * highlights is escaped first, because a hypothesis may contain escape sequences. */
 static void print_excerpt(const struct cli_screen *screen, const char *place, const char *words, const char *text)
 {
     struct lineage_span spans[SPANS_MAX];
@@ -43,7 +43,7 @@ static void print_excerpt(const struct cli_screen *screen, const char *place, co
     lineage_free(safe);
 }
 
-/* On a terminal each trial gets a line of its own and the places where the words are. */
+/* On a terminal, each trial is followed by the places where the words occur. */
 static int print_excerpts(struct lineage_cursor *cursor, const struct cli_screen *screen, const char *words, size_t *n)
 {
     struct lineage_trial trial = {0};
@@ -65,7 +65,7 @@ static int print_excerpts(struct lineage_cursor *cursor, const struct cli_screen
     return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(&err);
 }
 
-/* Several arguments are one search: `lineage search grad clip` needs no quotes (free). */
+/* Joins the arguments to one search, so that `lineage search grad clip` needs no quotes; free the result. */
 static char *join(const char *const *arguments)
 {
     char *text = NULL;
@@ -127,15 +127,20 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_search = {
     .name = "search",
     .arguments = "WORDS...",
-    .description = "Lists the trials whose exp_id, specialist, hypothesis, notes or remarks have these words,\n"
-                   "best match first. A trial must have all words; case and accents do not count. An\n"
-                   "identifier is found whole and by its parts: muon_wd_mlp and gradClip by wd and clip.\n\n"
+    .description = "Lists the trials whose exp_id, specialist, hypothesis, notes or remarks contain the "
+                   "words,\n"
+                   "best match first. A trial must contain all words; case and accents are ignored. An\n"
+                   "identifier is found as a whole and by its parts: muon_wd_mlp and gradClip by wd and "
+                   "clip.\n"
+                   "\n"
                    "  grad clip              both words\n"
                    "  \"grad clip\"            the words next to each other\n"
-                   "  anneal*                words that begin so\n"
+                   "  anneal*                words that begin with anneal\n"
                    "  clip OR norm           either word\n"
                    "  norm NOT layer         the first word without the second\n"
-                   "  hypothesis:clip        in one place only: exp_id, specialist, hypothesis, notes, remarks\n\n"
+                   "  hypothesis:clip        in one place only: exp_id, specialist, hypothesis, notes, "
+                   "remarks\n"
+                   "\n"
                    "AND, OR and NOT are written in capitals; parentheses group. On a terminal, matches are\n"
                    "highlighted.",
     .examples = "  lineage search 'grad clip'\n"

@@ -1,4 +1,4 @@
-/* cmd_similar.c: `lineage similar`. */
+/* cmd_similar.c: `lineage similar`: lists the trials that resemble a trial or an idea. */
 #include <string.h>
 
 #include "cli.h"
@@ -54,7 +54,7 @@ static int print_list(struct cli_session *session, const struct lineage_ideas *i
     return cli_list_finish(list);
 }
 
-/* Whether a word can only be meant as an id. */
+/* Whether the text can only mean an id. */
 static bool looks_like_id(const char *text)
 {
     return strncmp(text, "exp_", 4) == 0 || text[strspn(text, "0123456789")] == '\0';
@@ -86,7 +86,7 @@ static int work(struct cli_session *session, void *context)
     if (!known && looks_like_id(what))
         status = cli_error(CLI_NO, "similar: no trial %s", what);
     else if (!known && o->before)
-        status = cli_error(CLI_USAGE, "similar: --before needs the id of a trial, and '%s' is none", what);
+        status = cli_error(CLI_USAGE, "similar: --before needs the id of a trial, which '%s' is not", what);
     else if (ask(&list, ideas, what, o->before, limit, &err) != LINEAGE_OK)
         status = cli_fail(&err);
     else {
@@ -105,7 +105,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct similar_options o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
-        {"before", 0, POPT_ARG_NONE, &o.before, 0, "list only trials before ID in the log, and trials at work", NULL},
+        {"before", 0, POPT_ARG_NONE, &o.before, 0, "list only trials before ID in the log, and running trials", NULL},
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "list at most N trials (default: 10)", "N"},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
@@ -115,11 +115,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_similar = {
     .name = "similar",
     .arguments = "ID|TEXT",
-    .description = "Lists the trials that resemble a trial, or a text that describes an idea: by words,\n"
-                   "names of settings and their values, numbers and citations, nearest first. The\n"
-                   "verdict is `same` for a trial that already made the whole change, alone or in a\n"
-                   "bundle, and `related` for all others. Trials that are still at work are listed too.\n"
-                   "Exit status 0 if there is one, 1 if nothing resembles it or there is no such trial.",
+    .description = "Lists the trials that resemble a trial, or a text that describes an idea, most similar\n"
+                   "first. It compares words, names of settings and their values, numbers and citations. "
+                   "The\n"
+                   "verdict is `same` for a trial that already made the whole change, alone or together "
+                   "with\n"
+                   "others, and `related` for all others. Running trials are listed too. Exit status 0 if\n"
+                   "there is one, 1 if nothing resembles it or the trial does not exist.",
     .examples = "  lineage similar 'raise grad_clip_norm from 0.3 to 0.5'\n"
                 "  lineage similar 120 --before --limit 5 --format json",
     .run = run,

@@ -1,8 +1,8 @@
 /*
- * cmd_status.c: `lineage status`: the trials at work in a store.
+ * cmd_status.c: `lineage status`: lists the running trials of a store.
  *
- * Those of this machine say in their work directories what they do; those of a night have a claim besides, which is all
- * that is known of the ones on other machines.
+ * Trials on this machine report in their work directories what they do. Trials of a night also have a claim, which is
+ * all that is known about those on other machines.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,16 +18,16 @@
 #include "cli.h"
 #include "support/running_files.h"
 
-/* Of the events: enough for the latest of every metric. */
+/* Number of bytes read from the end of the events: enough for the latest value of every metric. */
 enum { READ_MAX = 1 << 18, TRIAL_MAX = 1 << 20, METRICS_SHOWN = 6 };
 
 struct trial_state {
     char name[256], phase[64];
-    double step, steps, started, train_seconds; /* 0: not said */
-    json_t *metrics;                            /* the latest of each */
+    double step, steps, started, train_seconds; /* 0: unknown */
+    json_t *metrics;                            /* the latest value of each */
 };
 
-/* A claim, and what its holder says of the trial. */
+/* A claim, and what its holder reports about the trial. */
 struct claimed {
     struct lineage_claim claim;
     json_t *about;
@@ -43,9 +43,9 @@ struct status {
     size_t n_claims;
 };
 
-/* ---- what a trial has said ---- */
+/* ---- reading a trial's files ---- */
 
-/* The files are the trial's own: no link is followed, no pipe waited for, and no more read than is of use. */
+/* The files belong to the trial, so links are not followed, pipes are not waited for, and the size is limited. */
 static json_t *load_json(int dir, const char *name)
 {
     char *text = malloc(TRIAL_MAX);
@@ -58,7 +58,7 @@ static json_t *load_json(int dir, const char *name)
     return object;
 }
 
-/* The latest name wins; trial.json has it before the first event. */
+/* The latest name wins; trial.json has the name before the first event. */
 static void take_name(struct trial_state *t, const json_t *object)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
@@ -80,7 +80,7 @@ static void take_event(struct trial_state *t, const json_t *line)
 {
     const char *phase = json_string_value(json_object_get(line, "phase")), *name;
     json_t *value;
-    /* Steps count anew in every phase: those of the training say nothing about the evaluation's end. */
+    /* Steps are counted anew in every phase: those of the training do not show when the evaluation ends. */
     if (phase && strcmp(phase, t->phase) != 0) {
         snprintf(t->phase, sizeof t->phase, "%s", phase);
         t->step = t->steps = 0;
@@ -104,7 +104,8 @@ static void take_lines(struct trial_state *t, const char *text, size_t n)
     }
 }
 
-/* The first line says the name; of the rest the end is enough. A line that is cut in two is no JSON and is passed by. */
+/* The first line contains the name; of the others, the end suffices. A line that is cut in two is not JSON and is
+ * skipped. */
 static void read_events(struct trial_state *t, int dir)
 {
     char *text = malloc(READ_MAX);
@@ -122,7 +123,7 @@ static void read_events(struct trial_state *t, int dir)
 
 /* ---- printing ---- */
 
-/* A clock for people, seconds for scripts. */
+/* Prints a clock for people, seconds for scripts. */
 static void put_seconds(const struct status *o, double seconds, bool known)
 {
     char text[32];
@@ -133,7 +134,7 @@ static void put_seconds(const struct status *o, double seconds, bool known)
         cli_list_number(o->list, floor(seconds), known);
 }
 
-/* What its steps say, but no more than its wall leaves. */
+/* The remaining time according to the steps, but at most what the time limit leaves. */
 static double seconds_left(const struct trial_state *t, double elapsed)
 {
     double left = INFINITY;
@@ -170,7 +171,7 @@ static void put_step(const struct status *o, const struct trial_state *t)
     cli_list_text(o->list, text);
 }
 
-/* Only where there are claims has the list columns for them. */
+/* The list has these columns only if there are claims. */
 static void put_claim(const struct status *o, const struct lineage_claim *claim)
 {
     char key[17] = "";
@@ -231,7 +232,7 @@ static void release_claims(struct status *o)
     free(o->claims);
 }
 
-/* Names of work directories are drawn by chance, on every machine. */
+/* Names of work directories are random on every machine, so they do not collide. */
 static const struct lineage_claim *find_claim(struct status *o, const char *job)
 {
     for (size_t i = 0; i < o->n_claims; i++) {
@@ -244,7 +245,7 @@ static const struct lineage_claim *find_claim(struct status *o, const char *job)
     return NULL;
 }
 
-/* Times of other machines are not compared with this one's: it says itself for how long it has run. */
+/* Clocks of other machines are not compared with this one's: the worker reports how long its trial has run. */
 static void put_elsewhere(struct status *o, const struct claimed *claimed)
 {
     const char *job = json_string_value(json_object_get(claimed->about, "trial"));
@@ -258,7 +259,7 @@ static void put_elsewhere(struct status *o, const struct claimed *claimed)
     json_decref(t.metrics);
 }
 
-/* A claim that is free is nobody's work. */
+/* A claim that nobody holds is not a running trial. */
 static void put_rest(struct status *o)
 {
     for (size_t i = 0; i < o->n_claims; i++)
@@ -266,7 +267,7 @@ static void put_rest(struct status *o)
             put_elsewhere(o, &o->claims[i]);
 }
 
-/* One that nobody holds is a command's whose watcher was killed: the next `run` writes its row. */
+/* A directory that is not locked belongs to a command whose watcher was killed; the next `run` appends its row. */
 static void visit(void *context, const char *name, int dir, bool held)
 {
     struct status *o = context;
@@ -283,7 +284,7 @@ static void visit(void *context, const char *name, int dir, bool held)
     json_decref(t.metrics);
 }
 
-/* The wall clock and not the monotonic one: `started` was written by another process. */
+/* Uses the wall clock, because another process wrote `started`. */
 static int work(struct cli_session *session, void *context)
 {
     static const char *const columns[] = {"trial", "name",   "phase", "step", "metrics", "running",
@@ -306,7 +307,7 @@ static int work(struct cli_session *session, void *context)
     status = cli_list_finish(o->list);
     if (!o->complete)
         return cli_no_memory();
-    /* 1 if none is at work: a script waits with `while lineage status`. */
+    /* 1 if no trial is running, so that a script can wait with `while lineage status`. */
     return status == CLI_OK && !any ? CLI_NO : status;
 }
 
@@ -322,10 +323,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_status = {
     .name = "status",
     .arguments = "",
-    .description = "Lists the trials that are at work in the store: step, latest metrics, time since the start\n"
-                   "and time left, by its steps or its wall. `killed` is one whose watcher is gone; the next\n"
-                   "`lineage run` records it. Of a night besides, for the workers on all machines: worker, key,\n"
-                   "attempt, and what is left of the lease. Exit status 1: none.",
+    .description = "Lists the running trials of the store: step, latest metrics, elapsed time, and the time\n"
+                   "left according to its steps or its time limit. `killed` means that the process which\n"
+                   "watched the trial is gone; the next `lineage run` records it. For trials of nights, on "
+                   "all\n"
+                   "machines, it also prints worker, key, attempt and the rest of the lease. Exit status 1 "
+                   "if\n"
+                   "no trial is running.",
     .examples = "  lineage status -C runs/mine\n  lineage status --format json",
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* cmd_train.c: `lineage train`. */
+/* cmd_train.c: `lineage train`: trains by a recipe and records the trial. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ struct train_options {
     char refused[TRAINER_ERROR_TEXT_MAX + 32];
 };
 
-/* As text and not as JSON: a hypothesis that happens to be a number stays one. */
+/* Sets a text, not JSON, so that a hypothesis which looks like a number stays a text. */
 static bool set_text(struct train_options *o, const char *setting, const char *text)
 {
     return !text || recipe_source_set(&o->source, setting, text, true);
@@ -44,7 +44,7 @@ static bool set_count(struct train_options *o, const char *setting, const char *
                      recipe_source_set(&o->source, setting, text, false));
 }
 
-/* --set first, so that the options with names of their own win. */
+/* Applies --set first, so that options with names of their own win. */
 static bool change_recipe(struct train_options *o)
 {
     for (char **set = o->sets; set && *set; set++)
@@ -56,8 +56,8 @@ static bool change_recipe(struct train_options *o)
            set_count(o, "iterations", o->iterations) && set_count(o, "threads", o->threads);
 }
 
-/* A parent without a checkpoint becomes a row that says so, like any trial that could not
- * start, unless --checkpoint names another file to start from. */
+/* A parent without a checkpoint becomes a row that says so, like any trial that could not start, unless --checkpoint
+ * names another file. */
 static int find_parent(struct train_options *o)
 {
     struct lineage_error err;
@@ -68,7 +68,7 @@ static int find_parent(struct train_options *o)
     return CLI_GO_ON;
 }
 
-/* A checkpoint out of this store's snapshots says whose child the trial is. */
+/* If the checkpoint is in one of this store's snapshots, its trial is the parent. */
 static int find_parent_of_checkpoint(struct train_options *o)
 {
     struct lineage_error err;
@@ -80,7 +80,7 @@ static int find_parent_of_checkpoint(struct train_options *o)
     return CLI_GO_ON;
 }
 
-/* What is wrong with a recipe is the caller's to mend: exit status 2, no row, as in `night`. */
+/* A wrong recipe is the caller's to fix: exit status 2 and no row, as in `night`. */
 static int parse_recipe(struct train_options *o)
 {
     struct trainer_error err;
@@ -89,7 +89,7 @@ static int parse_recipe(struct train_options *o)
     return cli_error(err.status == TRAINER_ENOMEM ? CLI_SYSTEM : CLI_USAGE, "%s", err.text);
 }
 
-/* Before there is a store to be made: a recipe that is refused leaves nothing behind. */
+/* Reads the recipe before a store is created, so that a refused recipe leaves nothing behind. */
 static int read_recipe(struct cli_session *session, void *context)
 {
     struct train_options *o = context;
@@ -99,8 +99,8 @@ static int read_recipe(struct cli_session *session, void *context)
     return status == CLI_GO_ON ? recipe_store_make(session->where.dir) : status;
 }
 
-/* --checkpoint wins over the parent's own. The recipe is parsed again with one change more: the
- * checkpoint is part of what is checked, and of what the snapshot will hold. */
+/* --checkpoint wins over the parent's own checkpoint. The recipe is parsed again, because the checkpoint is checked too
+ * and becomes part of the snapshot. */
 static int start_from_parent(struct train_options *o)
 {
     if (!o->origin.checkpoint[0] || o->checkpoint)
@@ -108,9 +108,8 @@ static int start_from_parent(struct train_options *o)
     return set_text(o, "start.checkpoint", o->origin.checkpoint) ? parse_recipe(o) : CLI_USAGE;
 }
 
-/* The exp_id alone on standard output, so that `id=$(lineage train ..)` works; the reason of a
- * failure goes to standard error. 1 for a trial that failed but has its row, 130 as shells have
- * it for an interruption. */
+/* Prints only the exp_id on standard output, so that `id=$(lineage train ..)` works; the reason of a failure goes to
+ * standard error. Returns 1 for a trial that failed but has its row, and 130 after an interruption, as shells do. */
 static int report(const struct train_options *o, const struct trial_outcome *outcome,
                   const struct lineage_trial *row)
 {
@@ -126,7 +125,7 @@ static int report(const struct train_options *o, const struct trial_outcome *out
     return outcome->end == TRIAL_FINISHED ? shown : CLI_NO;
 }
 
-/* A run that goes on with other kernels gives other bits than one that was never interrupted. A vector level that the
+/* Continues with the kernels of the interrupted run, because other kernels give other bits. A vector level that the
  * user chose is kept. */
 static void use_kernels_of_state(const char *path)
 {
@@ -142,18 +141,18 @@ static void use_kernels_of_state(const char *path)
     cli_say(said);
 }
 
-/* A state of another recipe is refused before there is a trial: no row is worth a typing error. */
+/* A state of another recipe is refused before the trial starts, because a typing error should not become a row. */
 static int look_at_state(struct train_options *o)
 {
     struct trainer_error err;
     int32_t behind;
     size_t every;
     if (!o->state)
-        return o->every ? cli_error(CLI_USAGE, "--save-every goes with --resume FILE") : CLI_GO_ON;
+        return o->every ? cli_error(CLI_USAGE, "--save-every needs --resume FILE") : CLI_GO_ON;
     if (o->every && !cli_count_parse(&every, "--save-every", o->every))
         return CLI_USAGE;
     if (o->every && every > INT32_MAX)
-        return cli_error(CLI_USAGE, "--save-every is at most %d", INT32_MAX);
+        return cli_error(CLI_USAGE, "--save-every must be at most %d", INT32_MAX);
     enum trainer_status status = trainer_state_read(o->state, &o->recipe, &behind, &err);
     if (status == TRAINER_OK)
         use_kernels_of_state(o->state);
@@ -162,8 +161,8 @@ static int look_at_state(struct train_options *o)
     return cli_error(status == TRAINER_ENOMEM || status == TRAINER_EIO ? CLI_SYSTEM : CLI_USAGE, "%s", err.text);
 }
 
-/* Signals are held from before the child starts until its row is written: an interruption in
- * between must still be told. */
+/* Signals are held from before the child starts until its row is written, so that an interruption in between is
+ * recorded too. */
 static int run_trial(struct train_options *o)
 {
     struct interrupts interrupts;
@@ -181,7 +180,7 @@ static int run_trial(struct train_options *o)
                      ? trial_run_and_append(o->session.store, &request, &outcome, &row)
                      : CLI_SYSTEM;
     if (status == CLI_GO_ON && o->state && outcome.end == TRIAL_FINISHED)
-        unlink(o->state); /* its trial has a row and its checkpoint */
+        unlink(o->state); /* its trial has a row and a checkpoint now */
     if (status == CLI_GO_ON)
         status = report(o, &outcome, &row);
     interrupts_release(&interrupts);
@@ -190,7 +189,7 @@ static int run_trial(struct train_options *o)
     return status;
 }
 
-/* The direction first: in a store that takes lower for better nothing else is worth looking at. */
+/* Checks the direction first: in a store where lower is better, training makes no sense. */
 static int work(struct cli_session *session, void *context)
 {
     struct train_options *o = context;
@@ -206,29 +205,28 @@ static int work(struct cli_session *session, void *context)
     return status == CLI_GO_ON ? run_trial(o) : status;
 }
 
-/* Numbers are taken as text: popt's are signed, know no range, and its messages do not say what
- * is allowed. */
+/* Numbers are read as text, because popt's are signed, have no range, and its messages do not say what is allowed. */
 static int run_train(struct train_options *o, const struct cli_command *command, int argc,
                      const char **argv)
 {
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o->session),
         {"hypothesis", 0, POPT_ARG_STRING, &o->hypothesis, 0, "what is tried and why", "TEXT"},
-        {"expected-delta", 0, POPT_ARG_STRING, &o->expected_delta, 0, "what it is to bring",
+        {"expected-delta", 0, POPT_ARG_STRING, &o->expected_delta, 0, "expected improvement",
          "TEXT"},
-        {"parent", 0, POPT_ARG_STRING, &o->parent, 0, "start from this trial's checkpoint",
+        {"parent", 0, POPT_ARG_STRING, &o->parent, 0, "start from the checkpoint of this trial",
          "ID|best"},
-        {"checkpoint", 0, POPT_ARG_STRING, &o->checkpoint, 0, "start from this file", "FILE"},
-        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the trial", "N"},
-        {"iterations", 0, POPT_ARG_STRING, &o->iterations, 0, "iterations of training", "N"},
-        {"threads", 0, POPT_ARG_STRING, &o->threads, 0, "threads (0: all processors)", "N"},
-        {"set", 0, POPT_ARG_ARGV, &o->sets, 0, "any setting of the recipe; may be repeated",
+        {"checkpoint", 0, POPT_ARG_STRING, &o->checkpoint, 0, "start from this checkpoint", "FILE"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the trial (default: the recipe's)", "N"},
+        {"iterations", 0, POPT_ARG_STRING, &o->iterations, 0, "iterations of training (default: the recipe's)", "N"},
+        {"threads", 0, POPT_ARG_STRING, &o->threads, 0, "threads; 0: all processors (default: the recipe's)", "N"},
+        {"set", 0, POPT_ARG_ARGV, &o->sets, 0, "set any setting of the recipe; may be repeated",
          "NAME=VALUE"},
         {"resume", 0, POPT_ARG_STRING, &o->state, 0,
-         "keep the run's state there, and go on from it if it is there", "FILE"},
-        {"save-every", 0, POPT_ARG_STRING, &o->every, 0, "after so many iterations (default: 10)", "N"},
+         "save the run's state in FILE, and continue from it if it exists", "FILE"},
+        {"save-every", 0, POPT_ARG_STRING, &o->every, 0, "save the state every N iterations (default: 10)", "N"},
         {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
-        {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress", NULL},
+        {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress", NULL},
         CLI_INPUT_OPTION, POPT_TABLEEND};
     o->session.before_open = read_recipe;
     int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
@@ -237,7 +235,7 @@ static int run_train(struct train_options *o, const struct cli_command *command,
     return status;
 }
 
-/* Started several times by mpirun, this is one trial: see ranks/launch.h. */
+/* If mpirun started several processes, they train one trial: see ranks/launch.h. */
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct launch launch = launch_read();
@@ -260,35 +258,35 @@ const struct cli_command cmd_train = {
     .name = "train",
     .arguments = "RECIPE",
     .description =
-        "Trains in a child process, within the budgets of the recipe, and appends a row: keep or\n"
-        "discard by the score (EM, as --status auto of append decides), or why it failed: crash,\n"
-        "train_budget_overrun, eval_budget_overrun, size_blocked, preflight_crash, and\n"
-        "harness_abort after an interruption. The row names the settings and holds clip scale and\n"
-        "information gain by turn; telemetry holds every step, the snapshot of a kept trial its\n"
-        "recipe.json and policy.ckpt. The parent is the trial that the checkpoint came from. The\n"
-        "store is made if there is none. Prints the exp_id. Exit status: 0 measured, 1 failed but\n"
-        "recorded, 130 interrupted.\n"
+        "Trains in a child process, within the budgets of the recipe, and appends a row with a\n"
+        "label: keep or discard according to the score (EM, decided like --status auto of append),\n"
+        "or the way in which it failed: crash, train_budget_overrun, eval_budget_overrun,\n"
+        "size_blocked, preflight_crash, or harness_abort after an interruption. The row contains\n"
+        "the settings, the clip scale and the information gain by turn; telemetry contains every\n"
+        "step; the snapshot of a kept trial contains recipe.json and policy.ckpt. The parent is\n"
+        "the trial that the checkpoint came from. Creates the store if there is none. Prints the\n"
+        "exp_id. Exit status: 0 measured, 1 failed but recorded, 130 interrupted.\n"
         "\n"
-        "A recipe whose sampler is not the learner (sampler.*), or whose policy routes\n"
-        "(model.experts.*), is held against the core's plan of corrections: what it does without\n"
-        "is warned about, and the trial runs (not with --quiet).\n"
+        "If the sampler differs from the learner (sampler.*) or the policy routes tokens\n"
+        "(model.experts.*), the recipe is compared with the core's plan of corrections. Missing\n"
+        "corrections are reported as warnings (not with --quiet), and the trial runs.\n"
         "\n"
-        "--set takes a setting by the name that rows have for it (lr, alpha, k_max), or by its "
-        "path\n"
-        "in the recipe (schema/recipe.schema.json), and JSON or text: lr=1e-4, loss.name=gspo,\n"
-        "environments[0].algorithm.alpha=0.9; without a number, settings of environments mean "
-        "all.\n"
-        "A recipe or setting that is refused is named (exit status 2), and no row is written.\n"
+        "--set takes a setting by its name in rows (lr, alpha, k_max) or by its path in the recipe\n"
+        "(schema/recipe.schema.json), with a value in JSON or a text: lr=1e-4, loss.name=gspo,\n"
+        "environments[0].algorithm.alpha=0.9. A setting of environments without an index applies\n"
+        "to all. If the recipe or a setting is refused, the exit status is 2 and no row is\n"
+        "written.\n"
         "\n"
-        "With --resume a trial that was cut off goes on by the same command, and ends with the\n"
-        "checkpoint and the score that it would have had; its row says resumed_after, telemetry\n"
-        "begins there. The file goes when the trial is measured. Time that was trained before counts.\n"
+        "With --resume, repeating the command continues an interrupted trial, which ends with the\n"
+        "same checkpoint and score as without the interruption. Its row says resumed_after, and\n"
+        "its telemetry begins there. The file is removed when the trial is measured. Training time\n"
+        "before the interruption counts.\n"
         "\n"
-        "Under mpirun (Open MPI) all processes train one trial together, with the same numbers and\n"
-        "the same checkpoint for any number of them: rollouts and minibatches are shared by all,\n"
-        "gradients by the first four. Rank 0 alone reads the recipe, writes and prints. Budgets of\n"
-        "time are the trial's, memory and threads each process's. A lost process ends the trial\n"
-        "(crash).",
+        "Under mpirun (Open MPI) all processes train one trial together. Numbers and checkpoint do\n"
+        "not depend on the number of processes: all of them share rollouts and minibatches, the\n"
+        "first four share gradients. Only rank 0 reads the recipe, writes and prints. Time budgets\n"
+        "apply to the trial, memory and threads to each process. If a process is lost, the trial\n"
+        "ends as crash.",
     .examples = "  lineage train recipe.json -C runs/hop --hypothesis 'wider clip'\n"
                 "  lineage train recipe.json -C runs/hop --parent best --seed 2 \\\n"
                 "      --set algorithm.name=turn-group-v1d --set alpha=0.9\n"

@@ -180,12 +180,12 @@ must_equal 5 "$(sed 1,2d s/results.tsv | cut -f 4 | grep -c .)"
 
 # ---- what is refused ----
 
-must_fail 2 'ends by --trials or --hours' night space.json -C x
-must_fail 2 'says no ranges' night list.json -C x --propose tpe
-must_fail 2 'known are sobol' night space.json -C x --propose bayes --trials 2
-must_fail 2 'each job needs one' night space.json -C x --trials 2 --jobs 2 --slot A=1
+must_fail 2 'need --trials or --hours' night space.json -C x
+must_fail 2 'has no ranges' night list.json -C x --propose tpe
+must_fail 2 'use sobol' night space.json -C x --propose bayes --trials 2
+must_fail 2 'give one --slot per job' night space.json -C x --trials 2 --jobs 2 --slot A=1
 must_fail 2 'is not NAME=VALUE' night space.json -C x --trials 2 --slot A
-must_fail 2 '1 to 64 trials at once' night space.json -C x --trials 2 --jobs 0
+must_fail 2 'use 1 to 64' night space.json -C x --trials 2 --jobs 0
 refuse() # TEXT SED
 {
     sed "$2" list.json >refused.json

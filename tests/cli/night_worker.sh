@@ -176,7 +176,7 @@ run night sweep.json -C h --worker --hours 0.0001
 must_exit 0
 must_have err 'are left. To go on:'
 must_equal 0 "$(rows h)"
-must_fail 2 '1 second at least' night sweep.json -C x --worker --lease 0.5
+must_fail 2 'at least 1 second' night sweep.json -C x --worker --lease 0.5
 must_fail 2 lease night sweep.json -C x --worker --lease soon
 
 # ---- threads of a trial sleep while they wait, where other trials run beside it ----

@@ -32,7 +32,7 @@ must_fail 2 'state of a run of another recipe, after iteration' train tiny.json 
 # shellcheck disable=SC2086
 must_fail 2 'not the state of a run' train tiny.json -C cut -q $long --resume whole/snapshots/000_tiny/policy.ckpt
 # shellcheck disable=SC2086
-must_fail 2 'goes with --resume' train tiny.json -C cut -q $long --save-every 5
+must_fail 2 'needs --resume' train tiny.json -C cut -q $long --save-every 5
 # shellcheck disable=SC2086
 must_fail 2 'save-every' train tiny.json -C cut -q $long --resume run.state --save-every 99999999999
 must_match_file kept run.state
