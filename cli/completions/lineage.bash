@@ -1,10 +1,10 @@
-# lineage(1) completion for bash. The words come from `lineage complete`; here they are only put where bash wants them.
+# lineage(1) completion for bash. The words come from `lineage complete`; this script only passes them to bash.
 
 _lineage() {
     local rest=${COMP_LINE:0:COMP_POINT} word blanks answer about files='' typed_on=yes i
     local -a words=()
 
-    # bash takes words apart at = and :, which belong to options, ranges and times; what no blank parts is one word.
+    # bash splits words at = and :, which are part of options, ranges and times. Here only blanks separate words.
     rest=${rest#*"${COMP_WORDS[0]}"}
     for ((i = 1; i <= COMP_CWORD; i++)); do
         blanks=${rest%%[![:blank:]]*}
@@ -12,14 +12,14 @@ _lineage() {
         word=${COMP_WORDS[i]}
         [[ $i -lt $COMP_CWORD && $rest == "$word"* ]] || word=$rest
         rest=${rest#"$word"}
-        ((i == COMP_CWORD)) || word=${word//[\"\'\\]/} # what the shell would take away itself
+        ((i == COMP_CWORD)) || word=${word//[\"\'\\]/} # the shell would remove these itself
         if [[ ${#words[@]} -gt 0 && -z $blanks ]]; then
             words[${#words[@]} - 1]+=$word
         else
             words+=("$word")
         fi
     done
-    # And it replaces only what stands behind the last of them.
+    # bash also replaces only the part after the last = or :.
     word=${words[${#words[@]} - 1]}
     local end=$word
     for i in = :; do

@@ -11,7 +11,7 @@ struct mcp_tool {
     const char *needed; /* which of them are always present, as a JSON list in text form */
     bool writes;        /* listed and called only if writing is allowed */
     bool idempotent;
-    double patience_s;  /* a question that takes longer, in seconds, is aborted */
+    double patience_s;  /* seconds after which a question is aborted */
     json_t *(*call)(struct mcp_call *call); /* returns an object or text; NULL after mcp_trouble */
 };
 

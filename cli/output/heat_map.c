@@ -70,7 +70,7 @@ static bool fill_axis(struct axis *axis, const char *name, const double *values,
 
 struct range {
     double worst, best; /* the ends of the scale */
-    bool open;          /* there are scores worse than `worst` */
+    bool open;          /* the scale is cut off: some scores are worse than `worst` */
     int digits;         /* digits after the point: four digits in all, more if the range is narrow */
 };
 
