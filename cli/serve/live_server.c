@@ -24,7 +24,7 @@
 #include "cli.h"
 #include "report/html_page.h"
 #include "report/report_load.h"
-#include "serve/guard.h"
+#include "serve/request_guard.h"
 #include "serve/microhttpd.h"
 #include "serve/running.h"
 

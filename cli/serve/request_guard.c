@@ -1,8 +1,8 @@
 /*
- * guard.c: decides which requests are answered; see guard.h. It does not use the HTTP library, so that each rule can be
- * tested on plain text.
+ * request_guard.c: decides which requests are answered; see request_guard.h. It does not use the HTTP library, so that
+ * each rule can be tested on plain text.
  */
-#include "serve/guard.h"
+#include "serve/request_guard.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
- * guard.h: decides which requests are answered. A page of another site can make a browser send requests to localhost,
- * but it cannot choose Host (which stops a name that was rebound to 127.0.0.1), cannot hide its Origin, and does not
- * know the token.
+ * request_guard.h: decides which requests are answered. A page of another site can make a browser send requests to
+ * localhost, but it cannot choose Host (which stops a name that was rebound to 127.0.0.1), cannot hide its Origin, and
+ * does not know the token.
  */
-#ifndef SERVE_GUARD_H
-#define SERVE_GUARD_H
+#ifndef SERVE_REQUEST_GUARD_H
+#define SERVE_REQUEST_GUARD_H
 
 #include <stdbool.h>
 
