@@ -9,8 +9,8 @@ field()
 }
 
 # ---- what is refused leaves nothing behind ----
-must_fail 2 'behind --' run -C s
-must_fail 2 'behind --' run -C s --
+must_fail 2 'belongs after --' run -C s
+must_fail 2 'belongs after --' run -C s --
 must_fail 2 'is not a store' run -C s -- true
 must_fail 2 "is not NAME=VALUE" run -C s --direction lower -p x -- true
 must_fail 2 "is not NAME=VALUE" run -C s --direction lower --env x -- true
