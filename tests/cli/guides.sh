@@ -1,5 +1,5 @@
 #!/bin/sh
-# guides.sh: the commands of every guide (cli/man/guides.def), in order, in a copy of the source, with the output shown.
+# guides.sh: the commands of every guide (cli/man/guides.def) and of schema/CORE.md, in order, in a copy of the source, with the output shown.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/pages.sh"
 
@@ -27,6 +27,7 @@ checkout
 for guide in $(sed -n 's/^CLI_GUIDE(.*, [0-9], "\([^"]*\)".*/\1/p' "$SOURCE/cli/man/guides.def"); do
     run_page "$guide"
 done
+run_page schema/CORE.md
 for guide in "$SOURCE"/cli/man/*.md; do
     must_have "$SOURCE/cli/man/guides.def" "\"cli/man/$(basename "$guide")\""
     must_have "$SOURCE/README.md" "cli/man/$(basename "$guide")"

@@ -1,10 +1,10 @@
 """lineage: stores of trials, and the kernels of the training core, from Python.
 
-``lineage.Store``  append, ask, render; trials that record themselves
-``lineage.core``   every kernel on NumPy arrays and PyTorch tensors
+``lineage.Store``  appends, queries and renders trials; a trial can record itself
+``lineage.core``   every kernel, on NumPy arrays and PyTorch tensors
 ``lineage.torch``  the losses as autograd functions and modules
 
-Only what is used is loaded: a store needs neither NumPy nor PyTorch.
+Modules are loaded on first use: a store needs neither NumPy nor PyTorch.
 """
 
 from typing import TYPE_CHECKING, Any

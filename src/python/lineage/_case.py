@@ -1,4 +1,4 @@
-"""One call of a kernel: Python's arrays into librlcase and back, without a copy where there need be none."""
+"""Runs a kernel of librlcase on Python's arrays, without a copy where the types allow it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIMS_MAX = 4
 
 
 class CoreError(ValueError):
-    """The core refused its input. ``argument`` and ``index`` say which and where, if the message does."""
+    """The core refused its input. ``argument`` and ``index`` name the place if the message does, else None and ()."""
 
     def __init__(self, family: str, text: str) -> None:
         super().__init__(f"{family}: {text}")
@@ -33,11 +33,11 @@ class CoreError(ValueError):
 
 
 class BFloat16(np.ndarray):  # type: ignore[type-arg]
-    """Upper halves of float32 numbers, held as uint16: NumPy has no such type."""
+    """bfloat16 numbers as uint16, the upper halves of float32: NumPy does not have the type."""
 
 
 def widened(array: "Array") -> "Array":
-    """The same numbers as float32, if they are bfloat16."""
+    """bfloat16 numbers as float32; any other array unchanged."""
     if not isinstance(array, BFloat16):
         return array
     return (array.view(np.ndarray).astype(np.uint32) << 16).view(np.float32)
@@ -87,7 +87,7 @@ _lib = _open()
 
 
 class _Done:
-    """A finished case; arrays that lie in its memory keep it alive."""
+    """A finished case. Arrays in its memory keep it alive."""
 
     def __init__(self, pointer: int) -> None:
         self.pointer = pointer
@@ -103,7 +103,7 @@ class _Done:
 
     def _view(self, array: _Array) -> "Array | Ragged":
         shape = tuple(array.shape[: array.n_dims])
-        if array.stride:  # rows as far apart as those of the inputs
+        if array.stride:  # the results have the stride of the inputs
             wide = (shape[0], array.stride)
             return self._memory(array.data, _CTYPES[array.type], math.prod(wide)).reshape(wide)[:, : shape[1]]
         data = self._memory(array.data, _CTYPES[array.type], math.prod(shape)).reshape(shape)
@@ -115,12 +115,12 @@ class _Done:
         if not n or not address:
             return np.empty(0, dtype=ctype)
         block = (ctype * n).from_address(address)
-        block.done = self  # numpy keeps the block, the block keeps the case
+        block.done = self  # numpy keeps the block alive, and the block keeps the case alive
         return np.frombuffer(block, dtype=ctype)
 
 
 class Ragged(NamedTuple):
-    """Rows of their own lengths: row i is ``values[start[i]:start[i + 1]]``."""
+    """Rows of unequal lengths: row i is ``values[start[i]:start[i + 1]]``."""
 
     values: Array
     start: Array
@@ -136,7 +136,7 @@ def _type_of(array: "Array") -> int:
 
 
 def _stride_of(array: "Array") -> int:
-    """Elements from one row to the next of a slice like x[:, 3:40]; 0 if it lies otherwise."""
+    """Elements from one row to the next of a slice like x[:, 3:40]; 0 for any other layout."""
     if array.ndim != 2 or not array.size or array.flags.c_contiguous or array.strides[1] != array.itemsize:
         return 0
     stride, rest = divmod(array.strides[0], array.itemsize)
@@ -169,7 +169,7 @@ def _struct(name: str, value: "Array | Ragged", alive: "list[Any]") -> _Array:
 
 
 def _json_value(family: str, name: str, value: Any) -> Any:
-    """What JSON can hold: numpy's scalars and arrays become Python's; nan and infinity are refused by name."""
+    """A value for JSON: numpy's scalars and arrays become Python's. NaN and infinity raise CoreError with the name."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
@@ -186,7 +186,7 @@ def _json_value(family: str, name: str, value: Any) -> Any:
 def run(
     family: str, single: bool, values: "Mapping[str, Any]", arrays: "Mapping[str, Array | Ragged]"
 ) -> "tuple[dict[str, Any], dict[str, Array | Ragged]]":
-    """Run a kernel; the results that are no arrays, and those that are."""
+    """Run a kernel. Returns the results that are not arrays, and the arrays."""
     alive: "list[Any]" = []
     table = (_Array * max(len(arrays), 1))(*(_struct(name, value, alive) for name, value in arrays.items()))
     text = json.dumps({name: _json_value(family, name, value) for name, value in values.items()})
@@ -201,7 +201,7 @@ def run(
 
 
 def describe() -> "list[dict[str, Any]]":
-    """What kernels there are, as ``lineage core --list --json`` prints it."""
+    """The description of all kernels, as ``lineage core --list --json`` prints it."""
     done, error = ctypes.c_void_p(), _Error()
     if _lib.rl_case_describe(ctypes.byref(done), ctypes.byref(error)) != 0:
         raise MemoryError(error.text.decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Where the shared libraries are, and whether they are the ones this package was written for."""
+"""Finds and loads the shared libraries, and checks that they fit this package."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import os
 import sys
 from pathlib import Path
 
-#: Of the libraries' layouts, by the prefix of their functions (rlcore/abi.h, lineage/abi.h).
+#: ABI version that this package needs, by the prefix of the library's functions (rlcore/abi.h, lineage/abi.h).
 ABI_VERSIONS = {"rl": 3, "lineage": 1}
 
 
 class LibraryError(ImportError):
-    """A shared library of lineage is missing, or of another version than this package."""
+    """A shared library of lineage is missing or has another version than this package."""
 
 
 def _folders() -> list[Path]:
-    """Where to look first: a folder that the user names, and the one beside an installed package."""
+    """Folders to search first: those of LINEAGE_LIBRARY_PATH, and those around an installed package."""
     named = os.environ.get("LINEAGE_LIBRARY_PATH", "")
     folders = [Path(part) for part in named.split(os.pathsep) if part]
     here = Path(__file__).resolve().parent
@@ -34,7 +34,7 @@ def _candidates(name: str) -> list[str]:
 
 
 def load(name: str) -> ctypes.CDLL:
-    """The library of that name; LibraryError with all places that were tried."""
+    """Load the library of that name. LibraryError lists all places that were tried."""
     tried = []
     for path in _candidates(name):
         try:
@@ -42,30 +42,30 @@ def load(name: str) -> ctypes.CDLL:
         except OSError as error:
             tried.append(f"{path}: {error}")
     raise LibraryError(
-        f"lib{name}.so.0 cannot be loaded; install lineage's libraries or name their folder in "
-        f"LINEAGE_LIBRARY_PATH. Tried: " + "; ".join(tried)
+        f"lib{name}.so.0 cannot be loaded; install lineage's libraries or set LINEAGE_LIBRARY_PATH to "
+        f"their folder. Tried: " + "; ".join(tried)
     )
 
 
 class AbiSize(ctypes.Structure):
-    """struct rl_abi_size, struct lineage_abi_size"""
+    """struct rl_abi_size and struct lineage_abi_size."""
 
     _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_size_t)]
 
 
 def check_sizes(sizes: "dict[str, int]", own: "dict[str, type[ctypes.Structure]]", library: str) -> None:
-    """Each struct that Python declares must be as long as the library's."""
+    """Raise LibraryError if a struct declared here has another size than in the library."""
     for name, struct in own.items():
         theirs = sizes.get(name)
         if theirs is not None and theirs != ctypes.sizeof(struct):
             raise LibraryError(
                 f"{library}: struct {name} has {theirs} bytes, {ctypes.sizeof(struct)} in this package; "
-                "the library is of another version, install both from one tree"
+                "the library has another version, install both from one tree"
             )
 
 
 def abi_sizes(lib: ctypes.CDLL, prefix: str) -> "dict[str, int]":
-    """Names and sizes of a library's structs (PREFIX_abi_sizes); LibraryError if its version is another."""
+    """Names and sizes of a library's structs (PREFIX_abi_sizes). LibraryError if it has another version."""
     get_version = getattr(lib, f"{prefix}_abi_version")
     get_version.restype = ctypes.c_int
     version = get_version()

@@ -1,33 +1,34 @@
-"""Every kernel of the training core on NumPy arrays and PyTorch tensors.
+"""Every kernel of the training core, on NumPy arrays and PyTorch tensors.
 
-One function per family of ``lineage core --list``, under its name::
+There is one function for each family of ``lineage core --list``, with the same name::
 
     from lineage import core
     out = core.policy_loss(loss="vanilla", loss_agg_mode="token-mean", response_mask=mask,
                            log_prob=log_prob, old_log_prob=old, advantages=adv)
     out.loss, out.d_log_prob
 
-Signatures and docstrings are made from the library's own description, so that a kernel of a newer
-library is here without a new package. All arguments are keywords.
+Signatures and docstrings are made from the library's description of its kernels, so a kernel of a newer
+library is available without a new package. All arguments are keywords.
 
-**Arrays.** NumPy arrays, PyTorch tensors or nested lists. What is C-contiguous and has the kernel's
-type (float64 or float32, uint8 or bool masks, int32 turn and step ids, int64 groups and counts) is read
-where it lies; with kernels whose description says ``layouts`` so are response masks and turns of int64 (what
-PyTorch makes), bfloat16, and slices like ``x[:, 3:40]``, all of one stride (results then have it too; of
-several strides the one that most arrays have is read in place). Other types and layouts are converted. With float32 (or float16, bfloat16) reals only, the
-kernel runs in single precision where it has that form; with any float64 among them in double. Tensors on
-a GPU come through pinned memory, and results go back to that device. Inputs are never modified.
+**Arrays** are NumPy arrays, PyTorch tensors or nested lists. An array is read in place if it is C-contiguous
+and has the kernel's type: float64 or float32, uint8 or bool masks, int32 turn and step ids, int64 groups and
+counts. Kernels whose description has ``layouts`` also read these in place: response masks and turn ids of int64
+(PyTorch's default), bfloat16, and slices like ``x[:, 3:40]`` that all have the same stride, which the results
+then have too. If strides differ, the most frequent one is read in place. Other types and layouts are converted.
 
-**Ragged batches.** Where the shape is [B][T], rows may be lists of different lengths, or flat arrays with
-``cu_seqlens`` ([B + 1], where each row begins), which those kernels read in place; results then come in the
-same form. Without
-``response_mask`` every token counts there.
+**Precision.** A kernel runs in single precision if it has that form and all reals are float32, float16 or
+bfloat16; with any float64 among them it runs in double. Tensors on a GPU are copied through pinned memory, and
+results are returned on that device. Inputs are never modified.
 
-**Results** are a :class:`Result`: a dict whose entries are attributes too. If any array was a tensor, the
+**Ragged batches.** For shape [B][T], rows may be lists of different lengths, or flat arrays with ``cu_seqlens``
+([B + 1], where each row begins), which kernels with ``layouts`` read in place. Results have the same form. Every
+token counts if there is no ``response_mask``.
+
+**Results** are a :class:`Result`, a dict whose entries are also attributes. If any array was a tensor, the
 arrays of the result are tensors.
 
-Errors are :class:`CoreError` (a ValueError) with ``argument`` and ``index``. The GIL is released while a
-kernel runs; calls from several threads are fine. OMP_NUM_THREADS says how many threads a kernel uses.
+Errors are :class:`CoreError` (a ValueError) with ``argument`` and ``index``. The GIL is released while a kernel
+runs, and calls from several threads are safe. OMP_NUM_THREADS sets the number of threads of a kernel.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Result(dict):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"no result {name}; there are {', '.join(self)}") from None
+            raise AttributeError(f"no result {name}; the results are {', '.join(self)}") from None
 
     def __dir__(self) -> "list[str]":
         return [*super().__dir__(), *self]
@@ -69,7 +70,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _to_numpy(tensor: Any) -> np.ndarray:
-    """Without a copy on the CPU; from another device through pinned memory."""
+    """A tensor as an array: without a copy on the CPU, through pinned memory from another device."""
     torch = sys.modules["torch"]
     tensor = tensor.detach()
     if tensor.dtype == torch.float16:
@@ -111,16 +112,16 @@ def _as_array(name: str, value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise CoreError(name, f"inputs.{name} is no rectangular array: {error}") from None
+        raise CoreError(name, f"inputs.{name} is not a rectangular array: {error}") from None
     if array.dtype == object or array.dtype.kind not in "fiub":
-        raise CoreError(name, f"inputs.{name} is no array of numbers")
+        raise CoreError(name, f"inputs.{name} is not an array of numbers")
     if array.dtype == np.float16:
         return array.astype(np.float32)
     return array
 
 
 def _is_ragged(value: Any) -> bool:
-    """A list of rows that differ in length."""
+    """Returns True for a list of rows of different lengths."""
     if not _is_list(value) or not value or not all(hasattr(row, "__len__") for row in value):
         return False
     return len({len(row) for row in value}) > 1
@@ -142,7 +143,7 @@ def _ragged(name: str, value: Any, start: "np.ndarray | None") -> Ragged:
 
 
 class _Form:
-    """In which form batches came: padded, as lists of rows, or packed with cu_seqlens."""
+    """The form of the batch: padded, lists of rows, or packed with cu_seqlens."""
 
     def __init__(self, family: str, spec: Mapping[str, Any], given: Mapping[str, Any], cu_seqlens: Any) -> None:
         names = [name for name, item in spec.items() if item["shape"] == _BATCH and given.get(name) is not None]
@@ -161,7 +162,7 @@ class _Form:
             self.valid = np.arange(lengths.max(initial=0)) < lengths[:, None]
 
     def rows(self, name: str, value: Any) -> Ragged:
-        """The rows of one input, which must be as long as those of the others."""
+        """The rows of one input. Their lengths must agree with those of the other inputs."""
         assert self.start is not None
         flat = _flatten(name, value) if self.lists else Ragged(_as_array(name, value), self.start)
         if len(flat.start) != len(self.start) or (flat.start != self.start).any() or len(flat.values) != self.start[-1]:
@@ -169,7 +170,7 @@ class _Form:
         return flat
 
     def pad(self, name: str, kind: str, value: Any) -> np.ndarray:
-        """[B][T] of the rows, filled up with what counts nowhere."""
+        """The rows padded to [B][T] with neutral values."""
         assert self.start is not None
         flat = self.rows(name, value)
         flat = Ragged(widened(flat.values), flat.start)
@@ -256,21 +257,21 @@ _KERNELS = _load()
 
 
 def kernels() -> "list[dict[str, Any]]":
-    """The kernels there are: family, summary, inputs with kind, shape, choices and meaning, outputs."""
+    """All kernels: family, summary, inputs with kind, shape, choices and meaning, and outputs."""
     return list(_KERNELS.values())
 
 
 def run_kernel(family: str, /, *, cu_seqlens: Any = None, **given: Any) -> Result:
-    """Run a kernel by name; the functions of this module are this one with a family."""
+    """Run a kernel by the name of its family. The other functions of this module call this one."""
     kernel = _KERNELS.get(family)
     if kernel is None:
-        raise CoreError(family, "no such kernel; lineage.core.kernels() names them")
+        raise CoreError(family, "unknown kernel; lineage.core.kernels() lists them")
     spec = {item["name"]: item for item in kernel["inputs"]}
     for name in given:
         if name not in spec:
             raise TypeError(f"{family}() takes no argument {name!r}; it takes {', '.join(spec)}")
     form = _Form(family, spec, given, cu_seqlens)
-    # Routes lie token by token in a padded batch and have no ragged form.
+    # Routes exist for padded batches only.
     routes = any(spec[name]["kind"] == "routes" and value is not None for name, value in given.items())
     in_place = form.start is not None and kernel["layouts"] and not routes
     values, arrays = _gather(family, spec, given, form, in_place)
@@ -322,15 +323,15 @@ del _kernel
 
 
 def group_numbers(labels: Iterable[Any]) -> "list[int]":
-    """Group labels of any kind (verl's uid is text) as numbers for group_index, in order of first appearance."""
+    """Numbers for group_index from group labels of any kind (verl's uid is text), in order of first appearance."""
     seen: "dict[Any, int]" = {}
     return [seen.setdefault(label, len(seen)) for label in labels]
 
 
 def turns_from_mask(response_mask: Any) -> Any:
-    """Turn ids from runs of the mask, [B][T] int32: the tokens between two stretches of 0 are one turn, -1
-    where the mask is 0. This is how trainers that keep no turn ids hold their batches; two turns that touch
-    without a tool's token between them become one."""
+    """Turn ids [B][T] int32 from a mask: each stretch of 1 is a turn; -1 where the mask is 0.
+
+    For trainers that do not store turn ids. Two turns without a tool's token between them become one."""
     mask = _as_array("response_mask", response_mask) != 0
     if mask.ndim != 2:
         raise CoreError("turns_from_mask", f"inputs.response_mask has {mask.ndim} dimensions where 2 are expected")

@@ -1,4 +1,4 @@
-"""The core's losses for prime-rl, by import path::
+"""The core's losses as custom losses of prime-rl::
 
     [trainer.loss]
     type = "custom"
@@ -8,9 +8,9 @@
     name = "gspo"
     clip_ratio_high = 0.28
 
-prime-rl calls a loss for one sequence at a time, with the members of the rl stream in ``loss_mask``, adds the
-sequences up and divides by the batch's tokens itself. So losses here are sums over tokens; a loss that needs
-more than one sequence does not exist in this form. Contract: PrimeIntellect-ai/prime-rl@559b447
+prime-rl calls a loss for one sequence at a time, with the members of the rl stream in ``loss_mask``. It adds up
+the sequences and divides by the tokens of the batch itself, so losses here are sums over tokens. A loss that
+needs several sequences is not available in this form. Contract: PrimeIntellect-ai/prime-rl@559b447
 (docs, "custom loss"; src/prime_rl/trainer/rl/loss.py: LossInputs, LossOutputs), checked by
 tests/python/test_adapters.py.
 """
@@ -28,7 +28,7 @@ __all__ = ["loss"]
 
 
 class _Outputs:
-    """LossOutputs where prime-rl is not installed."""
+    """Replaces LossOutputs if prime-rl is not installed."""
 
     def __init__(self, loss: Tensor, metrics: "dict[str, Tensor]") -> None:
         self.loss, self.metrics = loss, metrics
@@ -43,18 +43,19 @@ def _outputs(loss: Tensor, metrics: "dict[str, Tensor]") -> Any:
 
 
 def loss(inputs: Any, name: str = "vanilla", **settings: Any) -> Any:
-    """LossOutputs of one sequence: ``name`` is a loss of :class:`lineage.torch.PolicyLoss`, or "turn" (A2TGPO's,
-    turns being the runs of the mask). settings: clip_ratio_low, ... ``inputs.loss_weights``, where the sequence
-    has a weight stream, multiply the tokens' losses."""
+    """Compute the LossOutputs of one sequence.
+
+    ``name`` is a loss of :class:`lineage.torch.PolicyLoss`, or "turn" for A2TGPO's, whose turns are the runs of the
+    mask. settings: clip_ratio_low, ... ``inputs.loss_weights``, if the sequence has them, multiply the token losses."""
     mask = inputs.loss_mask.unsqueeze(0)
     log_prob, old = inputs.trainer_logprobs.unsqueeze(0), inputs.inference_logprobs.unsqueeze(0)
     advantages = inputs.advantages.unsqueeze(0)
     weights = getattr(inputs, "loss_weights", None)
     if not bool(mask.any()):
-        return _outputs((log_prob * 0).sum(), {})  # no member of the stream: nothing, but with a gradient
+        return _outputs((log_prob * 0).sum(), {})  # no member of the stream: a loss of 0 that has a gradient
     if name == "turn":
         if weights is not None:
-            raise ValueError("the turn loss takes no weight per token")
+            raise ValueError("the turn loss has no weights per token")
         module: Any = TurnLoss("seq-mean-token-sum", dynamic_clip=False, **settings)
         value = module(log_prob, old.detach(), advantages.detach(), mask)
     else:
@@ -62,6 +63,6 @@ def loss(inputs: Any, name: str = "vanilla", **settings: Any) -> Any:
         scale = None if weights is None else weights.unsqueeze(0).detach()
         value = module(log_prob, old.detach(), advantages.detach(), mask, scale)
     if name in ("gspo", "sapo"):
-        value = value * mask.sum()  # these average over the sequence whatever the mode; prime-rl wants its sum
+        value = value * mask.sum()  # these always average over the sequence; prime-rl expects the sum
     metrics = {key: torch.tensor(number) for key, number in module.metrics.items()}
     return _outputs(value, metrics)

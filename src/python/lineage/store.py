@@ -1,4 +1,4 @@
-"""Stores of trials: append, ask, render, and a trial that records itself.
+"""Stores of trials: append, query and render trials, and trials that record themselves.
 
     from lineage import Store
 
@@ -9,11 +9,12 @@
         t.score(evaluate())
     print(t.row["exp_id"], t.row["status"])
 
-The rules are the library's (schema/FORMAT.md): a row is in results.tsv whole or not at all, and on disk when
-append returns. Trials come back as dicts by the columns of results.tsv, with ``params``, ``turns``, ``score``.
+The rules are those of the library (schema/FORMAT.md): a row is in results.tsv completely or not at all, and it is on
+disk when append returns. Trials are returned as dicts with the columns of results.tsv and ``params``, ``turns``,
+``score``.
 
-A :class:`Store` may be used from several threads and after a fork: each thread of each process opens a handle of
-its own, since a handle carries the lock that keeps ids apart. Handles close with the store, or with their thread.
+A :class:`Store` may be used from several threads and after a fork: each thread of each process opens its own handle,
+because a handle holds the lock that keeps ids unique. Handles are closed with the store or with their thread.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from . import _library
 
 __all__ = ["LABELS", "NotFound", "Store", "StoreError", "Trial"]
 
-#: Labels in the library's order.
+#: The labels of a trial, in the library's order.
 LABELS = (
     "keep", "discard", "crash", "eval_budget_overrun", "train_budget_overrun", "size_blocked", "preflight_crash",
     "harness_abort", "disqualified", "baseline",
@@ -50,8 +51,8 @@ _NAME_MAX = 64
 
 
 class StoreError(OSError):
-    """What the store refused or could not do. ``kind``: "invalid", "exists", "system", ...; ``line`` of
-    results.tsv, 0 if it is about none."""
+    """The store refused or failed. ``kind``: "invalid", "exists", "system", ...; ``line``: the line of results.tsv
+    that the error is about, or 0."""
 
     def __init__(self, error: "_Error") -> None:
         super().__init__(error.os_errno or None, error.text.decode(errors="replace"))
@@ -63,7 +64,7 @@ class StoreError(OSError):
 
 
 class NotFound(StoreError, LookupError):
-    """No such trial, file or store."""
+    """The trial, file or store does not exist."""
 
 
 # ---- the library's structs ----
@@ -251,7 +252,7 @@ def _number(value: Optional[float]) -> _Number:
 
 
 def _dict(trial: _Trial) -> "dict[str, Any]":
-    """A trial as Python has it; what a row leaves empty is None for numbers and "" for texts."""
+    """A trial as a dict. Empty columns are None for numbers and "" for texts."""
     out: "dict[str, Any]" = {name: _text(getattr(trial, name)) for name in _TEXTS}
     out["status"] = LABELS[trial.status]
     for name in (*_NUMBERS, *_SCALES, "score"):
@@ -284,7 +285,7 @@ def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
     known = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "turns"}
     for name in given:
         if name not in known:
-            raise TypeError(f"a trial has no {name!r}; it has {', '.join(sorted(known))}")
+            raise TypeError(f"a trial has no column {name!r}; it has {', '.join(sorted(known))}")
     out = _Trial(**{name: _bytes(given[name]) for name in (*_TEXTS, *_LAST_TEXTS) if given.get(name) is not None})
     for name in (*_NUMBERS, *_SCALES):
         setattr(out, name, _number(given.get(name)))
@@ -305,7 +306,7 @@ def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
 
 
 class _Handles:
-    """A handle a thread and process. A child of a fork must not use its parent's, nor close it."""
+    """One handle per thread and process. The child of a fork must neither use nor close its parent's handle."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -321,7 +322,7 @@ class _Handles:
         _check(_lib.lineage_store_open(ctypes.byref(handle), os.fsencode(self.path), None, ctypes.byref(error)), error)
         self.local.handle = (os.getpid(), int(handle.value or 0))
         if mine is not None:
-            self.lock = threading.Lock()  # after a fork another thread's lock is held by nobody
+            self.lock = threading.Lock()  # after a fork no thread of this process holds the old lock
             self.open = []
         with self.lock:
             self.open.append(self.local.handle)
@@ -336,8 +337,8 @@ class _Handles:
 
 
 class Store:
-    """A directory with results.tsv. ``create``: make the directory and lineage.json if they are missing, with
-    the settings; without it they are read."""
+    """A store: a directory with results.tsv. With ``create``, the directory and lineage.json are created with these
+    settings if they are missing; without it, the settings are read."""
 
     def __init__(
         self, path: "str | os.PathLike[str]", *, create: bool = False, direction: Optional[str] = None,
@@ -353,14 +354,14 @@ class Store:
             )
             error = _Error()
             status = _lib.lineage_store_create(os.fsencode(self.path), ctypes.byref(config), ctypes.byref(error))
-            if status != -5 or direction is not None:  # an existing store keeps its settings unless others are asked for
+            if status != -5 or direction is not None:  # an existing store keeps its settings unless the caller names some
                 _check(status, error)
         self._handles = _Handles(self.path)
         self._closer = weakref.finalize(self, _Handles.close, self._handles)
         self._handles.get()
 
     def close(self) -> None:
-        """Close the handles. The store may be used again, and then opens anew."""
+        """Close the handles. The store may be used again; it then opens new ones."""
         self._handles.close()
 
     def __enter__(self) -> "Store":
@@ -375,11 +376,11 @@ class Store:
         self, *, auto: bool = False, sync: bool = True, snapshot: "str | os.PathLike[str] | None" = None,
         telemetry: Optional[Mapping[str, Any]] = None, **trial: Any,
     ) -> "dict[str, Any]":  # fmt: skip
-        """Append a trial by the names of its columns and ``params`` (numbers or texts); the row as written.
+        """Append a trial, given by its columns and ``params`` (numbers or texts). Returns the row as written.
 
-        ``auto`` or ``status="auto"``: keep or discard by the score, beyond the store's noise floor. ``snapshot``:
-        a directory to freeze if the trial is kept. ``parent`` is short for ``parent_exp``, ``score`` for
-        ``core_metric``."""
+        ``auto`` or ``status="auto"``: the store decides keep or discard by the score and its noise floor.
+        ``snapshot``: a directory that is frozen if the trial is kept. ``sync=False``: return before the row is on
+        disk. ``parent`` is short for ``parent_exp``, ``score`` for ``core_metric``."""
         given = dict(trial)
         for short, name in (("parent", "parent_exp"), ("score", "core_metric")):
             if short in given:
@@ -406,10 +407,10 @@ class Store:
         return out
 
     def trial(self, **plan: Any) -> "Trial":
-        """A trial that records itself on leaving a ``with``; see :class:`Trial`."""
+        """A trial that appends itself at the end of a ``with`` block; see :class:`Trial`."""
         return Trial(self, plan)
 
-    # ---- ask ----
+    # ---- queries ----
 
     def _one(self, function: Any, *arguments: Any) -> "dict[str, Any]":
         trial, error = _Trial(), _Error()
@@ -419,22 +420,22 @@ class Store:
         return out
 
     def best(self) -> "dict[str, Any]":
-        """The best trial; NotFound if none ranks."""
+        """The best kept trial. NotFound if no trial is ranked."""
         return self._one(_lib.lineage_best)
 
     def best_id(self) -> Optional[str]:
-        """Its id, None if there is none: a parent for the next trial."""
+        """The id of the best trial, as the parent of the next one; None if there is none."""
         try:
             return str(self.best()["exp_id"])
         except NotFound:
             return None
 
     def find(self, exp_id: str) -> "dict[str, Any]":
-        """The trial of that id; ``exp_014`` and ``014`` are one."""
+        """The trial with that id; ``exp_014`` and ``014`` name the same trial. NotFound if it does not exist."""
         return self._one(_lib.lineage_find, _bytes(exp_id))
 
     def chain(self, exp_id: str) -> "list[dict[str, Any]]":
-        """The trial and its kept ancestors, root first; ``passed_over`` of each: trials left out above it."""
+        """The trial and its kept ancestors, root first. ``passed_over`` of each: ancestors left out above it."""
         chain, error = _Chain(), _Error()
         status = _lib.lineage_chain_load(self._handles.get(), _bytes(exp_id), ctypes.byref(chain), ctypes.byref(error))
         _check(status, error)
@@ -460,9 +461,11 @@ class Store:
         since: Optional[str] = None, until: Optional[str] = None, sort: Optional[str] = None, limit: int = 0,
         where: Optional[Mapping[str, Any]] = None, **ranges: Any,
     ) -> "list[dict[str, Any]]":  # fmt: skip
-        """Trials in file order, or by ``sort`` ("-score", "alpha", ...). Ranges by parameter or score column:
-        ``alpha="0.1:0.5"``, ``gamma=":1.0"``, ``alpha=(0.1, 0.5)``, ``alpha=0.3``, ``optimizer="adam"`` or a list
-        of texts; ``where`` holds those whose names are no Python names. since, until: dates (schema/FORMAT.md)."""
+        """Trials that meet all conditions, in file order or sorted by ``sort`` ("-score", "alpha", ...).
+
+        Conditions on a parameter or score column are keywords: ``alpha="0.1:0.5"``, ``gamma=":1.0"``,
+        ``alpha=(0.1, 0.5)``, ``alpha=0.3``, ``optimizer="adam"`` or a list of texts. ``where`` takes those whose
+        names are not Python identifiers. since, until: dates (schema/FORMAT.md)."""
         labels = [status] if isinstance(status, str) else list(status or [])
         for label in labels:
             if label not in LABELS:
@@ -482,8 +485,8 @@ class Store:
         return self._drain(cursor)
 
     def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
-        """Trials whose parameters are all these, within ``tolerance`` (relative, at least absolute); an empty list
-        means that nobody tried it."""
+        """Trials with exactly these values of the given parameters, within ``tolerance`` (relative and absolute).
+        An empty list means that nobody has tried them."""
         wanted = {**(params or {}), **named}
         alive: "list[Any]" = []
         cursor, error = _handle(), _Error()
@@ -494,7 +497,7 @@ class Store:
         return self._drain(cursor)
 
     def sweep(self, x: str, y: Optional[str] = None) -> "list[dict[str, Any]]":
-        """Which values, or pairs of values, were tried: a dict a cell, with count, labels, best and best_id."""
+        """The values, or pairs of values, that were tried: one dict per cell, with count, labels, best and best_id."""
         sweep, error = _Sweep(), _Error()
         status = _lib.lineage_sweep_load(
             self._handles.get(), _bytes(x), _bytes(y), ctypes.byref(sweep), ctypes.byref(error)
@@ -511,7 +514,7 @@ class Store:
         """The session-start block that the next agent reads."""
         styles = ("native", "fieldkit")
         if style not in styles:
-            raise ValueError(f"style is {style!r}, not native or fieldkit")
+            raise ValueError(f"style is {style!r}, not 'native' or 'fieldkit'")
         options, text, length, error = _RenderOptions(), ctypes.c_void_p(), ctypes.c_size_t(), _Error()
         _lib.lineage_render_options_init(ctypes.byref(options))
         options.style, options.specialist, options.timestamp = styles.index(style), _bytes(specialist), _bytes(timestamp)
@@ -554,13 +557,13 @@ def _cell(cell: _SweepCell, x: str, y: Optional[str]) -> "dict[str, Any]":
     return out
 
 
-# ---- a trial at work ----
+# ---- a running trial ----
 
 
 class _Running:
-    """The trial as `lineage status` and `lineage serve` see it: a locked directory in the store with what it said
-    so far (cli/support/running_files.h). It is gone with the process; nothing of it is needed for the row, so what
-    cannot be written here is passed over."""
+    """The running trial as `lineage status` and `lineage serve` show it: a locked directory in the store with its events
+    so far (cli/support/running_files.h). It disappears with the process. The row does not need it, so write errors
+    are ignored."""
 
     def __init__(self, store: str, name: str, params: Mapping[str, Param]) -> None:
         self.path: Optional[str] = None
@@ -594,12 +597,12 @@ class _Running:
 
 
 class Trial:
-    """A trial at work, from :meth:`Store.trial`. Leaving the ``with`` appends its row.
+    """A running trial, from :meth:`Store.trial`. The end of the ``with`` block appends its row.
 
-    Its label comes from the cause: with a score, keep or discard by the store's rule (``status="baseline"`` in
-    the plan keeps it a baseline); KeyboardInterrupt is harness_abort; MemoryError and any other exception, a
-    missing or a non-finite score are crash, SystemExit of 0 is none. The exception goes on after the row is
-    written, and notes say what it was. ``row`` is the row as written.
+    The label depends on how the block ends. With a score, the store decides keep or discard (a plan with
+    ``status="baseline"`` stays a baseline). KeyboardInterrupt gives harness_abort. Any other exception, including
+    MemoryError, and a missing or non-finite score give crash; SystemExit with 0 does not count as an exception. The
+    exception propagates after the row is written, and the notes name it. ``row`` is the row as written.
     """
 
     def __init__(self, store: Store, plan: Mapping[str, Any]) -> None:
@@ -616,18 +619,18 @@ class Trial:
         return self
 
     def log(self, step: int, /, **metrics: float) -> None:
-        """Metrics of a step, by name; seen at once by `lineage status`, kept in telemetry. What is not finite is
-        kept out of both, as JSON has no word for it."""
+        """Record metrics of a step by name. `lineage status` shows them at once, and telemetry keeps them. Values that are
+        not finite are dropped, because JSON cannot represent them."""
         entry = {name: float(value) for name, value in metrics.items() if math.isfinite(float(value))}
         self._steps.append({"step": int(step), **entry})
         self._running.say({"step": int(step), **entry})
 
     def param(self, name: str, value: Param) -> None:
-        """A setting that is known only now."""
+        """Set a parameter that was not known at the start."""
         self._plan["params"] = {**(self._plan.get("params") or {}), name: value}
 
     def score(self, value: float, **final: float) -> None:
-        """The score of the trial; further final numbers by name go into telemetry."""
+        """Set the score of the trial. Further final numbers, by name, go into telemetry."""
         self._score = float(value)
         self._final = {name: float(number) for name, number in final.items() if math.isfinite(float(number))}
 
@@ -648,7 +651,7 @@ class Trial:
         self.row = self._store.append(telemetry=telemetry or None, **trial)
 
     def _reason(self, error: Optional[BaseException]) -> "Optional[tuple[str, str]]":
-        """Label and note of a trial that has no score to be judged by; None for one that has."""
+        """Label and note of a trial without a valid score; None if it has one."""
         if isinstance(error, KeyboardInterrupt):
             return "harness_abort", "interrupted"
         if error is not None and not (isinstance(error, SystemExit) and not error.code):

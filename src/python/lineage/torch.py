@@ -1,19 +1,18 @@
-"""The core's losses for PyTorch: autograd functions, modules, A2TGPO on a trainer's batch, a check of
+"""The core's losses for PyTorch: autograd functions and modules, A2TGPO on a trainer's batch, and a check of
 micro-batching.
 
-Losses give d loss / d log_prob themselves, so there is nothing for autograd to trace: ``backward`` is a
-product with what the forward pass computed. Gradients go to ``log_prob`` (values: to ``vpreds``) and to
-nothing else; second derivatives do not exist and are refused. Tensors on a GPU are computed on the CPU
-(through pinned memory, see :mod:`lineage.core`).
+A loss computes d loss / d log_prob itself, so autograd traces nothing: ``backward`` multiplies the gradient that the
+forward pass computed. Only ``log_prob`` receives a gradient (in the value loss ``vpreds``). Second derivatives are
+refused. Tensors on a GPU are computed on the CPU, through pinned memory (see :mod:`lineage.core`).
 
     loss_fn = PolicyLoss("vanilla", clip_ratio_low=0.2, clip_ratio_high=0.28)
     loss = loss_fn(log_prob, old_log_prob, advantages, response_mask)
     loss.backward()
     loss_fn.metrics["pg_clipfrac"]
 
-Where the loss of a whole batch is taken part by part, over micro-batches or data-parallel ranks, pass what
-the parts cannot know (``batch_num_tokens``, ``global_batch_size``, ``dp_size``): :func:`totals` counts them,
-and :func:`check_partition` shows that nothing changes with the partition.
+If the loss of a batch is computed in parts, over micro-batches or data-parallel ranks, pass the numbers of the whole
+batch (``batch_num_tokens``, ``global_batch_size``, ``dp_size``). :func:`totals` counts them, and
+:func:`check_partition` checks that the partition does not change the result.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ __all__ = [
 
 
 class Gradients(torch.autograd.Function):
-    """Any kernel that gives a loss and its gradient; the modules below are this with names.
+    """An autograd function for any kernel with a loss and a gradient. The modules below use it.
 
     ``Gradients.apply(input, box, family, input_name, loss_name, gradient_name, given)`` returns the result
-    loss_name as a tensor of input's type and device; box["out"] is the whole :class:`lineage.core.Result`.
+    loss_name as a tensor with input's type and device; box["out"] receives the :class:`lineage.core.Result`.
     """
 
     @staticmethod
@@ -64,8 +63,7 @@ class Gradients(torch.autograd.Function):
 
 
 class _Loss(nn.Module):
-    """A loss with its settings; ``metrics`` are the numbers beside the loss of the last call, ``outputs`` all it
-    returned."""
+    """A loss with its settings. ``metrics``: the other numbers of the last call; ``outputs``: all its results."""
 
     family = ""
     input_name, loss_name, gradient_name = "log_prob", "loss", "d_log_prob"
@@ -111,7 +109,7 @@ class PolicyLoss(_Loss):
         self, log_prob: Tensor, old_log_prob: Optional[Tensor], advantages: Tensor, response_mask: Tensor,
         rollout_is_weights: Optional[Tensor] = None, **call: Any,
     ) -> Tensor:  # fmt: skip
-        """All [B][T]. call: settings of this call, such as batch_num_tokens."""
+        """All tensors are [B][T]. call: settings of this call, such as batch_num_tokens."""
         given = dict(
             old_log_prob=old_log_prob, advantages=advantages, response_mask=response_mask,
             rollout_is_weights=rollout_is_weights,
@@ -120,7 +118,7 @@ class PolicyLoss(_Loss):
 
 
 class TurnLoss(_Loss):
-    """A2TGPO's loss: one importance ratio per turn, a clip range per turn (rlcore/a2tgpo.h)."""
+    """A2TGPO's loss, with one importance ratio and one clip range per turn (rlcore/a2tgpo.h)."""
 
     family = "a2tgpo_turn_loss"
 
@@ -137,7 +135,7 @@ class TurnLoss(_Loss):
         self, log_prob: Tensor, old_log_prob: Tensor, advantages: Tensor, response_mask: Tensor,
         turn_id: Optional[Tensor] = None, ig_clip_scale: Optional[Tensor] = None,
     ) -> Tensor:  # fmt: skip
-        """All [B][T]; turn_id None: turns are the runs of the mask."""
+        """All tensors are [B][T]. Without turn_id, turns are the runs of the mask."""
         if turn_id is None:
             turn_id = core.turns_from_mask(response_mask)
         given = dict(
@@ -157,12 +155,12 @@ class ValueLoss(_Loss):
         super().__init__(cliprange_value=cliprange_value, loss_agg_mode=loss_agg_mode, **settings)
 
     def forward(self, vpreds: Tensor, values: Tensor, returns: Tensor, response_mask: Tensor, **call: Any) -> Tensor:
-        """All [B][T]."""
+        """All tensors are [B][T]."""
         return self._run(vpreds, dict(values=values, returns=returns, response_mask=response_mask), **call)
 
 
 class AggLoss(_Loss):
-    """Token losses [B][T] of your own into one number, with verl's denominators."""
+    """Aggregates your own token losses [B][T] with verl's denominators."""
 
     family = "agg_loss"
     input_name, gradient_name = "loss_mat", "d_loss_mat"
@@ -175,7 +173,7 @@ class AggLoss(_Loss):
 
 
 class KLPenalty(_Loss):
-    """KL estimate per token, [B][T]: k1, k2, k3, abs, each also with ``+`` (straight-through)."""
+    """KL estimate per token, [B][T]: k1, k2, k3 or abs; with ``+`` appended straight-through."""
 
     family = "kl_penalty"
     loss_name = "kl"
@@ -188,7 +186,7 @@ class KLPenalty(_Loss):
 
 
 class BypassLoss(_Loss):
-    """Policy loss against the sampler's log-probs."""
+    """Policy loss whose old log-probs are those of the sampler."""
 
     family = "bypass_loss"
 
@@ -203,7 +201,7 @@ class BypassLoss(_Loss):
 
 
 class DecoupledLoss(_Loss):
-    """Decoupled PPO: current, proximal and sampling policy."""
+    """Decoupled PPO with current, proximal and sampling policy."""
 
     family = "decoupled_loss"
 
@@ -222,7 +220,7 @@ class DecoupledLoss(_Loss):
 
 
 class ComposedLoss(_Loss):
-    """Backend, staleness and clipped ratio of an asynchronous agent, composed (rlcore/compose.h)."""
+    """Policy loss of an asynchronous agent: backend, staleness and clipped ratio (rlcore/compose.h)."""
 
     family = "compose_corrections"
 
@@ -271,12 +269,12 @@ class StreamLoss(_Loss):
         self, trainer_logprobs: Tensor, inference_logprobs: Tensor, advantages: Tensor, loss_mask: Tensor,
         cu_seqlens: Any, **given: Any,
     ) -> Tensor:  # fmt: skip
-        """Flat tensors of all sequences end to end; cu_seqlens [B + 1]. given: ref_logprobs, rl_weights, .."""
+        """Flat tensors of all sequences, end to end; cu_seqlens [B + 1]. given: ref_logprobs, rl_weights, ..."""
         arrays = dict(inference_logprobs=inference_logprobs, advantages=advantages, loss_mask=loss_mask)
         return self._run(trainer_logprobs, arrays, cu_seqlens=cu_seqlens, **given)
 
 
-# ---- A2TGPO on a batch as trainers hold it ----
+# ---- A2TGPO on a batch of a trainer ----
 
 
 class A2TGPO(NamedTuple):
@@ -291,9 +289,11 @@ def a2tgpo_advantage(
     token_level_rewards: Tensor, response_mask: Tensor, group_index: Any, turn_id: Optional[Tensor] = None,
     info_gain_norm_mode: str = "turn-group-v1d", **settings: Any,
 ) -> A2TGPO:  # fmt: skip
-    """Advantages and clip scales. Rewards [B][T]: information gain at the last token of a turn, the outcome at
-    the last token of the last. group_index [B]: the prompt of each row, numbers or strings (verl's uid).
-    turn_id None: turns are the runs of the mask. settings: alpha, gamma, clip_beta, ..."""
+    """Compute advantages and clip scales.
+
+    token_level_rewards [B][T]: the information gain at the last token of each turn, and the outcome at the last token
+    of the last turn. group_index [B]: the prompt of each row, numbers or strings (verl's uid). Without turn_id, turns
+    are the runs of the mask. settings: alpha, gamma, clip_beta, ..."""
     if turn_id is None:
         turn_id = core.turns_from_mask(response_mask)
     if not isinstance(group_index, Tensor):
@@ -305,14 +305,14 @@ def a2tgpo_advantage(
     return A2TGPO(out.advantages, out.get("ig_clip_scale"), turn_id)
 
 
-# ---- does the partition matter? ----
+# ---- check of the partition ----
 
 
 def totals(response_mask: Tensor, dp_size: int = 1) -> "dict[str, float]":
-    """What the parts of a batch cannot know: its tokens, its rows with tokens, the ranks that share it.
+    """Numbers of the whole batch for the losses of its parts: response tokens, rows with tokens, ranks.
 
-    verl does not apply dp_size to seq-mean-token-sum-norm, whose mean over ranks is then smaller by as many; here
-    its divisor is, so that this mode does not depend on the ranks either."""
+    verl does not apply dp_size to seq-mean-token-sum-norm, so the mean over ranks is smaller by that factor. Here the
+    divisor is smaller by the same factor, so that this mode does not depend on the number of ranks either."""
     return dict(
         batch_num_tokens=float(response_mask.sum()),
         global_batch_size=float((response_mask != 0).any(dim=1).sum()),
@@ -322,8 +322,10 @@ def totals(response_mask: Tensor, dp_size: int = 1) -> "dict[str, float]":
 
 
 class PartitionReport(NamedTuple):
-    """loss: of the whole batch. cases: (ranks, micro-batches per rank, loss, largest difference of a gradient
-    relative to the largest gradient). same: whether all agree within the tolerance."""
+    """The result of :func:`check_partition`.
+
+    loss: the loss of the whole batch. cases: (ranks, micro-batches per rank, loss, largest difference of a gradient
+    relative to the largest gradient). same: True if all cases agree within the tolerance."""
 
     same: bool
     loss: float
@@ -352,13 +354,13 @@ def check_partition(
     ranks: Sequence[int] = (1, 2, 3), micro_batches: Sequence[int] = (1, 2, 3), tolerance: float = 1e-9,
     shuffle: int = 0,
 ) -> PartitionReport:  # fmt: skip
-    """Whether a loss and its gradient are the same however the batch is split.
+    """Check that a loss and its gradient do not depend on how the batch is split.
 
-    loss(**part, **totals) is called for each part; parts of a rank are added (gradient accumulation), ranks
-    are averaged (data parallel), as verl and PyTorch's DDP do. batch: by the loss's names, with
-    response_mask; what has B entries is split by row, in as many parts as there are rows at most. Row order is drawn anew with the seed ``shuffle``, so
-    that parts have unequal lengths. A loss that ignores ``totals`` divides by what its part happens to hold:
-    that is the mistake this finds.
+    loss(**part, **totals) is called for each part. The parts of a rank are added (gradient accumulation) and the ranks
+    are averaged (data parallel), as in verl and PyTorch's DDP. batch: the inputs by the names of the loss, with
+    response_mask. Inputs with B entries are split by row, into at most B parts. The rows are shuffled with the seed
+    ``shuffle``, so that the parts have different lengths. A loss that ignores ``totals`` divides by the tokens or rows
+    of its part; this check finds that mistake.
     """
     rows = batch["response_mask"].shape[0]
     order = torch.randperm(rows, generator=torch.Generator().manual_seed(shuffle))
@@ -382,7 +384,7 @@ def check_partition(
     for n_ranks in ranks:
         for parts in micro_batches:
             if n_ranks * parts > rows:
-                continue  # the report names the cases that were measured
+                continue  # the report lists only the cases that were measured
             value, split = measure(n_ranks, parts)
             difference = float((split - gradient).abs().max()) / largest
             same &= difference <= tolerance and abs(value - whole) <= tolerance * max(1.0, abs(whole))

@@ -1,4 +1,4 @@
-"""TRL's runs as trials, and the core's losses in its trainers.
+"""Records runs of TRL as trials, and uses the core's losses in its trainers.
 
     from lineage import Store
     from lineage.trl import LineageCallback, LineageLossMixin
@@ -9,9 +9,9 @@
     trainer = Trainer(..., callbacks=[LineageCallback(Store("runs/trl"), hypothesis="gspo instead of grpo")])
     trainer.train()
 
-TRL has no registry of losses (huggingface/trl#7291), hence the mixin. It replaces ``_compute_loss(model,
-inputs)`` of GRPOTrainer, whose inputs are completion_mask, advantages, old_per_token_logps and the token ids;
-checked against TRL 0.21 by tests/python/test_adapters.py.
+The loss is a mixin because TRL has no registry of losses (huggingface/trl#7291). It replaces ``_compute_loss(model,
+inputs)`` of GRPOTrainer, whose inputs are completion_mask, advantages, old_per_token_logps and the token ids.
+tests/python/test_adapters.py checks it against TRL 0.21.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .torch import PolicyLoss
 
 try:
     from transformers import TrainerCallback
-except ImportError:  # read without transformers, for its functions
+except ImportError:  # the functions work without transformers
 
     class TrainerCallback:  # type: ignore[no-redef]
-        """Stands in for transformers' class."""
+        """Replaces transformers' class if transformers is not installed."""
 
 
 __all__ = ["LineageCallback", "LineageLossMixin"]
 
-#: Settings of TrainingArguments that a row names where they are there.
+#: Settings of TrainingArguments that become parameters of the row if they exist.
 PARAMS = (
     "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps",
     "seed", "beta", "epsilon", "epsilon_high", "num_generations", "num_iterations", "temperature", "loss_type",
@@ -45,7 +45,7 @@ _SHORT = {"learning_rate": "lr"}
 
 
 def params_of(args: Any) -> "dict[str, Any]":
-    """The settings of a run as parameters of a row: numbers, truth values as 0 and 1, words."""
+    """The settings of a run as parameters of a row: numbers, booleans as 0 and 1, and texts."""
     out: "dict[str, Any]" = {}
     for name in PARAMS:
         value = getattr(args, name, None)
@@ -69,11 +69,11 @@ def commit_of(folder: str) -> Optional[str]:
 
 
 class LineageCallback(TrainerCallback):
-    """Records a run of any transformers Trainer: its metrics as they come, its row at the end.
+    """Records a run of any transformers Trainer: its metrics during the run, and its row at the end.
 
-    ``metric``: the number of the logs that is the score, its last value ("eval_reward", "reward"). plan: what
-    Store.trial takes. Only the main process of a distributed run records. A run that ends by an exception never
-    reaches ``on_train_end``: use the callback as a context manager around ``trainer.train()`` to have those too.
+    ``metric``: the name in the logs ("eval_reward", "reward") whose last value is the score. plan: the arguments of
+    Store.trial. Only the main process of a distributed run records. A run that ends with an exception never calls
+    ``on_train_end``; use the callback as a context manager around ``trainer.train()`` to record those runs too.
     """
 
     def __init__(self, store: Store, metric: str = "reward", **plan: Any) -> None:
@@ -117,9 +117,10 @@ class LineageCallback(TrainerCallback):
 
 
 class LineageLossMixin:
-    """Before GRPOTrainer in the list of bases: its loss is a policy loss of the core. Class attributes:
-    ``lineage_loss`` (vanilla, gspo, cispo, ...), ``lineage_loss_agg_mode``, ``lineage_settings``. The KL term of
-    ``beta`` and entropy masks are the trainer's own and are refused here."""
+    """A base class before GRPOTrainer that replaces its loss by a policy loss of the core.
+
+    Class attributes: ``lineage_loss`` (vanilla, gspo, cispo, ...), ``lineage_loss_agg_mode``, ``lineage_settings``. The
+    trainer's KL term (``beta``) is not supported and raises ValueError."""
 
     lineage_loss = "vanilla"
     lineage_loss_agg_mode = "token-mean"
@@ -128,7 +129,7 @@ class LineageLossMixin:
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
         me: Any = self
         if getattr(me, "beta", 0.0):
-            raise ValueError("LineageLossMixin has no KL term; set beta to 0")
+            raise ValueError("LineageLossMixin does not support a KL term; set beta to 0")
         ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
         mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
         found = me._get_per_token_logps_and_entropies(model, ids, mask, inputs["completion_ids"].size(1))
@@ -143,7 +144,7 @@ class LineageLossMixin:
             "clip_ratio_high": float(getattr(me, "epsilon_high", 0.2)), **self.lineage_settings,
         }  # fmt: skip
         counted = inputs["completion_mask"]
-        if inputs.get("tool_mask") is not None:  # trainers with tools: the tool's tokens train nothing
+        if inputs.get("tool_mask") is not None:  # trainers with tools: tokens of tools are not trained
             counted = counted * inputs["tool_mask"]
         module = PolicyLoss(self.lineage_loss, self.lineage_loss_agg_mode, **settings)
         loss: torch.Tensor = module(log_prob, old, advantages, counted)

@@ -1,25 +1,24 @@
-"""The core's estimators and losses for verl, and its runs as trials.
+"""The core's advantage estimators and policy losses for verl.
 
-Load it by its name, in the environment of every process of the run::
+Load the module in every process of the run, through the environment::
 
     VERL_USE_EXTERNAL_MODULES=lineage.verl python -m verl.trainer.main_ppo \\
         algorithm.adv_estimator=lineage_a2tgpo actor_rollout_ref.actor.policy_loss.loss_mode=lineage_turn
 
-Advantage estimators: ``lineage_a2tgpo`` and ``lineage_`` + each estimator of ``lineage.core.advantage`` that
-needs no value model (grpo, rloo, opo, gpg, reinforce_plus_plus, remax, ...). Policy losses: ``lineage_`` + ppo,
-gspo, cispo, sapo, gpg, reinforce, geo_mean, and ``lineage_turn`` (A2TGPO's). Settings of the core that verl's
-configuration has no place for are read from ``algorithm.lineage`` and ``actor.policy_loss.lineage`` (mappings:
-``+algorithm.lineage.alpha=0.3``).
+Advantage estimators: ``lineage_a2tgpo``, and ``lineage_`` + each estimator of ``lineage.core.advantage`` that needs no
+value model (grpo, rloo, opo, gpg, reinforce_plus_plus, remax, ...). Policy losses: ``lineage_`` + ppo, gspo, cispo,
+sapo, gpg, reinforce or geo_mean, and ``lineage_turn`` (A2TGPO's). Settings that verl's configuration does not have are
+read from the mappings ``algorithm.lineage`` and ``actor.policy_loss.lineage`` (``+algorithm.lineage.alpha=0.3``).
 
-verl hands an estimator rewards, mask, ids and configuration only, and a loss the fields on its own list
-(verl/workers/utils/losses.py). So turns are the runs of the mask, and the clip scale of each token, which
-A2TGPO's advantage computes from whole groups, does not reach the loss, which sees micro-batches: without it
-``lineage_turn`` clips at the plain range. A trainer that may add a field passes the scale where verl lets a
-[B, T] tensor through: :func:`put_clip_scale` puts it under rollout_is_weights, for ``lineage_turn_scaled``, in
-runs that have no importance weights.
+verl passes an estimator only rewards, mask, ids and configuration, and a loss only the fields of its own list
+(verl/workers/utils/losses.py). Turns are therefore the runs of the mask. A2TGPO's clip scale, which the advantage
+computes from whole groups, does not reach the loss, which sees micro-batches; ``lineage_turn`` therefore uses the plain
+clip range. A trainer that can add a field may call :func:`put_clip_scale`, which stores the scale as
+rollout_is_weights, a [B, T] tensor that verl passes on, and use ``lineage_turn_scaled``. Such runs cannot have
+importance weights.
 
 Signatures are those of verl-project/verl@1dda039 (verl/trainer/ppo/core_algos.py, ray_trainer.py,
-verl/workers/utils/losses.py), against which tests/python/test_adapters.py checks them.
+verl/workers/utils/losses.py); tests/python/test_adapters.py checks them.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _LOSS_NAMES = {
 
 
 def _get(config: Any, name: str, default: Any = None) -> Any:
-    """From OmegaConf, a dataclass or a dict."""
+    """Read a setting from OmegaConf, a dataclass or a dict."""
     if config is None:
         return default
     if isinstance(config, Mapping):
@@ -56,7 +55,7 @@ def _get(config: Any, name: str, default: Any = None) -> Any:
 
 
 def _groups(index: Any, rows: int) -> "list[int]":
-    """verl's uid: strings, one per row."""
+    """Group numbers from verl's uid, one string per row."""
     if index is None:
         return list(range(rows))
     return core.group_numbers(index)
@@ -95,7 +94,7 @@ def _estimator(name: str) -> Any:
     return estimate
 
 
-#: By the names under which they are registered.
+#: Estimators by the names under which they are registered.
 ESTIMATORS: "dict[str, Any]" = {f"{_PREFIX}{name}": _estimator(name) for name in _NO_VALUES}
 ESTIMATORS[f"{_PREFIX}a2tgpo"] = _a2tgpo
 
@@ -113,7 +112,7 @@ def _settings(config: Any) -> "dict[str, Any]":
 
 
 def _batch(config: Any) -> "dict[str, float]":
-    """What verl knows of the whole batch, so that micro-batches and ranks add up to its loss."""
+    """Numbers of the whole batch from verl, with which micro-batches and ranks add up to its loss."""
     info = dict(_get(config, "global_batch_info") or {})
     names = ("dp_size", "batch_num_tokens", "global_batch_size", "loss_scale_factor")
     return {name: float(info[name]) for name in names if info.get(name) is not None}
@@ -146,7 +145,7 @@ def _turn(scaled: bool) -> Any:
         loss_agg_mode: str = "token-mean", config: Any = None, rollout_is_weights: Optional[Tensor] = None,
     ) -> "tuple[Tensor, dict[str, float]]":  # fmt: skip
         if rollout_is_weights is not None and not scaled:
-            raise ValueError("lineage_turn takes no importance weights; rollout_is is on")
+            raise ValueError("lineage_turn does not support importance weights; turn rollout_is off")
         clip = _clip(config)
         settings = {"cliprange_low": clip["low"], "cliprange_high": clip["high"], **_settings(config)}
         module = TurnLoss(loss_agg_mode, dynamic_clip=scaled, **settings)
@@ -157,8 +156,9 @@ def _turn(scaled: bool) -> Any:
 
 
 def _share(response_mask: Tensor, mode: str, config: Any) -> float:
-    """The turn loss divides by its own rows or tokens; verl adds micro-batches up and averages ranks, so that
-    each part counts by its share of the whole batch. 1 where verl says nothing of the batch."""
+    """Share of a part in the whole batch; 1 if verl gives no numbers of the batch.
+
+    The turn loss divides by its own rows or tokens, while verl adds micro-batches and averages ranks."""
     whole = _batch(config)
     ranks = whole.get("dp_size", 1.0)
     if mode == "token-mean" and "batch_num_tokens" in whole:
@@ -176,11 +176,11 @@ LOSSES[f"{_PREFIX}turn_scaled"] = _turn(True)
 
 
 def put_clip_scale(data: Any, **settings: Any) -> None:
-    """For a trainer of your own, after its advantages: A2TGPO's advantage and clip scale of a DataProto (``batch``
-    and ``non_tensor_batch["uid"]``), the scale under rollout_is_weights, where ``lineage_turn_scaled`` takes it."""
+    """For your own trainer: replace the advantages of a DataProto (``batch`` and ``non_tensor_batch["uid"]``) by A2TGPO's,
+    and store the clip scale as rollout_is_weights, where ``lineage_turn_scaled`` reads it."""
     batch = data.batch
     if "rollout_is_weights" in batch.keys():
-        raise ValueError("rollout_is_weights are in use: the clip scale has no place")
+        raise ValueError("rollout_is_weights are in use and cannot hold the clip scale")
     rewards, mask = batch["token_level_rewards"], batch["response_mask"]
     out = a2tgpo_advantage(rewards, mask, _groups(data.non_tensor_batch.get("uid"), len(mask)), **settings)
     if out.ig_clip_scale is None:
@@ -191,7 +191,7 @@ def put_clip_scale(data: Any, **settings: Any) -> None:
 
 
 def register(core_algos: Any) -> None:
-    """Put all of them into verl's registries; done on import where verl is there."""
+    """Register all estimators and losses with verl. Runs on import if verl is installed."""
     for name, estimator in ESTIMATORS.items():
         core_algos.register_adv_est(name)(estimator)
     for name, loss in LOSSES.items():
@@ -201,6 +201,6 @@ def register(core_algos: Any) -> None:
 try:
     from verl.trainer.ppo import core_algos as _core_algos
 except ImportError:
-    pass  # read without verl, for its functions
+    pass  # the functions work without verl
 else:
     register(_core_algos)
