@@ -1,4 +1,7 @@
-/* fuzz_html.c: any bytes as a cell of a page. What comes out is text in HTML, in an attribute and in a script element. */
+/*
+ * fuzz_html.c: arbitrary bytes as a cell of a page. The output must be text in HTML, in an
+ * attribute and in a script element.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +28,10 @@ static void as_json(FILE *file, const char *text, size_t length, size_t max)
     html_json_string(file, text, max);
 }
 
-/* No character that opens or ends anything, and no control: every & is one of ours. */
+/*
+ * The output has no character that opens or ends markup and no control character, and every & was
+ * written by the escaping.
+ */
 static void check_html(const char *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,7 @@
 /*
- * fuzz_judge.c: any bytes as the response of a judge's server, and any text as what the model wrote. The first byte is the
- * number of steps. A complete answer has a flag for each of them, and any other a reason.
+ * fuzz_judge.c: arbitrary bytes as the response of a judge's server, and arbitrary text as the
+ * model's answer. The first byte is the number of steps. A complete answer has a flag for each
+ * step; any other has a reason.
  */
 #include <stdlib.h>
 #include <string.h>

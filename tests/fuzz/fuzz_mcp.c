@@ -1,6 +1,7 @@
 /*
- * fuzz_mcp.c: hostile bytes as messages of `lineage mcp`. However they are cut into pieces the same lines come out;
- * every line is one of the kinds, with an error where it is invalid; and a request's id can always be sent back.
+ * fuzz_mcp.c: hostile bytes as messages of `lineage mcp`. The same lines must come out however the
+ * bytes are split; every line has one of the kinds, with an error if it is invalid; and the id of a
+ * request can always be sent back.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* fuzz_notes.c: any text as notes. What is parsed, written by the composer, parses to the same again. */
+/*
+ * fuzz_notes.c: arbitrary text as notes. Parsed notes that the composer writes must parse to the
+ * same notes again.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +34,10 @@ static void compose_and_compare(const struct lineage_trial *trial)
     arena_release(&arena);
 }
 
-/* A link that is read is written back to a link that reads the same; names cannot break out of their piece. */
+/*
+ * A link that is parsed and written must parse to the same link; names cannot break out of their
+ * part.
+ */
 static void check_link(const char *notes)
 {
     struct lineage_night_link link, again;
@@ -58,7 +64,7 @@ static bool all_finite(const struct lineage_trial *trial)
     return true;
 }
 
-/* No line end, no control character, no pipe, no backtick comes through. */
+/* The output contains no line end, control character, pipe or backtick. */
 static void check_safe(const char *text, size_t length)
 {
     char *safe = lineage_text_safe(text, length, 40);

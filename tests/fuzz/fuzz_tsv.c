@@ -1,6 +1,6 @@
 /*
- * fuzz_tsv.c: the TSV reader on any bytes. Records must tile the input; a header and its rows are read; what is
- * read as cells must come back from the writer.
+ * fuzz_tsv.c: the TSV reader on arbitrary bytes. Records must tile the input, a header and its rows
+ * are read, and cells that were read must survive the writer.
  */
 #include <stdlib.h>
 #include <string.h>

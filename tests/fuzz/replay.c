@@ -1,6 +1,6 @@
 /*
- * replay.c: runs a fuzz target on every file of the given directories, and on simple mutations of each, where
- * libFuzzer is not at hand. Any failed assertion ends the process.
+ * replay.c: runs a fuzz target on every file of the given directories and on simple mutations of
+ * each, for machines without libFuzzer. A failed assertion ends the process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void mutate(uint8_t *data, size_t size, unsigned *seed)
 static void run_mutations(const char *data, size_t size, unsigned *seed)
 {
     for (int i = 0; i < MUTATIONS; i++) {
-        size_t n = i % 4 == 0 && size ? (size_t)rand_r(seed) % size : size; /* some cut short */
+        size_t n = i % 4 == 0 && size ? (size_t)rand_r(seed) % size : size; /* some are truncated */
         uint8_t *copy = malloc(n + 1);
         memcpy(copy, data, n);
         mutate(copy, n, seed);

@@ -1,7 +1,8 @@
 /*
- * cases.c: every case folder of the format's reference set (fixtures/cases, and ../shared/lineage-cases where
- * it is there), found at run time: fk-* and run-* rendered in fieldkit style, native best and chain, bb-* and
- * run-*'s blackboard files, imports, queries, lines to report. Byte for byte.
+ * cases.c: every case folder of the format's reference set (fixtures/cases, and
+ * ../shared/lineage-cases if it exists), found at run time: fk-* and run-* are rendered in fieldkit
+ * style; best and chain are compared natively; then the blackboard files of bb-* and run-*,
+ * imports, queries and reports of bad lines. Everything is compared byte for byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +143,7 @@ static void check_native(struct lineage_store *store, const json_t *native, cons
     struct lineage_error err;
     const json_t *id = json_object_get(native, "best");
     if (!id)
-        return; /* the case leaves it open */
+        return; /* the case does not specify it */
     enum lineage_status status = lineage_best(store, &best, &err);
     if (json_is_null(id)) {
         check(status == LINEAGE_ENOTFOUND, name, "no best");

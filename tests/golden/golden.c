@@ -1,13 +1,12 @@
 /*
- * golden.c: runs the golden vectors of one family through its kernel and compares.
+ * golden.c: runs the golden vectors of one family through its kernel and compares the results.
  *
  *     golden FAMILY double|single DIR...
  *
- * Every DIR/FAMILY/NAME.json is one call: `inputs` go through the same adapters as `lineage core`,
- * and each key of `expected` must come back within the tolerance of fixtures/golden/README.md. More
- * keys may come back. Whole numbers, booleans and strings are compared exactly. A family without a
- * kernel, or without a single vector, fails. A DIR that is not there is reported with SKIP and
- * passed over.
+ * Every DIR/FAMILY/NAME.json is one call: `inputs` go through the adapters of `lineage core`, and
+ * each key of `expected` must be in the result within the tolerance of fixtures/golden/README.md.
+ * The result may have more keys. Whole numbers, booleans and strings are compared exactly. A family
+ * without a kernel or without any vector fails. A DIR that does not exist is reported with SKIP.
  */
 #include <dirent.h>
 #include <math.h>
@@ -20,15 +19,15 @@
 
 struct tolerance {
     double absolute;   /* double: per element */
-    double relative;   /* double: of the element, or of the largest magnitude in its array */
-    double of_largest; /* single: of the largest magnitude in the array, at least 1 */
-    bool compare;      /* false where single precision cannot hold the inputs */
+    double relative;   /* double: relative to the element, or to the largest magnitude in its array */
+    double of_largest; /* single: relative to the largest magnitude in the array, at least 1 */
+    bool compare;      /* false if single precision cannot represent the inputs */
 };
 
 struct check {
     const char *file;
     struct tolerance tolerance;
-    double largest; /* magnitude in the array under comparison */
+    double largest; /* largest magnitude in the array that is compared */
     unsigned differences;
 };
 
@@ -129,7 +128,7 @@ static void compare(struct check *c, const char *path, const json_t *got, json_t
 }
 
 /*
- * Single precision cannot hold the inputs of files with an abs_tol of their own, and of the KL edge
+ * Single precision cannot represent the inputs of files with their own abs_tol and of the KL edge
  * cases.
  */
 static struct tolerance tolerance_of(const json_t *vector, bool single)

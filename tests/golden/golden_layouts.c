@@ -1,12 +1,11 @@
 /*
- * golden_layouts.c: the golden vectors of every kernel that reads batches as they lie, once more in
- * each layout: rows further apart than wide, rows one behind the other, masks and ids of 64 bits.
+ * golden_layouts.c: the golden vectors of every kernel that reads other layouts of a batch, in each
+ * layout: rows further apart than wide, ragged rows, masks and ids of 64 bits.
  *
  *     golden_layouts double|single|bfloat16 DIR...
  *
- * Results must be those of the same numbers as lists, to the bit; that these are the expected ones
- * is what golden.c tests. bfloat16 rounds the inputs first, on both sides. A DIR that is not there
- * is passed over.
+ * Results must have the bits of the same numbers passed as lists; golden.c tests that those are the
+ * expected ones. bfloat16 first rounds the inputs of both. A DIR that does not exist is skipped.
  */
 #include <dirent.h>
 #include <math.h>
@@ -54,7 +53,7 @@ static double number(const json_t *rows, size_t i, size_t j)
     return json_is_true(item) ? 1 : json_number_value(item);
 }
 
-/* Lists that are no rectangle belong to vectors of errors, which golden.c runs. */
+/* Lists that are not rectangular belong to vectors of errors, which golden.c runs. */
 static bool is_rectangle(const json_t *rows, size_t b, size_t t)
 {
     if (json_array_size(rows) != b)
@@ -66,9 +65,9 @@ static bool is_rectangle(const json_t *rows, size_t b, size_t t)
 }
 
 /*
- * Where rows end that are not padded: behind the last token that counts, and the last reward, which
- * some estimators take from outside the mask. The first row keeps its width, since T is the longest
- * of them and some definitions divide by it.
+ * Where ragged rows end: after the last token that counts and the last reward, which some
+ * estimators read outside the mask. The first row keeps its width, because T is the longest row and
+ * some definitions divide by it.
  */
 static size_t *starts_of(const json_t *inputs, size_t b, size_t t)
 {
@@ -102,9 +101,9 @@ static void put(void *memory, enum rl_case_type type, size_t at, double value)
 }
 
 /*
- * What stands between rows is poison: not a number, and no mask. Strided arrays begin one element
- * into their block, as the columns of a slice do: an array is aligned as its own type only. Blocks
- * end with the last row.
+ * Elements between rows are poison: NaN, and invalid in masks. Strided arrays begin one element
+ * into their block, as the columns of a slice do, because an array is aligned only as its own type.
+ * Blocks end with the last row.
  */
 static void lay(struct laid *x, const char *name, const json_t *rows, enum rl_case_type type, enum layout layout)
 {

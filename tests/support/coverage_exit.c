@@ -1,5 +1,8 @@
-/* coverage_exit.c: in a build that counts branches, a process that ends by _exit or becomes another program writes its counts
- * first. Linked with --wrap of both where such processes are: the guardian of a trial, and its command before exec. */
+/*
+ * coverage_exit.c: in a build that measures coverage, writes the counts of a process before it
+ * calls _exit or exec. Linked with --wrap of both into processes that end this way: the guardian of
+ * a trial, and its command before exec.
+ */
 #include "last_words.h"
 
 #include <stdbool.h>
@@ -10,7 +13,7 @@ int __real_execvpe(const char *file, char *const argv[], char *const environment
 int __wrap_execvpe(const char *file, char *const argv[], char *const environment[]);
 void __gcov_reset(void);
 
-extern bool counts_are_written; /* the calls that this makes are nobody's faults to have */
+extern bool counts_are_written; /* the calls below must not be hit by injected faults */
 bool counts_are_written;
 
 _Noreturn void __wrap__exit(int status)
@@ -20,7 +23,7 @@ _Noreturn void __wrap__exit(int status)
     __real__exit(status);
 }
 
-/* What was written is forgotten, as there is more to write if it fails. */
+/* The counts are reset after they are written, because more follow if exec fails. */
 int __wrap_execvpe(const char *file, char *const argv[], char *const environment[])
 {
     counts_are_written = true;

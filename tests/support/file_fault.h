@@ -1,4 +1,7 @@
-/* file_fault.h: one call of a process on its files that fails, does half its work, or is its last. */
+/*
+ * file_fault.h: injects a fault into one file operation of a process: it fails, writes only half,
+ * or is the last one.
+ */
 #ifndef SUPPORT_FILE_FAULT_H
 #define SUPPORT_FILE_FAULT_H
 
@@ -8,8 +11,8 @@
 #include "support/last_words.h"
 
 struct file_fault {
-    unsigned countdown; /* the call that it is; 0: none */
-    int what;           /* an errno; FS_FAULT_SHORT, of writes; 0: the process is killed */
+    unsigned countdown; /* number of the call that gets the fault; 0: none */
+    int what;           /* an errno; FS_FAULT_SHORT for writes; 0: the process is killed */
     bool hit;
 };
 

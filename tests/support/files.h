@@ -6,11 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A new empty directory under $TMPDIR; remove_dir deletes it with all it holds. Free the name. */
+/*
+ * A new empty directory under $TMPDIR; the caller frees the name. remove_dir deletes it with its
+ * contents.
+ */
 char *make_dir(void);
 void remove_dir(char *dir);
 
-/* The same around a test or a group of them, in *state. */
+/* make_dir and remove_dir as setup and teardown of cmocka, with the directory in *state. */
 int set_up_dir(void **state);
 int tear_down_dir(void **state);
 

@@ -1,13 +1,15 @@
 /*
- * html_check.c: whether a report is what it says: well-formed, closed upon itself, inert.
+ * html_check.c: checks that a report is well-formed, self-contained and inert.
  *
  *     html_check FILE...        an .svg, or a report
  *
- * Elements are opened and closed in order, attributes are quoted and none of them is a handler, no attribute or style
- * names an address, there is no element that loads anything, ids are unique and references to them resolve, and a
- * report's policy carries digests. Prints what is wrong, one line each; exit status 0 if nothing is.
+ * Elements are opened and closed in order. Attributes are quoted, and none is an event handler. No
+ * attribute or style contains an address, and no element loads anything. Ids are unique and
+ * references to them resolve. The policy of a report contains digests. Prints one line per problem;
+ * exit status 0 without any.
  *
- * It reads the language that the report is written in, which is far smaller than HTML: that is the point.
+ * The program reads the language in which reports are written, which is deliberately much smaller
+ * than HTML.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -75,7 +77,7 @@ static void check_attribute(struct check *c, const char *element, const char *na
     }
 }
 
-/* From behind the name of a tag to its '>'. True if it ended in "/>". */
+/* Read from the end of a tag's name to its '>'. Returns true if it ended in "/>". */
 static bool read_attributes(struct check *c, const char *element)
 {
     while (c->at < c->length) {
@@ -119,7 +121,7 @@ static void close_element(struct check *c, const char *name)
         c->depth--;
 }
 
-/* Raw text up to its end tag: script and style. */
+/* Read the raw text of script and style up to the end tag. */
 static void skip_raw(struct check *c, const char *name)
 {
     char end[NAME + 4];
@@ -168,7 +170,7 @@ static void read_tag(struct check *c)
         skip_raw(c, name);
 }
 
-/* &name; or &#number; and nothing else. */
+/* Only &name; and &#number; are allowed. */
 static void check_entity(struct check *c)
 {
     static const char *const known[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;", "&#96;", NULL};
@@ -178,7 +180,7 @@ static void check_entity(struct check *c)
     wrong(c, "entity", "");
 }
 
-/* Bidirectional controls and other invisible ones: U+202A-E, U+2066-9, U+200E/F, controls of C0 and C1. */
+/* Bidirectional and other invisible controls: U+202A-E, U+2066-9, U+200E/F, controls of C0 and C1. */
 static void check_byte(struct check *c)
 {
     const unsigned char *b = (const unsigned char *)c->text + c->at;

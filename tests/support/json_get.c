@@ -1,6 +1,9 @@
-/* json_get.c: `json_get PATH < file` prints a member of a JSON text, for the tests written in shell. PATH is
- * keys and list indices joined by `.` (`chain.0.exp_id`), `#` counts what is there, an empty path is all of it.
- * Text is printed raw, the rest as JSON. Exit status 1 if there is no such member, 2 if it is no JSON. */
+/*
+ * json_get.c: `json_get PATH < file` prints a member of a JSON text, for shell tests. PATH is keys
+ * and list indices joined by `.` (`chain.0.exp_id`); `#` counts the elements; an empty path selects
+ * the whole text. Text is printed raw, everything else as JSON. Exit status 1 if the member does
+ * not exist, 2 if the input is not JSON.
+ */
 #include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -24,7 +27,7 @@ static int reads_back(const char *text, const json_t *value)
     return same;
 }
 
-/* Numbers in the fewest digits that read back. */
+/* Numbers in the fewest digits that reproduce them. */
 static int print(const json_t *value)
 {
     if (json_is_string(value))

@@ -1,5 +1,8 @@
-/* last_words.h: how a child of a test ends without exit(3). Counts of coverage are written at exit, so a process that ends
- * otherwise, or kills itself to simulate a kill, must write its own first. */
+/*
+ * last_words.h: how a child of a test ends without exit(3). Coverage counts are written at exit, so
+ * a process that ends in another way, or kills itself to simulate a kill, must write its counts
+ * first.
+ */
 #ifndef SUPPORT_LAST_WORDS_H
 #define SUPPORT_LAST_WORDS_H
 

@@ -14,7 +14,7 @@
 
 enum { ANSWERS_MAX = 64, PENDING_MAX = 32 };
 
-/* What a PGresult is here. */
+/* The PGresult of this library. */
 struct reply {
     ExecStatusType kind;
     char state[6], text[200];
@@ -33,7 +33,7 @@ static size_t n_script, next_answer;
 static unsigned open_connections, open_replies;
 static char connection_itself[1];
 
-/* The connection: the answers on their way, NULL for the end of one. */
+/* The connection: the pending answers, with NULL for the end of one. */
 static struct {
     struct reply *pending[PENDING_MAX];
     size_t first, n;
@@ -216,7 +216,7 @@ static int prepare(PGconn *c, const char *name, const char *sql, int n, const Oi
     return 1;
 }
 
-/* By its name: the text was sent when it was prepared, on this connection or never. */
+/* Finds a prepared statement by its name; its text was sent on this connection or never. */
 static int send_prepared(PGconn *c, const char *name, int n, const char *const *values, const int *lengths, const int *formats, int format)
 {
     (void)c, (void)lengths, (void)formats, (void)format;
@@ -285,7 +285,10 @@ static int count_rows(const PGresult *r)
     return n;
 }
 
-/* The cell's beginning, NULL if the answer has none there; *length is up to the next separator. */
+/*
+ * The beginning of a cell, or NULL if the answer does not have it; *length is up to the next
+ * separator.
+ */
 static const char *cell_at(const PGresult *r, int row, int column, size_t *length)
 {
     const char *at = row < count_rows(r) ? of(r)->cells : NULL;
@@ -315,7 +318,7 @@ static int length_of(const PGresult *r, int row, int column)
     return is_null(r, row, column) ? 0 : (int)length;
 }
 
-/* As libpq: NULL where the answer has no such cell. */
+/* Like libpq: NULL if the answer does not have the cell. */
 static char *value_of(const PGresult *r, int row, int column)
 {
     static char cells[16][1 << 16];
@@ -347,7 +350,7 @@ static const struct libpq table = {
     .transactionStatus = transaction, .notifies = notification, .freemem = free, .enterPipelineMode = enter,
     .exitPipelineMode = leave, .pipelineSync = sync_now, .sendPrepare = prepare, .sendQueryPrepared = send_prepared};
 
-/* ---- what the linker puts in the place of the system's ---- */
+/* ---- replacements of system calls, by --wrap ---- */
 
 enum lineage_status __wrap_libpq_load(struct libpq *pq, struct lineage_error *err);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);

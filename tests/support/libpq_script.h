@@ -1,6 +1,6 @@
 /*
- * libpq_script.h: a server of PostgreSQL that answers what a test has written down, for programs linked with --wrap of libpq_load,
- * clock_gettime, poll and getpid: nobody waits, for the clock goes on by itself.
+ * libpq_script.h: a PostgreSQL server with scripted answers, for programs linked with --wrap of
+ * libpq_load, clock_gettime, poll and getpid. Nothing waits, because the clock advances by itself.
  */
 #ifndef SUPPORT_LIBPQ_SCRIPT_H
 #define SUPPORT_LIBPQ_SCRIPT_H
@@ -8,53 +8,59 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What becomes of a statement. */
+/* The scripted result of a statement. */
 enum how {
-    ROWS,    /* cells between `|`, rows between `;`, `~` is null; "" is no rows */
-    DONE,    /* no rows, and none were asked for */
-    NO,      /* refused: "SQLSTATE text", either may be missing */
-    NO_END,  /* refused, and the connection is closed behind it */
-    CUT,     /* rows, and the connection is lost behind them */
+    ROWS,    /* cells separated by `|`, rows by `;`; `~` is null; "" for an answer without rows */
+    DONE,    /* success without rows, for a statement that returns none */
+    NO,      /* an error: "SQLSTATE text", either may be missing */
+    NO_END,  /* an error, after which the server closes the connection */
+    CUT,     /* rows, after which the connection is lost */
     LOST,    /* the connection is lost before an answer */
     SILENT,  /* no answer */
-    UNSENT,  /* it cannot be sent */
-    STUCK,   /* it cannot be written to the socket */
-    MANY,    /* rows, a refusal, rows again and a second refusal */
-    ENDLESS, /* ends of answers, one after the other */
+    UNSENT,  /* sending fails */
+    STUCK,   /* writing to the socket fails */
+    MANY,    /* rows, an error, rows again and a second error */
+    ENDLESS, /* several ends of answers, one after the other */
 };
 
-/* One statement to come, and a part of its text. */
+/* An expected statement, and a part of its text. */
 struct answer {
     const char *asked;
     enum how how;
     const char *said;
 };
 
-/* Nothing is asked, and nothing fails: at the beginning of a test. */
+/* Reset at the beginning of a test: no statement is expected, and no call fails. */
 void script_begin(void);
 
-/* What comes next. The statement that begins each connection is answered by itself unless it is the one that is due. */
+/*
+ * Append expected statements. The statement that begins each connection is answered automatically
+ * unless it is the next expected one.
+ */
 void script_is(const struct answer *answers, size_t n);
 #define SCRIPT(...) script_is((const struct answer[]){__VA_ARGS__}, sizeof((const struct answer[]){__VA_ARGS__}) / sizeof(struct answer))
 
-/* Everything was asked, and every answer and connection given back but `connections`. */
+/*
+ * Assert that every expected statement was sent, and that all results and all connections but
+ * `connections` were freed.
+ */
 void script_must_be_over(unsigned connections);
 
-/* The statement and parameters that were sent last, "~" for null, between `|`. */
+/* The last statement and its parameters, separated by `|`, with "~" for null. */
 extern char script_asked[4096];
 
-/* Which calls fail, until they are set otherwise. */
+/* The calls that fail until these members are changed. */
 extern struct script_faults {
     bool connect, enter, leave, sync, prepare, consume;
 } script_faults;
 
-extern unsigned script_prepared;  /* statements that were, since the test set it to 0 */
-extern unsigned script_notifies;  /* that wait to be taken */
-extern bool script_notifies_again; /* one comes whenever somebody polls */
-extern double script_seconds;     /* of the clock */
-extern int script_pid_more;       /* added to the number of this process: another one after a fork */
+extern unsigned script_prepared;  /* statements sent since the test set it to 0 */
+extern unsigned script_notifies;  /* notifications that wait to be read */
+extern bool script_notifies_again; /* every poll produces one */
+extern double script_seconds;     /* added to the clock */
+extern int script_pid_more;       /* added to the process id, which simulates a fork */
 
-/* The connection breaks now, while nobody asks anything. */
+/* Break the connection now, while no statement is running. */
 void script_break(void);
 
 #endif

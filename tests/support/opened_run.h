@@ -1,4 +1,4 @@
-/* opened_run.h: a run that a test takes through its steps itself. Any failure ends the test. */
+/* opened_run.h: a run whose steps the test calls itself. Any failure ends the test. */
 #ifndef SUPPORT_OPENED_RUN_H
 #define SUPPORT_OPENED_RUN_H
 

@@ -25,7 +25,7 @@ size_t test_rng_below(struct test_rng *rng, size_t bound); /* 0..bound-1 */
 double test_rng_uniform(struct test_rng *rng);             /* [0, 1) */
 double test_rng_normal(struct test_rng *rng);
 
-/* Zero means the default in brackets. */
+/* A member that is 0 has the default in brackets. */
 struct random_shape {
     size_t rows;        /* [8] */
     size_t tokens;      /* [24] */
@@ -54,7 +54,10 @@ void random_batch_free(struct random_batch *r);
 /* Write NaN into every array of reals at mask 0: no result may change. */
 void random_batch_poison(struct random_batch *r);
 
-/* Row `from` of one batch over row `to` of another that is at least as wide, padding masked. */
+/*
+ * Copy row `from` of one batch over row `to` of another that is at least as wide; the padding is
+ * masked.
+ */
 void random_batch_copy_row(const struct random_batch *a, size_t from, struct random_batch *b,
                            size_t to);
 
@@ -65,8 +68,8 @@ float *floats_of(const double *values, size_t n);
 void *test_alloc(size_t count, size_t size);
 
 /*
- * After a call: if it asked for more workspace, give it and return true, so that the test calls
- * again:
+ * To be used after a call. If the call asked for a larger workspace, allocates it and returns true,
+ * so that the test calls again:
  *     do status = rl_kernel(..., &ws, &err); while (test_again(&ws, status));
  * The caller frees ws->data.
  */
@@ -74,9 +77,8 @@ bool test_again(struct rl_workspace *ws, enum rl_status status);
 
 /*
  * Compare an analytic gradient with central differences of f at x (changed and restored). Returns
- * the largest |difference| / max(1e-3, largest |gradient|). Positions where both one-sided slopes
- * disagree by more than the gradient's size (a kink within the step) are left out and counted in
- * *kinks.
+ * the largest |difference| / max(1e-3, largest |gradient|). Positions whose one-sided slopes differ
+ * by more than the size of the gradient (a kink within the step) are skipped and counted in *kinks.
  */
 double gradient_error(double (*f)(void *context), void *context, double *x, size_t n,
                       const double *gradient, double step, size_t *kinks);

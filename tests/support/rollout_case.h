@@ -29,11 +29,11 @@ struct rollout_case {
     struct rl_rollouts rollouts;
     struct rl_algorithm_options options;
     struct rl_sample_scores scores;
-    struct rl_samples samples; /* arrays of the sizes that rl_samples_measure gives */
+    struct rl_samples samples; /* arrays of the sizes that rl_samples_measure returns */
     struct rl_error err;
 };
 
-/* n rollouts with rewards 0, 1, 2, ...; rollout_case_free takes it. */
+/* n rollouts with rewards 0, 1, 2, ...; free with rollout_case_free. */
 struct rollout_case *rollout_case_new(size_t n);
 void rollout_case_free(struct rollout_case *c);
 
@@ -41,7 +41,7 @@ void rollout_case_free(struct rollout_case *c);
 enum rl_status rollout_case_cut(struct rollout_case *c);
 enum rl_status rollout_case_run(struct rollout_case *c, const char *algorithm);
 
-/* The same with given advantages. */
+/* Measure, cut and route with the given advantages. */
 enum rl_status rollout_case_route(struct rollout_case *c, const char *algorithm,
                                   const double *credit);
 

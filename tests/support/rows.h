@@ -1,12 +1,14 @@
-/* rows.h: stores written by hand for tests, as another tool would write them. Any failure ends the
- * test. */
+/*
+ * rows.h: stores written by hand for tests, as another program might write them. Any failure ends
+ * the test.
+ */
 #ifndef SUPPORT_ROWS_H
 #define SUPPORT_ROWS_H
 
 #include <lineage/query.h>
 #include <lineage/verify.h>
 
-/* A row with the columns that matter; the rest is empty. NULL is empty. */
+/* A row with the columns that tests use; the others are empty. NULL means empty. */
 struct row {
     const char *id, *specialist, *parent, *status, *metric, *notes, *expected, *delta, *timestamp;
 };
@@ -15,7 +17,7 @@ struct row {
  * ends with {.id = NULL}. */
 void add_rows(const char *dir, const struct row *rows);
 
-/* Append bytes as they are. */
+/* Append bytes unchanged. */
 void add_bytes(const char *dir, const char *bytes);
 
 /* Overwrite bytes of DIR/results.tsv in place: the first occurrence of `from` by `to` of the same
@@ -25,10 +27,10 @@ void edit_bytes(const char *dir, const char *from, const char *to);
 /* Path of a file in dir, valid until the next call. */
 const char *in_dir(const char *dir, const char *name);
 
-/* What notices and findings came in. */
+/* The notices and findings that were received. */
 struct heard {
     unsigned n;
-    uint64_t line; /* of the last */
+    uint64_t line; /* of the last one */
     char text[512];
     char kinds[256]; /* "kind:line " each */
 };
@@ -37,11 +39,11 @@ struct lineage_store *open_store(const char *dir, enum lineage_direction directi
                                  struct heard *heard);
 void hear_finding(void *context, const struct lineage_finding *finding);
 
-/* "001 003 " of a query's rows; the answer is valid until the next call. */
+/* The ids of a query's rows, "001 003 "; valid until the next call. */
 const char *ids_of(struct lineage_store *store, const struct lineage_query *query);
 const char *ids_of_cursor(struct lineage_cursor *cursor);
 
-/* Of all rows; of the best one, or "none". Valid until the next call. */
+/* The ids of all rows, and of the best one or "none". Valid until the next call. */
 const char *all_ids(struct lineage_store *store);
 const char *best_of(struct lineage_store *store);
 

@@ -7,7 +7,7 @@
 
 #include "format/arena.h"
 
-/* ---- of the C library ---- */
+/* ---- allocations of the C library ---- */
 
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *old, size_t size);
@@ -44,7 +44,7 @@ char *__wrap_strndup(const char *text, size_t n)
     return memory_strikes() ? NULL : __real_strndup(text, n);
 }
 
-/* ---- of arenas and buffers ---- */
+/* ---- allocations of arenas and buffers ---- */
 
 void *__real_arena_alloc(struct arena *arena, size_t count, size_t size);
 char *__real_arena_text(struct arena *arena, const char *text, size_t length);
@@ -81,7 +81,7 @@ void __wrap_buf_puts(struct buf *buf, const char *text)
     __real_buf_puts(buf, text);
 }
 
-/* There is no __real_ function that takes a va_list. */
+/* No __real_ function takes a va_list. */
 void __wrap_buf_printf(struct buf *buf, const char *format, ...)
 {
     char *text;

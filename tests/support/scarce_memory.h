@@ -1,6 +1,6 @@
 /*
- * scarce_memory.h: memory that runs out when the test says so. scarce_memory(TARGET) in tests/CMakeLists.txt links it, with
- * --wrap of everything that gives memory in the store.
+ * scarce_memory.h: allocations that fail when the test decides. scarce_memory(TARGET) in
+ * tests/CMakeLists.txt links it with --wrap of every allocating function of the store.
  */
 #ifndef SUPPORT_SCARCE_MEMORY_H
 #define SUPPORT_SCARCE_MEMORY_H
@@ -8,14 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* To be written by the test: whether this allocation fails. */
+/* Defined by the test: returns true if this allocation fails. */
 bool memory_strikes(void);
 
-/* And this piece of a block, of an arena or a buffer. Most texts fit into a block that is there already; each fails as if it
- * were the one that needs the next. */
+/*
+ * The same for a piece of an arena or a buffer. Most texts fit into a block that exists already;
+ * each piece fails as if it needed the next block.
+ */
 bool piece_strikes(void);
 
-/* What never fails. */
+/* Allocations that never fail. */
 void *__real_malloc(size_t size);
 
 #endif

@@ -1,5 +1,7 @@
-/* skewed_clock.c: preloaded into a process of a test: its time of day is wrong by SKEWED_CLOCK seconds. Clocks that nobody
- * sets (monotonic, since boot) are right, as on a machine. */
+/*
+ * skewed_clock.c: preloaded into a process of a test, sets its time of day wrong by SKEWED_CLOCK
+ * seconds. Clocks that cannot be set (monotonic, boot time) are right, as on a real machine.
+ */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

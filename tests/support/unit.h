@@ -1,4 +1,4 @@
-/* unit.h: cmocka with what it needs. */
+/* unit.h: cmocka and the headers that it needs. */
 #ifndef SUPPORT_UNIT_H
 #define SUPPORT_UNIT_H
 

@@ -1,4 +1,7 @@
-/* rlcase_arrays.c: kernels on arrays in memory give what they give on lists in JSON, and refuse what is misshapen. */
+/*
+ * rlcase_arrays.c: kernels give the same results for arrays in memory as for JSON lists, and refuse
+ * arrays of a wrong shape.
+ */
 #include "support/unit.h"
 
 #include <math.h>
@@ -166,7 +169,7 @@ static void rows_of_their_own_lengths(void **state)
     assert_refused("prm_steps", false, "{}", arrays, 2, "inputs.step_rewards is not ragged");
 }
 
-/* Every input of every kernel is explained, and every kernel says what it returns. */
+/* Every input of every kernel has a description, and every kernel lists its results. */
 static void the_description_is_whole(void **state)
 {
     (void)state;
@@ -244,7 +247,7 @@ static void batches_are_read_as_they_lie(void **state)
                    other, 2, "inputs.old_log_prob is not ragged, the inputs before it are");
 }
 
-/* Columns of wider matrices; between them is poison. A matrix of another stride is copied. */
+/* Columns of wider matrices with poison between them. A matrix of another stride is copied. */
 static void rows_may_lie_apart(void **state)
 {
     (void)state;
@@ -275,7 +278,8 @@ static void rows_may_lie_apart(void **state)
         assert_string_equal(rl_case_values(packed), rl_case_values(apart));
         const struct rl_case_array *d = find(apart, "d_log_prob"), *want = find(packed, "d_log_prob");
         assert_int_equal(want->stride, 0);
-        assert_int_equal(d->stride, copied < 3 ? STRIDE : 0); /* what most of them have; two and two: the first's */
+        assert_int_equal(d->stride, copied < 3 ? STRIDE : 0); /* the stride of most; of the first if
+                                                                 two strides are equally frequent */
         for (size_t i = 0; i < B; i++)
             assert_memory_equal((const double *)d->data + i * (d->stride ? d->stride : T),
                                 (const double *)want->data + i * T, T * sizeof(double));

@@ -1,6 +1,6 @@
 /*
- * rlcore_a2tgpo.c: A2TGPO's parts, its advantages and the turn loss, on random and on telling
- * batches.
+ * rlcore_a2tgpo.c: A2TGPO's parts, its advantages and the turn loss, on random batches and on small
+ * ones with known results.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,7 +121,7 @@ static bool same_set(enum rl_turn_sets sets, const struct parts *p, size_t row_a
     return a - p->start[row_a] == b - p->start[row_b];
 }
 
-/* The definition, one turn at a time over all others. */
+/* The definition computed directly: each turn against all others of its set. */
 static double naive_score(enum rl_turn_sets sets, const struct parts *p, size_t row, size_t turn)
 {
     double n = 0, sum = 0, squares = 0;
@@ -249,7 +249,10 @@ static void gains_and_their_statistics(void **state)
     assert_true(stats[1].std <= 0 && stats[2].count == 0);
 }
 
-/* Normalisation by cell sees differences only, so a gain of exactly 0 must not be special. */
+/*
+ * Normalisation by turn index depends only on differences, so a gain of exactly 0 must not be
+ * special.
+ */
 static void a_gain_of_zero_counts_like_any_other(void **state)
 {
     (void)state;
@@ -312,7 +315,7 @@ static void order_padding_and_noise_change_nothing(void **state)
     }
 }
 
-/* All modes but turn-group, which rescales by the spread of the whole batch. */
+/* All modes except turn-group, which rescales by the spread of the whole batch. */
 static void groups_do_not_see_each_other(void **state)
 {
     (void)state;
@@ -432,8 +435,8 @@ static double loss_at(void *context)
 }
 
 /*
- * One advantage and scale per turn, as A2TGPO gives; equal_pairs makes turns 0 and 1 equal, 2 and
- * 3, ...
+ * Set one advantage and one scale per turn, like A2TGPO. equal_pairs makes turns 0 and 1 equal, 2
+ * and 3, ...
  */
 static struct turn_loss turn_loss_new(uint64_t seed, struct random_shape shape, bool equal_pairs)
 {

@@ -1,4 +1,4 @@
-/* rlcore_abi.c: the list of sizes against the public headers, read as text. */
+/* rlcore_abi.c: compares the list of struct sizes with the text of the public headers. */
 #include "support/unit.h"
 
 #include <dirent.h>

@@ -59,7 +59,7 @@ static void assert_near(double a, double b, double tolerance)
         fail_msg("%.17g is not %.17g", a, b);
 }
 
-/* Credit of a row: that of its first response token; false for an empty row. */
+/* The credit of a row, from its first response token; returns false for an empty row. */
 static bool credit_of(const struct trial *t, size_t row, double *credit)
 {
     for (size_t i = row * TOKENS; i < (row + 1) * TOKENS; i++)
@@ -70,7 +70,7 @@ static bool credit_of(const struct trial *t, size_t row, double *credit)
     return false;
 }
 
-/* Every row of a group gets a response token, so that its credit shows. */
+/* Give every row a response token, so that its credit is visible. */
 static void fill_rows(struct random_batch *data)
 {
     for (size_t row = 0; row < ROWS; row++)
@@ -239,7 +239,7 @@ static void gae_skips_holes(void **state)
     }
 }
 
-/* A hole cuts the return of REINFORCE++ unless it is asked to carry it over. */
+/* A hole cuts the return of REINFORCE++ unless through_holes carries it over. */
 static void reinforce_at_holes(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static enum rl_status run_baseline(struct trial *t, bool compact, struct rl_work
     return status;
 }
 
-/* What stands at mask 0 is never read. */
+/* Values at mask 0 are never read. */
 static void token_baselines(void **state)
 {
     (void)state;

@@ -1,4 +1,7 @@
-/* rlcore_algorithm.c: each named algorithm's samples and streams, and what is refused. */
+/*
+ * rlcore_algorithm.c: the samples and streams of each named algorithm, and the inputs that are
+ * refused.
+ */
 #include "support/unit.h"
 
 #include <math.h>
@@ -13,7 +16,7 @@
 #include "support/random_batch.h"
 #include "support/rollout_case.h"
 
-/* Those that know message trees. */
+/* The algorithms that work on message trees. */
 static const char *const all[] = {
     "grpo", "max_rl", "hierarchical_grpo", "rae", "reward", "custom", "echo", "opd", "opsd", "sft"};
 enum { ALL = sizeof all / sizeof *all };
@@ -54,7 +57,7 @@ static void assert_reals(const double *got, const double *want, size_t n)
         assert_true(fabs(got[t] - want[t]) < 1e-12);
 }
 
-/* A sample's advantages where node 1 has a, node 3 or 5 has b at its sampled tokens. */
+/* The advantages of a sample whose sampled tokens have a in node 1 and b in node 3 or 5. */
 static void assert_advantages(const struct rollout_case *c, size_t i, double a, double b)
 {
     double first[FIRST_LENGTH] = {0, 0, 0, a, a, 0, 0, 0, b, 0};
@@ -106,15 +109,15 @@ static void distances_count_letters(void **state)
     assert_int_equal(rl_name_distance("alhpa", "alpha"), 1);
     assert_int_equal(rl_name_distance("alpa", "alpha"), 1);
     assert_int_equal(rl_name_distance("alphaa", "alpha"), 1);
-    assert_int_equal(rl_name_distance("a", "alpha"), 1);       /* its beginning */
-    assert_int_equal(rl_name_distance("v1d", "group-v1d"), 1); /* its last word */
+    assert_int_equal(rl_name_distance("a", "alpha"), 1);       /* beginning of the name */
+    assert_int_equal(rl_name_distance("v1d", "group-v1d"), 1); /* last word of the name */
     assert_int_equal(rl_name_distance("pha", "alpha"), 2);
     assert_int_equal(rl_name_distance("kitten", "sitting"), 3);
     assert_int_equal(rl_name_distance("clip_high", "clip"), 5);
     assert_int_equal(rl_name_distance("", "abc"), 3);
 }
 
-/* What a row reads is a setting there is, and its defaults are those of the kernels. */
+/* The settings that a row reads exist, and their defaults are those of the kernels. */
 static void settings_have_defaults(void **state)
 {
     struct rl_algorithm_options options;
@@ -147,7 +150,7 @@ static void settings_have_defaults(void **state)
     assert_true(options.alpha == steps.alpha && options.echo_weight == options.roles[0].weight);
 }
 
-/* Outcomes of two groups of two, one turn a row; what the rows of a batch get. */
+/* Outcomes of two groups of two rows with one turn each, and the advantages that they must get. */
 static void rows_take_what_trees_take(void **state)
 {
     enum { B = 4, T = 3 };
@@ -201,7 +204,7 @@ static void rows_take_what_trees_take(void **state)
     }
 }
 
-/* What the table gives is what the kernels give, in both precisions. */
+/* The table gives the results of the kernels, in both precisions. */
 static void rows_with_values_and_baselines_are_the_kernels(void **state)
 {
     enum { B = 3, T = 4 };
@@ -267,7 +270,7 @@ static void trees_refuse_what_works_on_rows(void **state)
     rollout_case_free(c);
 }
 
-/* Two sets as one, and nothing with something. */
+/* Two sets merged, and an empty set merged with another. */
 static void statistics_merge(void **state)
 {
     (void)state;
@@ -443,7 +446,10 @@ static void rae_keeps_baselines_over_groups(void **state)
     rollout_case_free(c);
 }
 
-/* custom: 1, 2, 3, .. in the order of the sampled tokens of the group; answers *context. */
+/*
+ * The callback of custom: writes 1, 2, 3, .. to the sampled tokens of the group and returns
+ * *context.
+ */
 static int count_up(void *context, const struct rl_rollouts *rollouts, const size_t *start,
                     double *credit)
 {
@@ -487,7 +493,7 @@ static void opd_pulls_towards_the_reference(void **state)
     static const char *const names[] = {"opd", "opsd"};
     static const double weights[FIRST_LENGTH] = {0, 0, 0, 1, 1, 0, 0, 0, 1, 0}, zeros[FIRST_LENGTH];
     static const double later[SECOND_LENGTH] = {0, 0, 0, 0, 0, 0, 0, 1, 1};
-    /* The shared node keeps what the first sample was given. */
+    /* The shared node keeps the values of the first sample. */
     static const double first[FIRST_LENGTH] = {0, 0, 0, -4, -5, 0, 0, 0, -9, 0};
     static const double second[SECOND_LENGTH] = {0, 0, 0, -4, -5, 0, 0, -18, -19};
     double ref[FIRST_LENGTH + SECOND_LENGTH];
@@ -597,7 +603,7 @@ static void echo_keeps_what_its_filter_keeps(void **state)
     rollout_case_free(c);
 }
 
-/* Both branches hold the tool's node 2; their filters keep one token of it, and both of them. */
+/* Both branches contain the tool's node 2; one filter keeps one of its tokens, the other both. */
 static void echo_trains_a_shared_answer_once(void **state)
 {
     (void)state;

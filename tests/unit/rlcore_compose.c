@@ -86,7 +86,7 @@ static void assert_close(double a, double b)
 static const struct random_shape ragged = {
     .rows = 10, .tokens = 200, .hole_share = 0.2, .empty_share = 0.1};
 
-/* The product of the definition, token by token. */
+/* The product of the factors as defined, token by token. */
 static void each_factor_is_the_definition(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void gradients_match_differences(void **state)
         }
 }
 
-/* One engine, in step: nothing is left but PPO. */
+/* One engine, in step: the loss is PPO. */
 static void without_its_reasons_it_is_ppo(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void without_its_reasons_it_is_ppo(void **state)
     trial_free(&t);
 }
 
-/* One engine, ahead of the learner: decoupled PPO. */
+/* One engine, ahead of the learner: the loss is decoupled PPO. */
 static void with_one_engine_it_is_decoupled_ppo(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static void with_one_engine_it_is_decoupled_ppo(void **state)
     trial_free(&t);
 }
 
-/* Within a turn all ratios are equal, and a token changes those of its own turn only. */
+/* Within a turn all ratios are equal, and a token changes only those of its own turn. */
 static void turns_are_isolated(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static void turns_are_isolated(void **state)
     trial_free(&t);
 }
 
-/* A tool's tokens are as if the mask had never held them, whatever their numbers. */
+/* Tokens of tools have no effect, whatever their numbers, as if the mask had excluded them. */
 static void tools_leave_no_trace(void **state)
 {
     (void)state;
@@ -426,7 +426,7 @@ static void bad_input_is_named(void **state)
     trial_free(&t);
 }
 
-/* What is replayed must be what was recorded. */
+/* A pass must replay the recorded routes. */
 static void replay_is_checked(void **state)
 {
     (void)state;

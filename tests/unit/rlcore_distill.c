@@ -1,6 +1,6 @@
 /*
- * rlcore_distill.c: the gradient of the distillation loss, that the two sets of rows do not touch
- * each other's statistics, alignment checks, and bad input.
+ * rlcore_distill.c: the gradient of the distillation loss, the independence of the statistics of
+ * both sets of rows, alignment checks, and bad input.
  */
 #include "support/unit.h"
 

@@ -72,7 +72,7 @@ static void what_does_not_fit_names_its_largest_part(void **state)
     assert_true(out.fits);
 }
 
-/* Adam on a CPU: four values per parameter, and the activations. */
+/* Adam on a CPU: four values per parameter, plus the activations. */
 static void a_small_run(void **state)
 {
     (void)state;

@@ -113,7 +113,10 @@ static void turning_the_order_round_turns_the_advantages(void **state)
         }
 }
 
-/* Episode a opens in a trace that does not count, before b; its trace that counts comes last. */
+/*
+ * Episode a begins with a trace that does not count, before episode b; its trace that counts comes
+ * last.
+ */
 static void rae_takes_episodes_as_they_first_appear(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
- * rlcore_layouts.c: every kernel over tokens on one batch as it may lie in memory: padded, with rows
- * further apart, ragged, masks and turns of 32 and 64 bits, and in float with bfloat16 inputs. All
- * give the same bits as the padded batch; what lies between rows is not read and not written. Then
- * with outputs in the place of inputs, where the headers allow it.
+ * rlcore_layouts.c: every kernel over tokens on one batch in several layouts: padded, with rows
+ * further apart, ragged, with masks and turns of 32 and 64 bits, and in float with bfloat16 inputs.
+ * All give the bits of the padded batch, and elements between rows are neither read nor written.
+ * Then the same with outputs in the place of inputs, where the headers allow it.
  *
  * Compiled in double; rlcore_layoutsf.c is the same in float.
  */
@@ -21,12 +21,12 @@
 
 enum { ROWS = 9, GROUP = 3, GAP = 5, INPUTS = 6, OUTPUTS = 4, SEEDS = 8, NUMBERS = 4096 };
 
-/* One batch in one layout, and everything that a kernel of it reads and writes. */
+/* One batch in one layout, with all inputs and outputs of a kernel. */
 struct laid {
     struct rl_layout layout;
     const struct rl_batch *batch;
     const real *in[INPUTS]; /* log-probs 0 to 3, advantages or values 4, weights 5 */
-    const real *rewards;    /* in the place of input 0 for kernels that read rewards */
+    const real *rewards;    /* replaces input 0 for kernels that read rewards */
     uint8_t *tool, *event;
     real *out[OUTPUTS];
     uint8_t *mask_out;
@@ -35,7 +35,7 @@ struct laid {
     double *scores;
     real *baselines;
     size_t *starts;
-    unsigned char numbers[NUMBERS]; /* results that are no arrays */
+    unsigned char numbers[NUMBERS]; /* results that are not arrays */
     struct rl_workspace ws;
 };
 
@@ -154,7 +154,7 @@ static enum rl_status run_token_baseline(struct laid *x, bool compact, struct rl
                                                .weights = NULL};
     struct rl_layout layout = x->layout;
     struct rl_token_baseline_options options;
-    /* The sum of squares is the third array here and the sixth of the table. */
+    /* The sum of squares is the third array of the kernel and the sixth of the table. */
     layout.bf16 = (x->layout.bf16 & 3) | (x->layout.bf16 >> 5 & 1) << 2;
     rl_token_baseline_options_init(&options);
     options.compact = compact;
@@ -234,7 +234,7 @@ static enum rl_status run_distill(struct laid *x, struct rl_error *err)
                            x->out[1], pass_rate, eligible, &result, &x->ws, err));
 }
 
-/* The names hold nothing behind their ends that is worth comparing. */
+/* Names are padded with bytes that need not be compared. */
 static void keep_metrics(struct laid *x, const struct rl_metrics *metrics)
 {
     assert_true(metrics->n <= metrics->capacity);
@@ -379,7 +379,7 @@ static enum rl_status run_tools(struct laid *x, struct rl_error *err)
     return rl_mask_tools(x->batch, x->tool, x->mask_out, x->turn_out, err);
 }
 
-/* Routes are as many numbers for each token; with one each they are laid out like the others. */
+/* Routes are several numbers per token; with one each they are laid out like the other arrays. */
 static enum rl_status run_routes(struct laid *x, struct rl_error *err)
 {
     uint16_t experts[2][ROWS * 512];
@@ -432,12 +432,15 @@ static enum rl_status run_whiten(struct laid *x, struct rl_error *err)
                                   (row + 1) % 17);
         }
     struct rl_layout layout = x->layout;
-    layout.bf16 = 0; /* what is whitened is an output */
+    layout.bf16 = 0; /* the array that is whitened is an output */
     return rl_whiten(x->batch == &x->layout.batch ? &layout.batch : x->batch, true, x->out[0],
                      &x->ws, err);
 }
 
-/* Log-probs, or rewards at the ends of turns; and which inputs an output may take the place of. */
+/*
+ * Fill inputs with log-probs or with rewards at the ends of turns, and list the inputs whose place
+ * an output may take.
+ */
 static const struct entry {
     const char *name;
     kernel *run;
@@ -489,7 +492,7 @@ static const struct entry {
 /* ---- one batch in many layouts ---- */
 
 struct shape {
-    size_t tokens, length[ROWS]; /* length: of a row without its padding */
+    size_t tokens, length[ROWS]; /* length: that of a row without padding */
 };
 
 enum form { PADDED, STRIDED, RAGGED };
@@ -514,7 +517,7 @@ static size_t room(const struct laid *x)
     return place(x, ROWS - 1, x->layout.n_tokens) + GAP;
 }
 
-/* bfloat16 in place of floats; what lies between rows is NaN in either. */
+/* bfloat16 instead of floats; elements between rows are NaN in both */
 static real *lay_reals(const struct laid *x, const struct shape *s, const double *from, bool bf16)
 {
     size_t n = room(x);
@@ -558,7 +561,7 @@ static void *lay_integers(const struct laid *x, const struct shape *s, enum rl_i
     return out;
 }
 
-/* A marker that no kernel writes tells what was left alone. */
+/* A marker that no kernel writes shows which elements were left unchanged. */
 static const unsigned char untouched = 0x5a;
 
 static struct laid *lay_out(const struct random_batch *r, const struct shape *s, enum form form,
@@ -654,7 +657,7 @@ static void assert_same(const char *name, const char *what, const void *a, const
         fail_msg("%s: %s differ", name, what);
 }
 
-/* Outputs of both at the tokens of each row, and nothing but the marker between. */
+/* Compare the outputs at the tokens of each row, and expect the marker everywhere else. */
 static void compare(const struct entry *e, const struct shape *s, const struct laid *a,
                     const struct laid *b)
 {
@@ -706,7 +709,7 @@ static struct random_batch *batch_of(uint64_t seed)
     return random_batch_new(seed, shape);
 }
 
-/* The batch as it always was is the measure; a refusal must be the same as well. */
+/* The padded batch gives the expected result; an error must be the same as well. */
 static void try_layout(const struct entry *e, const struct random_batch *r, const struct shape *s,
                        enum form form, enum rl_integers integers, uint32_t bf16)
 {
@@ -757,7 +760,7 @@ static void try_alias(const struct entry *e, const struct random_batch *r, const
     struct rl_error err = {0};
     real *own = b->out[output];
     enum rl_status status = run(e, a, &err);
-    /* The workspace first: a call that asks for it must not have written yet. */
+    /* First the workspace: a call that asks for a larger one must not have written anything. */
     b->ws = (struct rl_workspace){.data = test_alloc(1, a->ws.size + 1), .size = a->ws.size};
     b->out[output] = (real *)(uintptr_t)b->in[input];
     assert_int_equal(run(e, b, &err), status);
@@ -775,7 +778,7 @@ static void outputs_may_be_inputs_where_the_headers_say_so(void **state)
         struct random_batch *r = batch_of(seed);
         struct test_rng rng = {seed + 99};
         const struct shape s = shape_of(r, &rng);
-        /* A log-ratio beyond the limit sends a chunk another way. */
+        /* A log-ratio beyond the limit takes another path through the kernel. */
         r->log_prob[seed % r->batch.n_tokens] -= 40;
         for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
             for (size_t output = 0; output < OUTPUTS; output++)
@@ -786,7 +789,7 @@ static void outputs_may_be_inputs_where_the_headers_say_so(void **state)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- errors ---- */
 
 static void refuse(const struct rl_layout *layout, const char *text)
 {
@@ -828,7 +831,7 @@ static void impossible_layouts_are_refused(void **state)
     refuse(&bad, "batch of 2 rows x 9223372036854775809 tokens is too large");
 }
 
-/* A wide mask is not judged by its lowest byte alone. */
+/* A wide mask is checked in all of its bytes. */
 static void wide_elements_are_checked_whole(void **state)
 {
     (void)state;

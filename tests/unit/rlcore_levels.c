@@ -1,6 +1,6 @@
 /*
- * rlcore_levels.c: the vector level in use can be lowered, by the environment and by a call; what cannot be used here
- * is an error; and the kernels whose loops are compiled for several levels give the same bits at each.
+ * rlcore_levels.c: the environment or a call can lower the vector level; a level that the processor does not support is an
+ * error; and kernels that are compiled for several levels give the same bits at each level.
  */
 #include "support/unit.h"
 
@@ -27,7 +27,7 @@ enum { PPO, CISPO, SAPO, REINFORCE, GSPO, GEO_MEAN, N_POLICY };
 static policy_loss *const policy[N_POLICY] = {rl_ppo_loss,       rl_cispo_loss, rl_sapo_loss,
                                               rl_reinforce_loss, rl_gspo_loss,  rl_geo_mean_loss};
 
-/* Without the bools before them, behind which a struct has bytes of any value. */
+/* The struct without its bools, after which it has padding bytes of any value. */
 enum { N_METRICS = 11 };
 
 struct results {

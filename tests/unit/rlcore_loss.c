@@ -1,4 +1,4 @@
-/* rlcore_loss.c: gradients, invariances and refusals of the policy losses. */
+/* rlcore_loss.c: gradients, invariances and errors of the policy losses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const struct {
     const char *name;
     policy_loss *run;
     policy_lossf *runf;
-    bool aggregates; /* options.agg is honoured whole */
+    bool aggregates; /* the loss uses all of options.agg */
 } losses[] = {{"ppo", rl_ppo_loss, rl_ppo_lossf, true},
               {"cispo", rl_cispo_loss, rl_cispo_lossf, true},
               {"gpg", rl_gpg_loss, rl_gpg_lossf, true},
@@ -93,7 +93,7 @@ static void run(struct trial *t)
     assert_int_equal(run_with(t, t->gradient), RL_OK);
 }
 
-/* CISPO's ratio is a constant, so for it the old log-probs move along with the current ones. */
+/* CISPO's ratio is constant, so for CISPO the old log-probs move with the current ones. */
 static double value_at(void *context)
 {
     struct trial *t = context;
@@ -110,8 +110,8 @@ static double value_at(void *context)
 }
 
 /*
- * The straight-through ratio of GSPO has the true gradient where advantages and weights are one per
- * row.
+ * The straight-through ratio of GSPO has the true gradient if advantages and weights are constant
+ * within a row.
  */
 static void level_rows(struct random_batch *r)
 {

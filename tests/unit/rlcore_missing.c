@@ -1,6 +1,6 @@
 /*
- * rlcore_missing.c: a missing argument is refused like any other bad input. Every function is called
- * with good arguments, which it accepts, and then once with each of its pointers missing.
+ * rlcore_missing.c: a missing argument is refused. Every function is called with good arguments,
+ * which it accepts, and then once with each of its pointers NULL.
  */
 #include "support/unit.h"
 
@@ -26,7 +26,7 @@
 
 enum { B = 2, T = 4, CELLS = B * T };
 
-/* Good arguments of every function, of one small batch in which each row has two turns. */
+/* Good arguments of every function, for one small batch whose rows have two turns each. */
 static const uint8_t mask[CELLS] = {1, 1, 1, 1, 1, 1, 1, 1}, tool[CELLS] = {0},
                      event[CELLS] = {0, 1, 0, 2, 0, 1, 0, 2}, flags[4] = {1, 0, 1, 1};
 static const int32_t turn[CELLS] = {0, 0, 1, 1, 0, 0, 1, 1};
@@ -48,7 +48,7 @@ static const struct rl_routes routes = {
 static const struct rl_fingerprint fingerprint = {"tokenizer", "template"};
 static const struct rl_sequences sequences = {B, tokens, mask};
 
-/* What is written, and options that were set by their init functions. */
+/* Outputs, and options set by their init functions. */
 static struct {
     double a[CELLS + 1], b[CELLS + 1], c[CELLS + 1], d[CELLS + 1];
     float af[CELLS], bf[CELLS];
@@ -61,7 +61,7 @@ static struct {
     struct rl_workspace ws;
 } out;
 
-/* The k-th pointer of a call, missing if it is the one to leave out. */
+/* The k-th pointer of a call, or NULL if it is the one to omit. */
 #define ARG(k, pointer) (missing == (k) ? NULL : (pointer))
 #define CALL(name, ...)                                                                            \
     static enum rl_status call_##name(int missing)                                                 \

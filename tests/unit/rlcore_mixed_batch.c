@@ -102,7 +102,7 @@ static void mixed_free(struct mixed *m)
     free(m);
 }
 
-/* What a trainer sees of a sample or of a whole micro batch. */
+/* The arrays that a trainer sees of a sample or of a micro batch. */
 struct seen {
     struct rl_sequences sequences;
     struct rl_streams streams;
@@ -110,7 +110,9 @@ struct seen {
     double trainer[ROOM];
 };
 
-/* The trainer's log-probs depend on the token alone, so that a token means the same wherever it is.
+/*
+ * The trainer's log-probs depend only on the token, so that a token contributes the same wherever
+ * it is.
  */
 static void look(struct seen *s, const struct rl_pack_sample *tokens, const size_t *lengths,
                  size_t n)
@@ -126,7 +128,7 @@ static void look(struct seen *s, const struct rl_pack_sample *tokens, const size
         tokens->rl_weights, tokens->ce_weights, tokens->ref_kl_weights};
 }
 
-/* The whole of a micro batch as one run of tokens. */
+/* A whole micro batch as one sequence. */
 static struct rl_pack_sample all_tokens(const struct rl_pack_micro_batch *b)
 {
     return (struct rl_pack_sample){.n_tokens = b->n_tokens,

@@ -82,7 +82,7 @@ static void assert_close(const char *what, double a, double b)
         fail_msg("%s: %.17g is not %.17g", what, a, b);
 }
 
-/* More tokens than a chunk, holes, empty rows, log-ratios that do or do not pass the limit. */
+/* More tokens than a chunk, holes, empty rows, and log-ratios within or beyond the limit. */
 static struct random_shape shapes(int i)
 {
     const struct random_shape list[] = {
@@ -207,7 +207,9 @@ static double estimate(int k, double l)
     return k == 1 ? -l : k == 2 ? l * l / 2 : exp(l) - 1 - l;
 }
 
-/* Whether an option keeps a token: 0 token, 1 sum, 2 mean, 3 largest of the row. */
+/*
+ * Returns true if an option keeps a token. Statistic: 0 token, 1 sum, 2 mean, 3 largest of the row.
+ */
 static bool keeps(const struct trial *t, size_t cell, int over, int k, double low, double high)
 {
     size_t n = t->data->batch.n_tokens, begin = cell / n * n;
@@ -455,7 +457,9 @@ static enum rl_status run_loss(struct loss_trial *l, double *gradient)
     return status;
 }
 
-/* The weights of bypass reinforce are constants: the sampler's log-probs move along. */
+/*
+ * The weights of bypass reinforce are constant: the sampler's log-probs move with the current ones.
+ */
 static double loss_at(void *context)
 {
     struct loss_trial *l = context;
@@ -579,7 +583,7 @@ static void opsm_over_rows_is_a_sequence_rejection(void **state)
     }
 }
 
-/* One token of one turn runs away: that turn goes, the rest of the row stays. */
+/* One token of one turn leaves the bounds: that turn is dropped, the rest of the row stays. */
 static void opsm_isolates_turns(void **state)
 {
     (void)state;

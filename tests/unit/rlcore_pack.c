@@ -1,4 +1,7 @@
-/* rlcore_pack.c: packing loses nothing, invents nothing, and what comes out is checked. */
+/*
+ * rlcore_pack.c: packing loses no token and adds none, and the check of micro batches finds every
+ * change.
+ */
 #include "support/unit.h"
 
 #include <math.h>
@@ -134,7 +137,7 @@ static bool is_copy(const struct packing *p, size_t slot)
     return p->slots[slot] >= p->plan.n_bins;
 }
 
-/* The stream itself, or what is filled in beside others. */
+/* The value of a stream, or the default if the sample does not have it. */
 static void assert_stream(const double *got, const double *want, double fill_in, size_t n)
 {
     assert_true(got || !want);
@@ -179,7 +182,7 @@ static void unpacking_is_the_identity(void **state)
     }
 }
 
-/* Tokens that train with a component, in samples and in micro batches. */
+/* The number of tokens that train with a component, in samples and in micro batches. */
 static size_t count_members(const struct rl_pack_sample *s, size_t n)
 {
     size_t members = 0;
@@ -261,7 +264,7 @@ static void what_was_filled_verifies(void **state)
     }
 }
 
-/* Every array that a micro batch may have, changed at one token. */
+/* Change every array that a micro batch may have, at one token. */
 static bool damage(struct rl_pack_micro_batch *m, size_t what, size_t t)
 {
     double *streams[] = {m->advantages,
@@ -326,7 +329,7 @@ static void a_trained_padding_is_found(void **state)
     assert_true(found > 0);
 }
 
-/* Zeros filled in beside a sample that has reference log-probs would train towards them. */
+/* Default zeros beside a sample that has reference log-probs would train towards them. */
 static void members_without_reference_are_found(void **state)
 {
     (void)state;

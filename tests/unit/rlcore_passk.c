@@ -51,7 +51,7 @@ static void large_counts(void **state)
     assert_near(one_passk(RL_PASSK_UNBIASED, 1000000000000, 3, 1), 3e-12, 1e-26);
     assert_near(
         one_passk(RL_PASSK_UNBIASED, 1000000000000000000, 500000000000000000, 400000000000000000),
-        1, 0); /* and in no time */
+        1, 0); /* and fast */
     assert_near(one_passk(RL_PASSK_BERNOULLI, 4, 1, 1000000), 1, 0);
 }
 
@@ -130,7 +130,7 @@ static void the_fit_is_sharp(void **state)
     assert_near(fit.beta, 1, 1e-11);
 }
 
-/* Nothing but the mean can be seen, or the counts spread no more than one pass rate explains. */
+/* The counts show only the mean, or vary no more than one pass rate explains. */
 static void fits_on_a_ridge_are_refused(void **state)
 {
     (void)state;

@@ -204,7 +204,10 @@ static void rows_that_skip_the_judge(void **state)
     assert_true(!skipped[0] && !skipped[1] && skipped[2] && skipped[3]);
 }
 
-/* A row without a judgement is worth its outcome, and the others are worth what they would be without it. */
+/*
+ * A row that was not judged keeps its outcome, and the others get the values that they would have
+ * without it.
+ */
 static void a_row_without_a_judgement_is_left_to_its_outcome(void **state)
 {
     (void)state;
@@ -218,7 +221,7 @@ static void a_row_without_a_judgement_is_left_to_its_outcome(void **state)
         double o = 0.5 / (0.5 + 1e-12); /* outcomes 1 and 0: mean and deviation 0.5 */
         assert_near(p.step_advantages[3], -o, 1e-14);
         assert_near(p.step_advantages[4], -o, 1e-14);
-        /* The first row is normalised over itself: its attribution sums to nothing. */
+        /* The first row is alone in its group: its attribution adds up to 0. */
         assert_near(p.step_advantages[0], o, 1e-12);
         assert_true(fabs(p.step_rewards[1] - p.step_rewards[0]) > 0.1);
         assert_near(p.metrics.neg_traj_bad_majority_rate, 0, 0);

@@ -1,8 +1,8 @@
 /*
- * rlcore_properties.c: what holds for every kernel over a batch, tried on random batches: another
- * order of rows orders the results, a longer padding changes nothing, and where a kernel works
- * group by group, a batch split at group borders gives the same as the whole. Advantages of a group
- * sum to zero where they must.
+ * rlcore_properties.c: properties of every kernel over a batch, tried on random batches: reordering
+ * the rows reorders the results; more padding changes nothing; a batch split at group borders gives
+ * the same results as the whole, if the kernel works group by group. Advantages of a group add up
+ * to zero where they must.
  */
 #include "support/unit.h"
 
@@ -129,7 +129,7 @@ static enum rl_status value_loss(const struct call *c)
                          c->in->ref_log_prob, c->out, &result, c->ws, NULL);
 }
 
-/* Variants: the weights, and the mask that is left. */
+/* Variants: the weights, and the remaining mask. */
 static enum rl_status correction(const struct call *c)
 {
     const struct rl_correction_options options = {.is = RL_IS_SEQUENCE,
@@ -149,7 +149,7 @@ static enum rl_status correction(const struct call *c)
     return status;
 }
 
-/* Variants: as advantage, normalised or not; the slope of the loss. */
+/* Variants: as advantage, normalised or not, and the gradient of the loss. */
 static enum rl_status distill(const struct call *c)
 {
     const struct rl_distill_options options = {
@@ -169,7 +169,7 @@ static enum rl_status distill(const struct call *c)
     return status;
 }
 
-/* Rewards stand at the last tokens of turns: the last of a row is its outcome. */
+/* Rewards are at the last tokens of turns; the last reward of a row is its outcome. */
 static void mark_events(const struct random_batch *in, uint8_t *event)
 {
     size_t n = in->batch.n_tokens;
@@ -195,7 +195,7 @@ static enum rl_status process(const struct call *c)
     return status;
 }
 
-/* Turns as steps; flags that depend on the row and the step alone. Variants: scheme, weighting. */
+/* Turns are steps; flags depend only on row and step. Variants: scheme, weighting. */
 static enum rl_status prm(const struct call *c)
 {
     const struct rl_batch *batch = &c->in->batch;
@@ -224,14 +224,14 @@ static enum rl_status prm(const struct call *c)
     return status;
 }
 
-/* by_group: no group influences another one. */
+/* by_group: groups do not influence each other. */
 static const struct kernel {
     const char *name;
     run_fn *run;
     int n_variants;
     unsigned by_group; /* bit per variant */
 } kernels[] = {
-    {"group_advantage", group_advantage, 8, 0x3f}, /* all but GPG and REINFORCE++ with baseline */
+    {"group_advantage", group_advantage, 8, 0x3f}, /* all except GPG and REINFORCE++ with baseline */
     {"reinforce_plus_plus", reinforce_plus_plus, 2, 0},
     {"remax", remax, 1, 1},
     {"gae", gae, 1, 0},
@@ -288,7 +288,7 @@ static void copy_row(struct random_batch *to, size_t row, const struct random_ba
     to->scores[row] = from->scores[source];
 }
 
-/* The given rows, padded to n_tokens; padded rewards and values are 0, the rest anything. */
+/* The given rows, padded to n_tokens. Padded rewards and values are 0, other padding is arbitrary. */
 static struct random_batch *rows_of(const struct random_batch *r, const size_t *rows, size_t n,
                                     size_t n_tokens)
 {
@@ -304,7 +304,7 @@ static struct random_batch *rows_of(const struct random_batch *r, const size_t *
     return out;
 }
 
-/* Values of the tokens of rows, wherever they stand now. */
+/* Compare the values at the tokens of rows, after the rows were moved. */
 static void assert_same_rows(const struct kernel *k, int variant, const double *got,
                              size_t got_tokens, const double *want, const size_t *rows, size_t n)
 {
@@ -376,7 +376,7 @@ static void padding_changes_nothing(void **state)
     for_all(check_padding);
 }
 
-/* In batches of one group each. */
+/* Run the batch as batches of one group each. */
 static void check_split(const struct kernel *k, int variant, const struct random_batch *in,
                         const double *whole)
 {

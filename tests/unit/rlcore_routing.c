@@ -1,4 +1,6 @@
-/* rlcore_routing.c: routes compared and carried, the choice of replay, and the decision tree. */
+/*
+ * rlcore_routing.c: comparison and moving of routes, the choice of a replay, and the decision tree.
+ */
 #include "support/unit.h"
 
 #include <math.h>
@@ -14,7 +16,7 @@
 static void agreement_by_hand(void **state)
 {
     (void)state;
-    /* 1 row, 3 tokens, 2 layers, 2 experts; the last token is not of the policy */
+    /* 1 row, 3 tokens, 2 layers, 2 experts; the policy did not write the last token */
     const uint8_t mask[] = {1, 1, 0};
     const uint16_t a[] = {0, 1, 2, 3, 4, 5, 6, 7, 9999, 9999, 9999, 9999};
     const uint16_t b[] = {1, 0, 2, 4, 5, 6, 0, 1, 0, 0, 0, 0};
@@ -53,7 +55,7 @@ static void bad_routes_are_named(void **state)
     assert_int_equal(rl_routes_check("routes", &routes, &batch, &err), RL_EINVAL);
 }
 
-/* Carried out and back, with padding in between, routes are what they were. */
+/* Routes that are moved and moved back, with padding in between, are unchanged. */
 static void carrying_and_back_is_the_identity(void **state)
 {
     (void)state;
@@ -104,7 +106,7 @@ static void replay_follows_off_policiness(void **state)
     assert_string_equal(rl_replay_name(RL_REPLAY_R3), "R3");
 }
 
-/* Every branch of the tree, against its one-line rules. */
+/* Every branch of the tree, compared with its rule in one line. */
 static void the_tree_over_all_settings(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* rlcore_stream_loss.c: gradients, members and refusals of the loss of three weight streams. */
+/* rlcore_stream_loss.c: gradients, members and errors of the loss of three weight streams. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ struct micro {
 
 enum { TRAINER, INFERENCE, ADVANTAGES, REF, RL, CE, REF_KL };
 
-/* Multiples of 1/4096, which float holds, steps of 1/1024 included. */
+/* Multiples of 1/4096, which float represents exactly, including steps of 1/1024. */
 static double coarse(double x)
 {
     return round(x * 4096) / 4096;
@@ -83,7 +83,7 @@ static void run(struct micro *m)
                      RL_OK);
 }
 
-/* The pull towards the reference is a constant of the loss, so the reference moves along. */
+/* The pull towards the reference is constant in the loss, so the reference moves with the trainer. */
 static void move_reference(struct micro *m)
 {
     for (size_t i = 0; i < TOKENS; i++)
@@ -183,7 +183,7 @@ static void float_agrees_with_double(void **state)
     }
 }
 
-/* Whether a component reads the token. */
+/* Returns true if a component reads the token. */
 static bool in_rl(const struct micro *m, size_t i)
 {
     return m->mask[i] && (!m->streams.rl_weights || m->arrays[RL][i] != 0);
@@ -220,7 +220,7 @@ static struct micro *without_strangers(const struct micro *m, size_t *kept)
     return out;
 }
 
-/* Equal but for the order in which tokens are added. */
+/* Equal except for the order in which tokens are added. */
 static bool same(double a, double b)
 {
     return fabs(a - b) <= 1e-13 * fmax(1, fabs(b));

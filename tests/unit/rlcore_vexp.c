@@ -13,7 +13,7 @@
 
 enum { SAMPLES = 1000000 };
 
-/* Error of got in units of the last place of the exact value. */
+/* The error of `got` in units of the last place of the exact value. */
 static double ulps(double got, long double exact)
 {
     int exponent;
@@ -54,7 +54,7 @@ static void within_one_ulp(void **state)
     assert_true(near < 1 && whole < 1 && subnormal < 1);
 }
 
-/* The loops over a chunk give the bits of one number at a time, whatever the length. */
+/* The loops over a chunk give the bits that single numbers give, for every length. */
 static void all_as_one(void **state)
 {
     (void)state;
