@@ -7,7 +7,7 @@ mkdir tree
 cp -R "$SOURCE/src" "$SOURCE/cli" "$SOURCE/include" tree/
 sh "$SOURCE/tests/layering.sh" tree >before || fail "the project itself: $(cat before)"
 
-# breaks FILE LINE TEXT...: with LINE added to FILE, every TEXT is said; then FILE is as it was.
+# breaks FILE LINE TEXT...: adds LINE to FILE, expects every TEXT in the output, and restores FILE.
 breaks()
 {
     file=tree/$1 line=$2

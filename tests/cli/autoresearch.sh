@@ -42,7 +42,7 @@ must_exit 1
 cd .. || exit 3
 must_equal '0.9979 0.9932 1.005 ' "$(sed 1d t/results.tsv | cut -f 10 | tr '\n' ' ' | sed 's/  *$/ /')"
 
-# The five-column log opens as it is, and can be brought into a store that goes on.
+# The five-column log is read unchanged, and can be imported into a store.
 must_run -C loop best --format json
 must_equal 'b2c3d4e 0.9932' "$(json exp_id) $(json score)"
 must_run -C loop query --status crash --format tsv

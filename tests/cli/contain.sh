@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2016,SC2034,SC2154 # commands for another shell; shared with shell.sh
-# contain.sh: nothing that a command started goes on when its trial is over, however it tried to get away.
+# contain.sh: no process that a command started survives its trial, however it tries to escape.
 . "$SOURCE/tests/support/shell.sh"
 
 [ -r /proc/self/stat ] || skip 'no /proc here: what descends from what cannot be seen'
@@ -69,7 +69,7 @@ echo $$ >>pids
 [ -e calm ] || sh chain &
 END2
 
-# A bystander in the same session and process group: whoever is no descendant is left alone.
+# A bystander in the same session and process group: only descendants are ended.
 sleep 600 &
 bystander=$!
 
@@ -176,7 +176,7 @@ begin "$everything"
 wait_for three
 kill -TERM "$parent"
 sleep 0.2
-kill -TERM "$parent" # who is in a hurry says it twice
+kill -TERM "$parent" # a second signal makes it end at once
 wait "$parent"
 status=$?
 must_exit 130

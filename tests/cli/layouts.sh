@@ -1,5 +1,5 @@
 #!/bin/sh
-# layouts.sh: other tools' files are read as they are, written to where that is possible, and imported.
+# layouts.sh: files of other programs are read, written where that is possible, and imported.
 . "$SOURCE/tests/support/shell.sh"
 
 # karpathy/autoresearch: five columns, placeholders for crashes, a commit twice.
@@ -97,7 +97,7 @@ must_equal 24.0 "$(json core_metric)"
 must_run -C from-bb verify
 must_equal "$(sed -n 3p bb/results.tsv | cut -f7)" "$(sed -n 3p from-bb/results.tsv | cut -f7)" "text is unchanged"
 
-# Columns in any order, with a byte order mark and CR LF; the file stays as it is when read.
+# Columns in any order, with a byte order mark and CR LF; reading does not change the file.
 mkdir odd
 {
     printf '\357\273\277'

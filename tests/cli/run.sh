@@ -225,7 +225,7 @@ if command -v git >git.path; then
     must_have out "$(git -C repo rev-parse HEAD)"
     must_run -C g show 001 --format json
     must_equal 0.4 "$(json provenance.params.alpha)"
-    # The same again, from the files as they were: today's are others, and give another score.
+    # The same run again from the original files; the current ones differ and give another score.
     (cd repo && printf 'cat train.py new.py loose.txt | cksum | sed "s/ .*//; s/^/METRIC score=/"\n' >score.sh && mkdir -p sub &&
         git add score.sh && git -c core.hooksPath=/dev/null commit -q -m more && cd sub &&
         "$LINEAGE" run -C ../../g -q --specialist it --env KEY=1 -- sh -c 'cd .. && sh score.sh') >id 2>/dev/null

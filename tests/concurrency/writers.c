@@ -1,9 +1,11 @@
 /*
- * writers.c: 8 processes append 250 rows each to a fresh store, together with another program that appends by
- * flock in the same format, while a killer stops writers at random (SIGKILL) and restarts them.
+ * writers.c: 8 processes append 250 rows each to a new store, together with another program that
+ * appends with flock in the same format, while a killer stops writers at random (SIGKILL) and
+ * restarts them.
  *
- * Afterwards: every acknowledged row is there once, one header, ids unique, the store verifies (mirror equal
- * to results.tsv), and no more rows than acknowledgements and kills can explain.
+ * Afterwards every acknowledged row exists once, there is one header, ids are unique, the store
+ * verifies (the mirror equals results.tsv), and there are no more rows than acknowledgements and
+ * kills explain.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -29,7 +31,7 @@ static void die(const char *what)
     exit(2);
 }
 
-/* Acknowledgements are lines of a file per writer, each written with one write. */
+/* Acknowledgements are lines in one file per writer, each written with one write. */
 static int open_acks(const char *dir, int writer)
 {
     char name[32];
@@ -75,7 +77,7 @@ static struct lineage_store *open_store(const char *dir)
     return store;
 }
 
-/* Odd writers open the store anew for each row, as a shell script does; even ones keep their handle. */
+/* Odd writers open the store for each row, like a shell script; even ones keep their handle. */
 static void run_writer(const char *dir, const char *log_dir, int writer)
 {
     struct lineage_append_options options;
@@ -117,7 +119,8 @@ static void run_stranger(const char *dir, const char *log_dir)
         struct stat st, named;
         if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, &st) != 0)
             die("stranger");
-        if (stat(path, &named) != 0 || named.st_ino != st.st_ino) { /* an empty file that was taken away again */
+        if (stat(path, &named) != 0 || named.st_ino != st.st_ino) { /* an empty file that was removed
+                                                                       in between */
             close(fd);
             done--;
             continue;
@@ -153,7 +156,10 @@ static void sleep_ms(unsigned ms)
     nanosleep(&pause, NULL);
 }
 
-/* Kills at random and restarts; the stranger is left alone (it would leave torn rows of its own). */
+/*
+ * Kills writers at random and restarts them, but not the other program, which would leave torn rows
+ * of its own.
+ */
 static unsigned run_all(const char *dir, const char *log_dir)
 {
     pid_t children[WRITERS + 1];

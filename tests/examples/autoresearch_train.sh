@@ -1,5 +1,5 @@
-# autoresearch_train.sh: prints what karpathy/autoresearch's train.py prints: steps over one line, then a block of names
-# and values. A stand-in for tests; `sh autoresearch_train.sh VAL_BPB` ends with that score, without one it crashes.
+# autoresearch_train.sh: prints what karpathy/autoresearch's train.py prints: steps that overwrite one line, then a block of names
+# and values. For tests; `sh autoresearch_train.sh VAL_BPB` ends with that score, without one it crashes.
 step=0
 while [ $step -lt 20 ]; do
     printf '\rstep %05d (%d.0%%) | loss: %d.%02d0000 | lrm: 1.00 | dt: 10ms | tok/sec: 1,000 | mfu: 39.8%% | epoch: 1 | remaining: 0s    ' \

@@ -49,7 +49,7 @@ class AbiSize(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("size", c_size_t)]
 
 
-# What the loaded library calls the structs above: another size means that they were declared for another version.
+# The sizes of the structs in the loaded library; another size means that the declarations above are of another version.
 DECLARED = {b"rl_batch": Batch, b"rl_layout": Layout, b"rl_loss_inputf": LossInput, b"rl_agg": Agg,
             b"rl_loss_options": LossOptions, b"rl_loss_result": LossResult, b"rl_error": Error, b"rl_workspace": Workspace}
 RL_LAYOUT = c_size_t(-1).value  # "look at the members behind batch"
@@ -99,7 +99,7 @@ def loss():
 
 
 status = loss()
-if status == RL_EWORKSPACE:  # it says how much it needs; the block serves for later batches too
+if status == RL_EWORKSPACE:  # needed has the size; the block can be reused for later batches
     block = (c_double * (scratch.needed // 8 + 2))()
     aligned = ctypes.addressof(block) + -ctypes.addressof(block) % 16
     scratch.data, scratch.size = aligned, scratch.needed

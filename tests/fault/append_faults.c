@@ -1,11 +1,12 @@
 /*
- * append_faults.c: every system call of an append, and every file operation of SQLite under it, made to fail,
- * to do half its work, or to be the last thing the process does; one further each time until none is left.
+ * append_faults.c: every system call of an append, and every file operation of SQLite under it, is
+ * made to fail, to do half its work, or to be the last call of the process: first the first call,
+ * then the second, until none is left.
  *
- * The append is of one row with all that goes beside it, or of several rows in one call.
- *
- * After each the invariant: earlier bytes are untouched, there is one header, the row is there whole or not at
- * all (of several all or none), an acknowledged row is there, and the next append succeeds and leaves a store that verifies.
+ * The append has one row with all of its files, or several rows in one call. After each fault:
+ * earlier bytes are unchanged, there is one header, the row is in the file completely or not at all
+ * (of several rows all or none), an acknowledged row is in the file, and the next append succeeds
+ * and leaves a store that verifies.
  */
 #include <errno.h>
 #include <signal.h>
@@ -35,8 +36,10 @@ struct fault {
     bool hit;
 };
 
-/* A full disk is met where something is made or grows, half a write in write alone: elsewhere these would only repeat
- * what EIO does. */
+/*
+ * A full disk is simulated in calls that create or extend a file, and half a write in write only;
+ * in other calls they would repeat EIO.
+ */
 static bool can_meet(enum mode mode, const char *call)
 {
     static const char *const growing[] = {"open", "write", "mkdir", "symlink", "rename", "fdatasync", "fsync", "close"};
@@ -63,7 +66,7 @@ static int strike(void *context, const char *call)
     return fault->mode == FAIL_FULL ? ENOSPC : EIO;
 }
 
-/* The store before: nothing, rows, or rows and a torn end. */
+/* The store before the append: empty, with rows, or with rows and a torn record. */
 enum start { FRESH, ROWS, TORN, N_STARTS };
 static const char *const start_names[] = {"fresh", "rows", "torn"};
 
@@ -113,7 +116,7 @@ static enum lineage_status append_batch(struct lineage_store *store)
     return lineage_store_append_many(store, trials, BATCH_ROWS, NULL, NULL, NULL, &err);
 }
 
-/* In a child: 0 acknowledged, 1 refused, 3 nothing was injected. */
+/* Exit status of the child: 0 acknowledged, 1 refused, 3 no fault was injected. */
 static int run_child(const char *dir, const char *work, unsigned rows, struct fault fault)
 {
     struct lineage_store *store = NULL;
@@ -155,7 +158,7 @@ static size_t findings_that_matter;
 
 static void count_finding(void *context, const struct lineage_finding *finding)
 {
-    /* telemetry of a row that did not get in may stay behind when the process was killed before it */
+    /* telemetry of a row that was not written may remain if the process was killed before it */
     if (strcmp(finding->kind, "telemetry") != 0) {
         printf("  %s: %s\n", finding->kind, finding->text);
         ++*(size_t *)context;
@@ -186,7 +189,7 @@ static bool next_append_works(const char *dir)
     return ok;
 }
 
-/* The work directory of the row under test: a file, a directory with a file in it, a symbolic link. */
+/* The work directory of the tested row: a file, a directory with a file in it, a symbolic link. */
 static char *make_work(void)
 {
     char *work = make_dir(), *file = join(work, "train.py"), *sub = join(work, "conf");
@@ -212,7 +215,7 @@ static bool is_whole_snapshot(const char *snapshot)
     return whole;
 }
 
-/* Of a row that is in, the snapshot is whole; one that was refused leaves none behind. A kill may. */
+/* The snapshot of a written row is complete; a refused row leaves none. A kill may leave one. */
 static bool snapshots_are_right(const char *dir, int outcome)
 {
     char *snapshots = join(dir, "snapshots"), **names = list_dir(snapshots, "");
@@ -270,7 +273,7 @@ static const char *broken(const char *dir, const char *before, size_t good_lengt
     return why;
 }
 
-/* One start and one mode, all calls. Returns how many were made to fail. */
+/* All calls for one initial store and one mode. Returns the number of faults. */
 static unsigned run_all(enum start start, enum mode mode, const char *work, unsigned rows, unsigned *failures)
 {
     for (unsigned n = 1; n < 2000; n++) {

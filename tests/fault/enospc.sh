@@ -1,4 +1,4 @@
-# A real full disk: a small tmpfs, appends until it is full, then room again. Needs the right to mount.
+# enospc.sh: a disk that is really full: appends to a small tmpfs until it is full, then frees space. Needs the right to mount.
 set -u
 : "${LINEAGE:?}"
 dir=$(mktemp -d)

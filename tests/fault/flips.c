@@ -1,19 +1,21 @@
 /*
- * flips.c: one bit of one byte of one file of a small store is flipped; then everything is asked, and a row appended.
+ * flips.c: one bit of one byte of one file of a small store is flipped; then every question is
+ * asked and a row appended.
  *
  * usage: flips N [SEED]              N flips at random places; `flips 20s`: for twenty seconds
- *        flips all [SEED [I/N]]      one in every byte of every file, or in every N-th byte from the I-th on
- *        flips killed [SEED [I/N]]   of all, those of the store whose writer was killed
+ *        flips all [SEED [I/N]]      one flip in every byte of every file, or in every N-th byte from the I-th on
+ *        flips killed [SEED [I/N]]   likewise, in the store whose writer was killed
  *
- * Before that every bit of lineage.db is flipped, and must not get past its page's digest. What is in the free space of its
- * pages (long runs of zeros) is left at that by `flips all`.
+ * First every bit of lineage.db is flipped; the digest of its page must detect it. `flips all` does
+ * not repeat flips in the free space of its pages (long runs of zeros).
  *
- * Then the same in lineage.db-wal and -shm of a store whose writer was killed, which are there only then: a quarter as many,
- * or a quarter of the time, unless it is all of them.
+ * Then the same is done to lineage.db-wal and -shm of a store whose writer was killed, which exist
+ * only then: a quarter as many flips, or a quarter of the time, except with `all`.
  *
- * Each answer is the right one, or comes with a notice, or is an error that says why. The row that is appended is the
- * right one in any case: what its rules rest on is checked, or is not from the damaged file. A flip in a file that people
- * write (settings, telemetry) may also mean what it says: then the answers are those of a store that never knew better.
+ * Each answer must be right, or come with a notice, or be an error with a reason. The appended row
+ * must be right in any case: the data that its rules depend on is checked or does not come from the
+ * damaged file. A flip in a file that people write (settings, telemetry) may also be a valid
+ * change; then the answers are those of a store that always had that content.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +41,7 @@
 
 enum { MAX_FILES = 16, MAX_ANSWERS = 24 };
 
-/* A file of the sound store. */
+/* A file of the undamaged store. */
 struct file {
     char name[64];
     char *bytes;
@@ -48,7 +50,7 @@ struct file {
     bool written_by_people;
 };
 
-/* What was answered, and whether anything was said about it. */
+/* An answer, and whether a notice came with it. */
 struct answers {
     char *text[MAX_ANSWERS];
     bool noticed[MAX_ANSWERS];
@@ -58,21 +60,21 @@ struct answers {
 struct laboratory {
     char *dir;
     struct file files[MAX_FILES];
-    int n_files, first; /* files from the first on are flipped */
+    int n_files, first; /* files from this one on are flipped */
     struct answers sound;
-    char *sound_row;           /* the row appended to the sound store */
-    struct answers sound_then; /* once it is there */
+    char *sound_row;           /* the row that is appended to the undamaged store */
+    struct answers sound_then; /* after the append */
 };
 
-/* Which bytes. */
+/* The bytes to flip. */
 struct plan {
     bool all;
-    size_t flips, step, first; /* of `all`, `flips` counts those that are passed over */
-    time_t seconds; /* 0: no such end */
+    size_t flips, step, first; /* `flips all` counts the flips that are skipped here */
+    time_t seconds; /* 0: without a time limit */
     uint64_t seed;
 };
 
-/* Shared with the child: where it is, so that a crash is known by its place. */
+/* Shared with the child: its current flip, so that a crash can be reported with its place. */
 struct place {
     size_t done, passed_over, failures;
     int file;
@@ -81,17 +83,20 @@ struct place {
     bool over;
 };
 
-/* One flip: what is asked of the store that it left. */
+/* One flip, and the questions asked of the damaged store. */
 struct trial {
     const struct laboratory *lab;
     struct place *place;
     const struct file *flipped;
-    struct lineage_store *store; /* NULL: a handle for each question */
-    struct lineage_error err;    /* of opening it */
+    struct lineage_store *store; /* NULL: each question opens a handle */
+    struct lineage_error err;    /* status of opening it */
     bool appended;
 };
 
-/* ---- asking ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- questions
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static bool heard;
 
@@ -120,7 +125,7 @@ static char *ask_on(struct lineage_store *store, int i, struct lineage_error err
     return text;
 }
 
-/* One question to a handle of its own, as a command asks. */
+/* One question with its own handle, like a command. */
 static char *ask_one(const struct laboratory *lab, int i, bool no_mirror, bool *noticed)
 {
     struct lineage_error err = {0};
@@ -147,7 +152,10 @@ static void forget_answers(struct answers *answers)
 
 /* ---- the store ----------------------------------------------------------------------------------------------------- */
 
-/* Whether to keep it, its best so far, its id and its parent follow from what is there. NULL if it was refused. */
+/*
+ * The label, the best score so far, the id and the parent of the row follow from the store. NULL if
+ * it was refused.
+ */
 static char *append_probe(struct lineage_store *store, struct lineage_error *err)
 {
     struct lineage_append_options options;
@@ -182,7 +190,7 @@ static void take_file(struct laboratory *lab, const char *name, bool written_by_
     free(path);
 }
 
-/* In place: the mirror knows results.tsv by its inode and its time. */
+/* Restores files in place, because the mirror identifies results.tsv by its inode and time. */
 static void put_file(const struct laboratory *lab, const struct file *file, bool with_its_time)
 {
     char *path = join(lab->dir, file->name);
@@ -201,7 +209,7 @@ static bool is_kept(const struct laboratory *lab, const char *name)
     return strcmp(name, "telemetry") == 0 || strcmp(name, "snapshots") == 0;
 }
 
-/* All files as they were, and no others. */
+/* Restore all files, and remove any others. */
 static void restore(const struct laboratory *lab)
 {
     char **names = list_dir(lab->dir, "");
@@ -236,7 +244,7 @@ static void take_files(struct laboratory *lab)
     take_file(lab, ".results.tsv.digests", false);
 }
 
-/* What is right: asked of the store as it is, and once a row is appended. */
+/* The right answers: those of the undamaged store, before and after the append. */
 static void ask_what_is_right(struct laboratory *lab)
 {
     struct lineage_error err;
@@ -270,10 +278,10 @@ static _Noreturn void append_and_die(const struct laboratory *lab)
     bool ok = row && answer[0] && !noticed;
     free(answer);
     free(row);
-    leave(ok ? 0 : 1); /* and nothing is closed */
+    leave(ok ? 0 : 1); /* nothing is closed */
 }
 
-/* What the last commits wrote is in the write-ahead log alone. */
+/* The last commits are only in the write-ahead log. */
 static void prepare_killed(struct laboratory *lab)
 {
     int state;
@@ -305,7 +313,7 @@ static void fail(const struct laboratory *lab, struct place *place, const char *
     place->failures++;
 }
 
-/* As if there had never been a mirror: what a changed setting or measurement means. */
+/* The answers without a mirror, which show the meaning of a changed setting or measurement. */
 static bool is_what_the_files_say(const struct laboratory *lab, int i, const char *answer)
 {
     bool noticed;
@@ -324,7 +332,7 @@ static void judge_answer(const struct trial *trial, int i, const char *answer)
         fail(lab, trial->place, questions[i].name, answer, wanted);
 }
 
-/* Each flip lets another question be the first to meet the damage. */
+/* In each flip another question is the first to read the damage. */
 static void judge_answers(struct trial *trial)
 {
     bool noticed;
@@ -349,11 +357,14 @@ static void judge_verify(struct trial *trial)
     enum lineage_status status = lineage_verify(trial->store, &n, ignore_finding, NULL, &err);
     if (status != LINEAGE_OK && !err.text[0])
         fail(trial->lab, trial->place, "verify fails without a word", NULL, NULL);
-    if (status == LINEAGE_OK && !n && trial->place->file == 0) /* whatever a mirror was made of since */
+    if (status == LINEAGE_OK && !n && trial->place->file == 0) /* even if a mirror was made since */
         fail(trial->lab, trial->place, "verify does not find it", NULL, NULL);
 }
 
-/* Of results.tsv and the settings the row follows what they say now; there, only earlier bytes must be as they were. */
+/*
+ * After a flip in results.tsv or the settings, the row follows their new content; only earlier
+ * bytes of the log must be unchanged.
+ */
 static void judge_append(struct trial *trial)
 {
     const struct laboratory *lab = trial->lab;
@@ -378,8 +389,10 @@ static void judge_append(struct trial *trial)
     free(now);
 }
 
-/* All of it to one handle, as a program does; which comes first, and meets the store as the flip left it, changes from
- * byte to byte. A store that cannot be opened says why. */
+/*
+ * All questions with one handle, like a program. The first question, which reads the damaged store,
+ * changes from byte to byte. A store that cannot be opened must give a reason.
+ */
 static void judge_in_turn(struct trial *trial)
 {
     static void (*const orders[][3])(struct trial *) = {
@@ -409,7 +422,7 @@ static void flip(const struct laboratory *lab, struct place *place)
     put_file(lab, &flipped, false);
     judge_in_turn(&trial);
     restore(lab);
-    if (place->done % 32 == 0) { /* each question to a handle of its own, as a command asks */
+    if (place->done % 32 == 0) { /* each question with its own handle, like a command */
         trial = (struct trial){.lab = lab, .place = place, .flipped = &flipped};
         put_file(lab, &flipped, false);
         judge_answers(&trial);
@@ -426,13 +439,13 @@ static void write_byte(int fd, char byte, size_t at)
         abort();
 }
 
-/* The size of a page stands at byte 16 of the first. */
+/* The page size is at byte 16 of the first page. */
 static size_t page_size(const struct file *db)
 {
     return (size_t)(unsigned char)db->bytes[16] << 8 | (unsigned char)db->bytes[17];
 }
 
-/* How many bits of lineage.db can be flipped so that the page is handed to SQLite all the same. */
+/* The number of bits of lineage.db whose flip does not keep the page from SQLite. */
 static size_t count_blind_bits(const struct laboratory *lab, const struct file *db)
 {
     char *path = join(lab->dir, db->name), *page = malloc(page_size(db));
@@ -444,7 +457,7 @@ static size_t count_blind_bits(const struct laboratory *lab, const struct file *
         sqlite3_exec(connection, "SELECT * FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_file_control(connection, NULL, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
         abort();
-    for (size_t at = 0; at < db->length; at += n) /* sound pages pass */
+    for (size_t at = 0; at < db->length; at += n) /* undamaged pages pass */
         blind += file->pMethods->xRead(file, page, (int)n, (sqlite3_int64)at) != SQLITE_OK;
     for (size_t i = 0; i < 8 * db->length; i++) {
         write_byte(fd, (char)(db->bytes[i / 8] ^ (1 << i % 8)), i / 8);
@@ -469,7 +482,7 @@ static bool judge_pages(const struct laboratory *lab)
 
 enum { FREE_RUN = 32 };
 
-/* Whether a byte is one of many zeros. */
+/* Returns true if a byte is in a long run of zeros. */
 static bool is_free(const struct file *file, size_t byte)
 {
     size_t from = byte, to = byte;
@@ -480,7 +493,10 @@ static bool is_free(const struct file *file, size_t byte)
     return to - from >= FREE_RUN;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- all flips
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static size_t all_bytes(const struct laboratory *lab)
 {
@@ -490,7 +506,10 @@ static size_t all_bytes(const struct laboratory *lab)
     return n;
 }
 
-/* The n-th flip: in every byte one, or of a sample half in the first file and half anywhere. */
+/*
+ * The n-th flip: one in every byte, or in a sample half of them in the first file and half
+ * anywhere.
+ */
 static void aim(const struct laboratory *lab, const struct plan *plan, size_t n, struct place *place)
 {
     uint64_t at = plan->seed + n * 0x2545f4914f6cdd1du;
@@ -517,7 +536,7 @@ static void work(const struct laboratory *lab, const struct plan *plan, struct p
     leave(0);
 }
 
-/* `share` of what is asked for, unless it is everything. */
+/* `share` of the requested number, unless all are requested. */
 static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes, unsigned share)
 {
     char *end = "";
@@ -534,7 +553,10 @@ static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes, un
     return !*end;
 }
 
-/* How many failed. A crash is of a child, and the next goes on behind it. */
+/*
+ * Returns the number of failures. A crash ends only a child, and the next child continues behind
+ * it.
+ */
 static size_t flip_all(const struct laboratory *lab, const struct plan *plan)
 {
     size_t crashes = 0;

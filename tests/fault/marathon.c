@@ -1,10 +1,11 @@
 /*
- * marathon.c: a war of N kills in rounds, each on a store of its own.
+ * marathon.c: N kills in rounds, each round on its own store.
  *
  * usage: marathon KILLS [SEED [LINEAGE]]
  *
- * A round that breaks a promise prints its seed and leaves its store where it is; the rounds go on. SIGTERM ends it behind
- * the round at hand. The same seed plays the same parts, but the instants of the kills are the scheduler's.
+ * A round in which a promise was broken prints its seed and keeps its store; the rounds continue.
+ * SIGTERM ends the program after the current round. The same seed gives the same actions, but the
+ * scheduler determines the instants of the kills.
  */
 #include "marathon.h"
 
@@ -25,10 +26,10 @@ enum { SLOTS = 3, KILLS_PER_ROUND = 120, HANGS = 120 };
 struct round {
     struct arena_of_war war;
     uint64_t seed;
-    struct part *parts; /* of the slots, shared with them */
+    struct part *parts; /* one per actor, shared with it */
     pid_t slots[SLOTS];
     time_t since[SLOTS];
-    unsigned (*deaths)[N_DEATHS]; /* by deed */
+    unsigned (*deaths)[N_DEATHS]; /* by the interrupted action */
     unsigned kills, failures;
 };
 
@@ -46,7 +47,7 @@ static void start(struct round *round, int slot)
     if (child < 0)
         abort();
     if (child == 0) {
-        setpgid(0, 0); /* a command that it runs dies with it */
+        setpgid(0, 0); /* a command that the actor runs dies with it */
         leave(act(&round->war, &round->parts[slot], seed, 30));
     }
     setpgid(child, child);
@@ -65,12 +66,16 @@ static void bury(struct round *round, int slot, int state)
         round->failures++;
     if (WIFSIGNALED(state) && WTERMSIG(state) != SIGKILL)
         printf("FAIL an actor ended by signal %d in %s\n", WTERMSIG(state), deeds[part->deed]);
-    while (waitpid(-round->slots[slot], NULL, 0) > 0) /* what it ran is gone too before anybody takes its place */
+    while (waitpid(-round->slots[slot], NULL, 0) > 0) /* the command must also be gone before
+                                                         another actor takes its place */
         ;
     round->slots[slot] = 0;
 }
 
-/* Trials of a night are in a group of their own, and die of their parent's death; then they are ours to wait for. */
+/*
+ * The trials of a night are in a separate process group and die with their parent; this process
+ * then reaps them.
+ */
 static void wait_for_the_dead(struct round *round)
 {
     int state, slot;
@@ -115,14 +120,14 @@ static void fight(struct round *round, unsigned kills)
         usleep((useconds_t)(draw(&round->seed) % (draw(&round->seed) % 4 ? 2500 : 20000)));
         kill_one(round);
     }
-    for (int i = 0; i < SLOTS; i++) /* the last ones may finish */
+    for (int i = 0; i < SLOTS; i++) /* the last actors may finish */
         while (round->slots[i]) {
             look_after(round, i);
             usleep(1000);
         }
 }
 
-/* A night whose trials take a few hundredths of a second each. */
+/* A night whose trials take a few hundredths of a second. */
 static void write_sweep(const char *sweep, const char *dir)
 {
     static const char recipe[] =
@@ -144,7 +149,7 @@ static void write_sweep(const char *sweep, const char *dir)
 static void prepare(const struct arena_of_war *war)
 {
     static const char knowledge[] = "# anything\n\n## Key Insights\n\nwhat a person wrote\n";
-    static const char settings[] = "{\"direction\": \"higher\"}\n"; /* or nights refuse the store */
+    static const char settings[] = "{\"direction\": \"higher\"}\n"; /* otherwise nights refuse the store */
     char *path = join(war->dir, "KNOWLEDGE.md"), *file = join(war->work, "train.py");
     char *config = join(war->dir, "lineage.json");
     write_file(path, knowledge, sizeof knowledge - 1);
@@ -155,7 +160,7 @@ static void prepare(const struct arena_of_war *war)
     free(config);
 }
 
-/* What all rounds share, and their sums. */
+/* The settings of all rounds, and their sums. */
 struct marathon {
     const char *command;
     bool nights;
@@ -226,8 +231,8 @@ int main(int argc, char **argv)
     marathon.parts = mmap(NULL, SLOTS * sizeof *marathon.parts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (marathon.parts == MAP_FAILED)
         return 2;
-    signal(SIGTERM, end_soon); /* after the round at hand, with its sums */
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* children of killed children are ours to wait for */
+    signal(SIGTERM, end_soon); /* after the current round, including its sums */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* this process reaps the children of killed children */
     while (marathon.kills < wanted && marathon.bad_rounds < 10 && !asked_to_end) {
         unsigned left = wanted - marathon.kills;
         run_round(&marathon, seed + marathon.rounds, left < KILLS_PER_ROUND ? left : KILLS_PER_ROUND);

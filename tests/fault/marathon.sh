@@ -1,6 +1,6 @@
 #!/bin/sh
-# A war of N kills against stores in memory, or in $TMPDIR: writers, imports, renders, rebuilds, the command and another
-# tool, killed at random; then everything that FORMAT.md promises is checked. Ends with status 1 if a promise broke.
+# marathon.sh: N kills on stores in memory, or in $TMPDIR: writers, imports, renders, rebuilds, the command and another program
+# are killed at random; then every promise of FORMAT.md is checked. Exit status 1 if one was broken.
 #
 # usage: sh tests/fault/marathon.sh [KILLS [SEED]]      builds what is missing in ./build-test
 set -eu

@@ -1,4 +1,4 @@
-/* marathon_actors.c: those who work on the store, and how they die. */
+/* marathon_actors.c: the processes that work on the store, and how they are killed. */
 #include "marathon.h"
 
 #include <fcntl.h>
@@ -21,7 +21,10 @@
 
 extern char **environ;
 
-/* ---- dying --------------------------------------------------------------------------------------------------- */
+/*
+ * ---- kills
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static unsigned calls_left, writes_left;
 static uint64_t tear_seed;
@@ -41,8 +44,10 @@ static int strike(void *context, const char *call)
     return 0;
 }
 
-/* A kill of this process at the n-th faultable call of the store from now on, or, with `torn`, in the middle of the n-th
- * write. */
+/*
+ * Kill this process at the n-th faultable call of the store from now on, or, with `torn`, in the
+ * middle of the n-th write.
+ */
 static void arm_kill(struct part *part, unsigned n, bool torn, uint64_t seed)
 {
     dying = part;
@@ -52,7 +57,7 @@ static void arm_kill(struct part *part, unsigned n, bool torn, uint64_t seed)
     fs_set_fault(strike, NULL);
 }
 
-/* Linked in place of write: what a kill, a full disk or a power cut in the middle of it leaves behind is a prefix. */
+/* Replaces write: a kill, a full disk or a power cut in the middle of a write leaves a prefix. */
 ssize_t __real_write(int fd, const void *data, size_t length);
 ssize_t __wrap_write(int fd, const void *data, size_t length);
 ssize_t __wrap_write(int fd, const void *data, size_t length)
@@ -67,7 +72,10 @@ ssize_t __wrap_write(int fd, const void *data, size_t length)
     return __real_write(fd, data, length);
 }
 
-/* ---- what is noted outside the store -------------------------------------------------------------------------- */
+/*
+ * ---- notes outside the store
+ * ----------------------------------------------------------------------------------
+ */
 
 struct actor {
     const struct arena_of_war *war;
@@ -78,7 +86,10 @@ struct actor {
     char why[LINEAGE_ERROR_TEXT_MAX];
 };
 
-/* A kill may cut the line: it begins a new one for itself, and its end shows that it is whole. */
+/*
+ * A kill may cut a line, so every line begins with a line end, and its own end shows that it is
+ * complete.
+ */
 static void note(const struct actor *actor, char what, uint64_t tag, uint64_t length, const char *id)
 {
     char line[400];
@@ -109,10 +120,14 @@ static size_t pick_length(struct actor *actor)
 
 static uint64_t new_tag(struct actor *actor)
 {
-    return draw(&actor->seed) << 1 >> 1 | (uint64_t)1 << 62; /* bit 62: a row of its own, not of an import */
+    return draw(&actor->seed) << 1 >> 1 | (uint64_t)1 << 62; /* bit 62: a single row, not one of an
+                                                                import */
 }
 
-/* Output of a command up to 300 bytes; false unless its exit status is 0 or `other`. */
+/*
+ * Run a command and keep 300 bytes of its output; returns false unless its exit status is 0 or
+ * `other`.
+ */
 static bool run_command(struct actor *actor, const char *const *argv, char out[301], int other)
 {
     posix_spawn_file_actions_t actions;
@@ -163,7 +178,7 @@ static bool opened(struct actor *actor)
 
 static const char *const telemetry = "{\"steps\": [{\"step\": 0, \"loss\": 1.5}, {\"step\": 1, \"loss\": 1.25}]}";
 
-/* Every fourth row has an id of its own choice and files beside it: it is tried again until it is in, as a night does. */
+/* Every fourth row chooses its id and has files; it is retried until it is written, as in a night. */
 static bool append_row(struct actor *actor)
 {
     uint64_t tag = new_tag(actor);
@@ -233,7 +248,10 @@ static bool rebuild(struct actor *actor)
     return lineage_rebuild(actor->store, &err) == LINEAGE_OK || failed(actor, "rebuild", err.text);
 }
 
-/* While others write, only what others really left may be found: never that the mirror says something else. */
+/*
+ * While others write, verify may report only what they really left, and never that the mirror
+ * differs.
+ */
 static void hear(void *context, const struct lineage_finding *finding)
 {
     struct actor *actor = context;
@@ -252,7 +270,10 @@ static bool verify(struct actor *actor)
     return !actor->why[0];
 }
 
-/* ---- another tool ----------------------------------------------------------------------------------------------- */
+/*
+ * ---- another program
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static const char header[] =
     "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
@@ -273,7 +294,7 @@ static char *foreign_record(uint64_t tag, size_t length, const char *end)
     return record;
 }
 
-/* n rows as fieldkit writes them. */
+/* Write n rows like fieldkit. */
 static void write_foreign_file(const char *path, uint64_t batch, unsigned n, uint64_t seed)
 {
     FILE *out = fopen(path, "wb");
@@ -289,7 +310,7 @@ static void write_foreign_file(const char *path, uint64_t batch, unsigned n, uin
         abort();
 }
 
-/* Announced before, so that half an import is known for what it is. */
+/* Announced first, so that half an import can be recognised. */
 static bool import(struct actor *actor, const char *command)
 {
     struct lineage_error err = {0};
@@ -315,7 +336,7 @@ static bool import(struct actor *actor, const char *command)
     return ok || failed(actor, "import", err.text);
 }
 
-/* The locked file under its own name; -1 after a failure. */
+/* Open and lock the file, and make sure that it still has its name; -1 on failure. */
 static int lock_results(const char *path, struct stat *st)
 {
     struct stat named;
@@ -325,11 +346,14 @@ static int lock_results(const char *path, struct stat *st)
             return -1;
         if (stat(path, &named) == 0 && named.st_ino == st->st_ino)
             return fd;
-        close(fd); /* an empty file that was taken away again */
+        close(fd); /* an empty file that was removed in between */
     }
 }
 
-/* Two quotes that were never closed close each other: what stands between them is one cell to every reader, for good. */
+/*
+ * Two unclosed quotes close each other: everything between them is one cell for every reader,
+ * permanently.
+ */
 static bool has_open_quote(int fd, off_t size)
 {
     char *bytes = malloc((size_t)size + 1);
@@ -342,7 +366,10 @@ static bool has_open_quote(int fd, off_t size)
     return open;
 }
 
-/* A record, or in a dirty war one whose quote never closes; `what` says how it is to be judged later. */
+/*
+ * Write a record, or in a dirty run one whose quote is never closed. `what` tells the check how to
+ * judge it.
+ */
 static char *next_foreign(struct actor *actor, int fd, off_t size, uint64_t tag, size_t length, char *what)
 {
     uint64_t at = draw(&actor->seed) % 100;
@@ -359,13 +386,13 @@ static char *next_foreign(struct actor *actor, int fd, off_t size, uint64_t tag,
 }
 
 /*
- * As fieldkit writes: flock, header if the file is empty, one write. Some records have no line end yet (an editor does
- * that). Behind a record without one a careful tool waits until it has; a careless one (in a dirty war) writes on, and
- * nothing is promised for the record that it makes of two.
+ * Writes like fieldkit: flock, a header if the file is empty, one write. Some records have no line
+ * end yet (an editor does that). After such a record a careful program waits until it has one. A
+ * careless one (in a dirty run) continues, and the two records that it merges are not checked.
  */
 static bool append_foreign(struct actor *actor)
 {
-    uint64_t tag = new_tag(actor) | actor->war->dirty; /* then without quotes, which would close an open one */
+    uint64_t tag = new_tag(actor) | actor->war->dirty; /* without quotes, which would close an open quote */
     size_t length = pick_length(actor);
     char path[400], last = '\n', what, *record = NULL;
     struct stat st;
@@ -381,7 +408,8 @@ static bool append_foreign(struct actor *actor)
             abort();
         sprintf(bytes, "%s%s", st.st_size ? "" : header, record);
         ok = __real_write(fd, bytes, strlen(bytes)) == (ssize_t)strlen(bytes);
-        if (what != 'Q' && last == '\n') /* behind the write: who is killed before it has written nothing */
+        if (what != 'Q' && last == '\n') /* after the write, because a process that is killed before
+                                            it has written nothing */
             note(actor, what, tag, length, "-");
         free(bytes);
     }
@@ -412,7 +440,7 @@ static bool command_append(struct actor *actor)
     return ok;
 }
 
-/* A night that another one keeps waiting is refused, and that is right. */
+/* A night that waits for another one is refused, which is right. */
 static bool night(struct actor *actor)
 {
     const char *const argv[] = {"lineage", "night", actor->war->sweep, "-C", actor->war->dir, "-q", NULL};
@@ -447,7 +475,10 @@ static bool use_command(struct actor *actor)
     return run_command(actor, uses[at - 5].argv, out, 1);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------- */
+/*
+ * ---- all actions
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static bool act_once(struct actor *actor)
 {

@@ -1,4 +1,4 @@
-/* marathon_check.c: what was promised, against what is there. */
+/* marathon_check.c: compares the store with the promises. */
 #include "marathon.h"
 
 #include <dirent.h>
@@ -11,11 +11,12 @@
 
 #include "support/files.h"
 
-/* What was acknowledged or announced. */
+/* A row that was acknowledged or announced. */
 struct ack {
-    char what; /* A ours, F another tool's, U another tool's without line end, J import announced, I acknowledged */
+    char what; /* A appended, F another program's, U another program's without a line end, J import
+                  announced, I acknowledged */
     uint64_t tag;
-    uint64_t length; /* of the text; rows of an import */
+    uint64_t length; /* length of the text, or number of rows of an import */
     char id[64];
 };
 
@@ -31,13 +32,13 @@ struct check {
     const struct arena_of_war *war;
     struct ack *acks;
     size_t n_acks;
-    struct seen *rows; /* those with a tag, sorted by it */
+    struct seen *rows; /* rows with a tag, sorted by it */
     size_t n_rows;
     char **ids; /* of all rows, sorted */
     size_t n_ids;
     uint64_t night_keys[NIGHT_TRIALS];
     size_t n_nights;
-    uint64_t lines_reported[4096]; /* of records that the store itself says are wrong */
+    uint64_t lines_reported[4096]; /* records that the store itself reports as bad */
     size_t n_reported;
     unsigned failures;
 };
@@ -58,7 +59,7 @@ static void *grown(void *list, size_t n, size_t size)
     return list;
 }
 
-/* A line may be half written: who wrote it was killed before anybody knew. */
+/* A line may be incomplete if its writer was killed; then nobody relied on it. */
 static void read_acks(struct check *c)
 {
     size_t length;
@@ -103,7 +104,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Notes as they were given, and perhaps why the trial was discarded. */
+/* The notes must be those that were given, possibly followed by the reason of a discard. */
 static bool are_notes(const char *notes, uint64_t tag, size_t length)
 {
     char *given = tagged_text('N', tag, length);
@@ -114,7 +115,7 @@ static bool are_notes(const char *notes, uint64_t tag, size_t length)
     return same;
 }
 
-/* A trial of a night has its row once, however often the night was killed. */
+/* A trial of a night has exactly one row, however often the night was killed. */
 static void see_night(struct check *c, const struct lineage_trial *trial)
 {
     struct lineage_night_link link;
@@ -232,7 +233,7 @@ static void check_import(struct check *c, const struct ack *ack)
         broken(c, ack->what == 'I' ? "an acknowledged import is not whole" : "half an import", detail);
 }
 
-/* results.tsv and every file that bytes of it were moved to, as one text. */
+/* results.tsv and every file that its bytes were moved to, as one text. */
 static char *all_bytes(const struct check *c, size_t *length)
 {
     char **names = list_dir(c->war->dir, "results.tsv"), *all = NULL;
@@ -250,7 +251,7 @@ static char *all_bytes(const struct check *c, size_t *length)
     return all;
 }
 
-/* What another tool left unfinished is in the file or beside it. */
+/* A record that another program left unfinished is in the file or was moved aside. */
 static void check_unended(struct check *c, const struct ack *ack, const char *all, size_t length)
 {
     char *text = tagged_text('R', ack->tag, ack->length), *cell = csv_cell(text), detail[64];
@@ -294,7 +295,9 @@ static void check_next_append(struct check *c)
     lineage_store_close(store);
 }
 
-/* A night that was killed goes on: after one that nobody kills each of its trials has its row. */
+/*
+ * A killed night can be resumed: after a night that was not killed, each of its trials has its row.
+ */
 static void finish_night(struct check *c)
 {
     char command[1000];
@@ -304,7 +307,7 @@ static void finish_night(struct check *c)
         broken(c, "the night does not end", command);
 }
 
-/* Of a store without strangers' faults only what a killed writer leaves beside it may be found. */
+/* Without faults of other programs, verify may report only what a killed writer leaves behind. */
 static void hear_finding(void *context, const struct lineage_finding *finding)
 {
     struct check *c = context;
@@ -324,7 +327,7 @@ static void check_findings(struct check *c, struct lineage_store *store)
         broken(c, "verify", err.text);
 }
 
-/* A person's section is never lost. */
+/* A section written by a person is never lost. */
 static void check_insights(struct check *c)
 {
     char *path = join(c->war->dir, "KNOWLEDGE.md");

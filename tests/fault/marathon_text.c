@@ -1,4 +1,4 @@
-/* marathon_text.c: rows that say what they must be. */
+/* marathon_text.c: texts of rows that contain their own check. */
 #include "marathon.h"
 
 #include <stdlib.h>
@@ -12,7 +12,10 @@ uint64_t draw(uint64_t *seed)
     return z ^ (z >> 31);
 }
 
-/* No `=` and no `;`: notes must not set parameters. Tabs, quotes and line ends make cells that need quoting. */
+/*
+ * Without `=` and `;`, because notes must not set parameters. Tabs, quotes and line ends make cells
+ * that need quoting.
+ */
 static void fill(char *at, size_t n, uint64_t seed, bool plain)
 {
     static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ.,0123456789-+()\t\"\n";

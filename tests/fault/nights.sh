@@ -1,6 +1,6 @@
 #!/bin/sh
-# nights.sh: nights that are killed at any instant and begun again: the night, what it runs, or both; one trial at a time
-# and three at once. In the end every trial has its row, none has two, and nothing is left running.
+# nights.sh: nights are killed at any instant and resumed: the night, its command, or both; with one trial at a time and with
+# three. In the end every trial has exactly one row, and no process is left.
 #
 # usage: LINEAGE=PROGRAM sh tests/fault/nights.sh [KILLS] [SEED]     (default: 12 kills, seed 1)
 set -u
@@ -15,7 +15,7 @@ cd "$scratch" || exit 3
 LINEAGE_NIGHTS_MARK=nights.$$
 export LINEAGE_NIGHTS_MARK
 
-# A trial that starts what stays behind if nobody ends it.
+# A trial whose child processes survive unless they are ended.
 cat >train.sh <<'END'
 setsid sleep 31 &
 (sleep 32 &)
@@ -27,13 +27,13 @@ cat >sweep.json <<'END'
  "grid": {"x": [1, 2, 3, 4]}, "ranges": {"x": "5:9:integer"}, "propose": {"method": "sobol", "trials": 4}}
 END
 
-# below N: a draw from 0 to N - 1 that the seed decides.
+# below N: a random number from 0 to N - 1, determined by the seed.
 below()
 {
     random=$(((random * 1103515245 + 12345) % 2147483648))
     drawn=$((random / 65536 % $1))
 }
-# ours PATTERN: processes of this test whose command line says so.
+# ours PATTERN: processes of this test whose command line matches.
 ours()
 {
     for process in $(grep -lzx "LINEAGE_NIGHTS_MARK=$LINEAGE_NIGHTS_MARK" /proc/[0-9]*/environ 2>/dev/null); do
@@ -48,7 +48,7 @@ fail()
     echo "FAIL $*"
     failures=$((failures + 1))
 }
-# wait_until_gone WHAT: a guardian ends what a killed night left; on a slow machine that takes a while.
+# wait_until_gone WHAT: waits until the guardian has ended the processes of a killed night, which takes a while on a slow machine.
 wait_until_gone()
 {
     tries=0
@@ -62,10 +62,10 @@ wait_until_gone()
         sleep 0.1
     done
 }
-# check STORE: every trial once, of the list and of the ranges.
+# check STORE: every trial of the list and of the ranges has one row.
 check()
 {
-    # A copy that was cut off is a state that the format names: the next append removes it, and none may come.
+    # A copy that was cut off is a state that the format allows; the next append would remove it, but there may be none.
     "$LINEAGE" verify -C "$1" 2>&1 | grep -v 'a copy that was cut off; the next append removes it' >verified &&
         fail "$1: $(head -n 3 verified)"
     sed 1d "$1/results.tsv" | awk -F '\t' '$9 != "harness_abort"' | sed -n 's/.*night s, trial \(.*\), key .*/\1/p' | sort >had

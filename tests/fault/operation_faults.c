@@ -1,9 +1,11 @@
 /*
- * operation_faults.c: every operation of the store, with each of its allocations, calls on files, file operations of
- * SQLite and statements made to fail, one further each time until none is left.
+ * operation_faults.c: every operation of the store, with each of its allocations, file calls, file
+ * operations of SQLite and statements made to fail: first the first call, then the second, until
+ * none is left.
  *
- * After each: no crash and no leak (under sanitizers); the right answer, or one with a notice, or an error with a message;
- * the store has the rows it had, or those and the whole of what was added, and answers the next question right.
+ * After each fault: no crash and no leak (under sanitizers); the answer is right, or comes with a
+ * notice, or is an error with a message; the store has its earlier rows, or those and all added
+ * rows, and answers the next question correctly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +60,7 @@ bool piece_strikes(void)
     return strikes(PIECES);
 }
 
-/* SQLite's own allocations: what it finds in a row may not fit. */
+/* SQLite's own allocations: the content of a row may not fit. */
 static sqlite3_mem_methods sqlite_memory;
 
 static void *sqlite_malloc(int size)
@@ -71,7 +73,7 @@ static void *sqlite_realloc(void *old, int size)
     return strikes(SQLITE_MEMORY) ? NULL : sqlite_memory.xRealloc(old, size);
 }
 
-/* Before anything else is asked of it. Small pieces are no exception. */
+/* Set before the first call. Small allocations are included. */
 static void install_sqlite_memory(void)
 {
     sqlite3_mem_methods methods;
@@ -157,7 +159,7 @@ static enum lineage_status do_import(struct lineage_store *store, FILE *out, str
     return status;
 }
 
-/* The five-column log, with a commit twice and what cannot be read. */
+/* A log of five columns, with a repeated commit and lines that cannot be read. */
 static enum lineage_status do_import_five(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     struct lineage_import_stats stats;
@@ -182,7 +184,7 @@ static enum lineage_status do_rebuild(struct lineage_store *store, FILE *out, st
     return lineage_rebuild(store, err);
 }
 
-/* A finding may be of the fault itself; only the failure of the check is an answer here. */
+/* A finding may be caused by the fault; only a failure of the check is an error. */
 static enum lineage_status do_verify(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     size_t n, counted = 0;
@@ -202,7 +204,7 @@ static enum lineage_status do_render_file(struct lineage_store *store, FILE *out
     return lineage_render_file(store, path, &options, err);
 }
 
-/* Twice: around what stands below, and with a file of another tool in the place of it. */
+/* Runs twice: with the operations below, and with another program's file in the place of the log. */
 static enum lineage_status do_render_again(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     char path[400], *insights = NULL;
@@ -251,7 +253,7 @@ static enum lineage_status do_remark(struct lineage_store *store, FILE *out, str
     return lineage_remark_append(store, &remark, err);
 }
 
-/* The mirror is behind and held by another client: the end of the log is read here. */
+/* The mirror is stale and locked by another client, so the end of the log is read here. */
 static enum lineage_status do_append_behind(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     static const char rows[] = "exp_020\tT\topt\t006\t\t\tof another tool\t\tkeep\t1.1\t\t\t\t\t\t\t\n"
@@ -264,7 +266,7 @@ static enum lineage_status do_append_behind(struct lineage_store *store, FILE *o
     if (fd < 0 || write(fd, rows, sizeof rows - 1) != sizeof rows - 1 || close(fd) != 0)
         abort();
     unsigned armed = countdown;
-    countdown = 0; /* the other client has memory */
+    countdown = 0; /* the other client's allocations do not fail */
     sqlite3 *other = other_client_begin(mirror);
     countdown = armed;
     enum lineage_status status = do_append(store, out, err);
@@ -305,10 +307,10 @@ static void write_at(const struct lineage_store *store, const char *bytes, long 
         abort();
 }
 
-/* Line 2 is another one while the second question is asked, and what it was before the third. */
+/* Line 2 is different during the second question, and restored before the third. */
 static enum lineage_status do_edit(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
-    enum { ID = 171 }; /* behind the header */
+    enum { ID = 171 }; /* after the header */
     enum lineage_status status = questions[0].ask(store, out, err);
     for (int i = 0; status == LINEAGE_OK && i < 2; i++) {
         write_at(store, i ? "000" : "00x", ID);
@@ -318,7 +320,7 @@ static enum lineage_status do_edit(struct lineage_store *store, FILE *out, struc
     return status;
 }
 
-/* Another tool's record that has no line end yet is read, and again when it has. */
+/* Another program's record without a line end is read, and read again when it has one. */
 static enum lineage_status do_read_unended(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     static const char record[] = "900\tT\topt\t003\t\t\thalf\t+0.1\tkeep\t0.5\t\t0.2\t\t\t\t\talpha=0.3; info_gain turn=0 mean=1 std=0";
@@ -335,7 +337,7 @@ static enum lineage_status do_read_unended(struct lineage_store *store, FILE *ou
     return status == LINEAGE_OK ? questions[0].ask(store, out, err) : status;
 }
 
-/* The answer is a refusal, which names what is known. */
+/* The answer is an error that lists the known names. */
 static enum lineage_status do_ask_for_nothing(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     struct lineage_cursor *cursor;
@@ -348,7 +350,7 @@ static enum lineage_status do_ask_for_nothing(struct lineage_store *store, FILE 
     return LINEAGE_OK;
 }
 
-/* A row that an earlier one named as its parent: its own ancestors are looked at. */
+/* A row that an earlier row names as its parent; its own ancestors are checked. */
 static enum lineage_status do_append_awaited(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     static const char *const rows[][2] = {{"a", "b"}, {"b", "003"}};
@@ -379,7 +381,7 @@ static const struct question writing[] = {
 struct outcome {
     enum lineage_status status;
     bool explained; /* a notice, or an error with its message */
-    bool again;     /* the handle answers once the fault is over */
+    bool again;     /* the handle answers after the fault */
     char *text;
 };
 
@@ -395,7 +397,10 @@ static bool answers(struct lineage_store *store)
     return ok && length;
 }
 
-/* Opened with the fault armed, so that opening is part of each; the torn record only where it is restored. */
+/*
+ * Opened with the fault armed, so that opening is tested too; a torn record only where it is
+ * restored.
+ */
 static struct outcome perform(const char *dir, const struct question *question, enum mode m, unsigned n)
 {
     const struct lineage_open_options options = {.notice = hear_notice, .busy_ms = 1};
@@ -410,7 +415,7 @@ static struct outcome perform(const char *dir, const struct question *question, 
     if (outcome.status == LINEAGE_OK)
         outcome.status = question->ask(store, out, &err);
     outcome.explained = heard || (outcome.status != LINEAGE_OK && err.text[0] && err.status == outcome.status);
-    if (was_hit()) { /* else it is closing that fails */
+    if (was_hit()) { /* otherwise closing fails */
         disarm();
         outcome.again = !store || answers(store);
     }
@@ -420,20 +425,20 @@ static struct outcome perform(const char *dir, const struct question *question, 
     return outcome;
 }
 
-/* What brings the mirror up to date. */
+/* An operation that updates the mirror. */
 static void ask_once(const char *dir)
 {
     struct outcome outcome = perform(dir, &questions[0], MEMORY, 0);
     free(outcome.text);
 }
 
-/* What an operation is done to. */
+/* The stores on which an operation runs. */
 struct subject {
     void (*make)(const char *dir);
     bool torn, with_mirror;
-    bool writes; /* each time on a store of its own */
+    bool writes; /* each time on a new store */
     bool first;  /* of its kind */
-    bool large;  /* too many faults for each, and a mirror that takes long to make */
+    bool large;  /* too many faults to try each, with a mirror that is slow to build */
 };
 
 static char *make_store(const struct subject *subject)
@@ -460,7 +465,7 @@ static void broken(const struct question *question, enum mode m, unsigned n, con
     failures++;
 }
 
-/* The rows of before are there as they were, and the next question is answered. */
+/* The earlier rows are unchanged, and the next question is answered. */
 static void check_after(const char *dir, const char *before, size_t length, const struct question *question, enum mode m,
                         unsigned n)
 {
@@ -478,7 +483,7 @@ static void check_after(const char *dir, const char *before, size_t length, cons
     free(path);
 }
 
-/* Of many of a kind the first ones each. */
+/* Only the first of many faults of one kind are tried. */
 static unsigned step_of(enum mode m, unsigned n, const struct subject *subject)
 {
     if (subject->large)
@@ -531,11 +536,11 @@ static void run_modes(const struct question *question, struct subject subject, c
         return;
     printf("%-14s", question->name);
     for (enum mode m = MEMORY; m < N_MODES; m++)
-        if (m != STARTS || subject.large) /* of a question with few statements they are among these */
+        if (m != STARTS || subject.large) /* a question with few statements has all of them among these */
             printf(" %s %u", mode_names[m], run_all(question, m, &subject));
     subject.with_mirror = false;
-    for (enum mode m = MEMORY; !subject.writes && !subject.large && m <= CALLS; m++) /* the mirror is made first */
-        if (m != PIECES || subject.first) /* of the same pieces each time */
+    for (enum mode m = MEMORY; !subject.writes && !subject.large && m <= CALLS; m++) /* the mirror is built first */
+        if (m != PIECES || subject.first) /* the same pieces each time */
             printf(", new %s %u", mode_names[m], run_all(question, m, &subject));
     putchar('\n');
     fflush(stdout);

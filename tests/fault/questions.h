@@ -1,4 +1,7 @@
-/* questions.h: small stores with something of everything, and everything that can be asked of them, as text. */
+/*
+ * questions.h: small stores that contain every kind of data, and all questions that can be asked of
+ * them, as text.
+ */
 #ifndef FAULT_QUESTIONS_H
 #define FAULT_QUESTIONS_H
 
@@ -18,13 +21,15 @@ struct question {
 extern const struct question questions[];
 extern const size_t n_questions;
 
-/* Rows of another tool: seeds, parameters that are text, columns outside the 17, remarks, best.json. */
+/* Rows of another program: seeds, text parameters, columns outside the 17, remarks, best.json. */
 void make_wide_store(const char *dir);
 extern const struct question wide_questions[];
 extern const size_t n_wide_questions;
 
-/* More rows than a sweep of two parameters looks up one by one, than a list is made of without a thought, and more values
- * than a report lists. */
+/*
+ * More rows than the limits at which a sweep of two parameters, a list, and a report change their
+ * method.
+ */
 void make_large_store(const char *dir);
 extern const struct question large_questions[];
 extern const size_t n_large_questions;

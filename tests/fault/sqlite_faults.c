@@ -1,4 +1,7 @@
-/* sqlite_faults.c: wraps the default VFS; each file's methods are the real ones behind a countdown. */
+/*
+ * sqlite_faults.c: wraps the default VFS; the methods of each file call the real ones after a
+ * countdown.
+ */
 #include "sqlite_faults.h"
 
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-/* sqlite_faults.h: an SQLite VFS that lets the n-th write, sync, truncate, lock or open fail. */
+/* sqlite_faults.h: an SQLite VFS in which the n-th write, sync, truncate, lock or open fails. */
 #ifndef FAULT_SQLITE_FAULTS_H
 #define FAULT_SQLITE_FAULTS_H
 
@@ -7,11 +7,13 @@
 /* Make it the default VFS of this process. */
 void sqlite_faults_install(void);
 
-/* The n-th call from now on (0 = never) fails with SQLITE_IOERR or, for a lock, SQLITE_BUSY; with `full`, writes
- * fail with SQLITE_FULL; with `kill`, the process ends there. */
+/*
+ * The n-th call from now on (0: never) fails with SQLITE_IOERR, or for a lock with SQLITE_BUSY.
+ * With `full`, writes fail with SQLITE_FULL; with `kill`, the process is killed at that call.
+ */
 void sqlite_faults_arm(unsigned n, bool full, bool kill);
 
-/* Whether the armed call came. */
+/* Returns true if the armed call was reached. */
 bool sqlite_faults_hit(void);
 
 #endif

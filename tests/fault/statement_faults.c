@@ -1,4 +1,7 @@
-/* statement_faults.c: the calls of the library, in front of those of SQLite. A call that fails here has done nothing. */
+/*
+ * statement_faults.c: wrappers around the calls of SQLite. A call that fails here has not reached
+ * SQLite.
+ */
 #include "statement_faults.h"
 
 #include <sqlite3.h>
@@ -9,7 +12,7 @@ static unsigned countdown;
 static int code;
 static bool starts_alone;
 static bool was_hit;
-static bool failing; /* the last call failed here: SQLite knows nothing of it */
+static bool failing; /* the last call failed here and did not reach SQLite */
 
 void statement_faults_arm(unsigned n, int with, bool starts)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# workers.sh: a night shared by workers that are killed, stopped for longer than their leases and go on, with clocks that are
-# hours apart, and trials that are killed; with ON_SERVER, over a server that is stopped and started, from three directories
-# that stand for three machines. In the end every trial has one row that counts, and nothing is left running.
+# workers.sh: a night shared by workers that are killed, or suspended for longer than their leases and resumed, with clocks that
+# are hours apart and trials that are killed. With ON_SERVER, the store is on a server that is stopped and started, and three
+# directories represent three machines. In the end every trial has one row that counts, and no process is left.
 #
 # usage: LINEAGE=PROGRAM sh workers.sh [WORKERS] [TRIALS] [SEED]     (default: 4 workers, 40 trials, seed 1)
 #        SKEWED_CLOCK_LIBRARY=FILE   gives each worker a clock of its own
@@ -45,13 +45,13 @@ done
 printf '{"name": "s", "direction": "lower", "score": "loss", "grace_seconds": 1, "command": "sh %s {x}", "grid": {"x": [%s]}}\n' \
     "$scratch/train.sh" "$x" >sweep.json
 
-# below N: a draw from 0 to N - 1 that the seed decides.
+# below N: a random number from 0 to N - 1, determined by the seed.
 below()
 {
     random=$(((random * 1103515245 + 12345) % 2147483648))
     drawn=$((random / 65536 % $1))
 }
-# ours PATTERN: processes of this test whose command line says so.
+# ours PATTERN: processes of this test whose command line matches.
 ours()
 {
     for process in $(grep -lzx "LINEAGE_WORKERS_MARK=$LINEAGE_WORKERS_MARK" /proc/[0-9]*/environ 2>/dev/null); do
@@ -66,7 +66,7 @@ fail()
     echo "FAIL $*"
     failures=$((failures + 1))
 }
-# begin I: worker I, on its machine, with its clock.
+# begin I: starts worker I on its machine with its clock.
 begin()
 {
     (
@@ -81,14 +81,14 @@ begin()
     ) >>"out.$1" 2>>"err.$1" </dev/null &
     eval "pid_$1=$!"
 }
-# end I: how it ended by itself.
+# end I: the exit status of worker I.
 end()
 {
     eval "wait \$pid_$1"
     ended=$?
     eval "pid_$1="
     if [ $ended -eq 3 ] && [ -n "$server" ] && tail -n 1 "err.$1" | grep -q 'is away: .*No such file'; then
-        away=$((away + 1)) # it found no server to begin with
+        away=$((away + 1)) # it found no server at the start
         begin "$1"
         return
     fi
@@ -141,7 +141,7 @@ while [ $at_work -gt 0 ]; do
     done
 done
 
-# A worker that was stopped at the end may still have to hear that it is late; what a killed one began is ended by its guardian.
+# A worker that was suspended at the end may still have to learn that it is late; a guardian ends the trials of a killed one.
 tries=0
 while [ -n "$(ours 'train\.sh\|night sweep')" ] && [ $tries -lt 300 ]; do
     tries=$((tries + 1))

@@ -107,7 +107,7 @@ static void compare_object(struct check *c, const char *path, const json_t *got,
     const char *key;
     json_t *value;
     if (!json_is_object(got))
-        differ(c, path, "is no object");
+        differ(c, path, "is not an object");
     json_object_foreach(want, key, value)
     {
         char item[256];

@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2016 # what other shells are to expand
-# completions.sh: what `lineage complete` offers, and that bash, zsh and fish, typed into, put it on the line.
+# completions.sh: `lineage complete` offers the right words, and bash, zsh and fish complete them when they are typed.
 . "$SOURCE/tests/support/shell.sh"
 
 new_store store
@@ -10,7 +10,7 @@ trial 'a b' 000 crash '' 'no word of a shell' >>store/results.tsv
 trial '$(touch hacked)' 000 crash '' 'nor is this' >>store/results.tsv
 
 # ---- the words ----
-# offers WORDS WANTED: one word of WANTED a line of output, without what is said about it.
+# offers WORDS WANTED: the output has one line per word of WANTED; descriptions are ignored.
 offers()
 {
     eval "run complete $1"
@@ -85,7 +85,7 @@ must_equal '' "$(cat err)"
 [ ! -e hacked ] || fail "a cell was run"
 rm store/lineage.db
 rm -rf none && mkdir none && run complete -C none show ''
-must_equal '' "$(ls -A none)" "completion in a directory that is no store leaves something"
+must_equal '' "$(ls -A none)" "completion outside a store leaves a file"
 
 # ---- shells ----
 mkdir bin
@@ -94,19 +94,19 @@ PATH=$scratch/bin:$PATH
 export PATH
 unset HISTFILE
 scripts=$SOURCE/cli/completions
-# What was typed and completed is not carried out, but printed.
+# The completed line is printed and not executed.
 cat >printer <<'END'
 lineage() { case $1 in complete) command lineage "$@" ;; *) printf '<%s>' "$@"; echo ;; esac; }
 END
 
-# types SHELL-COMMAND INPUT: a shell on a terminal of its own, with INPUT typed into it, in ./out.
+# types SHELL-COMMAND INPUT: types INPUT into a shell on a new terminal; the output is in ./out.
 types()
 {
     printf '%b' "$2\nexit\n" >typed
     timeout 60 script -qec "$1" /dev/null <typed 2>err | tr -d '\r' >out
 }
 
-terminal=no # of a test: script makes one, where there are devices for it
+terminal=no # script makes a terminal for the test if the machine allows it
 command -v script >/dev/null && script -qec true /dev/null </dev/null >out 2>&1 && terminal=yes
 if command -v bash >/dev/null && [ "$terminal" = yes ]; then
     cat printer "$scripts/lineage.bash" >rc.bash
@@ -130,7 +130,7 @@ if command -v bash >/dev/null && [ "$terminal" = yes ]; then
     completes 'lineage init direc\t' '<init><directory/>'
     completes 'lineage core a2tgpo_tu\t' '<core><a2tgpo_turn_loss>'
 else
-    printf 'SKIP bash: it is not installed, or there are no terminals here\n'
+    printf 'SKIP bash: not installed, or without a terminal\n'
 fi
 
 if command -v zsh >/dev/null && [ "$terminal" = yes ]; then
@@ -151,7 +151,7 @@ if command -v zsh >/dev/null && [ "$terminal" = yes ]; then
     completes 'lineage query -C store --param opt\tad\t' '<--param><optimizer=adam>'
     completes 'lineage train filen\t' '<train><filename.json>'
 else
-    printf 'SKIP zsh: it is not installed, or there are no terminals here\n'
+    printf 'SKIP zsh: not installed, or without a terminal\n'
 fi
 
 if command -v fish >/dev/null; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# install.sh: an installed tree is moved, then used from outside through find_package and pkg-config, with the
+# install.sh: an installed tree is moved, then used by another project through find_package and pkg-config, with the
 # shared and the static libraries.
 . "$SOURCE/tests/support/shell.sh"
 

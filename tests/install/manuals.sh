@@ -1,12 +1,12 @@
 #!/bin/sh
-# manuals.sh: each command has its page, which names all of its options and says what --help says; each guide has its page
+# manuals.sh: each command has a page with all of its options and the text of --help; each guide has a page
 # with every word of its source; the pages are sound troff.
 . "$SOURCE/tests/support/shell.sh"
 
 pages=$BUILD/cli/man
 [ -f "$pages/lineage.1" ] || skip "no manual pages in $BUILD (they are made where the programs can run)"
 
-# What a reader sees, one blank between words, without what is bold.
+# The visible text of a page, with one blank between words and without bold type.
 plain()
 {
     sed 's/\\f[BIRP]//g; s/\\-/-/g; s/\\(aq/'"'"'/g; s/\\(ga/`/g; s/\\(dq/"/g; s/\\(ha/^/g; s/\\(ti/~/g; s/\\e/\\/g; s/\\&//g' "$1" | squeezed
@@ -14,7 +14,7 @@ plain()
 
 squeezed() { tr -s ' \n' '  '; }
 
-# says TEXT WHAT: the page in ./page has it.
+# says TEXT WHAT: the page in ./page contains TEXT.
 says()
 {
     checks=$((checks + 1))
@@ -38,14 +38,14 @@ while IFS='|' read -r command summary; do
     run "$command" --help
     sed -n '/^$/q; s/^  \(-[a-zA-Z], \|    \)\(--[a-z-]*\).*/\2/p' out >options
     must_equal '' "$(awk 'NR == FNR { page = page $0 " "; next } !index(page, " " $0)' page options)" "lineage-$command(1) lacks options"
-    # All that stands behind the options: description and examples.
+    # The text after the options: description and examples.
     sed '1,/^$/d; /^Examples:$/d; s/^ *//' out | tr -s ' ' |
         awk 'NR == FNR { page = page $0 " "; next } !index(page, $0)' page - >lost
     must_equal '' "$(cat lost)" "lineage-$command(1) lacks lines of --help"
 done <commands
 must_equal "$(wc -l <commands)" "$(find "$pages" -name 'lineage-*.1' | wc -l)" "pages of commands"
 
-# Every word of each guide, Markdown's signs and the head lines of tables aside.
+# Every word of each guide, except Markdown's markup and the header rows of tables.
 words() { tr -c 'A-Za-z0-9_.' '\n' | tr 'A-Z' 'a-z' | sed 's/\.*$//' | grep . | sort -u; }
 while IFS='|' read -r guide summary; do
     entry=$(grep "^CLI_GUIDE($guide," "$SOURCE/cli/man/guides.def")

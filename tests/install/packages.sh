@@ -1,6 +1,6 @@
 #!/bin/sh
-# packages.sh: cli/packages.sh makes Debian packages that lintian accepts; they are put in and taken out again, in an
-# empty tree, and in a bare Debian where that can be made (as root, with debootstrap and a mirror).
+# packages.sh: cli/packages.sh makes Debian packages that lintian accepts; they are installed and removed
+# in an empty tree, and in a bare Debian where one can be made (as root, with debootstrap and a mirror).
 . "$SOURCE/tests/support/shell.sh"
 
 [ "$INSTRUMENTED" = no ] || skip "packages are not made of instrumented programs"
@@ -48,8 +48,8 @@ else
     printf 'SKIP lintian: it is not installed\n'
 fi
 
-# ---- an empty tree: dpkg alone, nothing else is there ----
-# An ordinary user has no sbin on the PATH, and dpkg asks for what is there.
+# ---- an empty tree with dpkg alone ----
+# dpkg requires programs in sbin, which is not on the PATH of an ordinary user.
 into_tree() { PATH=$PATH:/usr/sbin:/sbin dpkg --root="$scratch/tree" --force-not-root --force-depends --force-script-chrootless --log=/dev/null "$@" >out 2>err; }
 last="dpkg in an empty tree"
 mkdir -p tree/var/lib/dpkg/info tree/var/lib/dpkg/updates tree/var/lib/dpkg/triggers
@@ -66,7 +66,7 @@ into_tree --purge $names || fail "$last, --purge: $(cat err)"
 must_equal '' "$(find tree ! -type d ! -path 'tree/var/lib/dpkg/*')" "left behind"
 
 # ---- a bare Debian ----
-# bare_root: one in ./root, from a copy in the build directory or made now; false with the reason in $why.
+# bare_root: a bare Debian in ./root, from a copy in the build directory or made now; on failure $why has the reason.
 bare_root()
 {
     kept=$BUILD/bare-root.tar

@@ -15,7 +15,7 @@ run_paths()
     [ "$elf" -ge 2 ] || fail "$1: only $elf ELF files looked at"
 }
 
-# What the test itself relies on: readelf shows a path with an empty entry as one.
+# The test relies on readelf showing an empty entry of a run path.
 printf 'int main(void) { return 0; }\n' >probe.c
 mkdir probe
 "$CC" probe.c -o probe/a -Wl,-rpath,/usr/lib/somewhere: && cp probe/a probe/b || fail "cannot link a probe"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# uninstall.sh: `cmake --install` puts programs, pages and completions where they are looked for; the target
-# `uninstall` takes all of it away and leaves what is of others.
+# uninstall.sh: `cmake --install` installs programs, pages and completions where systems search for them; the target
+# `uninstall` removes all of them and no other file.
 . "$SOURCE/tests/support/shell.sh"
 
 prefix=$scratch/prefix
@@ -16,7 +16,7 @@ must_equal "lineage $VERSION" "$(PATH=$prefix/bin:$PATH && lineage --version)"
 if command -v man >/dev/null; then
     must_equal "$prefix/share/man/man1/lineage-query.1" "$(PATH=$prefix/bin:$PATH && unset MANPATH && man -w lineage-query)"
 fi
-# A path that holds none of the project's names: nothing else may stand in what is installed.
+# Every installed path contains a name of the project.
 find "$prefix" -type f ! -path '*lineage*' ! -path '*rlcore*' ! -path '*trainer*' ! -name results.tsv.5 >others
 must_equal '' "$(cat others)"
 
@@ -29,7 +29,7 @@ must_equal "$prefix/include/lineage/of-others.h" "$(find "$prefix" ! -type d)"
 [ -d "$prefix/bin" ] || fail "$last: bin is gone"
 must_equal '' "$(find "$prefix" -type d \( -name rlcore -o -name trainer -o -name schema \))"
 
-# Once more: there is nothing to do, and that is no failure.
+# A second uninstall has nothing to remove and succeeds.
 "$CMAKE" --build "$BUILD" --target uninstall >out 2>err || fail "uninstall again: $(cat err)"
 must_have out 'Not there: '
 finish

@@ -4,7 +4,7 @@
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-python=/usr/bin/python3 # Debian's, whatever else is first on the path
+python=/usr/bin/python3 # Debian's, even if another python3 is first on the path
 PYTHONPATH=$SOURCE/src/python
 PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH PYTHONDONTWRITEBYTECODE SOURCE
@@ -21,7 +21,7 @@ else
     echo 'SKIP mypy: it is not installed'
 fi
 
-# From the tree by pip, without a compiler and without a network; then from the place it was put in.
+# Install from the tree with pip, without a compiler and a network; then import it from there.
 if $python -m pip --version >/dev/null 2>&1 && $python -c 'import setuptools' 2>/dev/null; then
     cp -R "$SOURCE/src/python" "$scratch/source"
     $python -m pip install --quiet --no-build-isolation --no-deps --no-index --target "$scratch/installed" "$scratch/source"

@@ -92,7 +92,7 @@ def test_verl_estimators_as_compute_advantage_calls_them(registry, name):
     advantages, returns = registry.estimators[f"lineage_{name}"](**given)
     assert advantages.shape == returns.shape == (B, T) and advantages.dtype == torch.float32
     assert bool(torch.isfinite(advantages).all())
-    if name != "remax":  # whose returns stand at masked tokens too, as verl's do
+    if name != "remax":  # remax also has returns at masked tokens, like verl
         assert bool((advantages[b["mask"] == 0] == 0).all())
 
 
@@ -123,7 +123,7 @@ def test_verl_losses_add_up_over_micro_batches(registry, mode, agg):
     assert "actor/ppo_kl" in metrics
 
 
-def test_verl_clip_scale_travels_where_a_tensor_may(registry):
+def test_verl_passes_the_clip_scale_as_weights(registry):
     b = batch()
     data = types.SimpleNamespace(
         batch={"token_level_rewards": b["rewards"], "response_mask": b["mask"]}, non_tensor_batch={"uid": UID}

@@ -20,7 +20,7 @@ CASES = [
     for path in sorted(folder.glob("*/*.json"))
     if path.parent.name in FAMILIES
 ]
-# Written beside the inputs of some vectors for their reader; no kernel takes them.
+# Comments for the reader in the inputs of some vectors; kernels ignore them.
 NOTES = {"comment", "note", "description"}
 
 
@@ -104,7 +104,7 @@ def rows_of(given, name):
 BATCHED = ("log_prob", "old_log_prob", "advantages")
 
 
-def test_ragged_forms_are_the_padded_one():
+def test_ragged_forms_equal_the_padded_one():
     given = batch()
     padded = core.policy_loss(**given)
     lists = {name: rows_of(given, name) if name in BATCHED else value for name, value in given.items()}
@@ -130,7 +130,7 @@ def test_types_and_layouts():
     assert core.policy_loss(**mixed).d_log_prob.dtype == np.float64
 
 
-def test_what_pytorch_has_goes_in_as_it_is():
+def test_pytorch_types_are_read_in_place():
     torch = pytest.importorskip("torch")
     given = {
         name: torch.from_numpy(np.array(value)).to(torch.bfloat16) if name in BATCHED else value
@@ -160,7 +160,7 @@ def cut(value, gap, poison):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_slices_are_read_where_they_lie(dtype):
+def test_slices_are_read_in_place(dtype):
     given = batch(dtype)
     want = core.policy_loss(**given)
     slices = {name: cut(given[name], 3, np.nan) for name in BATCHED}
@@ -168,7 +168,7 @@ def test_slices_are_read_where_they_lie(dtype):
     got = core.policy_loss(**{**given, **slices, "response_mask": mask})
     assert got.loss == want.loss and (got.d_log_prob == want.d_log_prob).all()
     assert got.d_log_prob.strides == slices["log_prob"].strides, "no copy was made: the result lies as the inputs do"
-    # Of several strides one is kept, others and kernels without layouts get copies.
+    # The most frequent stride is kept; arrays of other strides, and kernels without layouts, get copies.
     mixed = {**given, "log_prob": slices["log_prob"], "advantages": cut(given["advantages"], 1, np.nan)}
     assert core.policy_loss(**mixed).loss == want.loss
     kl, wanted = (
@@ -201,7 +201,7 @@ def test_slices_of_tensors():
         assert got.d_log_prob.stride() == (10, 1)
 
 
-def test_inputs_stay_as_they_are():
+def test_inputs_are_not_modified():
     given = batch()
     before = {name: np.copy(value) for name, value in given.items()}
     core.policy_loss(**given)
@@ -251,7 +251,7 @@ def test_errors_name_argument_and_index():
         core.policy_loss(loss="vanilla", loss_agg_mode="token-mean", log_prob=[0.0], cu_seqlens=[0, 2, 1])
 
 
-def test_signatures_are_the_descriptions():
+def test_signatures_match_the_descriptions():
     for kernel in core.kernels():
         function = getattr(core, kernel["family"])
         names = set(inspect.signature(function).parameters) - {"cu_seqlens"}

@@ -15,7 +15,7 @@ from lineage import Store, core  # noqa: E402
 SOURCE = Path(os.environ.get("SOURCE", Path(__file__).resolve().parents[2]))
 
 
-def test_it_learns_and_records(tmp_path):
+def test_the_example_learns_and_records(tmp_path):
     script = SOURCE / "tests/examples/a2tgpo_torch.py"
     run = subprocess.run([sys.executable, script, tmp_path / "s", "0.3"], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
@@ -26,7 +26,7 @@ def test_it_learns_and_records(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a2tgpo_advantage", "a2tgpo_turn_loss"])
-def test_numbers_are_those_of_the_command(name):
+def test_numbers_equal_those_of_the_command(name):
     command = os.environ.get("LINEAGE")
     if not command:
         pytest.skip("LINEAGE names no command")

@@ -18,7 +18,7 @@ def python(code, **environment):
     )
 
 
-def test_stubs_are_the_library():
+def test_stubs_match_the_library():
     assert Path(lineage.__file__).with_name("core.pyi").read_text() == _stubs.text()
 
 
@@ -29,7 +29,7 @@ def test_a_store_needs_neither_numpy_nor_torch():
     assert run.returncode == 0, run.stderr
 
 
-def test_a_missing_library_says_where_it_was_sought(tmp_path):
+def test_a_missing_library_lists_the_places_tried(tmp_path):
     run = python("from lineage import _library; _library.load('nothing')", LINEAGE_LIBRARY_PATH=str(tmp_path))
     assert run.returncode != 0 and "LINEAGE_LIBRARY_PATH" in run.stderr and "libnothing.so.0" in run.stderr
 

@@ -28,7 +28,7 @@ def ids(trials):
     return [trial["exp_id"] for trial in trials]
 
 
-def test_rows_and_questions(store):
+def test_rows_and_queries(store):
     fill(store)
     assert store.best()["exp_id"] == store.best_id() == "001"
     assert store.find("exp_002")["status"] == "discard" and "needs more than" in store.find("2".zfill(3))["notes"]
@@ -50,7 +50,7 @@ def test_rows_and_questions(store):
     assert "BEST" in store.render() and len(store.render(max_bytes=700).encode()) <= 700
 
 
-def test_refusals(store, tmp_path):
+def test_errors(store, tmp_path):
     with pytest.raises(NotFound):
         store.best()
     with pytest.raises(NotFound):
@@ -99,7 +99,7 @@ def test_a_trial_records_itself(store):
         (SystemExit(3), "crash", "SystemExit: 3"),
     ],
 )
-def test_exceptions_go_on_behind_their_row(store, error, label, note):
+def test_exceptions_propagate_after_the_row(store, error, label, note):
     with pytest.raises(type(error)):
         with store.trial(hypothesis="fails", params={"alpha": 1.0}) as t:
             t.log(1, loss=2.0)
@@ -108,7 +108,7 @@ def test_exceptions_go_on_behind_their_row(store, error, label, note):
     assert store.find(t.row["exp_id"])["params"] == {"alpha": 1.0}
 
 
-def test_no_score_and_no_number(store):
+def test_missing_and_non_finite_scores(store):
     with store.trial(hypothesis="forgets") as t:
         pass
     assert t.row["status"] == "crash" and "without a score" in t.row["notes"]
@@ -149,7 +149,7 @@ def test_forks_share_a_store(store):
     assert len(rows) == 126 and len(set(ids(rows))) == 126
 
 
-def test_text_of_other_people(store):
+def test_texts_with_control_characters(store):
     hostile = 'a\tb\n"c" \x1b[31m — \u202e'
     row = store.append(hypothesis=hostile, status="baseline", score=1, params={"note": "7B; no"[:2]})
     assert store.find(row["exp_id"])["hypothesis"] == hostile

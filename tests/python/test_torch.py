@@ -57,7 +57,7 @@ def test_turn_loss(mode):
     assert torch.autograd.gradcheck(lambda x: fn(x, *rest), t["log_prob"])
 
 
-def test_the_others():
+def test_the_other_losses():
     t = tensors()
     mask, old, adv = t["response_mask"], t["old_log_prob"], t["advantages"]
     other = old - 0.05
@@ -118,7 +118,7 @@ def test_settings_are_checked():
     assert "clip_ratio_low=0.1" in repr(ltorch.PolicyLoss(clip_ratio_low=0.1))
 
 
-def test_a2tgpo_as_trainers_hold_it():
+def test_a2tgpo_on_a_batch_of_a_trainer():
     t = tensors()
     rewards = torch.zeros((B, T), dtype=torch.float64)
     rewards[0, 2], rewards[0, 6] = 0.4, 1.0
@@ -139,13 +139,13 @@ def test_a2tgpo_as_trainers_hold_it():
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["vanilla", "cispo", "gpg", "reinforce"])
-def test_ours_do_not_depend_on_the_partition(name, mode):
+def test_token_losses_do_not_depend_on_the_partition(name, mode):
     report = ltorch.check_partition(ltorch.PolicyLoss(name, mode), tensors())
     assert report.same, str(report)
 
 
 @pytest.mark.parametrize("name", ["gspo", "sapo"])
-def test_sequence_losses_do_not_either(name):
+def test_sequence_losses_do_not_depend_on_the_partition(name):
     report = ltorch.check_partition(ltorch.PolicyLoss(name, "seq-mean-token-mean"), tensors())
     assert report.same, str(report)
 

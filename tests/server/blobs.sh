@@ -1,5 +1,5 @@
 #!/bin/sh
-# blobs.sh: what a trial starts from comes from the machine that has it: snapshots, checkpoints, and what is removed again.
+# blobs.sh: snapshots and checkpoints are fetched from the machine that has them, and removed when they are not needed.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
@@ -8,11 +8,11 @@ server_test
 server_start
 server_sql postgres 'CREATE DATABASE blobs' >/dev/null
 uri=$SERVER/blobs/one
-count() # what the server has: blobs and pieces
+count() # numbers of blobs and pieces on the server
 {
     server_sql blobs "SELECT (SELECT count(*) FROM lineage.blob) || ' ' || (SELECT count(*) FROM lineage.chunk)"
 }
-on() # MACHINE: this is it now
+on() # MACHINE: the commands below run on it
 {
     XDG_STATE_HOME=$PWD/$1
     export XDG_STATE_HOME
@@ -58,7 +58,7 @@ run diff 001 -C "$uri"
 checks=$((checks + 1))
 [ "$status" -le 1 ] || fail "diff on a machine that has neither: $(cat err)"
 
-# A piece that is damaged on the server is found out, and nothing of it stays.
+# A piece that is damaged on the server is detected, and nothing of it is kept.
 on d
 server_sql blobs "CREATE TABLE kept AS SELECT * FROM lineage.chunk; ALTER TABLE lineage.chunk DROP CONSTRAINT chunk_check;
     UPDATE lineage.chunk SET bytes = 'other' WHERE octet_length(bytes) < 100" >/dev/null
@@ -69,7 +69,7 @@ must_equal '' "$(find "$(local_dir d)" -path '*snapshots/*' -o -name .fetched)"
 server_sql blobs "UPDATE lineage.chunk c SET bytes = k.bytes FROM kept k WHERE k.digest = c.digest" >/dev/null
 must_run show 001 -C "$uri"
 
-# ---- what nobody needs goes, after a day ----
+# ---- unused blobs are removed after a day ----
 
 before=$(count)
 must_run sync -C "$uri" --clean 0
@@ -86,7 +86,7 @@ must_equal 'removed 1 blobs, 0 bytes' "$(tail -n 1 out)" 'a checkpoint that is o
 must_equal "${before% *} $((${before#* } - 1))" "$(count)"
 must_fail 2 clean sync -C "$uri" --clean soon
 
-# ---- the server away: the trial is kept, and its snapshot goes with its row ----
+# ---- without the server: the trial is kept, and its snapshot is sent with its row ----
 
 on a
 server_down
@@ -101,7 +101,7 @@ run night later.json -C "$uri" --worker -q
 must_exit 0
 must_equal later "$(head -n 1 "$(ls "$(local_dir e)"/logs/*.log | head -n 1)")"
 
-# ---- checkpoints: of a parent that was discarded, and a warm start that several share ----
+# ---- checkpoints of a discarded parent, and a shared warm start ----
 
 on a
 must_run init "$SERVER/blobs/two" --direction higher

@@ -1,12 +1,14 @@
 /*
- * call_faults.c: what is done with a store on a server, with every call of libpq failing, one at a time and from one on; with
- * the connection lost at each; with answers that are short, empty or null; without memory at each allocation; with every call
- * on files failing. Whatever broke, an append that was taken has one row, one that was refused has none, and nothing waits.
+ * call_faults.c: all operations on a store on a server, with faults: every call of libpq failing,
+ * once or from then on; the connection lost at each call; answers that are short, empty or null; no
+ * memory at each allocation; every file call failing. In every case an accepted append has one row,
+ * a refused one has none, and nothing is left waiting.
  *
- * usage: call_faults DIR NAME STEP [OPERATION]     DIR: a store directory on the server NAME (postgres://..), whose last part
- *                                                  may be any store; STEP: 1 for every call, 2 for every second ..
+ * usage: call_faults DIR NAME STEP [OPERATION]
  *
- * Linked with --wrap of libpq_load and of what gives memory.
+ * DIR: a store directory on the server NAME (postgres://..), whose last part may be any store.
+ * STEP: 1 for every call, 2 for every second one. Linked with --wrap of libpq_load and of the
+ * allocating functions.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,7 +39,7 @@ static const char *const fault_names[N_FAULTS] = {"call", "calls from", "lost", 
 
 static struct {
     enum fault fault;
-    long left; /* calls until it strikes; 0: it does not */
+    long left; /* number of calls until the fault; 0: none */
     bool struck;
 } state;
 
@@ -60,7 +62,7 @@ static bool call_strikes(void)
 /* ---- libpq -------------------------------------------------------------------------------------------------------- */
 
 static struct libpq real;
-static bool counted, blank; /* the length of a cell was asked for, which goes with its text */
+static bool counted, blank; /* the length of a cell was read, which belongs to its text */
 
 static void lose(PGconn *connection)
 {
@@ -131,7 +133,7 @@ static int consume_or_not(PGconn *connection)
     return call_strikes() ? 0 : real.consumeInput(connection);
 }
 
-/* A failure of which the server said nothing more: no SQLSTATE, no text. */
+/* A failure without details from the server: no SQLSTATE, no text. */
 static PGresult *result_or_not(PGconn *connection)
 {
     PGresult *(*make)(PGconn *, ExecStatusType);
@@ -225,10 +227,10 @@ static int file_strikes(void *context, const char *call)
 
 struct test {
     const char *dir, *server;
-    char name[64];  /* of this case: hypothesis, store, file */
-    bool taken;     /* the operation said that it was done */
-    bool failed;    /* it was done by half, and said so */
-    bool set_aside; /* a trial that waited was refused by the rules */
+    char name[64];  /* hypothesis, store and file of this case */
+    bool taken;     /* the operation reported success */
+    bool failed;    /* it reported partial success */
+    bool set_aside; /* a waiting trial was refused by the rules */
     char notice[600]; /* the last */
     struct lineage_error err;
     unsigned long cases, failures;
@@ -297,7 +299,7 @@ static void run_append(struct test *t)
 
 static struct lineage_store *warm;
 
-/* A handle that appended before need not ask for the claim. */
+/* A handle that has appended before need not ask for the claim again. */
 static void prepare_second(struct test *t)
 {
     char name[sizeof t->name];
@@ -329,7 +331,7 @@ static void run_many(struct test *t)
     lineage_store_close(store);
 }
 
-/* Exactly one row if the append was taken, and nothing left to deliver. */
+/* Exactly one row if the append was accepted, and nothing left to deliver. */
 static void check_rows(struct test *t)
 {
     char sql[256];
@@ -344,14 +346,17 @@ static void check_rows(struct test *t)
         return;
     snprintf(sql, sizeof sql, "SELECT count(*) FROM trials WHERE hypothesis = '%s'", t->name);
     long n = atol(sql_value(store, sql));
-    /* Jansson says that a text is no JSON when it has no memory for it: then the trial is set aside, and that is said. */
+    /*
+     * Without memory Jansson reports that a text is not JSON; then the trial is set aside with a
+     * notice.
+     */
     const bool lost = t->taken && n == 0 && !(state.fault == MEMORY && t->set_aside);
     if (n > 1 || lost)
         fail(t, t->taken ? "taken, and rows" : "refused, and rows", sql_value(store, sql));
     lineage_store_close(store);
 }
 
-/* A trial that waits, its snapshot too. */
+/* A waiting trial with its snapshot. */
 static void prepare_waiting(struct test *t)
 {
     struct lineage_store *store = open_as(t, t->dir);
@@ -375,7 +380,7 @@ static void run_deliver(struct test *t)
 static void prepare_waiting_many(struct test *t)
 {
     state.fault = LOST_FROM;
-    state.left = 60; /* open, not claimed */
+    state.left = 60; /* open and not claimed */
     state.struck = false;
     run_many(t);
     state.left = 0;
@@ -459,7 +464,7 @@ static void check_import(struct test *t)
         fail(t, "import again", t->err.text);
 }
 
-/* The open end of an import is mended by the append, and what it cannot be is told. */
+/* The append completes the unfinished end of an import, and reports what it cannot complete. */
 static void prepare_mend(struct test *t)
 {
     prepare_import(t);
@@ -567,7 +572,7 @@ static bool release_claim(void *context, const struct lineage_claim *claim)
     return lineage_queue_release(context, &mine, LINEAGE_CLAIM_DONE, &err) == LINEAGE_OK;
 }
 
-/* What a lost answer left behind is another's after its lease; here it is cleared away. */
+/* A claim left by a lost answer can be taken by others after its lease; here it is removed. */
 static void check_queue(struct test *t)
 {
     struct lineage_queue *queue = NULL;
@@ -665,9 +670,12 @@ static const struct operation {
                   {"put", make_blob, run_put, check_blob},
                   {"get", prepare_get, run_get, check_get}};
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------- */
+/*
+ * ---- all faults
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-/* False: fewer than `at` calls were made, so that there is nothing left to fail. */
+/* Returns false if fewer than `at` calls were made, so that no fault is left. */
 static bool run_case(struct test *t, const struct operation *operation, enum fault fault, long at)
 {
     snprintf(t->name, sizeof t->name, "%s %s %ld of %ld", operation->name, fault_names[fault], at, (long)getpid());

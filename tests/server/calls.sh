@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# calls.sh: every call of libpq, every allocation and every call on files made to fail, one at a time, in whatever is done with
-# a store on a server (call_faults.c). Here every 53rd, under sanitizers every 97th; all of them: STEP=1. ONLY=append: one operation.
+# calls.sh: every call of libpq, every allocation and every file call fails, one at a time, in every operation on a store on a
+# server (call_faults.c). Runs every 53rd fault, under sanitizers every 97th; STEP=1 runs all. ONLY=append: one operation.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test

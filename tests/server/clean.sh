@@ -1,7 +1,6 @@
 #!/bin/sh
-# clean.sh: blobs are removed by their rule while others send and name them: whatever has a name has all its pieces, nothing
-# is removed that was sent or found within a day, and in the end nothing is left that nobody needs. The day of the rule lasts
-# some seconds here.
+# clean.sh: blobs are removed by their rule while others send and name them. A blob with a name has all its pieces, a piece
+# that was sent or found within a day stays, and in the end no unused blob is left. Here the day of the rule lasts some seconds.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
@@ -16,7 +15,7 @@ sed -n '/^CREATE FUNCTION lineage.clean_blobs/,/^END \$\$;/p' "$SOURCE/schema/po
 must_equal 1 "$(grep -c "secs => $day" short.sql)" 'the day is shorter'
 server_sql clean "$(cat short.sql)" >/dev/null
 
-# As a client sends: each of three pieces that is not there, then the name. Some are sent all the time, some once.
+# Sends like a client: each missing piece of three, then the name. Some blobs are sent all the time, some once.
 cat >send.sql <<'END'
 \set a random_zipfian(1, 20000, 1.05)
 \set b random_zipfian(1, 20000, 1.05)
@@ -38,7 +37,7 @@ must_equal 0 "$(server_sql clean "$missing")" 'pieces of a blob that are gone'
 checks=$((checks + 1))
 [ "$(server_sql clean 'SELECT least(sum(n_blobs), sum(n_bytes)) FROM removed')" -gt 0 ] || fail "nothing was removed: $(cat bench.out)"
 
-# When all is quiet for a day, what is newer than the rule stays and the rest goes.
+# After a day without activity, blobs newer than the rule stay and the others are removed.
 server_sql clean "UPDATE lineage.blob SET made = now() - CASE WHEN name < 'checkpoints/3' THEN interval '1 hour' ELSE '0' END;
     UPDATE lineage.chunk SET used = used - interval '1 hour'" >/dev/null
 kept=$(server_sql clean "SELECT count(*) FROM lineage.blob WHERE name >= 'checkpoints/3'")

@@ -15,7 +15,7 @@ plain()
     sed -E "s#(\./|$PWD/)?state/lineage/[a-z]+-[0-9a-f]{16}#STORE#g; s#$uri#STORE#g; s#(^|[ /\"'])d/#\1STORE/#g; s#STORE/results.tsv\$#STORE#; s#: d has no#: STORE has no#" "$1"
 }
 
-# both ARGUMENT...: on either; same status, output and messages.
+# both ARGUMENT...: runs the command on both stores; status, output and messages must be equal.
 both()
 {
     run -C d "$@"
@@ -82,12 +82,12 @@ printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 must_match_file mcp.d mcp.u
 must_have mcp.u 0.95
 
-# The truth is the same bytes.
+# The log has the same bytes.
 log_bytes >log
 must_match_file log d/results.tsv
 must_equal "$(server_sql trials 'SELECT seq FROM lineage.store')" "$(server_sql trials 'SELECT count(*) FROM lineage.record')"
 
-# Running a command, training, a night: the same rows but for times.
+# Running a command, training, a night: the same rows except for times.
 untimed() { cut -f 1,3-12,17 "$1" | sed -E 's/[0-9.]+ ?s\b//g'; }
 for store in d2 "$SERVER/trials/two"; do
     must_run init "$store" --direction higher
@@ -107,7 +107,7 @@ untimed two >two.untimed
 untimed d2/results.tsv >d2.untimed
 must_match_file d2.untimed two.untimed
 
-# A directory of one's own, and a second machine, which has nothing but the name.
+# A separate directory, and a second machine that knows only the name.
 mkdir own
 echo "{\"log\": \"$uri\"}" >own/lineage.json
 run -C d best

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# crash.sh: a server that loses what it had not flushed. What was acknowledged is there, what anybody was shown is there, and
-# mirrors follow. Commits that do not wait stay off the disk for long here: the server's own flushes are 10 s apart.
+# crash.sh: a server loses data that it had not flushed. Acknowledged rows and rows that any reader saw survive, and mirrors
+# follow. Commits that do not wait stay unflushed for long here, because the server flushes only every 10 s.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test 'kill $(jobs -p) 2>/dev/null'
@@ -19,14 +19,14 @@ crash()
     server_up
 }
 records() { server_sql trials 'SELECT seq FROM lineage.store'; }
-# A row that is committed, and on no disk: an append that was cut off before its flush.
+# A committed row that is not on disk: an append that was cut off before its flush.
 leave()
 {
     server_sql trials "SELECT lineage.append(1, s.seq, gen_random_uuid(), 0, ARRAY[convert_to(E'$1\t2026-05-01T00:00:00Z\top\t\t\t\t$2\t\tdiscard\t1\t\t\t\t\t\t\t\n', 'UTF8')], '')
         FROM lineage.store s" >/dev/null
 }
 
-# ---- it is lost when nobody looked, and stays when somebody did, a reader as well ----
+# ---- it is lost if nobody saw it, and survives if anybody did, even a reader ----
 leave 001 unseen
 crash
 must_equal 2 "$(records)" 'records after the crash: the row that nobody was shown is gone, or this test tests nothing'
@@ -46,7 +46,7 @@ crash
 run -C "$uri" export
 must_have out exported
 
-# ---- a server that is set back, and other rows come in the place of those that are gone ----
+# ---- a server that is reset, and other rows that replace the lost ones ----
 server_down fast
 as_server cp -a "$server/data" "$server/before"
 server_up
@@ -74,14 +74,14 @@ must_have out yyyy
 must_have out zzzz
 must_lack out xxxx
 must_run -C "$uri" verify
-# The same for a mirror whose first command is an append: its id is a new one.
+# A mirror whose first command is an append gets a new id as well.
 XDG_STATE_HOME=$PWD/others run -C "$uri" append --status discard --core-metric 2 --hypothesis wwww
 must_exit 0
 must_equal 103 "$(cat out)" 'the next id'
 XDG_STATE_HOME=$PWD/others must_run -C "$uri" query --format tsv
 must_lack out xxxx
 
-# ---- crashes under 8 writers and those who watch them ----
+# ---- crashes under 8 writers and their readers ----
 writer()
 {
     k=0

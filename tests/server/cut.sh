@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# cut.sh [STEP]: the connection cut after byte N in both directions, once and each time (cut_connection.c). Here every 149th N;
-# all of them: STEP=1.
+# cut.sh [STEP]: the connection is cut after byte N in both directions, once and each time (cut_connection.c). Runs every
+# 149th N; STEP=1 runs all.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test
@@ -9,7 +9,7 @@ server_start 'fsync = off'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 proxy_port=$((server_port + 1))
 must_run init "$SERVER/trials/cut"
-header | sed "s/\$/${tab}team/" >wider.tsv # trials have a column that only this log knows
+header | sed "s/\$/${tab}team/" >wider.tsv # trials have a column that only this log has
 must_run -C "$SERVER/trials/cut" import --exact wider.tsv
 mkdir store
 echo "{\"log\": \"postgres://lineage@127.0.0.1:$proxy_port/trials/cut\"}" >store/lineage.json

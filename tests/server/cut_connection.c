@@ -1,11 +1,12 @@
 /*
- * cut_connection.c: appends through a proxy that cuts the connection after byte N, for every N in both directions, once or
- * each time. Whatever was cut, there is exactly one row; and where no answer came the trial is in the outbox and is
- * delivered by the next sync.
+ * cut_connection.c: appends through a proxy that cuts the connection after byte N, for every N in
+ * both directions, once or each time. In every case there is exactly one row. If no answer came,
+ * the trial is in the outbox and the next sync delivers it.
  *
- * usage: cut_connection DIR SOCKET PORT STEP     DIR: a store directory whose lineage.json names the server by 127.0.0.1:PORT
+ * usage: cut_connection DIR SOCKET PORT STEP     DIR: a store directory whose lineage.json names
+ * the server by 127.0.0.1:PORT
  *
- * The proxy is a process of its own, on PORT of this machine; SOCKET is where the server listens.
+ * The proxy is a separate process on PORT of this machine; the server listens on SOCKET.
  */
 #include <poll.h>
 #include <signal.h>
@@ -30,12 +31,12 @@
 enum direction { TO_SERVER, TO_CLIENT };
 enum { PAIRS = 64, CHUNK = 4096 };
 
-/* What proxy and test tell each other. */
+/* Memory shared by proxy and test. */
 struct shared {
-    _Atomic long cut_at;     /* -1: nothing is cut */
-    _Atomic int direction;   /* whose bytes are counted */
-    _Atomic int every_time;  /* each connection, not only the first that gets so far */
-    _Atomic long bytes[2];   /* that went through since they were set to 0 */
+    _Atomic long cut_at;     /* -1: no cut */
+    _Atomic int direction;   /* the direction whose bytes are counted */
+    _Atomic int every_time;  /* cut each connection, not only the first one that gets that far */
+    _Atomic long bytes[2];   /* bytes passed since these were set to 0 */
     _Atomic int cuts;
 };
 
@@ -49,7 +50,7 @@ static void die(const char *what)
 
 struct pair {
     int client, server; /* -1: free */
-    long sent[2];       /* over this connection */
+    long sent[2];       /* bytes over this connection */
 };
 
 static void close_pair(struct pair *pair)
@@ -82,7 +83,7 @@ static bool send_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
-/* Pass on what came, up to the cut; false where the connection is to end. */
+/* Pass on received bytes up to the cut; returns false if the connection is to end. */
 static bool pass_on(struct shared *s, struct pair *pair, enum direction direction)
 {
     char bytes[CHUNK];
@@ -101,7 +102,8 @@ static bool pass_on(struct shared *s, struct pair *pair, enum direction directio
         s->cuts++;
         if (!s->every_time)
             s->cut_at = -1;
-        nanosleep(&(struct timespec){0, 300000}, NULL); /* what got through is read, as on a longer line */
+        nanosleep(&(struct timespec){0, 300000}, NULL); /* the peer reads what was passed on, as on
+                                                           a slower line */
     }
     return sent && !cut;
 }
@@ -181,7 +183,7 @@ static struct lineage_store *open_or_fail(struct test *t, const char *name)
     return NULL;
 }
 
-/* One row, through the proxy as it is set. Its files are of the one row too. */
+/* Append one row with files through the proxy. */
 static void append(struct test *t, const char *name)
 {
     static const char telemetry[] = "{\"steps\": [{\"step\": 1, \"loss\": 0.5}]}";
@@ -201,7 +203,7 @@ static void append(struct test *t, const char *name)
     lineage_store_close(store);
 }
 
-/* With an open way: nothing waits afterwards, and there is one row of that name. */
+/* With the connection restored: nothing is left waiting, and there is one row with that name. */
 static void check(struct test *t, const char *name)
 {
     char sql[400];
@@ -241,7 +243,7 @@ static void run_case(struct test *t, enum direction direction, long at, bool eve
     t->cases++;
 }
 
-/* How many bytes an append has in a direction that nobody cuts. */
+/* The number of bytes of an append in a direction that is not cut. */
 static long measure(struct test *t, enum direction direction)
 {
     set(t->shared, direction, -1, false);

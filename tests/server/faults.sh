@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# faults.sh: the server stopped, killed, stopped in its tracks, its disk full, under writers that go on. Every trial that a
-# command took has one row in the end.
+# faults.sh: the server is stopped, killed, suspended, or its disk is full, while writers continue. In the end every trial that
+# a command accepted has one row.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test 'kill $(jobs -p) 2>/dev/null; server_down; umount "$server/small" 2>/dev/null'
@@ -10,7 +10,7 @@ server_sql postgres 'CREATE DATABASE trials' >/dev/null
 uri=$SERVER/trials/one
 must_run init "$uri"
 
-# rows HYPOTHESIS: how many the log has.
+# rows HYPOTHESIS: the number of rows in the log with it.
 rows() { server_sql trials "SELECT count(*) FROM lineage.record WHERE position(convert_to('$1' || E'\t', 'UTF8') IN bytes) > 0"; }
 log_is_sound()
 {
@@ -21,7 +21,7 @@ log_is_sound()
     must_exit 0
 }
 
-# ---- 32 processes at once, each with a directory of its own, some by a clock of another year ----
+# ---- 32 processes at once, each with its own directory, some with a clock of another year ----
 must_run -C "$uri" append --status keep --core-metric 1 --hypothesis first
 for i in $(seq 32); do
     (
@@ -38,7 +38,7 @@ must_equal '' "$(cat errs? errs?? | grep -v 'waiting for the claim')" 'messages'
 must_equal 161 "$(server_sql trials 'SELECT count(*) - 1 FROM lineage.record')" 'rows'
 log_is_sound
 
-# ---- stopped hard between commands, and started again ----
+# ---- killed between commands, and started again ----
 server_down immediate
 run -C "$uri" append --status keep --core-metric 2 --hypothesis away1
 must_exit 0
@@ -58,7 +58,7 @@ must_exit 0
 must_have err 'is delivered as 161'
 must_equal 1 "$(rows away1)"
 
-# ---- a writer that goes on through kills of backends, of the whole server, and of itself ----
+# ---- a writer that continues after kills of backends, of the whole server, and of itself ----
 writer()
 {
     k=0
@@ -70,7 +70,7 @@ writer()
 }
 writer a &
 writer b &
-# Of this server alone.
+# The backends of this server only.
 backends() { ps --ppid "$(head -n 1 "$server/data/postmaster.pid")" -o pid=,args= | sed -n 's/^ *\([0-9]*\) postgres: lineage trials .*/\1/p'; }
 for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
     sleep 0.3
@@ -78,7 +78,7 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
         case $round in 3 | 6 | 7) ;; *) as_server kill -TERM "$pid" 2>/dev/null ;; esac
     done
     case $round in
-    6) # stopped in their tracks, then on again: whoever gave them up in between is not believed twice
+    6) # suspended, then resumed: a client that gave them up in between must not count them twice
         stopped=$(backends)
         as_server kill -STOP $stopped 2>/dev/null
         sleep 1
@@ -106,7 +106,7 @@ must_equal "$(server_sql trials 'SELECT count(*) - 1 FROM lineage.record')" \
     "$(server_sql trials 'SELECT count(DISTINCT request) FROM lineage.record')" 'one row for each request'
 log_is_sound
 
-# ---- a client that stops while it holds the claim is ended by the server; a backend that stops costs its client a wait ----
+# ---- the server ends a client that is suspended while it holds the claim; a suspended backend makes its client wait ----
 "$pg_bin/psql" -h "$server/s" -p "$server_port" -U lineage -X -q trials >/dev/null 2>&1 <<'END' &
 BEGIN; SELECT * FROM lineage.claim(1, gen_random_uuid(), 0);
 \! sleep 40
@@ -122,7 +122,7 @@ checks=$((checks + 1))
 [ $(($(date +%s) - start)) -lt 35 ] || fail 'the claim was not freed'
 kill $holder 2>/dev/null
 
-# ---- disk full on the server: nothing is lost, nothing is half there ----
+# ---- disk full on the server: nothing is lost or half written ----
 if [ "$(id -u)" -eq 0 ] && mkdir "$server/small" && mount -t tmpfs -o size=1m none "$server/small" 2>/dev/null; then
     chown "$(as_server id -u)" "$server/small"
     server_sql trials "CREATE TABLESPACE small LOCATION '$server/small'" >/dev/null

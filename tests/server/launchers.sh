@@ -1,6 +1,6 @@
 #!/bin/sh
 # launchers.sh: how the README sets up a server for several people and starts workers on many machines: createdb, init and
-# GRANT; ssh; GNU parallel. What is not installed is said and left out. (Slurm is run by hand: its daemons want a machine.)
+# GRANT; ssh; GNU parallel. Programs that are not installed are reported and skipped. (Slurm is run by hand: its daemons want a machine.)
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
@@ -42,7 +42,7 @@ db=$(at alice trials)
 printf '{"name": "s", "score": "loss", "command": "sh -c \\"sleep 0.3; echo $CUDA_VISIBLE_DEVICES >>%s/slots; echo METRIC loss={x}\\"", "grid": {"x": [%s]}}\n' \
     "$PWD" "$(seq -s , 1 9)" >sweep.json
 
-# In scripts as on a terminal ssh must not read what stands behind it: -n.
+# -n keeps ssh from reading the rest of the script.
 if [ -x /usr/sbin/sshd ] && command -v ssh-keygen >/dev/null; then
     [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd
     ssh-keygen -q -t ed25519 -N '' -f hostkey

@@ -1,5 +1,5 @@
 #!/bin/sh
-# leases.sh: a lease lasts while files are sent and brought, however long that takes: nobody else begins the trial meanwhile.
+# leases.sh: a lease is renewed while files are sent and fetched, however long that takes, so that nobody else begins the trial.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
@@ -55,7 +55,7 @@ ends "$pid" b
 ends "$first" a
 must_equal 1 "$(cat seen)" 'begun once'
 
-# What is brought: nobody can read the pieces for some leases. Whoever has the trial first keeps it.
+# Fetching: the pieces cannot be read for the time of some leases. The worker that has the trial keeps it.
 server_sql leases 'BEGIN; LOCK TABLE lineage.chunk; SELECT pg_sleep(6); COMMIT' >/dev/null &
 workers="$workers $!"
 wait_for sh -c "[ \"\$($pg_bin/psql -h $server/s -p $server_port -U lineage -XqAt -d leases -c \"SELECT count(*) FROM pg_locks WHERE relation = 'lineage.chunk'::regclass AND mode = 'AccessExclusiveLock'\")\" = 1 ]"

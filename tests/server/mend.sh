@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# mend.sh: the open end of a log, which a torn file brought: the next append mends it on a server as in a directory, the bytes
-# are kept in both places, and lineage.mend takes nothing that is not the open end.
+# mend.sh: the torn record at the end of a log that a torn file brought. The next append removes it on a server as in a
+# directory, both keep its bytes, and lineage.mend accepts nothing else than the torn record.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test
@@ -10,7 +10,7 @@ server_sql postgres 'CREATE DATABASE trials' >/dev/null
 server_sql postgres 'CREATE ROLE alice LOGIN; CREATE ROLE bob LOGIN' >/dev/null
 append() { run -C "$1" append --timestamp 2026-05-01T00:00:00Z --status keep --core-metric 2 --parent 000 --hypothesis after; }
 
-# torn NAME TEXT: what a directory makes of it, a server makes too.
+# torn NAME TEXT: a server must treat it like a directory.
 n=0
 torn()
 {
@@ -43,7 +43,7 @@ torn 'no end but whole' "$(trial 001 000 keep 0.4 whole)"
 torn 'nothing' ''
 torn 'bytes that are no text' '\0377\0376\0001'
 
-# The function itself: the first bytes of the open end alone, of the log as it is, once.
+# The function accepts only the first bytes of the torn record, of the current log, and only once.
 must_run init "$SERVER/trials/raw"
 { header; printf 'torn off'; } >raw.tsv
 must_run -C "$SERVER/trials/raw" import --exact raw.tsv

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# move.sh: a log goes from a directory to a server and back without a changed byte, with the same digests; its rows are followed
-# through a restart of the server; a change that a superuser makes is found.
+# move.sh: a log is moved from a directory to a server and back without a changed byte and with the same digests. Followers of its
+# rows survive a restart of the server, and a change by a superuser is detected.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test
@@ -38,7 +38,7 @@ must_equal "$(head_of a)" "$(head_of "$one")" "digest on the server"
 must_equal "$(head_of a)" "$(head_of "$two")" "digest on the server"
 must_equal "$(head_of a)" "$(head_of b)" "digest of the file that came back"
 
-# The rest, behind a torn end; and never over rows of its own.
+# The rest, behind a torn record; and never over rows of its own.
 printf ' end"\nmore\trows\n' >>a/results.tsv
 must_run -C "$one" import --exact a/results.tsv
 must_run -C "$one" export
@@ -57,7 +57,7 @@ must_run -C "$SERVER/trials/many" import --exact many.tsv
 must_run -C "$SERVER/trials/many" export --output many.out
 must_match_file many.tsv many.out
 
-# Rows as they come, through a restart of the server.
+# Following rows through a restart of the server.
 three=$SERVER/trials/three
 must_run init "$three"
 "$LINEAGE" -C "$three" follow --limit 2 --format json >rows 2>errors &
@@ -77,7 +77,7 @@ wait $follower || fail "follow through a restart"
 must_equal 2 "$(wc -l <rows | tr -d ' ')" "rows that were followed"
 must_have rows second
 
-# What no role of lineage may do: a changed record is found, and digests are not made anew.
+# A change that no role of lineage may make: the changed record is detected, and digests are not recomputed.
 must_run -C "$three" verify --digest
 noted=$(tail -n 1 out | cut -d' ' -f1)
 must_run -C "$three" append --status keep --core-metric 0.5 --hypothesis third

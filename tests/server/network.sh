@@ -1,9 +1,9 @@
 #!/bin/sh
 # network.sh: workers on other machines, as far as one kernel can play them: a server and two workers in network namespaces of
 # their own, joined by links that go down. One worker is cut off for longer than its lease: another runs its trial, and the
-# first is told so; what it had to write meanwhile is delivered later. Each trial has one row.
+# first is notified; its own row is delivered later. Each trial has one row.
 #
-# Skipped where nobody may make namespaces (root, with CAP_SYS_ADMIN and CAP_NET_ADMIN). Latency and loss are added where the
+# Skipped without the right to create namespaces (root, CAP_SYS_ADMIN and CAP_NET_ADMIN). Latency and loss are added if the
 # kernel has netem.
 # shellcheck disable=SC2034,SC2154
 if [ -z "${IN_NAMESPACE:-}" ]; then
@@ -48,7 +48,7 @@ machine a 1
 machine b 2
 echo "$netem"
 store() { echo "postgres://lineage@10.77.$1.1:$server_port/network/one"; }
-# on MACHINE NUMBER COMMAND...: lineage there.
+# on MACHINE NUMBER COMMAND...: runs lineage there.
 on()
 {
     eval "inside=\$$1"
@@ -77,7 +77,7 @@ sweep alone 9
 on b 2 init "$(store 2)" --direction lower >out 2>err || { fail "init: $(cat err)"; finish; }
 on b 2 night first.json -C "$(store 2)" --worker -q >out 2>err || fail "the baseline: $(cat err)"
 
-# ---- cut off for longer than its lease: b runs what a had, and a is late ----
+# ---- cut off for longer than its lease: b runs a's trial, and a is late ----
 
 on a 1 night all.json -C "$(store 1)" --worker --lease 3 >out.a 2>err.a </dev/null &
 pid_a=$!
@@ -102,7 +102,7 @@ checks=$((checks + 1))
 grep -q 'was first: its row counts\|its lease ended and another worker has begun it' err.a || fail "it is told: $(cat err.a)"
 must_equal '' "$(cat out.a)" 'and has no row'
 
-# ---- cut off until its trial is over: the row waits on that machine, and comes when there is a way ----
+# ---- cut off until its trial ends: the row waits on that machine, and is delivered when the link is restored ----
 
 on a 1 night alone.json -C "$(store 1)" --worker --lease 3 >out.a 2>err.a </dev/null &
 pid_a=$!

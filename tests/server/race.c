@@ -1,11 +1,12 @@
 /*
- * race.c: N processes that append to one store on a server, each by a handle of its own that lives long, so that what it knows
- * is behind what others did.
+ * race.c: N processes append to one store on a server. Each has a long-lived handle, so that its
+ * knowledge of the store becomes stale.
  *
- *     race ROWS DIR...     one process for each DIR, which leads to the store; ROWS rows each
+ *     race ROWS DIR...     one process for each DIR, which all lead to the store; ROWS rows each
  *
- * Most are kept or discarded by their score; some are crashes, some have an id of their own, some go on from the row before.
- * Scores go up slowly with noise, so that the best changes now and then. Exit status 1 if an append failed.
+ * Most rows are kept or discarded by their score; some are crashes, some choose their id, some
+ * continue from the row before. Scores rise slowly with noise, so that the best changes now and
+ * then. Exit status 1 if an append failed.
  */
 #include <stdio.h>
 #include <stdlib.h>

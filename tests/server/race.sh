@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# race.sh: handles that live long append to one log, each with a look at it that is behind. In the order of the log each row
-# must say of the best before it what is true there, and ids are given once.
+# race.sh: long-lived handles append to one log, each with a stale view of it. In the order of the log each row must be judged
+# against the best row before it, and ids are unique.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test
@@ -15,7 +15,7 @@ for i in 1 2 3 4 5 6 7 8; do
     echo "{\"log\": \"$uri\"}" >d$i/lineage.json
 done
 
-# race ROWS, then what is wrong with the log: ids, status, baseline and delta of each row that has a score.
+# race ROWS: runs the race, then prints errors of the log: ids, status, baseline and delta of each row with a score.
 race()
 {
     checks=$((checks + 1))
@@ -42,7 +42,7 @@ for i in 1 8; do
     must_equal 482 "$(wc -l <out)" "rows of mirror $i"
 done
 
-# Appends without a claim are what these are, for the greater part.
+# Most of these appends have no claim.
 must_equal t "$(server_sql trials "SELECT n > 100 FROM (SELECT coalesce(sum(calls), 0) AS n FROM pg_stat_user_functions WHERE funcname = 'append_next') x")" \
     'calls of append_next'
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# refused.sh: what the user got wrong (name, database, role, password, rights, TLS) is an error that says so, exit status 2;
-# no trial is put by for a server that will never take it, and none is lost that was.
+# refused.sh: a mistake of the user (name, database, role, password, rights, TLS) is an error that names it, with exit status 2.
+# No trial is stored for a server that will never accept it, and no stored trial is lost.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test
@@ -45,7 +45,7 @@ refused 'password authentication failed for user "alice"' "postgres://alice@$at/
 must_fail 2 'password authentication failed' init "postgres://alice@$at/trials/two"
 refused 'no password supplied' "postgres://alice@$at/trials/two?passfile=/nowhere"
 password 'right horse'
-refused 'password authentication failed for user "nobody"' "postgres://nobody@$at/trials/one" # which roles there are is not told
+refused 'password authentication failed for user "nobody"' "postgres://nobody@$at/trials/one" # the server does not reveal which roles exist
 refused 'password authentication failed' "postgres://expired@$at/trials/one"
 refused 'role "nologin" is not permitted to log in' "postgres://nologin@$at/trials/one"
 refused 'pg_hba.conf rejects connection' "postgres://nowhere@$at/trials/one"
@@ -66,7 +66,7 @@ refused 'definition of service "nosuch" not found' 'postgresql:///?service=nosuc
 refused 'unrecognized configuration parameter' "postgres://alice@$at/trials/one?options=-c%20no_such_word%3D1"
 refused 'requirepeer specifies' "$SERVER/trials/one?requirepeer=nosuch"
 
-# No server, one without room, one that answers with something else: these pass, so the trial is kept.
+# No server, one without space, one with another protocol: these faults may pass, so the trial is kept.
 for name in "postgres://alice@127.0.0.1:1/trials/one" "postgres://alice@nosuch.invalid/trials/one" \
     "postgres://alice@%2Fnowhere/trials/one" "postgres://full@$at/trials/one"; do
     run -C "$name" append --status keep --core-metric 1 --hypothesis kept
@@ -78,7 +78,7 @@ done
 must_equal 4 "$(waiting)"
 rm -rf state
 
-# A password that is changed while a trial waits: said by every command, and nothing is lost.
+# A password that changes while a trial waits: every command reports it, and nothing is lost.
 name=postgres://alice@$at/trials/one
 must_run -C "$name" best
 server_down immediate
@@ -98,7 +98,7 @@ must_exit 0
 must_have err 'is delivered as 001'
 must_equal 0 "$(waiting)"
 
-# A trial that runs meanwhile is over when it is refused: it is kept, and said.
+# A trial that runs meanwhile has ended when it is refused: it is kept, with a notice.
 server_sql trials 'CREATE FUNCTION change() RETURNS void LANGUAGE sql SECURITY DEFINER AS $$
     ALTER ROLE alice PASSWORD $p$right horse$p$; SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE usename = $p$alice$p$ $$' >/dev/null
 cat >trial.sh <<END
@@ -114,7 +114,7 @@ run -C "$name" sync
 must_exit 0
 must_have err 'is delivered as 002'
 
-# Or has lost the right to append: what a reader tries is refused and put by nowhere, what waits stays until it may.
+# Without the right to append: an append by a reader is refused and not stored, and waiting trials stay until it is granted.
 server_sql trials 'CREATE FUNCTION demote() RETURNS void LANGUAGE sql SECURITY DEFINER AS $$
     REVOKE lineage_writer FROM alice; GRANT lineage_reader TO alice $$' >/dev/null
 sed 's/change()/demote()/' trial.sh >demoted.sh

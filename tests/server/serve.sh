@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# serve.sh: the live page of a store on a server: rows that come, from wherever, are on it and told, through a restart.
+# serve.sh: the live page of a store on a server shows and announces rows from every source, also after a restart.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3" >&2; exit 77; }
@@ -12,7 +12,7 @@ must_run init "$uri"
 "$LINEAGE" -C "$uri" serve --port 0 --no-token >address 2>messages &
 serving=$!
 
-# until_has COMMAND TEXT: what it prints has the text, or half a minute has passed.
+# until_has COMMAND TEXT: repeats COMMAND until its output contains TEXT, for at most half a minute.
 until_has()
 {
     tries=0

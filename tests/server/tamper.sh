@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# tamper.sh: the server itself keeps the log append-only: roles, triggers that nobody passes by, and digests for who may switch
-# triggers off.
+# tamper.sh: the server keeps the log append-only: by roles, by triggers that apply to everyone, and by digests against owners,
+# which can switch triggers off.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test
@@ -15,7 +15,7 @@ eve=$(echo "$owner" | sed 's/lineage@/eve@/')
 must_run init "$owner"
 server_sql trials 'GRANT lineage_writer TO alice; GRANT lineage_reader TO bob' >/dev/null
 
-# refused USER STATEMENT: that no server takes it, and the log is what it was.
+# refused USER STATEMENT: the server must refuse it, and the log must be unchanged.
 sum() { server_sql trials 'SELECT md5(string_agg(seq || encode(bytes, $$hex$$) || encode(digest, $$hex$$), $$ $$ ORDER BY seq)), count(*) FROM lineage.record'; }
 refused()
 {
@@ -47,7 +47,7 @@ done
 refused bob "SELECT lineage.append(1, 3, gen_random_uuid(), 0, ARRAY['x']::bytea[], '')"
 refused bob "SELECT lineage.claim(1, gen_random_uuid(), 0)"
 
-# The owner, who is superuser here, is refused by the triggers, as a replication role too.
+# The triggers refuse the owner, a superuser here, even as a replication role.
 for statement in "UPDATE lineage.record SET bytes = 'x'" "UPDATE lineage.record SET bytes = 'x' WHERE false" \
     'DELETE FROM lineage.record' 'TRUNCATE lineage.record' 'TRUNCATE lineage.record, lineage.store, lineage.aside CASCADE' \
     'DELETE FROM lineage.store' 'UPDATE lineage.store SET size = 0' 'UPDATE lineage.store SET seq = seq - 1' \
@@ -57,12 +57,12 @@ for statement in "UPDATE lineage.record SET bytes = 'x'" "UPDATE lineage.record 
     refused lineage "SET session_replication_role = replica; $statement"
 done
 
-# A writer cannot make the server add what it has, nor behind another place, nor lose an open end.
+# A writer cannot make the server add a record twice or at another place, nor drop a torn record.
 refused alice "SELECT lineage.append(1, 1, gen_random_uuid(), 0, ARRAY['x']::bytea[], '')"
 refused alice "SELECT lineage.append(1, 3, (SELECT request FROM lineage.record WHERE seq = 3), 0, ARRAY['x']::bytea[], '')"
 refused alice "SELECT lineage.mend(1, 3, 5)"
 
-# Who owns the tables can switch triggers off: the digests tell.
+# The owner of the tables can switch triggers off: the digests show it.
 must_run -C "$bob" verify
 server_sql trials "ALTER TABLE lineage.record DISABLE TRIGGER append_only;
     UPDATE lineage.record SET bytes = convert_to(replace(convert_from(bytes, 'UTF8'), 'keep	1', 'keep	9'), 'UTF8') WHERE seq = 2;

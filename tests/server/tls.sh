@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# tls.sh: TLS as the name of a store asks for it, a name with several hosts, services and password files; and no password
-# where anybody else could see it.
+# tls.sh: TLS as the name of a store requests it, names with several hosts, services and password files; and no password is
+# visible to other users.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 command -v openssl >/dev/null || { echo 'skipped: no openssl' >&2; exit 77; }
@@ -10,7 +10,7 @@ PGPASSFILE=$PWD/passwords
 export PGPASSFILE
 echo '*:*:*:alice:right horse' >passwords && chmod 600 passwords
 
-# An authority with a certificate for localhost, and one that nobody here has heard of.
+# An authority with a certificate for localhost, and an unknown one.
 certificate() { openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$1" -addext "subjectAltName=DNS:$1" -keyout "$2.key" -out "$2.crt" 2>/dev/null; }
 certificate localhost server_ && certificate localhost other_ || { echo 'skipped: this openssl makes no certificate' >&2; exit 77; }
 
@@ -28,7 +28,7 @@ must_run init "$SERVER/trials/one"
 server_sql trials 'GRANT lineage_writer TO alice' >/dev/null
 at=postgres://alice@localhost:$server_port/trials/one
 
-# TLS as the name says. hostaddr, because localhost may be ::1 first.
+# TLS as the name requests. hostaddr, because localhost may be ::1 first.
 must_run -C "$at?sslmode=require&hostaddr=127.0.0.1" append --status keep --core-metric 1 --hypothesis first
 must_run -C "$at?sslmode=verify-full&sslrootcert=$PWD/server_.crt&hostaddr=127.0.0.1" best
 for wrong in "sslmode=verify-full&sslrootcert=$PWD/other_.crt" "sslmode=verify-ca&sslrootcert=$PWD/other_.crt"; do
@@ -39,7 +39,7 @@ must_fail 2 'does not match host name' -C "postgres://alice@127.0.0.1:$server_po
 must_fail 2 'no encryption' -C "postgres://alice@127.0.0.1:$server_port/trials/one?sslmode=disable" best
 must_equal 0 "$(find state -name '*.trial' -exec grep -l '^lineage-outbox' {} + | wc -l)" 'what waits'
 
-# Several hosts: the first is dead, the second is the server; one that can be written to; one that says no is not passed over.
+# Several hosts: the first is dead, the second is the server; one that can be written to; a server that refuses is not skipped.
 two="postgres://alice@127.0.0.1:1,127.0.0.1:$server_port/trials/one"
 must_run -C "$two" append --status keep --core-metric 2 --parent 000 --hypothesis second
 must_run -C "$two?target_session_attrs=read-write" append --status keep --core-metric 3 --parent 001
@@ -67,7 +67,7 @@ must_equal 0 $? 'exit status with PGPASSWORD'
 PGPASSFILE=/nowhere "$LINEAGE" -C "$two" best >out 2>err
 must_equal 2 $? 'exit status without a password'
 
-# Nobody else sees a password: not in the list of processes, nor in rows, paths, settings, messages, the server's log.
+# Other users never see a password: not in the list of processes, nor in rows, paths, settings, messages, the server's log.
 PGPASSWORD='right horse' "$LINEAGE" -C "$two" follow >followed 2>&1 &
 follower=$!
 sleep 1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
 # upgrade.sh: a store that an older program filled, with schema version 3: it is refused by a message that says what to do, `lineage
-# init` brings it up to date without a changed byte, and it is read, verified and appended to as if it had always been so.
+# init` brings it up to date without a changed byte, and afterwards it is read, verified and appended to.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test
@@ -39,7 +39,7 @@ must_run -C "$uri" best
 must_have out 'exp_id              000'
 must_equal 1 "$(server_sql trials "SELECT count(*) FROM lineage.trial_claim WHERE key = 7 AND attempt = 1")" 'the claim'
 
-# The owner, and then who was given a right that the old schema had no names for.
+# The owner, and then a user with a right that the old schema did not have.
 server_sql trials 'GRANT lineage_writer TO alice' >/dev/null
 n=2
 for who in lineage alice; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# waiting.sh: workers that find nothing to claim are told when there is something: a parent's row, a trial that was given up,
-# in a directory one whose worker was killed. Leases are so long that a worker nobody tells anything waits longer than this
-# test may take. Over a server, then in a directory.
+# waiting.sh: workers without a trial to claim are woken when there is one: after a parent's row, after a trial was given up, and
+# in a directory after its worker was killed. Leases are so long that a worker that is not woken waits longer than this test
+# may take. Over a server, then in a directory.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
@@ -61,7 +61,7 @@ for kind in server directory; do
     checks=$((checks + 1))
     [ "$last" -lt "$soonest" ] || fail "$kind: a child began only when another had ended: $(cat "$SEEN")"
 
-    # A worker that is interrupted gives its trial up, and one that waits takes it.
+    # An interrupted worker gives up its trial, and a waiting one takes it.
     : >"$SEEN.slow"
     worker alone "$alone"
     first=$pid
@@ -77,7 +77,7 @@ for kind in server directory; do
     must_equal 2 "$(wc -l <out)" "$kind: the trial has its row"
 done
 
-# Of one that is killed the kernel tells, where it is the same machine.
+# On the same machine the kernel reports a killed worker.
 rm -rf "$alone" "$SEEN" "$SEEN.begun"
 must_run init "$alone" --direction lower
 : >"$SEEN.slow"
@@ -92,7 +92,7 @@ wait "$pid"
 must_equal 0 $? "after a kill: $(cat err.w)"
 must_equal 2 "$(grep -c begin "$SEEN")" 'begun twice'
 
-# Of a long list others hold more than is asked about at a time.
+# A long list of which other workers hold more trials than are queried at a time.
 printf '{"name": "long", "direction": "lower", "score": "loss", "command": "echo METRIC loss={x}", "grid": {"x": [%s]}, "order": "grid"}\n' \
     "$(seq -s , 1 602)" >long.json
 must_run init "$SERVER/waiting/long" --direction lower

@@ -12,8 +12,8 @@
 bool memory_strikes(void);
 
 /*
- * The same for a piece of an arena or a buffer. Most texts fit into a block that exists already;
- * each piece fails as if it needed the next block.
+ * Defined by the test, for a piece of an arena or a buffer. Most texts fit into a block that exists
+ * already; each piece fails as if it needed the next block.
  */
 bool piece_strikes(void);
 

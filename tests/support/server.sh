@@ -1,5 +1,5 @@
-# Sourced by the tests that need a PostgreSQL server: one of their own, on a socket in a short directory, run by a user who
-# may do nothing else (initdb refuses root), and gone afterwards. Skips (77) where PostgreSQL is not installed.
+# server.sh: starts a PostgreSQL server for one test, on a socket in a short directory, under a user without other rights
+# (initdb refuses root), and removes it afterwards. Skips (77) if PostgreSQL is not installed. Sourced.
 
 pg_bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 if [ -z "$pg_bin" ] || [ ! -x "$pg_bin/postgres" ]; then
@@ -12,8 +12,8 @@ if "$LINEAGE" -C postgres://127.0.0.1:1/db best 2>&1 | grep -q 'built without'; 
     exit 77
 fi
 
-# server_test [COMMAND]: what this machine knows is kept in the scratch directory, and when the test ends COMMAND is run and the
-# server goes.
+# server_test [COMMAND]: keeps the state of this machine in the scratch directory; at the end of the test runs COMMAND and
+# removes the server.
 server_test()
 {
     trap "${1:+$1; }"'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
@@ -21,7 +21,7 @@ server_test()
     export XDG_STATE_HOME
 }
 
-# As the user of the server.
+# Run a command as the user of the server.
 as_server()
 {
     if [ "$(id -u)" -ne 0 ]; then
@@ -68,5 +68,5 @@ server_remove()
     server=
 }
 
-# server_sql DATABASE STATEMENT: what it prints, unaligned.
+# server_sql DATABASE STATEMENT: runs the statement and prints its result, unaligned.
 server_sql() { "$pg_bin/psql" -h "$server/s" -p "$server_port" -U "${server_user:-lineage}" -X -q -A -t -v ON_ERROR_STOP=1 -d "$1" -c "$2"; }

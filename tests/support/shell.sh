@@ -1,4 +1,4 @@
-# shell.sh: what the tests written in shell share. Sourced: `. "$SOURCE/tests/support/shell.sh"`.
+# shell.sh: functions of the shell tests. Sourced: `. "$SOURCE/tests/support/shell.sh"`.
 #
 # From the build: LINEAGE (the command), JSON_GET, SOURCE, BUILD, VERSION, CC, CMAKE, INSTRUMENTED. The test runs in a
 # scratch directory that is removed at the end, and ends with `finish`. A failed check is printed and
@@ -55,7 +55,7 @@ must_run()
     show_output
 }
 
-# must_fail STATUS TEXT ARGUMENT...: that exit status, TEXT in the one line of standard error, no output.
+# must_fail STATUS TEXT ARGUMENT...: exit status STATUS, TEXT in the one line on standard error, no output.
 must_fail()
 {
     wanted=$1 text=$2

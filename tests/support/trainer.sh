@@ -1,4 +1,4 @@
-# trainer.sh: what the tests of trained trials share. Sourced after shell.sh.
+# trainer.sh: functions of the tests that train. Sourced after shell.sh.
 # shellcheck shell=sh disable=SC2034,SC2154
 
 # A policy of 2576 parameters that learns to reverse two tokens in a tenth of a second.
@@ -14,10 +14,10 @@ cat >tiny.json <<'END'
 }
 END
 
-# A recipe that goes on until it is stopped.
+# A recipe that runs until it is stopped.
 endless='--set start.warm_start.steps=0 --set training.iterations=1000000 --set evaluation.every=0'
 
-# wait_for COMMAND...: up to a minute and more, because a busy machine is slow; false if it never holds.
+# wait_for COMMAND...: waits until COMMAND succeeds; false after a minute, because a busy machine is slow.
 wait_for()
 {
     tries=0
@@ -28,7 +28,7 @@ wait_for()
     done
 }
 
-# child_of PID: the process that trains for it.
+# child_of PID: the training process of PID.
 child_of()
 {
     children=$(cat "/proc/$1/task/$1/children" 2>/dev/null)
@@ -40,7 +40,7 @@ child_of()
     return 1
 }
 
-# What of results.tsv must not depend on when it was written.
+# The columns of results.tsv that do not depend on the time.
 without_times()
 {
     cut -f 1,3-12,15- "$1"

@@ -112,7 +112,7 @@ static void assert_refused(const char *family, bool single, const char *text, co
         fail_msg("'%s' does not say '%s'", err.text, message);
 }
 
-static void what_is_misshapen_is_refused_by_name(void **state)
+static void arrays_of_a_wrong_shape_are_refused_by_name(void **state)
 {
     (void)state;
     static const double half[B * T] = {1, 0.5, 0, 1, 1, 1};
@@ -143,7 +143,7 @@ static void what_is_misshapen_is_refused_by_name(void **state)
     assert_refused("policy_loss", false, "{\"loss_agg_mode\": \"token-mean\"}", arrays, 4, "inputs.loss must not be an array");
 }
 
-static void rows_of_their_own_lengths(void **state)
+static void ragged_rows_give_the_bits_of_padded_ones(void **state)
 {
     (void)state;
     static const double rewards[] = {1, 2, 3};
@@ -170,7 +170,7 @@ static void rows_of_their_own_lengths(void **state)
 }
 
 /* Every input of every kernel has a description, and every kernel lists its results. */
-static void the_description_is_whole(void **state)
+static void the_description_is_complete(void **state)
 {
     (void)state;
     struct rl_case *done;
@@ -198,7 +198,7 @@ static void the_description_is_whole(void **state)
 }
 
 /* The same numbers as int64 masks, bfloat16 and ragged rows: the same bits. */
-static void batches_are_read_as_they_lie(void **state)
+static void batches_are_read_in_their_own_layout(void **state)
 {
     (void)state;
     static const float p[B * T] = {-1, -0.5, 0, -2, -1, -0.125}, q[B * T] = {-1.5, -0.5, 0, -1, -1, -0.25},
@@ -248,7 +248,7 @@ static void batches_are_read_as_they_lie(void **state)
 }
 
 /* Columns of wider matrices with poison between them. A matrix of another stride is copied. */
-static void rows_may_lie_apart(void **state)
+static void rows_may_be_further_apart_than_wide(void **state)
 {
     (void)state;
     enum { STRIDE = 5 };
@@ -298,11 +298,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_and_lists_agree_to_the_bit),
-        cmocka_unit_test(what_is_misshapen_is_refused_by_name),
-        cmocka_unit_test(rows_of_their_own_lengths),
-        cmocka_unit_test(the_description_is_whole),
-        cmocka_unit_test(batches_are_read_as_they_lie),
-        cmocka_unit_test(rows_may_lie_apart),
+        cmocka_unit_test(arrays_of_a_wrong_shape_are_refused_by_name),
+        cmocka_unit_test(ragged_rows_give_the_bits_of_padded_ones),
+        cmocka_unit_test(the_description_is_complete),
+        cmocka_unit_test(batches_are_read_in_their_own_layout),
+        cmocka_unit_test(rows_may_be_further_apart_than_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

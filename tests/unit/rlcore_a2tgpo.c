@@ -316,7 +316,7 @@ static void order_padding_and_noise_change_nothing(void **state)
 }
 
 /* All modes except turn-group, which rescales by the spread of the whole batch. */
-static void groups_do_not_see_each_other(void **state)
+static void groups_do_not_influence_each_other(void **state)
 {
     (void)state;
     const enum rl_a2tgpo_mode modes[] = {RL_A2TGPO_JOINT, RL_A2TGPO_SEPARATE,
@@ -472,7 +472,7 @@ static double naive_ratio(const struct random_batch *r, size_t i)
     return exp(fmin(sum / n, 10));
 }
 
-static void turns_of_equal_advantage_stay_apart(void **state)
+static void turns_of_equal_advantage_stay_separate(void **state)
 {
     (void)state;
     struct random_shape shape = {.rows = 9, .tokens = 300, .max_turns = 6, .hole_share = 0.1};
@@ -503,7 +503,7 @@ static void turn_loss_gradient_matches_differences(void **state)
     }
 }
 
-static void turn_loss_refusals(void **state)
+static void bad_input_of_the_turn_loss_is_refused(void **state)
 {
     (void)state;
     struct turn_loss l = turn_loss_new(3, (struct random_shape){.rows = 4}, false);
@@ -539,12 +539,12 @@ int main(void)
         cmocka_unit_test(gains_and_their_statistics),
         cmocka_unit_test(a_gain_of_zero_counts_like_any_other),
         cmocka_unit_test(order_padding_and_noise_change_nothing),
-        cmocka_unit_test(groups_do_not_see_each_other),
+        cmocka_unit_test(groups_do_not_influence_each_other),
         cmocka_unit_test(clip_scale_statistics_are_over_tokens),
         cmocka_unit_test(bad_input_is_named),
-        cmocka_unit_test(turns_of_equal_advantage_stay_apart),
+        cmocka_unit_test(turns_of_equal_advantage_stay_separate),
         cmocka_unit_test(turn_loss_gradient_matches_differences),
-        cmocka_unit_test(turn_loss_refusals),
+        cmocka_unit_test(bad_input_of_the_turn_loss_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void names_are_found(void **state)
     assert_null(rl_algorithm_at(RL_N_ALGORITHMS));
 }
 
-static void an_unknown_name_is_an_error_that_names_the_nearest(void **state)
+static void an_unknown_name_is_refused_with_the_nearest_one(void **state)
 {
     static const char *const cases[][2] = {{"grp", "grpo"},
                                            {"GRPO", "grpo"},
@@ -151,7 +151,7 @@ static void settings_have_defaults(void **state)
 }
 
 /* Outcomes of two groups of two rows with one turn each, and the advantages that they must get. */
-static void rows_take_what_trees_take(void **state)
+static void rows_and_trees_use_the_same_values(void **state)
 {
     enum { B = 4, T = 3 };
     const uint8_t mask[B * T] = {1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 1, 0};
@@ -262,7 +262,7 @@ static void rows_with_values_and_baselines_are_the_kernels(void **state)
     assert_reals(advantages, want, B * T);
 }
 
-static void trees_refuse_what_works_on_rows(void **state)
+static void trees_refuse_algorithms_of_rows(void **state)
 {
     (void)state;
     struct rollout_case *c = rollout_case_new(2);
@@ -285,7 +285,7 @@ static void statistics_merge(void **state)
     assert_true(b.count == 3 && b.mean == 5 && b.std == 1);
 }
 
-static void settings_that_train_wrong_are_refused(void **state)
+static void settings_without_effect_are_refused(void **state)
 {
     (void)state;
     const enum rl_model policy = RL_MODEL_POLICY, frozen = RL_MODEL_FROZEN, none = RL_MODEL_NONE;
@@ -357,7 +357,7 @@ static void failed_rollouts_give_no_samples(void **state)
     rollout_case_free(c);
 }
 
-static void nothing_trainable_gives_no_samples(void **state)
+static void trees_without_trainable_tokens_give_no_samples(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ALL; i++) {
@@ -541,7 +541,7 @@ static void sft_copies_its_sampler(void **state)
     rollout_case_free(c);
 }
 
-static void echo_learns_what_tools_answered(void **state)
+static void echo_trains_on_the_answers_of_tools(void **state)
 {
     (void)state;
     static const double first[FIRST_LENGTH] = {0, 0, 0, 0, 0, 0, 0.1, 0.1, 0, 0};
@@ -646,7 +646,7 @@ static void missing_advantages_are_refused(void **state)
     rollout_case_free(c);
 }
 
-static void given_advantages_stand_beside_ce_only(void **state)
+static void given_advantages_are_kept_with_ce_only(void **state)
 {
     (void)state;
     static const double credit[CASE_SAMPLED] = {1, 2, 3, 4, 5};
@@ -661,7 +661,7 @@ static void given_advantages_stand_beside_ce_only(void **state)
     rollout_case_free(c);
 }
 
-static void rewards_that_are_no_numbers_are_refused(void **state)
+static void rewards_that_are_not_finite_are_refused(void **state)
 {
     (void)state;
     static const char *const names[] = {"grpo", "max_rl", "hierarchical_grpo", "reward", "echo"};
@@ -674,7 +674,7 @@ static void rewards_that_are_no_numbers_are_refused(void **state)
     rollout_case_free(c);
 }
 
-static void credit_alone_is_the_same(void **state)
+static void credit_alone_equals_the_credit_of_a_run(void **state)
 {
     (void)state;
     struct rollout_case *c = rollout_case_new(3);
@@ -744,17 +744,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_found),
-        cmocka_unit_test(an_unknown_name_is_an_error_that_names_the_nearest),
+        cmocka_unit_test(an_unknown_name_is_refused_with_the_nearest_one),
         cmocka_unit_test(distances_count_letters),
         cmocka_unit_test(settings_have_defaults),
-        cmocka_unit_test(rows_take_what_trees_take),
+        cmocka_unit_test(rows_and_trees_use_the_same_values),
         cmocka_unit_test(rows_with_values_and_baselines_are_the_kernels),
-        cmocka_unit_test(trees_refuse_what_works_on_rows),
+        cmocka_unit_test(trees_refuse_algorithms_of_rows),
         cmocka_unit_test(statistics_merge),
-        cmocka_unit_test(settings_that_train_wrong_are_refused),
+        cmocka_unit_test(settings_without_effect_are_refused),
         cmocka_unit_test(a_shared_node_trains_once),
         cmocka_unit_test(failed_rollouts_give_no_samples),
-        cmocka_unit_test(nothing_trainable_gives_no_samples),
+        cmocka_unit_test(trees_without_trainable_tokens_give_no_samples),
         cmocka_unit_test(an_empty_group_is_fine),
         cmocka_unit_test(group_advantages_reach_the_tokens),
         cmocka_unit_test(options_reach_the_advantages),
@@ -763,15 +763,15 @@ int main(void)
         cmocka_unit_test(opd_pulls_towards_the_reference),
         cmocka_unit_test(missing_reference_is_refused),
         cmocka_unit_test(sft_copies_its_sampler),
-        cmocka_unit_test(echo_learns_what_tools_answered),
+        cmocka_unit_test(echo_trains_on_the_answers_of_tools),
         cmocka_unit_test(echo_reads_its_role_table),
         cmocka_unit_test(echo_keeps_what_its_filter_keeps),
         cmocka_unit_test(echo_trains_a_shared_answer_once),
         cmocka_unit_test(groups_of_one_are_refused),
         cmocka_unit_test(missing_advantages_are_refused),
-        cmocka_unit_test(given_advantages_stand_beside_ce_only),
-        cmocka_unit_test(rewards_that_are_no_numbers_are_refused),
-        cmocka_unit_test(credit_alone_is_the_same),
+        cmocka_unit_test(given_advantages_are_kept_with_ce_only),
+        cmocka_unit_test(rewards_that_are_not_finite_are_refused),
+        cmocka_unit_test(credit_alone_equals_the_credit_of_a_run),
         cmocka_unit_test(broken_trees_are_named),
         cmocka_unit_test(tokens_without_logprobs_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);

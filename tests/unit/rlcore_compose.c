@@ -87,7 +87,7 @@ static const struct random_shape ragged = {
     .rows = 10, .tokens = 200, .hole_share = 0.2, .empty_share = 0.1};
 
 /* The product of the factors as defined, token by token. */
-static void each_factor_is_the_definition(void **state)
+static void each_factor_matches_its_definition(void **state)
 {
     (void)state;
     struct trial t = trial_new(1, ragged);
@@ -152,7 +152,7 @@ static void gradients_match_differences(void **state)
 }
 
 /* One engine, in step: the loss is PPO. */
-static void without_its_reasons_it_is_ppo(void **state)
+static void without_reasons_for_corrections_it_is_ppo(void **state)
 {
     (void)state;
     struct trial t = trial_new(3, ragged);
@@ -226,7 +226,7 @@ static void turns_are_isolated(void **state)
 }
 
 /* Tokens of tools have no effect, whatever their numbers, as if the mask had excluded them. */
-static void tools_leave_no_trace(void **state)
+static void tokens_of_tools_have_no_effect(void **state)
 {
     (void)state;
     struct trial with = trial_new(6, ragged), without = trial_new(6, ragged);
@@ -334,7 +334,7 @@ static void splitting_with_global_counts_adds_up(void **state)
     }
 }
 
-static void threads_change_no_bit(void **state)
+static void the_number_of_threads_changes_no_bit(void **state)
 {
     (void)state;
 #ifdef _OPENMP
@@ -350,7 +350,7 @@ static void threads_change_no_bit(void **state)
     trial_free(&one);
     trial_free(&three);
 #else
-    print_message("SKIP threads_change_no_bit: built without OpenMP\n");
+    print_message("SKIP the_number_of_threads_changes_no_bit: built without OpenMP\n");
     skip();
 #endif
 }
@@ -461,17 +461,17 @@ static void replay_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_factor_is_the_definition),
+        cmocka_unit_test(each_factor_matches_its_definition),
         cmocka_unit_test(gradients_match_differences),
-        cmocka_unit_test(without_its_reasons_it_is_ppo),
+        cmocka_unit_test(without_reasons_for_corrections_it_is_ppo),
         cmocka_unit_test(with_one_engine_it_is_decoupled_ppo),
         cmocka_unit_test(turns_are_isolated),
-        cmocka_unit_test(tools_leave_no_trace),
+        cmocka_unit_test(tokens_of_tools_have_no_effect),
         cmocka_unit_test(opsm_drops_before_anything_counts),
         cmocka_unit_test(values_outside_the_mask_are_not_read),
         cmocka_unit_test(row_order_and_padding_change_nothing),
         cmocka_unit_test(splitting_with_global_counts_adds_up),
-        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(single_precision_agrees),
         cmocka_unit_test(bad_input_is_named),
         cmocka_unit_test(replay_is_checked),

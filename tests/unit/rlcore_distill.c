@@ -182,7 +182,7 @@ static void bad_values_are_named(void **state)
     trial_free(&t);
 }
 
-static void fingerprints_must_be_there_and_agree(void **state)
+static void fingerprints_must_exist_and_agree(void **state)
 {
     (void)state;
     const struct rl_fingerprint student = {"tok-1", "chat-1"};
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test(only_failed_rows_of_hard_groups_are_eligible),
         cmocka_unit_test(single_precision_agrees),
         cmocka_unit_test(bad_values_are_named),
-        cmocka_unit_test(fingerprints_must_be_there_and_agree),
+        cmocka_unit_test(fingerprints_must_exist_and_agree),
         cmocka_unit_test(a_teacher_is_cut_to_the_response),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

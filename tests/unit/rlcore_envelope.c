@@ -56,7 +56,7 @@ static void the_cache_of_the_article_has_another_shape(void **state)
     assert_near(of_model[RL_ENVELOPE_KV_CACHE], 9.0 * 1024 * 1024 * 1024);
 }
 
-static void what_does_not_fit_names_its_largest_part(void **state)
+static void a_run_that_does_not_fit_names_its_largest_part(void **state)
 {
     (void)state;
     struct rl_envelope_run run = qwen(36, 1024);
@@ -119,7 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_of_the_article),
         cmocka_unit_test(the_cache_of_the_article_has_another_shape),
-        cmocka_unit_test(what_does_not_fit_names_its_largest_part),
+        cmocka_unit_test(a_run_that_does_not_fit_names_its_largest_part),
         cmocka_unit_test(a_small_run),
         cmocka_unit_test(bad_sizes_are_named),
     };

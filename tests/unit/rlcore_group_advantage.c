@@ -96,7 +96,7 @@ static void traces_that_do_not_count_change_nothing(void **state)
         }
 }
 
-static void turning_the_order_round_turns_the_advantages(void **state)
+static void reversing_the_rows_reverses_the_advantages(void **state)
 {
     (void)state;
     struct test_rng rng = {3};
@@ -181,7 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(relative_advantages_sum_to_0),
         cmocka_unit_test(traces_that_do_not_count_change_nothing),
-        cmocka_unit_test(turning_the_order_round_turns_the_advantages),
+        cmocka_unit_test(reversing_the_rows_reverses_the_advantages),
         cmocka_unit_test(rae_takes_episodes_as_they_first_appear),
         cmocka_unit_test(rae_keeps_a_baseline_per_agent),
         cmocka_unit_test(max_rl_of_failures_is_0),

@@ -147,7 +147,7 @@ static void bad_values_are_named(void **state)
     trial_free(&t);
 }
 
-static void aggregation_by_hand(void **state)
+static void aggregation_matches_hand_computed_values(void **state)
 {
     (void)state;
     const uint8_t mask[] = {1, 1, 0, 0, 0, 0, 1, 0, 0};
@@ -179,7 +179,7 @@ int main(void)
         cmocka_unit_test(straight_through_has_the_slope_of_k2),
         cmocka_unit_test(value_gradients_match_differences),
         cmocka_unit_test(bad_values_are_named),
-        cmocka_unit_test(aggregation_by_hand),
+        cmocka_unit_test(aggregation_matches_hand_computed_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -771,7 +771,7 @@ static void try_alias(const struct entry *e, const struct random_batch *r, const
     release(b);
 }
 
-static void outputs_may_be_inputs_where_the_headers_say_so(void **state)
+static void outputs_may_be_inputs_where_the_headers_allow_it(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -871,7 +871,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layout_gives_the_same_bits),
-        cmocka_unit_test(outputs_may_be_inputs_where_the_headers_say_so),
+        cmocka_unit_test(outputs_may_be_inputs_where_the_headers_allow_it),
         cmocka_unit_test(impossible_layouts_are_refused),
         cmocka_unit_test(wide_elements_are_checked_whole),
         cmocka_unit_test(bfloat16_is_for_single_precision),

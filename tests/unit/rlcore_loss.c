@@ -265,7 +265,7 @@ static void splitting_with_global_counts_adds_up(void **state)
         }
 }
 
-static void weight_zero_is_a_token_absent(void **state)
+static void weight_zero_equals_an_absent_token(void **state)
 {
     (void)state;
     for (size_t loss = 0; loss < LOSSES; loss++) {
@@ -289,7 +289,7 @@ static void weight_zero_is_a_token_absent(void **state)
     }
 }
 
-static void threads_change_no_bit(void **state)
+static void the_number_of_threads_changes_no_bit(void **state)
 {
     (void)state;
 #ifdef _OPENMP
@@ -306,7 +306,7 @@ static void threads_change_no_bit(void **state)
         trial_free(&three);
     }
 #else
-    print_message("SKIP threads_change_no_bit: built without OpenMP\n");
+    print_message("SKIP the_number_of_threads_changes_no_bit: built without OpenMP\n");
     skip();
 #endif
 }
@@ -421,8 +421,8 @@ int main(void)
         cmocka_unit_test(single_precision_agrees),
         cmocka_unit_test(row_order_and_padding_change_nothing),
         cmocka_unit_test(splitting_with_global_counts_adds_up),
-        cmocka_unit_test(weight_zero_is_a_token_absent),
-        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(weight_zero_equals_an_absent_token),
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(statistics_are_reported),

@@ -224,7 +224,7 @@ static size_t first_of(const struct mixed *m, const char *environment)
     return i;
 }
 
-static void neighbours_streams_are_filled_in(void **state)
+static void streams_of_neighbours_get_defaults(void **state)
 {
     (void)state;
     struct mixed *m = mixed_new(ROOM, 1);
@@ -252,6 +252,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(mixed_batches_verify),
                                        cmocka_unit_test(packing_changes_no_loss),
-                                       cmocka_unit_test(neighbours_streams_are_filled_in)};
+                                       cmocka_unit_test(streams_of_neighbours_get_defaults)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,7 +259,7 @@ static void check_rejection(int over, int k)
     trial_free(t);
 }
 
-static void rejection_keeps_what_its_bounds_allow(void **state)
+static void rejection_keeps_tokens_within_its_bounds(void **state)
 {
     (void)state;
     for (int over = 0; over < 4; over++)
@@ -312,7 +312,7 @@ static void row_order_and_padding_change_nothing(void **state)
     }
 }
 
-static void threads_change_no_bit(void **state)
+static void the_number_of_threads_changes_no_bit(void **state)
 {
     (void)state;
 #ifdef _OPENMP
@@ -349,7 +349,7 @@ static void threads_change_no_bit(void **state)
         trial_free(three);
     }
 #else
-    print_message("SKIP threads_change_no_bit: built without OpenMP\n");
+    print_message("SKIP the_number_of_threads_changes_no_bit: built without OpenMP\n");
     skip();
 #endif
 }
@@ -683,7 +683,7 @@ static void diagnostics_of_a_batch(void **state)
     trial_free(t);
 }
 
-static void one_policy_is_no_distance(void **state)
+static void equal_policies_have_distance_0(void **state)
 {
     (void)state;
     struct trial *t = trial_new(61, shapes(1));
@@ -707,10 +707,10 @@ int main(void)
         cmocka_unit_test(sums_agree_with_plain_loops),
         cmocka_unit_test(weights_are_truncated_ratios),
         cmocka_unit_test(normalised_weights_have_mean_one),
-        cmocka_unit_test(rejection_keeps_what_its_bounds_allow),
+        cmocka_unit_test(rejection_keeps_tokens_within_its_bounds),
         cmocka_unit_test(values_outside_the_mask_are_not_read),
         cmocka_unit_test(row_order_and_padding_change_nothing),
-        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(single_precision_agrees),
         cmocka_unit_test(bad_values_and_overflow_are_named),
         cmocka_unit_test(gradients_match_differences),
@@ -719,7 +719,7 @@ int main(void)
         cmocka_unit_test(opsm_isolates_turns),
         cmocka_unit_test(sorting_orders_everything),
         cmocka_unit_test(diagnostics_of_a_batch),
-        cmocka_unit_test(one_policy_is_no_distance),
+        cmocka_unit_test(equal_policies_have_distance_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

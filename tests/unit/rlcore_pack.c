@@ -237,7 +237,7 @@ static void long_samples_are_cut(void **state)
     }
 }
 
-static void workers_get_equally_many(void **state)
+static void workers_get_equally_many_micro_batches(void **state)
 {
     (void)state;
     for (uint64_t seed = 400; seed < 440; seed++) {
@@ -251,7 +251,7 @@ static void workers_get_equally_many(void **state)
     }
 }
 
-static void what_was_filled_verifies(void **state)
+static void filled_micro_batches_verify(void **state)
 {
     (void)state;
     for (uint64_t seed = 500; seed < 600; seed++) {
@@ -310,7 +310,7 @@ static void any_damage_is_found(void **state)
         assert_true(found[what] > 0);
 }
 
-static void a_trained_padding_is_found(void **state)
+static void padding_that_trains_is_found(void **state)
 {
     (void)state;
     size_t found = 0;
@@ -353,7 +353,7 @@ static void assert_unfit(struct packing *p, enum rl_status status, const char *t
     packing_free(p);
 }
 
-static void unfit_samples_are_named(void **state)
+static void invalid_samples_are_named(void **state)
 {
     (void)state;
     struct packing *p = packing_new(2, MAX_LENGTH);
@@ -381,11 +381,11 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(unpacking_is_the_identity),
                                        cmocka_unit_test(every_member_trains_once),
                                        cmocka_unit_test(long_samples_are_cut),
-                                       cmocka_unit_test(workers_get_equally_many),
-                                       cmocka_unit_test(what_was_filled_verifies),
+                                       cmocka_unit_test(workers_get_equally_many_micro_batches),
+                                       cmocka_unit_test(filled_micro_batches_verify),
                                        cmocka_unit_test(any_damage_is_found),
-                                       cmocka_unit_test(a_trained_padding_is_found),
+                                       cmocka_unit_test(padding_that_trains_is_found),
                                        cmocka_unit_test(members_without_reference_are_found),
-                                       cmocka_unit_test(unfit_samples_are_named)};
+                                       cmocka_unit_test(invalid_samples_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void large_counts(void **state)
     assert_near(one_passk(RL_PASSK_BERNOULLI, 4, 1, 1000000), 1, 0);
 }
 
-static void counts_that_are_refused(void **state)
+static void bad_counts_are_refused(void **state)
 {
     (void)state;
     struct rl_error err;
@@ -171,7 +171,7 @@ static void sampling_stops_at_enough_or_at_the_budget(void **state)
     assert_int_equal(more[1], 0);
 }
 
-static void sampling_that_is_refused(void **state)
+static void bad_sampling_settings_are_refused(void **state)
 {
     (void)state;
     struct rl_passk_sampling s = {.enough = 2, .budget = 20, .round = 0};
@@ -211,7 +211,7 @@ static void an_anchor_is_set_once(void **state)
     assert_near(anchor, 55, 0);
 }
 
-static void lengths_that_are_refused(void **state)
+static void bad_lengths_are_refused(void **state)
 {
     (void)state;
     struct rl_error err;
@@ -232,7 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unbiased_is_the_ratio_of_binomials),
         cmocka_unit_test(large_counts),
-        cmocka_unit_test(counts_that_are_refused),
+        cmocka_unit_test(bad_counts_are_refused),
         cmocka_unit_test(uniform_rates_pass_with_k_over_k_plus_one),
         cmocka_unit_test(the_fit_is_at_a_maximum),
         cmocka_unit_test(fits_without_a_maximum),
@@ -240,10 +240,10 @@ int main(void)
         cmocka_unit_test(fits_on_a_ridge_are_refused),
         cmocka_unit_test(a_fit_over_many_sizes),
         cmocka_unit_test(sampling_stops_at_enough_or_at_the_budget),
-        cmocka_unit_test(sampling_that_is_refused),
+        cmocka_unit_test(bad_sampling_settings_are_refused),
         cmocka_unit_test(rewards_of_blocks),
         cmocka_unit_test(an_anchor_is_set_once),
-        cmocka_unit_test(lengths_that_are_refused),
+        cmocka_unit_test(bad_lengths_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

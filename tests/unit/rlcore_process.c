@@ -62,7 +62,7 @@ static void long_stretches_are_cut_at_sentences(void **state)
     assert_int_equal(starts[1], 11);
 }
 
-static void sets_of_one_and_of_equals_give_nothing(void **state)
+static void sets_of_one_or_of_equal_values_give_0(void **state)
 {
     (void)state;
     const uint8_t mask[] = {1, 1, 1, 1, 1, 1}, event[] = {1, 0, 2, 0, 0, 2};
@@ -208,7 +208,7 @@ static void rows_that_skip_the_judge(void **state)
  * A row that was not judged keeps its outcome, and the others get the values that they would have
  * without it.
  */
-static void a_row_without_a_judgement_is_left_to_its_outcome(void **state)
+static void a_row_that_was_not_judged_keeps_its_outcome(void **state)
 {
     (void)state;
     struct prm p = prm_new(), alone = prm_new();
@@ -241,13 +241,13 @@ int main(void)
         cmocka_unit_test(utilities_sum_to_the_whole),
         cmocka_unit_test(episodes_begin_at_markers),
         cmocka_unit_test(long_stretches_are_cut_at_sentences),
-        cmocka_unit_test(sets_of_one_and_of_equals_give_nothing),
+        cmocka_unit_test(sets_of_one_or_of_equal_values_give_0),
         cmocka_unit_test(allocation_shares_out_one),
         cmocka_unit_test(normalised_steps_have_mean_zero),
         cmocka_unit_test(bad_steps_are_named),
         cmocka_unit_test(the_schedule_ends),
         cmocka_unit_test(rows_that_skip_the_judge),
-        cmocka_unit_test(a_row_without_a_judgement_is_left_to_its_outcome),
+        cmocka_unit_test(a_row_that_was_not_judged_keeps_its_outcome),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -355,7 +355,7 @@ static void check_order(const struct kernel *k, int variant, const struct random
     compare_rows(k, variant, in, whole, rows, ROWS, TOKENS);
 }
 
-static void the_order_of_rows_orders_the_results(void **state)
+static void reordering_rows_reorders_results(void **state)
 {
     (void)state;
     for_all(check_order);
@@ -489,7 +489,7 @@ static void whitened_advantages_sum_to_zero(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_order_of_rows_orders_the_results),
+        cmocka_unit_test(reordering_rows_reorders_results),
         cmocka_unit_test(padding_changes_nothing),
         cmocka_unit_test(splitting_at_group_borders_changes_nothing),
         cmocka_unit_test(advantages_of_a_group_cancel),

@@ -13,7 +13,7 @@
 
 #include "support/random_batch.h"
 
-static void agreement_by_hand(void **state)
+static void agreement_matches_hand_computed_values(void **state)
 {
     (void)state;
     /* 1 row, 3 tokens, 2 layers, 2 experts; the policy did not write the last token */
@@ -153,7 +153,7 @@ static void a_plan_becomes_options(void **state)
     assert_true(!options.per_turn && options.replay == RL_REPLAY_NONE);
 }
 
-static void turns_are_numbered_anew_without_tools(void **state)
+static void turns_are_renumbered_without_tools(void **state)
 {
     (void)state;
     const uint8_t mask[] = {0, 1, 1, 1, 1, 1, 1}, tool[] = {1, 0, 1, 1, 1, 0, 0};
@@ -178,13 +178,13 @@ static void turns_are_numbered_anew_without_tools(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agreement_by_hand),
+        cmocka_unit_test(agreement_matches_hand_computed_values),
         cmocka_unit_test(bad_routes_are_named),
         cmocka_unit_test(carrying_and_back_is_the_identity),
         cmocka_unit_test(replay_follows_off_policiness),
         cmocka_unit_test(the_tree_over_all_settings),
         cmocka_unit_test(a_plan_becomes_options),
-        cmocka_unit_test(turns_are_numbered_anew_without_tools),
+        cmocka_unit_test(turns_are_renumbered_without_tools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

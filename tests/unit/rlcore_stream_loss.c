@@ -148,7 +148,7 @@ static void run_float(struct micro *m, struct microf *f)
                      RL_OK);
 }
 
-static void gradient_in_float_is_the_slope(void **state)
+static void the_float_gradient_is_the_slope(void **state)
 {
     (void)state;
     for (uint64_t seed = 100; seed < 132; seed++) {
@@ -241,7 +241,7 @@ static void assert_same_metrics(const struct micro *a, const struct micro *b)
     }
 }
 
-static void weight_0_is_a_token_absent(void **state)
+static void weight_0_equals_an_absent_token(void **state)
 {
     (void)state;
     for (uint64_t seed = 300; seed < 364; seed++) {
@@ -289,7 +289,7 @@ static void values_without_weight_are_not_read(void **state)
     }
 }
 
-static void a_stream_of_zeros_is_no_stream(void **state)
+static void a_stream_of_zeros_is_not_declared(void **state)
 {
     (void)state;
     struct micro *m = micro_new(7, RL_STREAM_DPPO), *zeros = micro_new(7, RL_STREAM_DPPO);
@@ -306,7 +306,7 @@ static void a_stream_of_zeros_is_no_stream(void **state)
     free(zeros);
 }
 
-static void components_add_up(void **state)
+static void components_add_up_to_the_loss(void **state)
 {
     (void)state;
     for (uint64_t seed = 500; seed < 516; seed++) {
@@ -331,7 +331,7 @@ static void components_add_up(void **state)
     }
 }
 
-static void nothing_to_train_on_is_fine(void **state)
+static void a_batch_without_trainable_tokens_is_allowed(void **state)
 {
     (void)state;
     struct micro *m = micro_new(8, RL_STREAM_DPPO);
@@ -467,7 +467,7 @@ static void chunks_agree_with_single_tokens(void **state)
     }
 }
 
-static void chunks_leave_what_is_unusual(void **state)
+static void chunks_with_unusual_values_are_refused(void **state)
 {
     (void)state;
     static const double unusual[] = {-41, NAN, INFINITY};
@@ -491,18 +491,18 @@ static void chunks_leave_what_is_unusual(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_is_the_slope),
-                                       cmocka_unit_test(gradient_in_float_is_the_slope),
+                                       cmocka_unit_test(the_float_gradient_is_the_slope),
                                        cmocka_unit_test(float_agrees_with_double),
-                                       cmocka_unit_test(weight_0_is_a_token_absent),
+                                       cmocka_unit_test(weight_0_equals_an_absent_token),
                                        cmocka_unit_test(values_without_weight_are_not_read),
-                                       cmocka_unit_test(a_stream_of_zeros_is_no_stream),
-                                       cmocka_unit_test(components_add_up),
-                                       cmocka_unit_test(nothing_to_train_on_is_fine),
+                                       cmocka_unit_test(a_stream_of_zeros_is_not_declared),
+                                       cmocka_unit_test(components_add_up_to_the_loss),
+                                       cmocka_unit_test(a_batch_without_trainable_tokens_is_allowed),
                                        cmocka_unit_test(counts_are_the_members),
                                        cmocka_unit_test(missing_arrays_are_refused),
                                        cmocka_unit_test(bad_values_are_named),
                                        cmocka_unit_test(scales_below_1_are_refused),
                                        cmocka_unit_test(chunks_agree_with_single_tokens),
-                                       cmocka_unit_test(chunks_leave_what_is_unusual)};
+                                       cmocka_unit_test(chunks_with_unusual_values_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

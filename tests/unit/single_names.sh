@@ -1,8 +1,8 @@
 #!/bin/sh
 # single_names.sh TABLE DOUBLE-OBJECTS... -- SINGLE-OBJECTS...
-# A file *_real.c is compiled for double and for float; TABLE renames what the second compilation defines. Nothing
-# that the double objects define may lack its float twin, no name may be defined by both, and TABLE must hold every
-# pair and no name beyond those that exist.
+# single_names.sh: files *_real.c are compiled for double and for float, and TABLE renames the definitions of the second
+# compilation. Every name that the double objects define must have a float twin, no name may be defined by both, and TABLE
+# must contain every pair and no other name.
 set -eu
 export LC_ALL=C
 table=$1
@@ -10,7 +10,7 @@ shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Names that begin with an underscore are the compiler's own.
+# Names that begin with an underscore belong to the compiler.
 defined()
 {
     nm --defined-only "$@" | awk 'NF == 3 && $2 ~ /[A-Z]/ && $3 ~ /^[a-z]/ { print $3 }' | sort -u
@@ -44,7 +44,7 @@ sed 's/$/f/' "$scratch/double" | sort >"$scratch/twins"
 complain "without a float twin" "$(comm -23 "$scratch/twins" "$scratch/single")"
 complain "in float only" "$(comm -13 "$scratch/twins" "$scratch/single")"
 complain "missing from the table" "$(comm -23 "$scratch/double" "$scratch/names")"
-# What is left names structs, or functions of another library: both names must be declared in a public header.
+# The other names are structs or functions of another library: a public header must declare both names.
 for name in $(comm -13 "$scratch/double" "$scratch/names"); do
     for one in "$name" "${name}f"; do
         grep -qE "(struct $one \{|(^|[ *])$one\()" "$(dirname "$0")"/../../include/rlcore/*.h ||
