@@ -156,8 +156,7 @@ static void spellings_of_one_knob_are_one(void **state)
 {
     static const char *const texts[] = {
         "Raise adam_beta2 0.95→0.99",        "Raise opt.Adam-Beta2 0.95→0.98",     "Raise adam β₂ 0.95→0.97",
-        "Raise ADAM_BETA_2 0.95→0.96",       "Raise weight decay of the critic 0.1→0.2: weight decay is low",
-        "Raise wd 0.1→0.3: weight decay is low"};
+        "Raise ADAM_BETA_2 0.95→0.96",       "Raise weight_decay 0.1→0.2", "Raise wd 0.1→0.3: weight decay is low"};
     struct lineage_ideas *ideas = new_set();
     char id[8];
     (void)state;

@@ -174,6 +174,8 @@ static bool name_key(struct lineage_ideas *ideas, struct lineage_change *change,
             key->words[key->n++] = term;
     }
     change->knob = arena_text(arena, knob, length);
+    if (change->knob && !add)
+        change->knob = knob_merged(ideas, change->knob);
     return change->knob != NULL;
 }
 
@@ -190,37 +192,57 @@ static void term(struct reading *r, struct weights *w, const char *text, size_t 
     weights_add(w, terms_find(&r->ideas->terms, text, length, r->add), weight);
 }
 
-static void read_word(struct reading *r, size_t i, bool hypothesis, bool head)
+/* What a word of prose is found by: its parts, short ones spelled out, and the whole of an identifier. Words come up
+ * again and again, so each is taken apart once. */
+static const struct word_terms *take_apart(struct reading *r, const char *text, size_t length, struct word_terms *spare)
 {
-    const struct token *token = &r->t->items[i];
-    const char *text = r->t->text + token->at;
-    struct knob_words words;
-    char stem[KNOB_WORD_MAX];
-    float weight = r->weight + (head ? HEAD_WEIGHT : 0);
-    if (token_in(r->t, i, WEAK_WORDS))
-        return;
-    knob_words_split(&words, text, token->length);
+    struct lineage_ideas *ideas = r->ideas;
+    struct word_terms *found = word_terms_find(ideas, text, length);
+    struct knob_words words, longer;
+    char stem[KNOB_WORD_MAX], whole[LONGEST_IDENTIFIER];
+    if (found)
+        return found;
+    if (!(found = r->add ? word_terms_add(ideas, text, length) : spare))
+        return NULL;
+    found->n = 0;
+    found->whole = TERM_NONE;
+    knob_words_split(&words, text, length);
     for (size_t k = 0; k < words.n; k++) {
-        const char *meaning = short_word_meaning(r->ideas, words.words[k]);
-        struct knob_words longer;
+        const char *meaning = short_word_meaning(ideas, words.words[k]);
         const char *full = meaning ? meaning : words.words[k];
         knob_words_split(&longer, full, strlen(full));
-        for (size_t j = 0; j < longer.n; j++) {
+        for (size_t j = 0; j < longer.n && found->n < WORD_TERMS_MAX; j++) {
             word_stem(stem, longer.words[j], strlen(longer.words[j]));
-            size_t length = strlen(stem);
-            term(r, &r->row->terms, stem, length, words.n > 1 ? weight * PART_WEIGHT : weight);
-            if (hypothesis)
-                term(r, &r->row->text, stem, length, 1);
-            if (head)
-                term(r, &r->row->head, stem, length, 1);
+            found->parts[found->n++] = terms_find(&ideas->terms, stem, strlen(stem), r->add);
         }
     }
-    if (words.n > 1 && token->length < 64) {
-        char whole[64];
-        for (size_t k = 0; k < token->length; k++)
+    found->compound = words.n > 1;
+    if (words.n > 1 && length < sizeof whole) {
+        for (size_t k = 0; k < length; k++)
             whole[k] = text[k] >= 'A' && text[k] <= 'Z' ? (char)(text[k] | 0x20) : text[k];
-        term(r, &r->row->terms, whole, token->length, weight);
+        found->whole = terms_find(&ideas->terms, whole, length, r->add);
     }
+    return found;
+}
+
+static bool read_word(struct reading *r, size_t i, bool hypothesis, bool head)
+{
+    const struct token *token = &r->t->items[i];
+    float weight = r->weight + (head ? HEAD_WEIGHT : 0);
+    struct word_terms spare;
+    if (token_in(r->t, i, WEAK_WORDS))
+        return true;
+    const struct word_terms *word = take_apart(r, r->t->text + token->at, token->length, &spare);
+    for (size_t k = 0; word && k < word->n; k++) {
+        weights_add(&r->row->terms, word->parts[k], word->compound ? weight * PART_WEIGHT : weight);
+        if (hypothesis)
+            weights_add(&r->row->text, word->parts[k], 1);
+        if (head)
+            weights_add(&r->row->head, word->parts[k], 1);
+    }
+    if (word)
+        weights_add(&r->row->terms, word->whole, weight);
+    return word != NULL;
 }
 
 static void read_number(struct reading *r, size_t i, bool hypothesis, bool head)
@@ -267,15 +289,16 @@ static bool read_text(struct reading *r, const char *text, float weight, bool hy
     r->t = &t;
     r->weight = weight;
     uint32_t head = hypothesis ? last_head_clause(&t, r->row) : 0;
-    for (size_t i = 0; i < t.n && (hypothesis || i < NOTES_TOKENS); i++)
+    bool ok = true;
+    for (size_t i = 0; ok && i < t.n && (hypothesis || i < NOTES_TOKENS); i++)
         if (t.items[i].kind == TOKEN_WORD)
-            read_word(r, i, hypothesis, hypothesis && t.items[i].clause <= head);
+            ok = read_word(r, i, hypothesis, hypothesis && t.items[i].clause <= head);
         else if (t.items[i].kind == TOKEN_NUMBER)
             read_number(r, i, hypothesis, hypothesis && t.items[i].clause <= head);
     if (hypothesis)
         citations_each(&t, read_citation, r);
     free(t.items);
-    return true;
+    return ok;
 }
 
 static void read_changes(struct reading *r)
@@ -292,12 +315,17 @@ static void read_changes(struct reading *r)
     }
 }
 
-bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add)
+bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add)
 {
-    struct reading r = {.ideas = ideas, .row = row, .add = add};
     for (size_t i = 0; i < row->idea.n_changes; i++)
         if (!name_key(ideas, &row->changes[i], &row->keys[i], arena, add))
             return false;
+    return true;
+}
+
+bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, bool add)
+{
+    struct reading r = {.ideas = ideas, .row = row, .add = add};
     if (!read_text(&r, row->idea.hypothesis, TEXT_WEIGHT, true) || !read_text(&r, row->notes, NOTES_WEIGHT, false))
         return false;
     read_changes(&r);

@@ -36,6 +36,8 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     for (size_t i = 0; i < ideas->n; i++)
         row_release(&ideas->rows[i]);
     short_words_release(ideas);
+    word_terms_release(ideas);
+    knobs_release(ideas);
     HASH_CLEAR(hh, ideas->places);
     terms_release(&ideas->terms);
     free(ideas->rows);
@@ -172,14 +174,27 @@ static bool need_short_words(struct lineage_ideas *ideas, const struct idea_row 
     return true;
 }
 
-static bool learn(struct lineage_ideas *ideas, const char *text)
+/* The short words of a trial's texts first, then what they may mean. trial counts from 1. */
+static bool learn_row(struct lineage_ideas *ideas, const struct idea_row *row, size_t trial)
 {
-    struct tokens t;
-    size_t length = strlen(text);
-    if (!tokens_read(&t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
-        return false;
-    bool ok = short_words_learn(ideas, &t);
-    free(t.items);
+    const char *const texts[] = {row->idea.hypothesis, row->notes};
+    struct tokens t[2] = {{0}};
+    bool ok = true;
+    for (size_t i = 0; ok && i < 2; i++) {
+        size_t length = strlen(texts[i]);
+        ok = tokens_read(&t[i], texts[i], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT);
+        if (ok)
+            short_words_meet(ideas, &t[i], trial);
+    }
+    for (size_t i = 0; ok && i < 2; i++)
+        ok = short_words_learn(ideas, &t[i], false, trial);
+    free(t[0].items);
+    free(t[1].items);
+    for (size_t i = 0; ok && i < row->idea.n_changes; i++) {
+        ok = tokens_read(&t[0], row->changes[i].name, strlen(row->changes[i].name)) &&
+             short_words_learn(ideas, &t[0], true, trial);
+        free(t[0].items);
+    }
     return ok;
 }
 
@@ -295,6 +310,9 @@ static bool make_postings(struct lineage_ideas *ideas)
 {
     size_t total = 0, n_terms = ideas->terms.n;
     double length = 0;
+    free(ideas->postings_of); /* of a first time that ran out of memory */
+    free(ideas->scores);
+    free(ideas->found);
     ideas->postings_of = calloc(n_terms + 2, sizeof *ideas->postings_of);
     ideas->scores = calloc(ideas->n + 1, sizeof *ideas->scores);
     ideas->found = calloc(ideas->n + 1, sizeof *ideas->found);
@@ -322,6 +340,18 @@ static bool make_postings(struct lineage_ideas *ideas)
     return true;
 }
 
+bool ideas_prepare_search(struct lineage_ideas *ideas)
+{
+    bool ok = true;
+    if (ideas->searchable)
+        return true;
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        if (!ideas->rows[i].terms.n)
+            ok = row_read_terms(ideas, &ideas->rows[i], true);
+    ideas->searchable = ok && make_postings(ideas);
+    return ideas->searchable;
+}
+
 enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err)
 {
     bool ok = !ideas->settled;
@@ -331,11 +361,11 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
         ok = row_read_changes(ideas, &ideas->rows[i], &ideas->arena) && declare(ideas, &ideas->rows[i]) &&
              need_short_words(ideas, &ideas->rows[i]);
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = learn(ideas, ideas->rows[i].idea.hypothesis) && learn(ideas, ideas->rows[i].notes);
+        ok = learn_row(ideas, &ideas->rows[i], i + 1);
     short_words_choose(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = row_read_terms(ideas, &ideas->rows[i], &ideas->arena, true);
-    ok = ok && join_citations(ideas) && make_postings(ideas);
+        ok = row_read_knobs(ideas, &ideas->rows[i], &ideas->arena, true);
+    ok = ok && knobs_merge(ideas) && join_citations(ideas);
     ideas->settled = ok;
     return ok ? LINEAGE_OK : store_no_memory(err);
 }
@@ -384,7 +414,7 @@ enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, stru
     struct arena *arena = calloc(1, sizeof *arena);
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_change_list){0};
-    bool ok = arena && row_read_changes(ideas, &row, arena) && row_read_terms(ideas, &row, arena, false);
+    bool ok = arena && row_read_changes(ideas, &row, arena) && row_read_knobs(ideas, &row, arena, false);
     row_release(&row);
     if (!ok) {
         if (arena)

@@ -6,6 +6,8 @@
  *   stated.c       which settings a text states as changed
  *   citations.c    which trials a text mentions
  *   idea_terms.c   the dictionary of a log
+ *   short_words.c  wd: weight decay
+ *   knob_merge.c   block_size and GPTQ block_size
  *   idea_row.c     one text read: its changes, its terms
  *   ideas.c        a set: trials in, short words and long ones matched, postings
  *   similar.c      the nearest trials and the verdict `same`
@@ -59,6 +61,8 @@ struct posting {
 };
 
 struct short_word;
+struct word_entry;
+struct knob;
 struct id_place;
 
 struct lineage_ideas {
@@ -72,10 +76,12 @@ struct lineage_ideas {
     double *scores; /* [n] scratch of a search, all 0 between two */
     uint32_t *found; /* [n] */
     struct short_word *short_words; /* wd: weight decay, as the log itself shows */
+    struct word_entry *words;
+    struct knob *knobs;
     struct id_place *places;
     const char *columns[COLUMNS_MAX]; /* outside the 17, as the first row has them: results, never settings */
     size_t n_columns;
-    bool settled;
+    bool settled, searchable;
 };
 
 /* ---- one text ---- */
@@ -83,19 +89,40 @@ struct lineage_ideas {
 /* Read the changes of a row's hypothesis into the arena: name, from, to; keys come later. */
 bool row_read_changes(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
 
-/* Fill in knobs and keys of the changes, and the terms. With `add`, new words enter the dictionary. */
-bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add);
+/* Fill in knobs and keys of the changes; then the terms. With `add`, new words enter the dictionary. */
+bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add);
+bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, bool add);
+
+/* Words that were taken apart. */
+enum { WORD_TERMS_MAX = 12, LONGEST_IDENTIFIER = 64 };
+struct word_terms {
+    uint32_t parts[WORD_TERMS_MAX], whole; /* whole: of a compound; else TERM_NONE */
+    size_t n;
+    bool compound;
+};
+struct word_terms *word_terms_find(const struct lineage_ideas *ideas, const char *word, size_t length);
+struct word_terms *word_terms_add(struct lineage_ideas *ideas, const char *word, size_t length); /* NULL: no memory */
+void word_terms_release(struct lineage_ideas *ideas);
+
+/* Make the set ready to be searched, which the first search does: `show` needs no search. */
+bool ideas_prepare_search(struct lineage_ideas *ideas);
 
 void row_release(struct idea_row *row); /* its weights; all else lies in an arena */
 
 /* The long form of a short word ("weight decay" of "wd"), or NULL. */
 const char *short_word_meaning(const struct lineage_ideas *ideas, const char *word);
 
-/* Learn from a text what its short words may mean; then choose. */
-bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *tokens);
+/* Learn from a text, or from the name of a setting, what short words may mean; then choose. */
+bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *tokens, bool name, size_t trial);
+void short_words_meet(struct lineage_ideas *ideas, const struct tokens *tokens, size_t trial); /* first, of a trial's texts */
 void short_words_choose(struct lineage_ideas *ideas);
 bool short_words_need(struct lineage_ideas *ideas, const char *word); /* a word of a name that may be short for others */
 void short_words_release(struct lineage_ideas *ideas);
+
+/* Give the names of one knob one name, where the log shows that they are one; and the name of a name. */
+bool knobs_merge(struct lineage_ideas *ideas);
+const char *knob_merged(const struct lineage_ideas *ideas, const char *text);
+void knobs_release(struct lineage_ideas *ideas);
 
 /* ---- citations ---- */
 

@@ -16,6 +16,8 @@ static const struct {
 /* Words that carry no name of their own. */
 #define EMPTY_WORDS " the a an of for to in on at and or by with its per new old our this that from value values "
 
+enum { LONGEST_EMPTY_WORD = 6 };
+
 static bool is_lower(uint32_t c)
 {
     return c >= 'a' && c <= 'z';
@@ -56,7 +58,7 @@ static void append(struct splitter *s, const char *text, size_t length)
 static void finish_word(struct splitter *s)
 {
     struct knob_words *words = s->words;
-    char padded[KNOB_WORD_MAX + 2];
+    char padded[LONGEST_EMPTY_WORD + 3];
     size_t length = s->length;
     bool digits = length > 0;
     s->length = 0;
@@ -69,11 +71,13 @@ static void finish_word(struct splitter *s)
     length = singular(s->word, length);
     if (length == 0 || words->n == KNOB_WORDS)
         return;
-    padded[0] = ' ';
-    memcpy(padded + 1, s->word, length);
-    memcpy(padded + 1 + length, " ", 2);
-    if (strstr(EMPTY_WORDS, padded))
-        return;
+    if (length <= LONGEST_EMPTY_WORD) {
+        padded[0] = ' ';
+        memcpy(padded + 1, s->word, length);
+        memcpy(padded + 1 + length, " ", 2);
+        if (strstr(EMPTY_WORDS, padded))
+            return;
+    }
     memcpy(words->words[words->n], s->word, length);
     words->words[words->n++][length] = '\0';
 }
@@ -81,7 +85,7 @@ static void finish_word(struct splitter *s)
 static void one(struct splitter *s, uint32_t c, const char *text, size_t size)
 {
     char lower;
-    for (size_t i = 0; i < sizeof greek / sizeof *greek; i++)
+    for (size_t i = 0; c >= 0x80 && i < sizeof greek / sizeof *greek; i++)
         if (c == greek[i].letter || (c >= 0x391 && c <= 0x3A9 && c + 0x20 == greek[i].letter)) {
             append(s, greek[i].name, strlen(greek[i].name));
             return;
@@ -98,7 +102,9 @@ static void one(struct splitter *s, uint32_t c, const char *text, size_t size)
 
 void knob_words_split(struct knob_words *words, const char *name, size_t length)
 {
-    struct splitter s = {.words = words};
+    struct splitter s;
+    s.words = words;
+    s.length = 0;
     words->n = 0;
     uint32_t last = 0;
     /* "opt.lr" is lr; the dot of "v1.5" and of a sentence is none of these. */
@@ -111,9 +117,9 @@ void knob_words_split(struct knob_words *words, const char *name, size_t length)
         uint32_t c = code_point(name, at, length, &size);
         bool upper = is_upper(c), word = is_lower(c) || upper || is_digit(c) || (c >= 0x80 && c != 0xFFFD &&
                      !(c >= 0x2000 && c < 0x2C00 && !(c >= 0x2080 && c <= 0x2089)) && c != 0xD7);
-        /* camelCase, and the last capital of HTTPServer. */
+        /* camelCase, and the last capital of HTTPServer; but AdamW is one word. */
         uint32_t next = at + size < length ? (unsigned char)name[at + size] : 0;
-        if (!word || (upper && (is_lower(last) || (is_upper(last) && is_lower(next) && s.length > 1))))
+        if (!word || (upper && ((is_lower(last) && (is_lower(next) || is_upper(next))) || (is_upper(last) && is_lower(next) && s.length > 1))))
             finish_word(&s);
         if (word)
             one(&s, c, name + at, size);

@@ -236,7 +236,7 @@ enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, stru
 {
     struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     *list = (struct lineage_novelty_list){0};
-    bool ok = claims.arena && claims.pairs && ideas->settled;
+    bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = read_claims(&claims, i, &ideas->rows[i], i, i);
     return finish(list, &claims, ok, err);
@@ -249,8 +249,9 @@ enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list,
     struct arena arena = {0};
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_novelty_list){0};
-    bool ok = claims.arena && claims.pairs && ideas->settled && row_read_changes(ideas, &row, &arena) &&
-              row_read_terms(ideas, &row, &arena, false) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
+    bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas) &&
+              row_read_changes(ideas, &row, &arena) && row_read_knobs(ideas, &row, &arena, false) &&
+              row_read_terms(ideas, &row, false) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
     row_release(&row);
     arena_release(&arena);
     return finish(list, &claims, ok, err);

@@ -1,9 +1,10 @@
 /*
  * short_words.c: what the short words of names stand for, as the log itself shows.
  *
- * "wd" is "weight decay" in a log that writes both. Every two or three neighbouring words of the texts whose initials
- * are a short word of some name are counted; the most frequent ones are its meaning, if the log has them at least
- * twice. Nothing is known beforehand of any project's vocabulary.
+ * "wd" is "weight decay" in a log that writes both. Two or three neighbouring words whose initials are a short word of
+ * some name may be its meaning if the log has them as a name at least once ("weight_decay", or in the name of a setting)
+ * and if trials that write them out write the short word far more often than other trials do. Nothing is known beforehand
+ * of any project's vocabulary.
  */
 #include "ideas_internal.h"
 
@@ -15,13 +16,20 @@
 
 enum { SHORT_MAX = 4, MEANING_MAX = 3 * KNOB_WORD_MAX, MEANINGS_KEPT = 8 };
 
+/* How much more often than by chance a short word and its meaning are in one trial. */
+static const double TOGETHER = 1.8;
+
 struct short_word {
     UT_hash_handle hh;
     struct {
         char text[MEANING_MAX];
-        uint32_t count;
+        uint32_t trials, both; /* how many trials have it, and how many of these the short word as well */
+        size_t last;           /* trial that was counted last, from 1 */
+        bool name;             /* it was written as one name, or in the name of a setting */
     } meanings[MEANINGS_KEPT];
     size_t n;
+    uint32_t trials;
+    size_t last;
     const char *chosen;
     char word[SHORT_MAX + 1];
 };
@@ -50,21 +58,26 @@ bool short_words_need(struct lineage_ideas *ideas, const char *word)
     return made->hh.tbl != NULL;
 }
 
-static void count(struct short_word *s, const char *meaning)
+static void count(struct short_word *s, const char *meaning, bool name, size_t trial)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->meanings[i].text, meaning) == 0) {
-            s->meanings[i].count++;
-            return;
-        }
-    if (s->n < MEANINGS_KEPT) {
-        memcpy(s->meanings[s->n].text, meaning, strlen(meaning) + 1);
-        s->meanings[s->n++].count = 1;
-    }
+    size_t i = 0;
+    while (i < s->n && strcmp(s->meanings[i].text, meaning) != 0)
+        i++;
+    if (i == MEANINGS_KEPT)
+        return;
+    if (i == s->n)
+        memcpy(s->meanings[s->n++].text, meaning, strlen(meaning) + 1);
+    s->meanings[i].name = s->meanings[i].name || name;
+    if (s->meanings[i].last == trial)
+        return;
+    s->meanings[i].last = trial;
+    s->meanings[i].trials++;
+    s->meanings[i].both += s->last == trial;
 }
 
 /* Two and three plain words in a row, or the parts of one name: weight_decay. */
-static void learn_run(struct lineage_ideas *ideas, char words[3][KNOB_WORD_MAX], size_t n)
+static void learn_run(struct lineage_ideas *ideas, char words[3][KNOB_WORD_MAX], size_t n, size_t n_name,
+                      size_t trial)
 {
     char initials[4], meaning[MEANING_MAX];
     for (size_t length = 2; length <= n; length++) {
@@ -77,18 +90,37 @@ static void learn_run(struct lineage_ideas *ideas, char words[3][KNOB_WORD_MAX],
         }
         struct short_word *s = find(ideas, initials, length);
         if (s)
-            count(s, meaning);
+            count(s, meaning, length <= n_name, trial);
     }
 }
 
-bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *t)
+void short_words_meet(struct lineage_ideas *ideas, const struct tokens *t, size_t trial)
+{
+    struct knob_words words;
+    for (size_t i = 0; ideas->short_words && i < t->n; i++) {
+        if (t->items[i].kind != TOKEN_WORD)
+            continue;
+        knob_words_split(&words, t->text + t->items[i].at, t->items[i].length);
+        for (size_t k = 0; k < words.n; k++) {
+            size_t length = strlen(words.words[k]);
+            struct short_word *s = length <= SHORT_MAX ? find(ideas, words.words[k], length) : NULL;
+            if (s && s->last != trial) {
+                s->last = trial;
+                s->trials++;
+            }
+        }
+    }
+}
+
+bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *t, bool name, size_t trial)
 {
     char run[3][KNOB_WORD_MAX];
     size_t n = 0;
     if (!ideas->short_words)
         return true;
     for (size_t i = 0; i < t->n; i++) {
-        struct knob_words words = {.n = 0};
+        struct knob_words words;
+        words.n = 0;
         if (t->items[i].kind == TOKEN_WORD)
             knob_words_split(&words, t->text + t->items[i].at, t->items[i].length);
         if (!words.n)
@@ -101,7 +133,7 @@ bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *t)
             if (n == 3)
                 memmove(run[0], run[1], 2 * KNOB_WORD_MAX), n = 2;
             memcpy(run[n++], words.words[k], KNOB_WORD_MAX);
-            learn_run(ideas, run, n);
+            learn_run(ideas, run, n, name ? n : k + 1, trial);
         }
     }
     return true;
@@ -110,12 +142,15 @@ bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *t)
 void short_words_choose(struct lineage_ideas *ideas)
 {
     for (struct short_word *s = ideas->short_words; s; s = s->hh.next) {
-        size_t best = 0;
-        for (size_t i = 1; i < s->n; i++)
-            if (s->meanings[i].count > s->meanings[best].count)
-                best = i;
-        if (s->n && s->meanings[best].count >= 2)
-            s->chosen = s->meanings[best].text;
+        uint32_t most = 0;
+        for (size_t i = 0; i < s->n; i++) {
+            double expected = (double)s->meanings[i].trials * (double)s->trials / (double)ideas->n;
+            if (s->meanings[i].name && s->meanings[i].trials >= 2 && s->meanings[i].both > most &&
+                (double)s->meanings[i].both >= TOGETHER * expected) {
+                most = s->meanings[i].both;
+                s->chosen = s->meanings[i].text;
+            }
+        }
     }
 }
 

@@ -175,27 +175,27 @@ static void describe(struct similar_pair *pair, struct lineage_ideas *ideas, con
     compare_texts(pair, ideas, query, row);
     f[SIMILAR_NEAR] = at > pair->row ? (float)exp(-(double)(at - pair->row) / 10) : 0;
     static const double weights[N_SIMILAR_FEATURES] = {
-        [SIMILAR_SCORE] = 1.25,
-        [SIMILAR_HEAD_IN] = 0.09,
-        [SIMILAR_HEAD_OF] = 0.51,
-        [SIMILAR_COSINE] = 1.65,
-        [SIMILAR_COVERED] = 0.30,
+        [SIMILAR_SCORE] = 1.34,
+        [SIMILAR_HEAD_IN] = 0.14,
+        [SIMILAR_HEAD_OF] = 0.61,
+        [SIMILAR_COSINE] = 1.66,
+        [SIMILAR_COVERED] = 0.20,
         [SIMILAR_ALL] = -0.36,
-        [SIMILAR_CONFLICT] = -1.35,
+        [SIMILAR_CONFLICT] = -1.53,
         [SIMILAR_NO_CHANGES] = -0.70,
-        [SIMILAR_TECHNIQUE] = 2.01,
-        [SIMILAR_CITES] = -0.60,
-        [SIMILAR_AGAIN] = 0.49,
+        [SIMILAR_TECHNIQUE] = 1.95,
+        [SIMILAR_CITES] = -0.62,
+        [SIMILAR_AGAIN] = 0.50,
         [SIMILAR_ALL_HEAD] = 0.44,
-        [SIMILAR_EXTRA] = 0.24,
-        [SIMILAR_SOFT] = 0.77,
-        [SIMILAR_ALL_SOFT] = 0.27,
-        [SIMILAR_NUMBERS] = 1.20,
-        [SIMILAR_HEADS] = 1.57,
+        [SIMILAR_EXTRA] = 0.23,
+        [SIMILAR_SOFT] = 0.74,
+        [SIMILAR_ALL_SOFT] = 0.37,
+        [SIMILAR_NUMBERS] = 1.17,
+        [SIMILAR_HEADS] = 1.53,
         [SIMILAR_FAILED_CITED] = 1.04,
-        [SIMILAR_SPECIALIST] = -0.38,
-        [SIMILAR_KNOB] = 0.98,
-        [SIMILAR_OUTSTANDING] = 1.75,
+        [SIMILAR_SPECIALIST] = -0.39,
+        [SIMILAR_KNOB] = 0.83,
+        [SIMILAR_OUTSTANDING] = 1.71,
         [SIMILAR_NEAR] = -0.77,
     };
     pair->verdict = -4.34;
@@ -419,6 +419,8 @@ enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, str
     *list = (struct lineage_similar_list){0};
     if (trial >= ideas->n || !ideas->settled)
         return store_fail(err, LINEAGE_EINVAL, "trial %zu is not in the set of ideas", trial);
+    if (!ideas_prepare_search(ideas))
+        return store_no_memory(err);
     return answer(list, ideas, &ideas->rows[trial], all ? ideas->n : trial, trial, limit, err);
 }
 
@@ -429,7 +431,8 @@ enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_similar_list){0};
     enum lineage_status status;
-    if (!row_read_changes(ideas, &row, &arena) || !row_read_terms(ideas, &row, &arena, false))
+    if (!ideas_prepare_search(ideas) || !row_read_changes(ideas, &row, &arena) ||
+        !row_read_knobs(ideas, &row, &arena, false) || !row_read_terms(ideas, &row, false))
         status = store_no_memory(err);
     else
         status = answer(list, ideas, &row, ideas->n, SIZE_MAX, limit, err);
