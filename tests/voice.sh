@@ -19,7 +19,7 @@ patterns()
 {
     cat <<'END'
 name the subject (a caller that ..)	(?:^|[.;:,(*/"#]\s*|\b(?:for|to|of|by|as|and|or|but|with|from|than|if|that|what|so|is|are) )[Ww]ho (?:reads|has|have|asks|wants|writes|waits|holds|looks|knows|comes|goes|takes|can|may|would|does|gets|gives|calls|uses|needs|makes|runs|is|was|says|keeps|opens|sees|follows|begins|plans)\b
-"is not a .."	\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|one\b|such\b)[a-z]
+"is not a .."	(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|one\b|such\b)[a-z]
 "is", "is defined", "is written"	\b[Ss]tands?\b(?! for\b| in for\b| alone\b|-|ard| out\b| by (?:itself|themselves)\b)
 a sentence needs a verb	^\s*(?:/\*+|\*|//|#)\s*(?:Of|Also of|Those of|That of|Likewise for|The same for|The same of) [a-z]
 the number itself: N, at most N	\b[Ss]o (?:many|long|much)\b(?! that\b| as\b| more\b)

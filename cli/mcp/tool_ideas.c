@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/insights.h>
 #include <lineage/knobs.h>
 #include <lineage/search.h>
 
@@ -224,4 +225,44 @@ const struct mcp_tool mcp_tool_knobs = {
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,
     .call = call_knobs,
+};
+
+/* ---- insight ---- */
+
+static const struct mcp_argument insight_arguments[] = {
+    {"text", MCP_TEXT, true, "the claim, e.g. \"more than 4 epochs exceed the evaluation budget\"", 1, LINEAGE_INSIGHT_MAX, NULL},
+    {"evidence", MCP_TEXTS, true, "exp_ids of the trials that show it", 0, 400, NULL},
+    {"supersedes", MCP_COUNT, false, "number of the insight that this one replaces", 1, 9007199254740991.0, NULL},
+    {"author", MCP_TEXT, false, "author of the insight", 0, LINEAGE_NAME_MAX, NULL},
+    {.name = NULL}};
+
+static json_t *call_insight(struct mcp_call *call)
+{
+    const json_t *evidence = json_object_get(call->arguments, "evidence");
+    const char *ids[LINEAGE_EVIDENCE_MAX + 1];
+    struct lineage_insight insight = {.text = mcp_text_argument(call, "text"),
+                                      .author = mcp_text_argument(call, "author"),
+                                      .evidence = ids,
+                                      .supersedes = mcp_count_argument(call, "supersedes", 0)};
+    struct lineage_error err;
+    uint64_t number;
+    for (size_t i = 0; i < json_array_size(evidence) && i <= LINEAGE_EVIDENCE_MAX; i++)
+        ids[insight.n_evidence++] = json_string_value(json_array_get(evidence, i));
+    call->server->deadline = 0; /* writing is not aborted halfway */
+    if (lineage_insight_append(call->server->store, &insight, &number, &err) != LINEAGE_OK)
+        return mcp_store_trouble(call, &err);
+    return json_pack("{s:I}", "insight", (json_int_t)number);
+}
+
+const struct mcp_tool mcp_tool_insight = {
+    .name = "insight",
+    .title = "Record what trials show",
+    .description = "Record a claim with the trials that show it. Every later agent reads it in `knowledge` until another "
+                   "supersedes it; it is flagged when later trials contradict it.",
+    .arguments = insight_arguments,
+    .output = "\"insight\":{\"type\":\"integer\"}",
+    .needed = "\"insight\"",
+    .writes = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_insight,
 };

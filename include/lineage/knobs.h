@@ -50,6 +50,16 @@ LINEAGE_API void lineage_knobs_release(struct lineage_knobs *knobs);
  * line[capacity] and returns how many there are. */
 LINEAGE_API size_t lineage_knobs_line(size_t *line, size_t capacity, const struct lineage_ideas *ideas, size_t best);
 
+/*
+ * Later trials that contradict what some trials (the evidence of an insight) show: trials behind row `after` that gave one
+ * of their settings the same value, or moved it at least as far in the same direction, and ended otherwise. If all of the
+ * evidence failed, a trial that finished contradicts; if none was kept, a trial that was kept; if all were kept, a trial that
+ * was discarded. Fills found[capacity] in the order of the log and returns how many there are, at most capacity.
+ */
+LINEAGE_API size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineage_knobs *knobs,
+                                         const struct lineage_ideas *ideas, const char *const *evidence, size_t n_evidence,
+                                         uint64_t after);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #include <lineage/blobs.h>
 #include <lineage/compare.h>
 #include <lineage/ideas.h>
+#include <lineage/insights.h>
 #include <lineage/knobs.h>
 #include <lineage/notes.h>
 #include <lineage/query.h>
@@ -45,6 +46,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_finding),
     SIZE(lineage_idea),
     SIZE(lineage_import_stats),
+    SIZE(lineage_insight),
     SIZE(lineage_knob),
     SIZE(lineage_knob_try),
     SIZE(lineage_knobs),

@@ -29,6 +29,7 @@
 #define PLACE_PROVENANCE "provenance"      /* EXP_ID/ each: the code and settings a command was run from */
 #define PLACE_KNOWLEDGE "KNOWLEDGE.md"
 #define PLACE_REMARKS "remarks.jsonl"      /* remarks on trials, added later */
+#define PLACE_INSIGHTS "insights.jsonl"    /* claims with their evidence */
 #define PLACE_BEST_JSON "best.json"      /* the blackboard's note of its best trial, read only */
 
 #define PLACE_MAX 400 /* bytes of any path below, with its NUL */

@@ -172,6 +172,58 @@ done:
     return status;
 }
 
+/* Whether b gives the knob the value of a, or moves it at least as far in the same direction. */
+static bool repeats(const struct lineage_knob_try *a, const struct lineage_knob_try *b)
+{
+    const struct lineage_number x = a->change->to_value, y = b->change->to_value;
+    if (lineage_quantity_equal(a->change->to, b->change->to))
+        return true;
+    if (!x.present || !y.present || a->direction != b->direction || !a->direction)
+        return false;
+    return a->direction == LINEAGE_KNOB_UP ? y.value >= x.value : y.value <= x.value;
+}
+
+static bool is_among(size_t trial, const size_t *trials, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (trials[i] == trial)
+            return true;
+    return false;
+}
+
+size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineage_knobs *knobs,
+                             const struct lineage_ideas *ideas, const char *const *evidence, size_t n_evidence, uint64_t after)
+{
+    enum { EVIDENCE_MAX = 64 };
+    size_t trials[EVIDENCE_MAX], n_trials = 0, kept = 0, finished = 0, n = 0;
+    for (size_t i = 0; i < n_evidence && n_trials < EVIDENCE_MAX; i++) {
+        if (!lineage_ideas_find(&trials[n_trials], ideas, evidence[i]))
+            continue;
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, trials[n_trials++]);
+        kept += is_kept(idea->status);
+        finished += is_kept(idea->status) || idea->status == LINEAGE_DISCARD;
+    }
+    if (!n_trials || (kept && kept < n_trials))
+        return 0;
+    for (size_t k = 0; k < knobs->n; k++) {
+        const struct lineage_knob *knob = &knobs->items[k];
+        for (size_t i = 0; i < knob->n; i++) {
+            if (!is_among(knob->tries[i].trial, trials, n_trials))
+                continue;
+            for (size_t j = 0; j < knob->n && n < capacity; j++) {
+                const struct lineage_idea *later = lineage_ideas_get(ideas, knob->tries[j].trial);
+                bool otherwise = kept        ? later->status == LINEAGE_DISCARD
+                                 : !finished ? is_kept(later->status) || later->status == LINEAGE_DISCARD
+                                             : is_kept(later->status);
+                if (later->seq > after && otherwise && !later->running && repeats(&knob->tries[i], &knob->tries[j]) &&
+                    !is_among(knob->tries[j].trial, found, n))
+                    found[n++] = knob->tries[j].trial;
+            }
+        }
+    }
+    return n;
+}
+
 void lineage_knobs_release(struct lineage_knobs *knobs)
 {
     free(knobs->items);

@@ -146,7 +146,7 @@ enum lineage_status idea_facts_load(struct idea_facts *ideas, struct lineage_sto
     struct lineage_cursor *cursor = NULL;
     struct lineage_trial trial;
     struct lineage_query query = {0};
-    *ideas = (struct idea_facts){.best = SIZE_MAX};
+    *ideas = (struct idea_facts){.store = store, .best = SIZE_MAX};
     if (report->rows > IDEA_FACTS_TRIALS)
         ideas->unread = query.after = report->rows - IDEA_FACTS_TRIALS;
     enum lineage_status status = lineage_ideas_new(&ideas->ideas, err);

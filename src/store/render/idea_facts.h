@@ -16,6 +16,7 @@ struct blocked_idea {
 };
 
 struct idea_facts {
+    struct lineage_store *store;
     struct lineage_ideas *ideas;
     struct lineage_knobs knobs;
     size_t best;           /* index of the best trial, SIZE_MAX if it is not among those that were read */

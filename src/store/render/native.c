@@ -18,6 +18,7 @@ static const struct section {
 } sections[] = {
     {"best", section_best},
     {"standing", section_standing},
+    {"claims", section_claims},
     {"leaderboard", section_leaderboard},
     {"chain", section_chain},
     {"made_of", section_made_of},
@@ -41,7 +42,7 @@ static const struct section {
 const char *const *lineage_render_sections(void)
 {
     static const char *const names[N_SECTIONS + 1] = {
-        "best",      "standing", "leaderboard", "chain",    "made_of",     "recent",    "full",        "sweep",   "knobs",
+        "best",      "standing", "claims",      "leaderboard", "chain",    "made_of",     "recent",    "full",        "sweep",   "knobs",
         "elsewhere", "walls",    "again",       "failures", "calibration", "info_gain", "other_ideas", "insights"};
     return names;
 }
@@ -49,7 +50,7 @@ const char *const *lineage_render_sections(void)
 static enum lineage_status unknown_section(const char *name, size_t length, struct lineage_error *err)
 {
     return store_fail(err, LINEAGE_EINVAL,
-                      "no section '%.*s'; known are best, standing, leaderboard, chain, made_of, recent, full, sweep, knobs, "
+                      "no section '%.*s'; known are best, standing, claims, leaderboard, chain, made_of, recent, full, sweep, knobs, "
                       "elsewhere, walls, again, failures, calibration, info_gain, other_ideas, insights",
                       (int)(length < 60 ? length : 60), name);
 }
@@ -59,7 +60,7 @@ static size_t find_section(const char *name, size_t length)
 {
     size_t i = 0;
     if (length == 9 && strncmp(name, "knowledge", 9) == 0)
-        return 3;
+        return 4;
     while (i < N_SECTIONS && (strlen(sections[i].name) != length || strncmp(sections[i].name, name, length) != 0))
         i++;
     return i;
@@ -224,7 +225,7 @@ static void add_sections(struct block *block, const struct native *n, unsigned c
 /* Reading hypotheses takes longer than all other sections together, so it is done only for the sections that need it. */
 static bool asks_ideas(unsigned chosen)
 {
-    static section_fn *const of_ideas[] = {section_standing, section_made_of, section_knobs,      section_elsewhere,
+    static section_fn *const of_ideas[] = {section_standing, section_claims,  section_made_of, section_knobs,      section_elsewhere,
                                            section_walls,    section_again,   section_other_ideas};
     for (size_t i = 0; i < N_SECTIONS; i++)
         for (size_t k = 0; k < sizeof of_ideas / sizeof *of_ideas; k++)

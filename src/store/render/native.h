@@ -25,7 +25,7 @@ typedef void section_fn(struct block *block, const struct native *n);
 section_fn section_best, section_leaderboard, section_chain, section_recent, section_full; /* native_trials.c */
 section_fn section_sweep, section_failures, section_calibration, section_info_gain;        /* native_sums.c */
 
-section_fn section_standing, section_made_of, section_knobs, section_elsewhere, section_walls, section_again,
+section_fn section_standing, section_made_of, section_claims, section_knobs, section_elsewhere, section_walls, section_again,
     section_other_ideas; /* native_ideas.c */
 
 /* native_ideas.c: a hypothesis between backticks, at most `width` code points of it (0: all). If the cut would lose the new

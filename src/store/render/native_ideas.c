@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/insights.h>
+
 #include "idea_facts.h"
 #include "native.h"
 
@@ -227,6 +229,64 @@ void section_made_of(struct block *block, const struct native *n)
             block_row_end(block, 44 / (1 + 0.05 * (double)i), i < 3);
         }
     }
+}
+
+/* ---- insights ---- */
+
+struct insight_rows {
+    struct block *block;
+    const struct native *n;
+    size_t shown;
+};
+
+static void add_insight(struct insight_rows *rows, const struct lineage_insight *insight, size_t width)
+{
+    const struct native *n = rows->n;
+    struct buf *out = &rows->block->text;
+    size_t against[6], m = 0;
+    buf_printf(out, "- %llu: ", (unsigned long long)insight->number);
+    add_quoted(out, insight->text, width);
+    for (size_t i = 0; i < insight->n_evidence; i++) {
+        buf_puts(out, i ? ", " : " (evidence: ");
+        add_bare_id(out, insight->evidence[i]);
+    }
+    buf_puts(out, insight->n_evidence ? ")" : "");
+    if (has_ideas(n))
+        m = lineage_knobs_against(against, sizeof against / sizeof *against, &n->ideas->knobs, n->ideas->ideas,
+                                  insight->evidence, insight->n_evidence, insight->rows);
+    for (size_t i = 0; i < m; i++) {
+        buf_puts(out, i ? ", " : " — later trials contradict it: ");
+        add_bare_id(out, idea_at(n, against[i])->exp_id);
+        buf_puts(out, " ");
+        add_result(out, idea_at(n, against[i]));
+    }
+    buf_puts(out, "\n");
+}
+
+static bool add_insight_row(void *context, const struct lineage_insight *insight)
+{
+    struct insight_rows *rows = context;
+    if (insight->superseded_by)
+        return true;
+    if (!rows->shown) {
+        buf_puts(&rows->block->text, "\n## Insights (claims in force, and the trials that support them)\n");
+        block_head_end(rows->block);
+    }
+    add_insight(rows, insight, 160);
+    block_brief_end(rows->block);
+    add_insight(rows, insight, 0);
+    /* The newest are the last ones of the file, so worth grows a little. */
+    block_row_end(rows->block, 50 + 0.001 * (double)rows->shown, true);
+    rows->shown++;
+    return true;
+}
+
+void section_claims(struct block *block, const struct native *n)
+{
+    struct insight_rows rows = {block, n, 0};
+    struct lineage_error err;
+    if (n->ideas && n->ideas->store && lineage_insights_read(n->ideas->store, add_insight_row, &rows, &err) != LINEAGE_OK)
+        block->failed = true;
 }
 
 /* ---- knobs ---- */

@@ -1,0 +1,178 @@
+/* cmd_insight.c: `lineage insight`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/insights.h>
+#include <lineage/knobs.h>
+
+#include "cli.h"
+#include "output/ideas_out.h"
+
+struct insight_options {
+    char *evidence, *supersedes, *author;
+    int all;
+};
+
+/* ---- list ---- */
+
+struct listing {
+    struct lineage_ideas *ideas;
+    struct lineage_knobs knobs;
+    struct cli_list *list; /* NULL for JSON */
+    json_t *array;
+    bool all;
+};
+
+enum { AGAINST_MAX = 20 };
+
+static char *join_ids(const char *const *ids, size_t n)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    for (size_t i = 0; out && i < n; i++)
+        fprintf(out, "%s%s", i ? "," : "", ids[i]);
+    if (out)
+        fclose(out);
+    return text;
+}
+
+static bool list_one(void *context, const struct lineage_insight *insight)
+{
+    struct listing *l = context;
+    size_t against[AGAINST_MAX];
+    const char *ids[AGAINST_MAX];
+    if (insight->superseded_by && !l->all)
+        return true;
+    size_t n = lineage_knobs_against(against, AGAINST_MAX, &l->knobs, l->ideas, insight->evidence, insight->n_evidence,
+                                     insight->rows);
+    for (size_t i = 0; i < n; i++)
+        ids[i] = lineage_ideas_get(l->ideas, against[i])->exp_id;
+    if (l->array) {
+        json_t *evidence = json_array(), *object;
+        for (size_t i = 0; i < insight->n_evidence; i++)
+            json_array_append_new(evidence, cli_json_text(insight->evidence[i]));
+        object = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "insight", (json_int_t)insight->number, "time",
+                           cli_json_text(insight->timestamp), "author", cli_json_text(insight->author), "text",
+                           cli_json_text(insight->text), "evidence", evidence, "contradicted_by",
+                           cli_idea_ids_json(l->ideas, against, n), "superseded_by",
+                           insight->superseded_by ? json_integer((json_int_t)insight->superseded_by) : json_null());
+        json_array_append_new(l->array, object);
+        return true;
+    }
+    char number[24], superseded[24], *evidence = join_ids(insight->evidence, insight->n_evidence), *later = join_ids(ids, n);
+    snprintf(number, sizeof number, "%llu", (unsigned long long)insight->number);
+    snprintf(superseded, sizeof superseded, "%llu", (unsigned long long)insight->superseded_by);
+    cli_list_text(l->list, number);
+    cli_list_text(l->list, insight->text);
+    cli_list_text(l->list, evidence);
+    cli_list_text(l->list, later);
+    cli_list_text(l->list, insight->superseded_by ? superseded : NULL);
+    free(evidence);
+    free(later);
+    return cli_list_end_row(l->list);
+}
+
+static int list_insights(struct cli_session *session, const struct insight_options *o)
+{
+    static const char *const columns[] = {"insight", "text", "evidence", "contradicted_by", "superseded_by"};
+    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2, .least = 30}, {.rank = 3}, {.rank = 4}, {.rank = 5}};
+    struct listing l = {.all = o->all};
+    struct lineage_error err;
+    int status = cli_ideas_load(&l.ideas, session->store);
+    if (status != CLI_OK)
+        return status;
+    if (lineage_knobs_find(&l.knobs, l.ideas, SIZE_MAX, &err) != LINEAGE_OK) {
+        status = cli_fail(&err);
+        goto done;
+    }
+    if (session->format == CLI_JSON)
+        l.array = json_array();
+    else
+        l.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    if (!l.array && !l.list) {
+        status = cli_no_memory();
+        goto done;
+    }
+    if (l.list)
+        cli_list_fit(l.list, &session->screen, fit);
+    enum lineage_status read = lineage_insights_read(session->store, list_one, &l, &err);
+    if (l.list)
+        status = cli_list_finish(l.list);
+    else
+        cli_json_print(stdout, l.array, true);
+    if (read != LINEAGE_OK)
+        status = cli_fail(&err);
+
+done:
+    json_decref(l.array);
+    lineage_knobs_release(&l.knobs);
+    lineage_ideas_release(l.ideas);
+    return status;
+}
+
+/* ---- record ---- */
+
+static int record(struct cli_session *session, const struct insight_options *o, const char *text)
+{
+    const char *ids[LINEAGE_EVIDENCE_MAX + 1];
+    struct lineage_insight insight = {.text = text, .author = o->author, .evidence = ids};
+    struct lineage_error err;
+    size_t supersedes = 0;
+    uint64_t number;
+    if (!o->evidence)
+        return cli_error(CLI_USAGE, "insight: --evidence is missing; name the trials that show it: --evidence 223,234");
+    if (o->supersedes && !cli_count_parse(&supersedes, "supersedes", o->supersedes))
+        return CLI_USAGE;
+    insight.supersedes = supersedes;
+    char *list = strdup(o->evidence);
+    if (!list)
+        return cli_no_memory();
+    for (char *id = strtok(list, ", "); id && insight.n_evidence <= LINEAGE_EVIDENCE_MAX; id = strtok(NULL, ", "))
+        ids[insight.n_evidence++] = id;
+    enum lineage_status status = lineage_insight_append(session->store, &insight, &number, &err);
+    free(list);
+    if (status != LINEAGE_OK)
+        return status == LINEAGE_ENOTFOUND ? cli_error(CLI_USAGE, "insight: %s", err.text) : cli_fail(&err);
+    if (session->format == CLI_JSON)
+        printf("{\"insight\": %llu}\n", (unsigned long long)number);
+    else
+        printf("%llu\n", (unsigned long long)number);
+    return CLI_OK;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    const struct insight_options *o = context;
+    return session->args.n_positional ? record(session, o, session->args.positional[0]) : list_insights(session, o);
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct insight_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"evidence", 0, POPT_ARG_STRING, &o.evidence, 0, "the trials that show it, separated by commas", "IDS"},
+        {"supersedes", 0, POPT_ARG_STRING, &o.supersedes, 0, "the number of an earlier insight that this one replaces", "N"},
+        {"author", 0, POPT_ARG_STRING, &o.author, 0, "author of the insight", "NAME"},
+        {"all", 0, POPT_ARG_NONE, &o.all, 0, "list insights that were superseded too", NULL},
+        CLI_SCREEN_OPTIONS(&session.screen),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_insight = {
+    .name = "insight",
+    .arguments = "[TEXT]",
+    .description = "Records what several trials show, with these trials as evidence, and prints its number.\n"
+                   "The block shows it to every agent until another insight supersedes it, and flags it when\n"
+                   "later trials contradict it. Insights are only added: insights.jsonl beside the log.\n\n"
+                   "Without TEXT, lists the insights in force, with the later trials that contradict them:\n"
+                   "trials that gave a setting of the evidence the same value, or moved it further in the\n"
+                   "same direction, and ended otherwise.",
+    .examples = "  lineage insight 'TTT epochs above 4 exceed the evaluation budget' --evidence 223,234\n"
+                "  lineage insight 'above 6, since the evaluator is faster' --evidence 301,305 --supersedes 1\n"
+                "  lineage insight --all --format json",
+    .run = run,
+};
