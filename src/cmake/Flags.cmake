@@ -25,7 +25,7 @@ endif()
 if(LINEAGE_SANITIZE)
   list(JOIN LINEAGE_SANITIZE "," sanitizers)
   target_compile_options(project_flags INTERFACE
-    -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+    -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   target_link_options(project_flags INTERFACE -fsanitize=${sanitizers})
 endif()
 if(LINEAGE_FUZZ)

@@ -1,7 +1,10 @@
 /*
- * operation_faults.c: every operation of the store, with each of its allocations, file calls, file
- * operations of SQLite and statements made to fail: first the first call, then the second, until
- * none is left.
+ * operation_faults.c: every operation of the store, with its allocations, file calls, file operations
+ * of SQLite and statements made to fail: first the first call, then a later one, up to the last.
+ *
+ * `operation_faults all` (sh tests/run.sh long, minutes) makes each call fail. Without it, the first 8
+ * calls of a kind fail, and then each call that is an eighth further than the one before; on large
+ * stores the first 2, and each that is half as far again.
  *
  * After each fault: no crash and no leak (under sanitizers); the answer is right, or comes with a
  * notice, or is an error with a message; the store has its earlier rows, or those and all added
@@ -483,12 +486,18 @@ static void check_after(const char *dir, const char *before, size_t length, cons
     free(path);
 }
 
-/* Only the first of many faults of one kind are tried. */
+static bool all;
+
+/* From one fault to the next. Even `all` tests samples of what comes in thousands. */
 static unsigned step_of(enum mode m, unsigned n, const struct subject *subject)
 {
+    unsigned step = 1;
     if (subject->large)
-        return m == MEMORY ? 1 : m == STARTS ? 1 + n / 32 : 1 + n / 8;
-    return m == PIECES || m == SQLITE_MEMORY ? 1 + n / 64 : 1;
+        step = m == MEMORY ? 1 : m == STARTS ? 1 + n / 32 : 1 + n / 8;
+    else if (m == PIECES || m == SQLITE_MEMORY)
+        step = 1 + n / 64;
+    unsigned sample = subject->large ? 1 + n / 2 : 1 + n / 8;
+    return !all && step < sample ? sample : step;
 }
 
 static unsigned run_all(const struct question *question, enum mode m, const struct subject *subject)
@@ -546,7 +555,7 @@ static void run_modes(const struct question *question, struct subject subject, c
     fflush(stdout);
 }
 
-/* usage: operation_faults [OPERATION] */
+/* usage: operation_faults [all] [OPERATION] */
 int main(int argc, char **argv)
 {
     static const char rows[] = "exp_id\tspecialist\thypothesis\tstatus\tcore_metric\tnotes\n"
@@ -555,7 +564,8 @@ int main(int argc, char **argv)
                                "abc1234\t1.5\t10\tkeep\tfirst\nabc1234\t1.25\t10\tkeep\tagain\n\n"
                                "def5678\t0.000000\t0\tcrash\tdied\nbad\tmuch\t0\tkeep\tno number\n"
                                "late\tnan\t0\tdiscard\tnot a number either\n";
-    const char *only = argc > 1 ? argv[1] : NULL;
+    all = argc > 1 && strcmp(argv[1], "all") == 0;
+    const char *only = argc > 1 + all ? argv[1 + all] : NULL;
     char *work_dir = make_dir(), *file = join(work_dir, "train.py"), *beside = make_dir(), *foreign = join(beside, "x.tsv"),
          *log_of_five = join(beside, "five.tsv");
     write_file(file, "print(1)\n", 9);
