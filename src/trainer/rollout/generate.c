@@ -1,9 +1,11 @@
 /*
- * generate.c: plays the episodes of one lane in lock-step, and measures the value of the true answer along them.
+ * generate.c: see generate.h.
  *
  * All rows of a lane take one token at a time. The matrix products of a step then have as many rows as there are
  * episodes still running, and small products are what makes decoding slow. Rows do not influence each other.
  */
+#include "rollout/generate.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +14,6 @@
 #include "policy/precision.h"
 #include "support/error.h"
 #include "support/rng.h"
-#include "rollout/rollouts.h"
 
 /* The state of one lane while it is played. */
 struct play {

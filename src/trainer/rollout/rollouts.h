@@ -1,10 +1,9 @@
-/* rollouts.h: the rollouts of one iteration, and how rows are started and played. */
+/* rollouts.h: the rollouts of one iteration, and how rows are started. */
 #ifndef TRAINER_ROLLOUTS_H
 #define TRAINER_ROLLOUTS_H
 
 #include <trainer/train.h>
 
-#include "rollout/kv_decode.h"
 #include "support/ranks.h"
 
 enum { ROLLOUT_VALUES = TRAINER_TURNS_MAX + 1 };
@@ -95,38 +94,5 @@ size_t rollouts_tokens(const struct trainer_rollouts *rollouts, size_t first, si
 /* Rows start[r] .. start[r+1] were played by rank r. On return every rank has the results of all rows. */
 enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks,
                                    const size_t *start, struct trainer_error *err);
-
-/*
- * Rows that go through the network together: a lane always has the same rows, whichever thread plays it. Then the
- * most tokens and outputs that one feed of them can have.
- */
-enum {
-    LANE_ROWS = 64,
-    LANE_TOKENS =
-        LANE_ROWS * (TRAINER_OBSERVATION_MAX + 1 > TRAINER_PROMPT_MAX ? TRAINER_OBSERVATION_MAX + 1
-                                                                      : TRAINER_PROMPT_MAX),
-    LANE_OUTPUTS = LANE_ROWS * TRAINER_PROMPT_MAX
-};
-
-struct lane {
-    const struct trainer_recipe *recipe;
-    struct trainer_rollouts *rollouts;
-    struct decode *decode;
-    const float *params;
-    size_t first, n;    /* rows */
-    double temperature; /* 0 = greedy */
-    int32_t turns;      /* see struct sampler_job */
-    uint64_t noise_seed;
-    uint64_t sampled, fed; /* out: tokens */
-};
-
-/* Plays all episodes of the lane to their end. */
-void lane_generate(struct lane *lane);
-
-/*
- * After lane_generate, whose keys and values it uses: measures the value of the true answer at each boundary of the
- * lane's rows.
- */
-void lane_values(struct lane *lane);
 
 #endif

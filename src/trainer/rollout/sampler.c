@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "rollout/generate.h"
 #include "rollout/marked_episodes.h"
 #include "support/clock.h"
 #include "support/error.h"

@@ -1,0 +1,41 @@
+/* generate.h: plays the rows of one lane, and measures the value of the true answer along them. */
+#ifndef TRAINER_GENERATE_H
+#define TRAINER_GENERATE_H
+
+#include "rollout/kv_decode.h"
+#include "rollout/rollouts.h"
+
+/*
+ * Rows that go through the network together: a lane always has the same rows, whichever thread plays it. Then the
+ * most tokens and outputs that one feed of them can have.
+ */
+enum {
+    LANE_ROWS = 64,
+    LANE_TOKENS =
+        LANE_ROWS * (TRAINER_OBSERVATION_MAX + 1 > TRAINER_PROMPT_MAX ? TRAINER_OBSERVATION_MAX + 1
+                                                                      : TRAINER_PROMPT_MAX),
+    LANE_OUTPUTS = LANE_ROWS * TRAINER_PROMPT_MAX
+};
+
+struct lane {
+    const struct trainer_recipe *recipe;
+    struct trainer_rollouts *rollouts;
+    struct decode *decode;
+    const float *params;
+    size_t first, n;    /* rows */
+    double temperature; /* 0 = greedy */
+    int32_t turns;      /* see struct sampler_job */
+    uint64_t noise_seed;
+    uint64_t sampled, fed; /* out: tokens */
+};
+
+/* Plays all episodes of the lane to their end. */
+void lane_generate(struct lane *lane);
+
+/*
+ * After lane_generate, whose keys and values it uses: measures the value of the true answer at each boundary of the
+ * lane's rows.
+ */
+void lane_values(struct lane *lane);
+
+#endif
