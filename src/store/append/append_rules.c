@@ -1,6 +1,6 @@
 /*
- * append_rules.c: the rules of an append: the id of a row, its parent, its time, the best trial so far, the
- * difference to it, keep or discard; and what is refused.
+ * append_rules.c: the rules of an append: the parent of a row, its time, the best trial so far, the difference to it,
+ * keep or discard; and what is refused. Ids are in append_ids.c.
  *
  * All of these depend on other rows, so they are decided under the claim of the log, or without it if the log itself
  * checks that they still hold (append_without_claim.c).
@@ -8,7 +8,6 @@
 #include "appending.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -20,18 +19,6 @@
 #include "../questions/questions.h"
 #include "append_ids.h"
 #include "verdict.h"
-
-enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err,
-                                          const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    *out = arena_text(a->arena, text, (size_t)length);
-    return *out ? LINEAGE_OK : store_no_memory(err);
-}
 
 /* Refuses a value for which the file has no column: it would be lost on disk, while the caller sees it in the
  * returned row. A five-column log has no column for a parent, a delta or notes at all. */

@@ -96,9 +96,11 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
     const struct mirror_position *at = mirror_position(store->mirror);
     if (end->taken_back)
         return forget_taken_back(store, end, err);
-    if (!end->size && !at->watermark && !mirror_layout(store->mirror)) /* new: creating tables while others wait would gain nothing */
+    /* A new log has no rows, and creating tables now would only make others wait. */
+    if (!end->size && !at->watermark && !mirror_layout(store->mirror))
         return LINEAGE_OK;
-    bool near = log_is_same(&at->log, end) && at->log.session == end->session && at->watermark <= end->size && end->size - at->watermark <= LONGEST_TAIL;
+    bool near = log_is_same(&at->log, end) && at->log.session == end->session && at->watermark <= end->size &&
+                end->size - at->watermark <= LONGEST_TAIL;
     bool readable = end->size ? at->watermark > 0 : !at->watermark && !mirror_layout(store->mirror); /* of a cut header */
     bool ends = false;
     enum lineage_status status = near && readable ? mirror_ends_in_log(store->mirror, &ends, err) : LINEAGE_OK;

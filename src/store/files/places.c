@@ -84,7 +84,8 @@ bool place_is_own(const char *name)
                                         PLACE_MIRROR,    PLACE_TELEMETRY,     PLACE_SNAPSHOTS,     PLACE_CHECKPOINTS,
                                         PLACE_KNOWLEDGE, PLACE_RENDERED,      PLACE_REMARKS,      PLACE_INSIGHTS,     PLACE_LOGS,
                                         PLACE_PROVENANCE, PLACE_SERVER,       PLACE_OUTBOX};
-    static const char *const beginnings[] = {PLACE_RESULTS, ".trial-", ("." PLACE_RESULTS), ("." PLACE_DIGESTS)}; /* commas inside parentheses are intended */
+    /* The parentheses show that no comma is missing between joined literals. */
+    static const char *const beginnings[] = {PLACE_RESULTS, ".trial-", ("." PLACE_RESULTS), ("." PLACE_DIGESTS)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

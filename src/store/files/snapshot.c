@@ -70,7 +70,7 @@ static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir
         status = failed(c, "read", name);
     else if (!S_ISREG(st.st_mode))
         status = store_fail(c->err, LINEAGE_EINVAL, "snapshot: %s is no longer a file", name);
-    else if (to < 0 || copy_bytes(from, to, (uint64_t)st.st_size) != 0 || fs_chmod(to, mode & 0777) != 0 || /* sets the mode despite the umask */
+    else if (to < 0 || copy_bytes(from, to, (uint64_t)st.st_size) != 0 || fs_chmod(to, mode & 0777) != 0 || /* umask */
              (c->sync && fs_sync(to) != 0))
         status = failed(c, "copy", name);
     if (to >= 0 && fs_close(to) != 0 && status == LINEAGE_OK)

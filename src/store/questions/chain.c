@@ -276,8 +276,8 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum mirror
 }
 
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
-                                     size_t last, struct mirror_chain_ends *ends, struct arena *arena,
-                                     struct lineage_error *err)
+                                      size_t last, struct mirror_chain_ends *ends, struct arena *arena,
+                                      struct lineage_error *err)
 {
     struct lineage_chain chain = {0}; /* only for the end of the walk */
     struct walk walk = {.mirror = mirror, .rule = rule, .chain = &chain};
@@ -292,7 +292,7 @@ enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum m
 
 /* The statement is not reset if `each` fails; the next mirror_prepare does that. */
 enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
-                                      struct lineage_error *err)
+                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =

@@ -35,7 +35,7 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
 
 /* The index on the key is enough, because few rows share a key. */
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
-                                     struct lineage_error *err)
+                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
@@ -107,8 +107,8 @@ enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool
 }
 
 enum lineage_status mirror_each_snapshot(struct mirror *mirror,
-                                        void (*visit)(void *context, const struct lineage_trial *trial),
-                                        void *context, struct lineage_error *err)
+                                         void (*visit)(void *context, const struct lineage_trial *trial),
+                                         void *context, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(

@@ -409,7 +409,7 @@ static enum lineage_status walk(struct mirror *mirror, const struct lineage_quer
 /* The first plan counts ranges only up to FEW, which is enough to decide for a walk. After a walk that found too
  * little they are counted further, to choose well among wide ones. */
 enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
-                                struct lineage_error *err)
+                                 struct lineage_error *err)
 {
     struct builder b = {.mirror = mirror};
     struct plan plan = {.what = LIST, .lead.limit = query->limit ? FEW : LIMIT_OF_COUNT};
@@ -431,7 +431,7 @@ enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_que
 }
 
 enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n,
-                                struct lineage_error *err)
+                                 struct lineage_error *err)
 {
     struct builder b = {.mirror = mirror};
     struct plan count = {.what = COUNT, .lead.limit = LIMIT_OF_COUNT};
@@ -477,7 +477,7 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_p
 }
 
 enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
-                                double tolerance, struct mirror_seqs *found, struct lineage_error *err)
+                                 double tolerance, struct mirror_seqs *found, struct lineage_error *err)
 {
     struct builder b = {.mirror = mirror};
     enum lineage_status status = build_tried(&b, wanted, n_wanted, tolerance, err);

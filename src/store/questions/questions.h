@@ -24,18 +24,18 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
 
 /* Finds the first row of that trial of a night, except harness_abort; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
-                                     struct lineage_error *err);
+                                      struct lineage_error *err);
 
 /* Finds the best trial by the native rule (lineage_best); LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score, struct lineage_error *err);
 
 /* Loads the row with that seq, with its text in arena; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial, struct arena *arena,
-                                 struct lineage_error *err);
+                                  struct lineage_error *err);
 
 /* The same into memory that the trial owns (lineage_trial_release). */
 enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
-                               struct lineage_error *err);
+                                struct lineage_error *err);
 
 /* ---- parents ---- */
 
@@ -44,7 +44,7 @@ enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool
 
 /* Whether walking up from the trial `from` reaches the id `ancestor`, which need not be in the log yet. */
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,
-                                   struct lineage_error *err);
+                                    struct lineage_error *err);
 
 enum mirror_chain_rule {
     MIRROR_CHAIN_KEPT, /* kept and baseline ancestors, parents in either spelling: the native rule */
@@ -53,7 +53,7 @@ enum mirror_chain_rule {
 
 /* The chain of the trial with that seq; release it with lineage_chain_release. */
 enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule,
-                                struct lineage_chain *chain, struct lineage_error *err);
+                                 struct lineage_chain *chain, struct lineage_error *err);
 
 /* The first and last trials of a chain, in an arena. */
 struct mirror_chain_ends {
@@ -67,19 +67,19 @@ struct mirror_chain_ends {
 
 /* mirror_chain without the middle: the `first` first and `last` last trials; a shorter chain is complete. */
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
-                                     size_t last, struct mirror_chain_ends *ends, struct arena *arena,
-                                     struct lineage_error *err);
+                                      size_t last, struct mirror_chain_ends *ends, struct arena *arena,
+                                      struct lineage_error *err);
 
 /* Calls each with every trial's parent_exp as written ("" for none), in the order of the log. each may ask the
  * mirror. */
 typedef enum lineage_status mirror_parent_fn(void *context, int64_t seq, const char *parent, struct lineage_error *err);
 enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
-                                      struct lineage_error *err);
+                                       struct lineage_error *err);
 
 /* Visits only what lineage_tree_walk finds without a root: trials in a cycle, or below one. Does not sync. */
 enum lineage_status mirror_each_in_cycle(struct lineage_store *store,
-                                        bool (*visit)(void *context, const struct lineage_tree_node *node),
-                                        void *context, struct lineage_error *err);
+                                         bool (*visit)(void *context, const struct lineage_tree_node *node),
+                                         void *context, struct lineage_error *err);
 
 /* ---- many trials ---- */
 
@@ -95,26 +95,26 @@ enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mir
 
 /* Trials by conditions (lineage_query_open). LINEAGE_EINVAL with the known names for an unknown one. */
 enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
-                                struct lineage_error *err);
+                                 struct lineage_error *err);
 enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n,
-                                struct lineage_error *err);
+                                 struct lineage_error *err);
 
 /* Coverage of one or two parameters (lineage_sweep_load). Having no cells is not a failure here. */
 enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
-                                double tolerance, struct mirror_seqs *found, struct lineage_error *err);
+                                 double tolerance, struct mirror_seqs *found, struct lineage_error *err);
 
 /* A user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql). */
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
-                                struct lineage_error *err);
+                                 struct lineage_error *err);
 
 /* Visits trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
-                              struct lineage_error *err);
+                               struct lineage_error *err);
 
 /* Trials with a snapshot in the order of the log: line, exp_id and snapshot_path alone are filled in. */
 enum lineage_status mirror_each_snapshot(struct mirror *mirror,
-                                        void (*visit)(void *context, const struct lineage_trial *trial),
-                                        void *context, struct lineage_error *err);
+                                         void (*visit)(void *context, const struct lineage_trial *trial),
+                                         void *context, struct lineage_error *err);
 
 /* Whether some row names that snapshot. Reads all rows. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err);
@@ -135,13 +135,13 @@ enum mirror_order {
 
 /* The newest `limit` trials with a label that is a failure (see lineage_report_failure). */
 enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
-                               struct lineage_trial **trials, size_t *n, struct arena *arena,
-                               struct lineage_error *err);
+                                struct lineage_trial **trials, size_t *n, struct arena *arena,
+                                struct lineage_error *err);
 
 /* How many trials of a specialist have a label: [n], sorted by specialist, then by the label's name. */
 enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_label label, size_t limit,
-                                        struct lineage_trial **trials, size_t *n, struct arena *arena,
-                                        struct lineage_error *err);
+                                         struct lineage_trial **trials, size_t *n, struct arena *arena,
+                                         struct lineage_error *err);
 
 /* How many trials of which specialist got which label: [n], by specialist, then label as text. */
 struct mirror_label_count {
@@ -150,32 +150,32 @@ struct mirror_label_count {
     uint64_t n;
 };
 enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
-                                       struct arena *arena, struct lineage_error *err);
+                                        struct arena *arena, struct lineage_error *err);
 
 /* Names of the first LINEAGE_REPORT_PARAMS parameters (alpha, beta, gamma, then by name); *more counts the others. */
 enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, struct lineage_error *err);
 
 /* The values of one parameter, ascending, at most LINEAGE_REPORT_VALUES. Does not fill in `constant`. */
 enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more,
-                                      struct arena *arena, struct lineage_error *err);
+                                       struct arena *arena, struct lineage_error *err);
 
 /* Whether some trial, except harness_abort, has both parameters at these values. Both lists of trials are walked
  * together, each skipping ahead to where the other one is. *steps limits the cost and is counted down: at 0 the
  * answer is MIRROR_UNSETTLED. */
 enum lineage_status mirror_param_values(struct mirror *mirror, const char *name, struct lineage_report_param *param,
-                                       struct arena *arena, struct lineage_error *err);
+                                        struct arena *arena, struct lineage_error *err);
 
 /* What was expected and what happened, for at most `limit` specialists, most trials first. */
 enum mirror_cell { MIRROR_UNTRIED, MIRROR_TRIED, MIRROR_UNSETTLED };
 enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineage_param pair[2], size_t *steps,
-                                     enum mirror_cell *cell, struct lineage_error *err);
+                                      enum mirror_cell *cell, struct lineage_error *err);
 
 /* The same by proposer; reads every trial that names one. lower: a lower score is better. */
 enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
-                                      size_t *n, struct arena *arena, struct lineage_error *err);
+                                       size_t *n, struct arena *arena, struct lineage_error *err);
 
 /* The same by proposer; reads every trial that names one. lower: whether a lower score is better. */
 enum lineage_status mirror_proposers(struct mirror *mirror, size_t limit, bool lower, struct lineage_report_proposer **list,
-                                    size_t *n, struct arena *arena, struct lineage_error *err);
+                                     size_t *n, struct arena *arena, struct lineage_error *err);
 
 #endif

@@ -123,8 +123,8 @@ static enum lineage_status add_unscored_infinite(struct growing *list, struct mi
 
 /* Callers name the order; how it is found is decided here. */
 enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
-                               struct lineage_trial **trials, size_t *n, struct arena *arena,
-                               struct lineage_error *err)
+                                struct lineage_trial **trials, size_t *n, struct arena *arena,
+                                struct lineage_error *err)
 {
     struct growing list = {.arena = arena};
     bool up = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
@@ -139,8 +139,8 @@ enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, 
 }
 
 enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_label label, size_t limit,
-                                        struct lineage_trial **trials, size_t *n, struct arena *arena,
-                                        struct lineage_error *err)
+                                         struct lineage_trial **trials, size_t *n, struct arena *arena,
+                                         struct lineage_error *err)
 {
     /* The conditions behind the first are those of the index, word for word; otherwise SQLite would not use it. The
      * NOT IN list is the condition of indexes made by earlier versions. */
@@ -193,7 +193,7 @@ enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, st
 
 /* Sorted here and not by each printer, so that all have the same order. */
 enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
-                                       struct arena *arena, struct lineage_error *err)
+                                        struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     size_t there = 0;
@@ -228,7 +228,7 @@ static const char names_sql[] =
     " ORDER BY CASE key WHEN 'alpha' THEN 0 WHEN 'beta' THEN 1 WHEN 'gamma' THEN 2 ELSE 3 END, key";
 
 enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more,
-                                      struct arena *arena, struct lineage_error *err)
+                                       struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     *n = *more = 0;
@@ -312,7 +312,7 @@ static enum lineage_status read_values(struct mirror *mirror, struct lineage_rep
 
 /* Low and high are those of the listed values, unless there are more. */
 enum lineage_status mirror_param_values(struct mirror *mirror, const char *name, struct lineage_report_param *param,
-                                       struct arena *arena, struct lineage_error *err)
+                                        struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     struct lineage_report_value *values = arena_alloc(arena, LINEAGE_REPORT_VALUES, sizeof *values);
@@ -406,7 +406,7 @@ static enum lineage_status first_trials_tried(struct mirror *mirror, const struc
 }
 
 enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineage_param pair[2], size_t *steps,
-                                     enum mirror_cell *cell, struct lineage_error *err)
+                                      enum mirror_cell *cell, struct lineage_error *err)
 {
     int64_t at = 0;
     bool early = false;
@@ -440,7 +440,7 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
 /* Sums were added up in the order of the log during the sync, so a mean is the same to the last digit after a
  * rebuild. */
 enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
-                                      size_t *n, struct arena *arena, struct lineage_error *err)
+                                       size_t *n, struct arena *arena, struct lineage_error *err)
 {
     static const char sql[] = "SELECT specialist, n, same_sign, expected_sum / n, actual_sum / n, error_sum / n"
                               " FROM calibration WHERE n > 0 ORDER BY n DESC, specialist LIMIT ?1";
@@ -495,7 +495,7 @@ static struct lineage_report_proposer read_proposer(sqlite3_stmt *stmt, bool low
 }
 
 enum lineage_status mirror_proposers(struct mirror *mirror, size_t limit, bool lower, struct lineage_report_proposer **list,
-                                    size_t *n, struct arena *arena, struct lineage_error *err)
+                                     size_t *n, struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     *n = 0;

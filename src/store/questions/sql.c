@@ -205,7 +205,7 @@ static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineag
 }
 
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
-                              struct lineage_error *err)
+                               struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     struct asking asking = {.mirror = mirror};

@@ -295,7 +295,7 @@ static enum lineage_status name_best(struct mirror *mirror, const char *key, str
 }
 
 static enum lineage_status read_sums(struct sweeping *s, struct mirror *mirror, const char *x, size_t *n,
-                                    struct lineage_error *err)
+                                     struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sums_sql, err);
@@ -576,7 +576,7 @@ static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirro
 }
 
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
-                                struct lineage_error *err)
+                                 struct lineage_error *err)
 {
     struct sweeping s = {.sweep = sweep, .higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER};
     *sweep = (struct lineage_sweep){0};

@@ -148,8 +148,8 @@ enum lineage_status lineage_tree_walk(struct lineage_store *store,
 }
 
 enum lineage_status mirror_each_in_cycle(struct lineage_store *store,
-                                        bool (*visit)(void *context, const struct lineage_tree_node *node),
-                                        void *context, struct lineage_error *err)
+                                         bool (*visit)(void *context, const struct lineage_tree_node *node),
+                                         void *context, struct lineage_error *err)
 {
     return walk(store, true, visit, context, err);
 }

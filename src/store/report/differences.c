@@ -106,7 +106,7 @@ enum lineage_status report_full(struct report_load *load, struct lineage_error *
     struct lineage_report_full *full;
     size_t n = 0, limit = load->options->full;
     enum lineage_status status = limit ? mirror_list(load->store->mirror, MIRROR_NEWEST_INFORMATIVE, limit, &newest, &n,
-                                                    &load->arena, err)
+                                                     &load->arena, err)
                                        : LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = report_alloc(load, n, sizeof *full, &full, err);

@@ -126,11 +126,11 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
         status = report_failures(load, err);
     if (status == LINEAGE_OK)
         status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
-                                   err);
+                                    err);
     report->calibration = calibration;
     if (status == LINEAGE_OK)
         status = mirror_proposers(load->store->mirror, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers,
-                                 &report->n_proposers, &load->arena, err);
+                                  &report->n_proposers, &load->arena, err);
     report->proposers = proposers;
     return status;
 }

@@ -28,7 +28,7 @@ static enum lineage_status report_rows(struct mirror *mirror, const char *kind, 
 }
 
 enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *report, void *context,
-                                   struct lineage_error *err)
+                                    struct lineage_error *err)
 {
     return report_rows(mirror, "row", "SELECT line, exp_id, text, kind FROM findings ORDER BY offset", report,
                        context, err);
@@ -58,7 +58,7 @@ static const struct {
 };
 
 enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *report, void *context,
-                                    struct lineage_error *err)
+                                     struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < sizeof id_faults / sizeof *id_faults; i++)

@@ -238,7 +238,7 @@ enum { LOOKS = 5, PAUSE_MS = 50 };
 /* A writer that finds a torn end mends the log first and the mirror after it; in between the two differ, and nothing
  * is wrong. A real difference is still there at the next look. */
 enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
-                                void *context, struct lineage_error *err)
+                                 void *context, struct lineage_error *err)
 {
     const struct timespec pause = {0, PAUSE_MS * 1000000L};
     for (int look = 1; look < LOOKS; look++) {

@@ -1,0 +1,17 @@
+/* appending.c: what every part of an append uses. */
+#include "appending.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err,
+                                          const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    *out = arena_text(a->arena, text, (size_t)length);
+    return *out ? LINEAGE_OK : store_no_memory(err);
+}
