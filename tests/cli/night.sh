@@ -134,7 +134,7 @@ cat >long.json <<'END'
 }
 END
 
-# begin STORE: until the second trial is under way; it stands still, however slow the rest is.
+# begin STORE: starts a night and waits until its second trial, which never ends, is running.
 begin()
 {
     rm -f err # that of the one before

@@ -1,5 +1,5 @@
 #!/bin/sh
-# night_planner.sh: a night whose trials a command proposes: what it is told, the gate, refusals, and that no night idles.
+# night_planner.sh: a night whose trials a command proposes: its input, the gate, refusals, and that no night idles.
 # shellcheck disable=SC2016,SC2034,SC2154 # $ is for the planners
 . "$SOURCE/tests/support/shell.sh"
 
@@ -62,7 +62,7 @@ must_have p/KNOWLEDGE.md '| thinker | 3 | 2 | 2 of 2 | -0.1 | -0.02 | 0.08 | +'
 checks=$((checks + 1))
 ! grep -q 'untried.*proposer\|^- proposer\|tried at one value only:.*proposer' p/KNOWLEDGE.md || fail 'a proposer is no setting'
 
-# What it was told.
+# The input of the planner.
 cp request.json out
 must_equal 'space core_metric lower' "$(json sweep) $(json score.name) $(json score.better)"
 must_equal '1 null' "$(json budget.trials_left) $(json budget.seconds_left)"
@@ -85,7 +85,7 @@ must_equal '0.41 0.45 planner' "$(param p 003 x) $(param p 005 x) $(param p 003 
 
 # ---- the gate ----
 
-# It is told once why; what is right then is run.
+# The planner gets the reason once; a valid second proposal is run.
 planner <<'END'
 if grep -q 'must be a number from 0.0 to 1.0' request.json; then echo '{"params": {"x": 0.91, "o": "b"}}'
 else echo '{"params": {"x": 7, "o": "b"}}'; fi
@@ -156,7 +156,7 @@ n=$((n + 1))
 run night space.json -C p --planner 'echo "{\"params\": {\"x\": 0.987, \"o\": \"b\"}}"; exit 4' --trials $n
 must_equal '0.987 planner' "$(param p "$(printf %03d $((n - 1)))" x) $(param p "$(printf %03d $((n - 1)))" proposer)"
 
-# Failures and near misses are told.
+# The input contains failures and near misses.
 cp told.json out
 must_equal '{}' "$(json failures)"
 planner <<'END'
@@ -209,7 +209,7 @@ must_have out '+x=0.25'
 cp request.json out
 must_equal '001 the evaluator' "$(json files.parent) $(json 'files.texts.eval.txt' 2>/dev/null || echo '')$(grep -o 'the evaluator' request.json | head -n 1)"
 
-# refused_diff TEXT: ./one, twice, and nothing is run; there is no proposer to fall back on here.
+# refused_diff TEXT: the planner prints ./one twice, and nothing is run, because this sweep has no proposer to fall back on.
 refused_diff()
 {
     run night program/sweep.json -C d --planner 'cat one' --trials 3

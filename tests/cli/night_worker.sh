@@ -1,5 +1,5 @@
 #!/bin/sh
-# night_worker.sh: a night shared by workers: who runs what, who takes over, who comes late, and what `status` says.
+# night_worker.sh: a night shared by workers: which worker runs which trial, takeovers, late workers, and the output of `status`.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 [ -r /proc/self/stat ] || { echo 'no /proc: skipped' && exit 77; }
@@ -125,7 +125,7 @@ ended b "$b"
 once k 8
 must_equal 1 "$(sed 1d k/results.tsv | cut -f 9 | grep -c harness_abort)" 'what was cut off is said'
 
-# ---- stopped for longer than its lease: another takes over, and the late one is told so ----
+# ---- suspended for longer than its lease: another worker takes over, and the late one gets a notice ----
 
 rm -rf first begun go
 worker a sweep.json -C l --lease 1 && a=$pid

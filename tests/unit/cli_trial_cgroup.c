@@ -250,7 +250,7 @@ static void who_is_alone_steps_aside_and_comes_back(void **state)
     end(&m);
 }
 
-/* Of a process with this number that was killed while it stood aside, or with a hundred groups. */
+/* Groups of a killed process that had this process id, or a hundred of them. */
 static void names_that_are_taken_are_left_alone(void **state)
 {
     (void)state;
@@ -334,7 +334,7 @@ static void a_group_limits_counts_and_goes(void **state)
     assert_false(file_exists(path));
     again = (struct trial_cgroup){.dir = -1, .base = -1};
     memcpy(again.name, "gone", sizeof "gone");
-    trial_cgroup_remove(&again); /* nobody is to be told */
+    trial_cgroup_remove(&again); /* without a notice callback */
     assert_true(file_exists(taken));
     free(taken);
     end(&m);

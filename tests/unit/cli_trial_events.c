@@ -14,9 +14,9 @@
 #include "trial/progress.h"
 #include "trial/trial_row.h"
 
-static int error_before = -1; /* standard error as it was, where it is looked at */
+static int error_before = -1; /* the original standard error, while a test reads it */
 
-/* What fails is said where it can be read. */
+/* Failures are printed to the original standard error. */
 static void speak_again(void)
 {
     fflush(stderr);
@@ -180,7 +180,7 @@ static void what_is_no_metric_is_passed_over(void **state)
     metric_lines_release(&lines);
 }
 
-/* Of several the first is named; a score that is lost among them is lost whichever comes first. */
+/* The first of several is named; a score among them is lost in every order. */
 static void printed_values_that_are_not_finite_are_said(void **state)
 {
     struct metric_lines lines;
@@ -347,7 +347,7 @@ static void what_was_measured_at_the_end_is_asked_by_name(void **state)
     trial_results_release(&record);
 }
 
-/* Of many steps every second one goes, again and again; what is left covers the whole way. */
+/* Every second of many steps is dropped, repeatedly; the remaining ones cover the whole run. */
 static void long_telemetry_is_thinned_out(void **state)
 {
     const struct trial_plan plan = {.max_steps = 4};
@@ -528,7 +528,7 @@ struct screen {
     int fd; /* of the reader */
 };
 
-/* A terminal of so many columns (0: it does not say), or with -1 a file. */
+/* A terminal of N columns (0: unknown), or with -1 a file. */
 static bool look(struct screen *screen, int columns)
 {
     int shown;
@@ -621,7 +621,7 @@ static void a_file_gets_a_line_for_what_is_worth_one(void **state)
     assert_has(text, "final evaluation\n");
     assert_has(text, " EM 0.500, acc 0.750, trained 2.0 s, evaluated 3.0 s\n");
     assert_lacks(text, "ig_clip");
-    show(&progress, "{\"phase\": \"eval\", \"step\": 100}"); /* of no step, whatever number stands beside it */
+    show(&progress, "{\"phase\": \"eval\", \"step\": 100}"); /* an event without a step, whatever number it has */
     assert_has(seen(&screen), "final evaluation\n");
     show(&progress, "{\"param\": {\"lr\": 1}}");
     assert_shown("");
@@ -659,7 +659,7 @@ static void on_a_terminal_one_line_is_written_over(void **state)
     struct screen screen;
     (void)state;
     if (!look(&screen, 30)) {
-        print_message("SKIP: there are no pseudo-terminals here\n");
+        print_message("SKIP: this machine has no pseudo-terminals\n");
         return;
     }
     progress_begin(&progress, "a long name of a trial", NULL, false);
@@ -699,7 +699,7 @@ static void the_time_left_is_that_of_the_steps_left(void **state)
     (void)state;
     setenv("COLUMNS", "100", 1);
     if (!look(&screen, 0)) {
-        print_message("SKIP: there are no pseudo-terminals here\n");
+        print_message("SKIP: this machine has no pseudo-terminals\n");
         return;
     }
     progress_begin(&progress, "name", NULL, false);

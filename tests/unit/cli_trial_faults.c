@@ -117,7 +117,7 @@ int __wrap_pipe(int ends[2]) { return strikes(EMFILE) ? -1 : __real_pipe(ends); 
 int __wrap_pipe2(int ends[2], int flags) { return strikes(EMFILE) ? -1 : __real_pipe2(ends, flags); }
 pid_t __wrap_fork(void) { return strikes(EMFILE) ? -1 : __real_fork(); }
 
-/* Of the files of /proc the first few: there is one for each process of the machine. */
+/* Only the first files of /proc fail, because every process of the machine has one. */
 ssize_t __wrap_read(int fd, void *data, size_t length)
 {
     if (fd == proc_file && ++proc_reads > 3)

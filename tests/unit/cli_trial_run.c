@@ -15,7 +15,7 @@
 #include "trial/run_and_append.h"
 #include "trial/trial_watch.h"
 
-static unsigned no_calloc, no_memstream; /* the next so many fail */
+static unsigned no_calloc, no_memstream; /* the next N calls fail */
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);

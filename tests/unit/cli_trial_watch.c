@@ -170,7 +170,7 @@ static void a_trial_ends_with_a_process_it_needs(void **state)
     release(&r);
 }
 
-/* Ranks part when a run is over, and whoever parts first is not lost. */
+/* Ranks disconnect at the end of a run, and the first one to do so is not reported as lost. */
 static void a_trial_that_is_done_needs_nobody(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void walls_are_of_a_phase(void **state)
     assert_int_equal(r.row.status, LINEAGE_TRAIN_BUDGET_OVERRUN);
     release(&r);
     r = (struct run){.job = {.settings.train_seconds = 0.3}};
-    run(&r, "while :; do echo '{\"step\": 1}'; done >&3"); /* talking is no way out */
+    run(&r, "while :; do echo '{\"step\": 1}'; done >&3"); /* output does not extend the limit */
     assert_int_equal(r.row.status, LINEAGE_TRAIN_BUDGET_OVERRUN);
     release(&r);
 }
@@ -227,7 +227,7 @@ static void its_own_clock_counts_for_the_evaluation(void **state)
     release(&r);
 }
 
-/* Longer than poll can be told to sleep. */
+/* Longer than the longest timeout of poll. */
 static void budgets_may_be_of_years(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void ignore_output(void *context, const char *bytes, size_t n)
     (void)context, (void)bytes, (void)n;
 }
 
-/* The first verdict stands, whatever comes in the same breath. */
+/* The first verdict is kept, whatever follows in the same read. */
 static void nothing_is_heard_after_a_verdict(void **state)
 {
     static const char *const commands[] = {
@@ -280,7 +280,7 @@ static void a_descendant_that_holds_the_pipe_holds_nothing_up(void **state)
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_true(r.outcome.total_s < 30);
     release(&r);
-    /* One that goes on talking is listened to for a while, as what was said before the end may be behind it. */
+    /* A command that keeps printing is read for a while, because output from before its end may follow. */
     for (int i = 0; i < 2; i++) {
         r = (struct run){.job = {.guarded = i, .output = i ? ignore_output : NULL, .hold = -1, .settings.train_seconds = 60}};
         run(&r, i ? "echo METRIC score=1; yes & sleep 0.1" : "echo '{\"score\": 1}' >&3; yes '{\"step\": 1}' >&3 & sleep 0.1");

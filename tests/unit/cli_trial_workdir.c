@@ -179,7 +179,7 @@ static void make_at(const char *dir, const char *name)
     free(path);
 }
 
-/* Of those that are left only what nobody holds, is a directory, and has no row to come. */
+/* Only directories are removed that no process holds and that no row will need. */
 static void the_next_one_sweeps_what_was_left(void **state)
 {
     char *dir = make_dir(), *link = join(dir, ".trial-link"), *elsewhere = join(dir, "elsewhere"), *record;
