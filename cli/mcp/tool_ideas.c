@@ -27,7 +27,7 @@ static const struct mcp_argument search_arguments[] = {
     {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000", 500, 200000, NULL},
     {.name = NULL}};
 
-/* Best match first, so there is no cursor: a further page would hold worse matches, and other words find better ones. */
+/* Has no cursor: the best matches come first, and other words find better ones than a further page would. */
 static json_t *call_search(struct mcp_call *call)
 {
     const struct lineage_query filter = {.specialist = mcp_text_argument(call, "specialist"), .limit = MCP_COUNT_MAX + 1};

@@ -36,7 +36,7 @@ const char *blas_env_level(void);
 /* Sets the level for programs that are started from now on; false if this processor does not have it. */
 bool blas_env_use_level(const char *name);
 
-/* The same for the kernels and the level in a text of trainer_kernels ("OpenBLAS 0.3.21 Zen, AVX2"). */
+/* Sets the kernels and the level that a text of trainer_kernels names ("OpenBLAS 0.3.21 Zen, AVX2"). */
 bool blas_env_use_kernels(const char *reported);
 
 #endif

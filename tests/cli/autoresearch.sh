@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2016,SC2154 # commands for another shell; shared with shell.sh
-# autoresearch.sh: karpathy/autoresearch's loop under `lineage run`, unchanged: what train.py prints, and the five-column
-# log that the loop keeps.
+# autoresearch.sh: the unchanged loop of karpathy/autoresearch under `lineage run`: the output of train.py, and the
+# five-column log that the loop writes.
 . "$SOURCE/tests/support/shell.sh"
 
 train=$SOURCE/tests/examples/autoresearch_train.sh
@@ -25,7 +25,7 @@ must_have s/results.tsv 'CUDA out of memory'
 must_run -C s logs 001
 must_have out 'val_bpb:          0.993200'
 
-# ---- the loop's own lines are the command: a log of its own, two names out of it, a row in five columns ----
+# ---- the loop's own lines are the command: its own log, two names from it, a row in five columns ----
 mkdir loop
 printf 'commit\tval_bpb\tmemory_gb\tstatus\tdescription\n' >loop/results.tsv
 cat >loop/experiment <<'END2'

@@ -1,12 +1,12 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # shared with shell.sh
-# experiments.sh: the shipped rows of an experiment give what its page says, and its sweep runs.
+# experiments.sh: the shipped rows of an experiment give the figures of its page, and its sweep runs.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
 page=$SOURCE/fixtures/experiments/README.md
 
-# A store of the shipped rows that may be written to.
+# A writable store with the shipped rows.
 rows()
 {
     mkdir "$1"
@@ -14,7 +14,7 @@ rows()
     chmod u+w "$1" "$1"/*
 }
 
-# ---- acceptance of an environment: with the oracle judge adca beats GRPO, over twelve seeds ----
+# ---- acceptance of an environment: with the oracle judge, adca beats GRPO over twelve seeds ----
 rows slots-acceptance
 must_run compare grpo adca -C slots-acceptance --format json
 must_equal 12 "$(json variants.1.pairs)" "seeds"
@@ -22,7 +22,7 @@ must_equal 1 "$(awk "BEGIN {print ($(json variants.1.low) > 0)}")" "the interval
 told=$(awk "BEGIN {printf \"%+.3f [%+.3f, %+.3f]\", $(json variants.1.difference), $(json variants.1.low), $(json variants.1.high)}")
 must_have "$page" "adca over GRPO: $told"
 
-# ---- the ladder: tables, curves and pictures of the page come out again from the rows ----
+# ---- the ladder: tables, curves and pictures of the page are reproduced from the rows ----
 bench=$SOURCE/tests/bench
 shipped=$SOURCE/fixtures/experiments
 must_tell()
@@ -33,7 +33,7 @@ must_tell()
     done <told
 }
 
-# table STORE BASELINE,VARIANT..
+# table STORE BASELINE,VARIANT..: the page contains the table that ladder_table.sh prints.
 table()
 {
     store=$1
@@ -153,7 +153,7 @@ sh "$bench/ladder_plot.sh" --variants "$LINEAGE" slots ladder-slots "grpo-turn,g
     'sums, hard' ladder-sums "grpo-turn hard,grpo hard,$hard" >differences.svg
 must_match_file differences.svg "$shipped/ladder-differences.svg"
 
-# ---- which sweep ran what: no algorithm and no loss is left out, and what is named has rows ----
+# ---- every algorithm and loss is in a sweep, and every named sweep has rows ----
 if command -v python3 >/dev/null; then
     python3 "$SOURCE/tests/bench/sweeps_table.py" >table || fail "sweeps_table.py: exit status $?"
     grep -E '^\| `(algorithm|loss|environments)\.name`' table | cut -d '|' -f 1-3 >names
@@ -171,7 +171,7 @@ while read -r sweep; do
     [ -z "$sweep" ] || [ -s "$SOURCE/fixtures/experiments/$sweep/results.tsv" ] || fail "the page names $sweep: no rows"
 done <named
 
-# ---- the judge of judge-skips flags by the rules ----
+# ---- the judge of judge-skips flags steps by the rules ----
 if command -v python3 >/dev/null; then
     timeout 300 python3 "$SOURCE/tests/judge/rules_judge.py" 0 >port 2>judge.err &
     judge=$!
@@ -185,7 +185,7 @@ END
     kill "$judge"
 fi
 
-# ---- the sweep, made small: every trial of it trains ----
+# ---- a small version of the sweep: every trial of it trains ----
 mkdir small
 for file in slots slots-acceptance; do
     sed -e 's/"steps": 900, "batch": 64/"steps": 2, "batch": 4/' -e 's/"iterations": 24, "group_size": 16/"iterations": 1, "group_size": 2/' \

@@ -2,7 +2,7 @@
 # layouts.sh: files of other programs are read, written where that is possible, and imported.
 . "$SOURCE/tests/support/shell.sh"
 
-# karpathy/autoresearch: five columns, placeholders for crashes, a commit twice.
+# karpathy/autoresearch: five columns, placeholders for crashes, the same commit twice.
 mkdir auto
 {
     row commit val_bpb memory_gb status description
@@ -38,7 +38,7 @@ must_run -C new query --format json
 must_equal '[null,-0.0047,null,0.0168]' \
     "[$(json 0.delta_vs_best),$(json 1.delta_vs_best),$(json 2.delta_vs_best),$(json 3.delta_vs_best)]"
 
-# A second import goes on from the best of the first; what beats it does so for the rows behind it.
+# A second import continues from the best trial of the first; a better trial becomes the best for the rows after it.
 {
     row commit val_bpb memory_gb status description
     row d0 0.9940 44 discard 'nearly'
@@ -52,7 +52,7 @@ must_run -C new query --param line=6: --format json
 must_equal '[0.0008,-0.0032,-0.001,0.001]' \
     "[$(json 0.delta_vs_best),$(json 1.delta_vs_best),$(json 2.delta_vs_best),$(json 3.delta_vs_best)]"
 
-# The blackboard's columns: another score column, extra ones, an order of its own.
+# The blackboard's columns: another score column, extra columns, a different order.
 mkdir bb
 {
     row exp_id timestamp specialist parent_exp baseline_exp domain hypothesis expected_delta status train_s accuracy \
@@ -112,7 +112,7 @@ must_equal two "$(json hypothesis)"
 must_run -C odd query
 must_match_file before odd/results.tsv
 
-# Not a results.tsv at all.
+# A file that is not a results.tsv.
 mkdir bad
 printf 'just some text\nmore\n' >bad/results.tsv
 run -C bad query

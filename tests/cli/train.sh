@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh and trainer.sh
-# train.sh: a trial from recipe to row; every way in which one can end, each by causing it.
+# train.sh: a trial from recipe to row, and every way in which a trial can end, each caused on purpose.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
 
@@ -31,7 +31,7 @@ must_equal 6 "$(tail -n 1 out)" "iterations"
 must_equal 100 "$(json 'warm_start.#' t/telemetry/000.json)"
 must_equal "$score" "$(json final.em t/telemetry/000.json)"
 must_have t/telemetry/000.json '"kernels": "OpenBLAS '
-# Means over the steps: what was clipped, and what a step costs in which phase.
+# Means over the steps: what was clipped, and the cost of a step by phase.
 for name in entropy clip_fraction generation_s gain_s update_s; do
     must_run -C t sql "SELECT avg(value) FROM step_metrics WHERE exp_id = '000' AND key = '$name'" --format tsv
     must_equal 1 "$(awk "BEGIN { x = $(json "final.$name" t/telemetry/000.json) - $(tail -n 1 out); print (x < 1e-9 && -x < 1e-9) }")" \
@@ -41,7 +41,7 @@ must_have t/results.tsv ', entropy 0.'
 must_have t/results.tsv ', clip fraction 0.'
 must_run -C t verify
 
-# The same again is not better; another start is worse; a better one is kept.
+# Repeating the trial is not better; another start is worse; a better trial is kept.
 must_run train tiny.json -C t -q --format json
 must_equal "discard $score 0.0" "$(json status) $(json core_metric) $(json delta_vs_best)"
 must_equal '' "$(json snapshot_path)"
@@ -53,7 +53,7 @@ must_run train tiny.json -C u -q --format json
 must_equal keep "$(json status)"
 must_equal 1 "$(awk "BEGIN {print ($(json delta_vs_best) > 0.5)}")" "better than the baseline"
 
-# What the core's plan of corrections asks for is warned about, where the sampler is not the learner.
+# If the sampler differs from the learner, missing corrections of the core's plan are reported as warnings.
 run train tiny.json -C lacking --set iterations=1 --set sampler.precision=int8
 must_exit 0
 must_have err 'warning: without importance_weights: '
@@ -63,7 +63,7 @@ must_lack err 'without importance_weights'
 run train tiny.json -C lacking --set iterations=1
 must_exit 0
 must_lack err 'warning'
-# A mixture of experts, its sampler's routes replayed.
+# A mixture of experts that replays its sampler's routes.
 must_run train tiny.json -C routed -q --set iterations=2 --set sampler.precision=int8 \
     --set model.experts.count=4 --set routing.replay=R3 --set correction.name=tis
 must_have routed/results.tsv 'model.experts.count=4.0'
@@ -73,7 +73,7 @@ for name in expert_load routes_differ experts_common routed_kl replayed_kl; do
 done
 must_run -C routed rollout 000 --n 1
 
-# Both ends of a mix and pass@k are in telemetry, and in the row if the recipe wants them there.
+# Both ends of a mixture and pass@k are in telemetry, and in the row if the recipe asks for that.
 must_lack t/results.tsv 'pass_'
 must_run train tiny.json -C ends -q --set row.ends=true --set row.passk=true --set evaluation.seeds=3
 for name in pass_at_3 pass_rate_easy pass_rate_hard response_tokens_easy response_tokens_hard; do
@@ -83,8 +83,8 @@ done
 must_equal 1 "$(awk 'NR == 1 { pass = $1 } NR == 5 { hard = $1 } NR == 4 { easy = $1 }
     END { print (pass > 0.8 && pass <= 1 && hard > easy) }' ends.numbers)" "hard questions take more tokens"
 
-# The alpha in force where it is adaptive, what values foretold where there is a head, and what an iteration took if the
-# recipe wants it: in telemetry and in the row, and in no other.
+# The current alpha if it is adaptive, the values' predictions if there is a value head, and the time of an iteration if
+# the recipe asks for it: in telemetry and in the row, and only then.
 must_lack t/results.tsv 'alpha_used\|explained\|generation_s'
 must_run train tiny.json -C adaptive -q --set algorithm=turn-group-v1d --set algorithm.schedule.kind=adaptive --set k_min=2 \
     --set cost.phases=true
@@ -102,7 +102,7 @@ must_equal 1 "$(awk "BEGIN { x = $(json final.explained_variance valued/telemetr
     "explained variance of the last tenth"
 must_have valued/telemetry/000.json '"value_loss"'
 
-# Episodes by markers: the row says which, and another cut is another trial.
+# Episodes by markers: the row names the cut, and another cut is another trial.
 must_run train tiny.json -C marked -q --set algorithm=vineppo --set k_min=2
 must_run train tiny.json -C marked -q --set algorithm=vineppo --set k_min=2 --set algorithm.episodes.markers=e1
 must_equal 1 "$(grep -c '; algorithm.episodes.markers=e1' marked/results.tsv)" "markers in rows"
@@ -111,7 +111,7 @@ must_equal 1 "$(awk "BEGIN { print ($(tail -n 1 out) != 0) }")" "a gain where th
 must_fail 2 'unknown token e9' train tiny.json -C marked --set algorithm=vineppo --set algorithm.episodes.markers=e9
 must_run -C marked rollout 001 --n 1
 
-# What flags came to beside the outcome, and what a teacher spoke to.
+# The effect of flags beside the outcome, and how much a teacher contributed.
 must_run train tiny.json -C told -q --set algorithm=adca --set algorithm.outcome.weight=0.5
 must_have told/results.tsv '; algorithm.outcome.weight=0.5'
 must_run train tiny.json -C told -q --set algorithm.distill.how=loss --set algorithm.distill.teacher=policy
@@ -121,7 +121,7 @@ for name in adca/attr_std adca/outcome_share_last_mean adca/alpha_effective judg
     must_equal 6 "$(tail -n 1 out)" "$name"
 done
 
-# Groups by fitted pass rates: as many rollouts as ever, and telemetry says how large a group was.
+# Groups by fitted pass rates: the number of rollouts is unchanged, and telemetry has the size of each group.
 must_run train tiny.json -C groups -q --set start.warm_start.steps=30 --set group_size=8 --set env.pool.questions=4 \
     --set env.groups.sizes=mixed
 must_have groups/results.tsv '; env.groups.sizes=mixed'
@@ -132,13 +132,13 @@ must_run -C t sql "SELECT count(*) FROM step_metrics WHERE key IN ('group_size_m
 must_equal 0 "$(tail -n 1 out)" "groups of a recipe that does not ask for it"
 must_run -C groups rollout 000 --n 1
 
-# The same recipe and seed give the same row, whatever the number of threads.
+# The same recipe and seed give the same row for any number of threads.
 must_run train tiny.json -C again -q --threads 2
 without_times t/results.tsv | sed -n 2p >one
 without_times again/results.tsv | sed -n 2p >two
 must_match_file one two
 
-# ---- whose child it is, what options change ----
+# ---- the parent, and the effect of options ----
 must_run train tiny.json -C t -q --parent exp_000 --seed 5 --iterations 2 --hypothesis 'from options' \
     --expected-delta '+0.01 EM' --set lr=1e-3 --set algorithm.name=turn-group-v1d \
     --set environments[0].algorithm.alpha=0.9 --set env.questions=2 --format json
@@ -152,7 +152,7 @@ must_run train tiny.json -C t -q --checkpoint t/snapshots/000_tiny/policy.ckpt -
 must_equal 000 "$(json parent_exp)" "the checkpoint says whose child"
 must_run -C t verify
 
-# ---- what is refused before there is a trial ----
+# ---- refused before the trial starts ----
 cp t/results.tsv before
 must_fail 2 'cannot read nowhere.json' train nowhere.json -C t
 must_fail 2 "no trial '999'" train tiny.json -C t --parent 999
@@ -160,7 +160,7 @@ must_fail 2 "is not NAME=VALUE" train tiny.json -C t --set seed
 must_fail 2 "no such place" train tiny.json -C t --set environments[7].k_min=1
 must_fail 2 "is not a whole number" train tiny.json -C t --seed x
 must_fail 2 "missing argument" train -C t
-# A recipe that is refused is not a trial: no row, and the nearest of what was meant.
+# A refused recipe is not a trial: no row is written, and the message suggests the nearest name.
 printf '{"training": {"iterations": 6,}}' >broken.json
 must_fail 2 'broken.json:1' train broken.json -C t
 printf '{"training": {"iteratoins": 6}}' >typo.json
@@ -228,11 +228,11 @@ must_equal 1 "$(awk "BEGIN {print ($(json total_s) < 60 && $(json 'steps.#' "fai
     "killed, with what was measured"
 fails eval_budget_overrun 'the final evaluation took more than 0.2 s' --set budget.eval_seconds=0.2 \
     --set evaluation.questions=20000 --set evaluation.seeds=64 --set evaluation.every=0
-# A budget that was overrun counts even if the trial ended before anybody looked.
+# A budget that was exceeded counts even if the trial ended before the watcher looked.
 fails eval_budget_overrun 'the final evaluation took more than 1e-06 s' --set budget.eval_seconds=1e-6
 
 # ---- signals ----
-# begin ARGUMENT...: an endless trial in the background; its process in $parent, its child's in $child.
+# begin ARGUMENT...: starts an endless trial in the background; $parent is its process, $child its child's.
 begin()
 {
     rm -f err # that of the one before
@@ -281,7 +281,7 @@ must_equal 3 "$(sed 1d sig/results.tsv | wc -l)"
 must_equal harness_abort "$(field sig 9)" "after SIGINT"
 must_equal '' "$(find sig -name '.trial-*')" "left behind"
 
-# Killed without a chance: no row, no child, and the next trial cleans up.
+# The process is killed with SIGKILL: no row, no child is left, and the next trial cleans up.
 begin
 kill -KILL "$parent"
 wait "$parent" 2>/dev/null
@@ -297,7 +297,7 @@ run train tiny.json -C p
 must_have err 'tiny: warm start 100/100'
 must_have err 'tiny: step 6/6, EM 0.'
 must_lack err "$(printf '\r')"
-# Where there are pseudo-terminals.
+# Only where pseudo-terminals exist.
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     script -qec "$LINEAGE train tiny.json -C p" /dev/null >typescript 2>&1 </dev/null
     must_have typescript "$(printf '\r\033[K')tiny: step 6/6, EM"
