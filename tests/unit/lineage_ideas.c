@@ -173,6 +173,30 @@ static void spellings_of_one_knob_are_one(void **state)
     lineage_ideas_release(ideas);
 }
 
+/* A name and a longer one are one knob if both had one value; two identifiers stay two, and so do names without that. */
+static void names_are_merged_where_the_log_shows_it(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        bool merged;
+    } cases[] = {{"Lower page_cache_size 128→64", "Lower shared page cache size 128→32", true},
+                 {"Lower page_cache_size 128→64", "Lower shared page cache size 9→7", false},
+                 {"Lower page_cache_size 128→64", "Lower shared_page_cache_size 128→32", false},
+                 {"Lower size 128→64", "Lower page cache size 128→32", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lineage_ideas *ideas = new_set();
+        add(ideas, "000", cases[i].first, "");
+        add(ideas, "001", cases[i].second, "");
+        settle(ideas);
+        assert_int_equal(lineage_ideas_get(ideas, 0)->n_changes, 1);
+        assert_int_equal(lineage_ideas_get(ideas, 1)->n_changes, 1);
+        if ((strcmp(lineage_ideas_get(ideas, 0)->changes[0].knob, lineage_ideas_get(ideas, 1)->changes[0].knob) == 0) != cases[i].merged)
+            fail_msg("%s, %s: %s", cases[i].first, cases[i].second, lineage_ideas_get(ideas, 0)->changes[0].knob);
+        lineage_ideas_release(ideas);
+    }
+}
+
 static void parameters_are_declared_before_anything_is_stated(void **state)
 {
     struct lineage_param before[] = {{"lr", 0.1, NULL}, {"opt", NAN, "sgd"}}, after[] = {{"lr", 0.2, NULL}, {"opt", NAN, "sgd"}};
@@ -438,6 +462,7 @@ int main(void)
         cmocka_unit_test(settings_are_read_in_all_forms),
         cmocka_unit_test(settings_that_are_mentioned_are_not_changes),
         cmocka_unit_test(spellings_of_one_knob_are_one),
+        cmocka_unit_test(names_are_merged_where_the_log_shows_it),
         cmocka_unit_test(parameters_are_declared_before_anything_is_stated),
         cmocka_unit_test(citations_are_edges_to_trials_of_the_log),
         cmocka_unit_test(a_repeat_is_found_first_and_is_the_same),
