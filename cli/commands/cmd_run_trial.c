@@ -20,7 +20,7 @@
 #include "ranks/launch.h"
 #include "ranks/team.h"
 
-struct run_options {
+struct child_options {
     char *checkpoint, *judge_cache, *state;
     int events, state_every;
     struct recipe_events wire;
@@ -51,12 +51,12 @@ static bool say(int fd, json_t *message)
 
 static bool on_event(void *context, const struct trainer_event *event)
 {
-    struct run_options *o = context;
+    struct child_options *o = context;
     return say(o->events, recipe_events_event(&o->wire, event));
 }
 
 /* For rank 0 of several: the others wait for the recipe before they do anything. */
-static enum trainer_status meet(struct team *team, struct run_options *o, struct trainer_recipe *recipe,
+static enum trainer_status meet(struct team *team, struct child_options *o, struct trainer_recipe *recipe,
                                 struct trainer_error *error)
 {
     enum trainer_status status = team_open(team, error);
@@ -66,7 +66,7 @@ static enum trainer_status meet(struct team *team, struct run_options *o, struct
     return status == TRAINER_OK ? team_share(team, recipe, error) : status;
 }
 
-static enum trainer_status run_alone_or_not(struct run_options *o, struct trainer_recipe *recipe,
+static enum trainer_status run_alone_or_not(struct child_options *o, struct trainer_recipe *recipe,
                                             const struct trainer_run_options *options, struct trainer_error *error)
 {
     struct launch launch = launch_read();
@@ -86,7 +86,7 @@ static enum trainer_status run_alone_or_not(struct run_options *o, struct traine
 /* Called before the memory limit is set and the trainer's clock starts, so that a missing library or key is reported at
  * once. */
 static enum trainer_status open_judge(struct recipe_judge **judge, const struct trainer_recipe *recipe,
-                                      const struct run_options *o, struct trainer_run_options *options,
+                                      const struct child_options *o, struct trainer_run_options *options,
                                       struct trainer_error *error)
 {
     *judge = NULL;
@@ -100,7 +100,7 @@ static enum trainer_status open_judge(struct recipe_judge **judge, const struct 
 
 /* Sets the memory limit after the recipe is read and before anything large is allocated. Exit status 1: the error was
  * written as an event, which the watcher uses instead of this number. */
-static int train(const char *path, struct run_options *o)
+static int train(const char *path, struct child_options *o)
 {
     struct trainer_run_options options = {.checkpoint = o->checkpoint, .event = on_event, .context = o};
     struct trainer_recipe recipe;
@@ -122,7 +122,7 @@ static int train(const char *path, struct run_options *o)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct run_options o = {.events = STDOUT_FILENO};
+    struct child_options o = {.events = STDOUT_FILENO};
     struct poptOption options[] = {
         {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "file for the trained policy", "FILE"},
         {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0,

@@ -30,8 +30,8 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* Variables in `more` replace those of this process. The list may hold a name only once: of two, git takes the last and getenv
- * the first. */
+/* Variables in `more` replace those of this process. The list may hold a name only once: of two, git takes the last
+ * and getenv the first. */
 static const char **make_environment(const char *const *more)
 {
     const char *const *own = (const char *const *)environ;

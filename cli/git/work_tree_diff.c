@@ -1,10 +1,11 @@
 /*
  * work_tree_diff.c: see work_tree_diff.h.
  *
- * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So git is only asked by rev-parse,
- * which runs none of them, where the repository is. The diffs are made in a scratch repository of our own: HEAD has the commit,
- * objects/info/alternates the path of the objects, the index is a copy, and the configuration is ours. Attributes in the work
- * tree then name filters that are not defined. Submodules have configurations of their own and are left out.
+ * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So git is only asked by
+ * rev-parse, which runs none of them, where the repository is. The diffs are made in a scratch repository of our own:
+ * HEAD has the commit, objects/info/alternates the path of the objects, the index is a copy, and the configuration is
+ * ours. Attributes in the work tree then name filters that are not defined. Submodules have configurations of their
+ * own and are left out.
  */
 #include "git/work_tree_diff.h"
 
@@ -156,8 +157,8 @@ static bool write_bytes(const char *dir, const char *name, const char *text, siz
     return fclose(out) == 0 && ok;
 }
 
-/* cached: "--cached" for the index against HEAD, NULL for the files against the index. A diff that is too large is left out
- * and not cut, because half a diff cannot be applied. */
+/* cached: "--cached" for the index against HEAD, NULL for the files against the index. A diff that is too large is
+ * left out and not cut, because half a diff cannot be applied. */
 static void write_diff(const struct repository *r, const char *dir, const char *name, const char *key, const char *cached,
                        json_t *result)
 {
@@ -189,7 +190,8 @@ static bool make_parents(char *path, size_t from)
     return true;
 }
 
-/* Copies a regular file. Returns false for a link or another kind of file, if it is larger than *room, or if copying fails. */
+/* Copies a regular file. Returns false for a link or another kind of file, if it is larger than *room, or if copying
+ * fails. */
 static bool copy_untracked(const char *top, const char *dir, const char *name, size_t *room)
 {
     char from[PATH_MAX], to[PATH_MAX];

@@ -9,9 +9,9 @@
 enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 << 20 };
 
 /*
- * Writes staged.diff, unstaged.diff and untracked/ into dir, each only if it is not empty. Files of the store are left out.
- * Returns {"commit", "branch", "top": TEXT, "staged", "unstaged", "untracked": bytes or number of files, "left_out": TEXT} as
- * a new object; NULL if there is no repository or no git.
+ * Writes staged.diff, unstaged.diff and untracked/ into dir, each only if it is not empty. Files of the store are
+ * left out. Returns {"commit", "branch", "top": TEXT, "staged", "unstaged", "untracked": bytes or number of files,
+ * "left_out": TEXT} as a new object; NULL without a repository or without git.
  */
 json_t *work_tree_diff_write(const char *dir, const char *store);
 

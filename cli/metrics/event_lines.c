@@ -1,8 +1,8 @@
 /*
  * event_lines.c: see event_lines.h.
  *
- * Reading is lenient and never fails: commands print what they like, versions differ, and a member that is not understood must
- * not cost a trial. A member whose type is not that of schema/events.schema.json is ignored.
+ * Reading is lenient and never fails: commands print what they like, versions differ, and a member that is not
+ * understood must not cost a trial. A member whose type is not that of schema/events.schema.json is ignored.
  */
 #include "metrics/event_lines.h"
 

@@ -66,9 +66,9 @@ struct trial_event {
 };
 
 /*
- * Reads one line of length bytes into *event. score_name is a metric that is the score if "score" is missing, or NULL. NaN and
- * Infinity are accepted, which are not JSON but what Python writes. Returns a new reference that *event lives in, or NULL if
- * the line is not a JSON object.
+ * Reads one line of length bytes into *event. score_name is a metric that is the score if "score" is missing, or
+ * NULL. NaN and Infinity are accepted, which are not JSON but what Python writes. Returns a new reference that *event
+ * lives in, or NULL if the line is not a JSON object.
  */
 json_t *event_line_read(struct trial_event *event, const char *line, size_t length, const char *score_name);
 

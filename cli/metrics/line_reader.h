@@ -10,14 +10,14 @@ enum { LINE_READER_MAX = 1 << 20 };
 
 /* Zero is an empty reader. */
 struct line_reader {
-    char *bytes; /* [length] of a line that has not ended yet, and after a read what came */
+    char *bytes; /* [length] of a line that has not ended yet, followed by the bytes of the latest read */
     size_t length, capacity;
     bool overlong; /* the rest of this line is skipped */
 };
 
 /*
- * Reads what is there. Returns the number of bytes, which are the last ones of reader->bytes; 0 if nothing is there now. At
- * the end of the file, and when out of memory, closes the descriptor and sets *fd to -1.
+ * Reads what is there. Returns the number of bytes, which are the last ones of reader->bytes; 0 if nothing is there
+ * now. At the end of the file, and when out of memory, closes the descriptor and sets *fd to -1.
  */
 size_t line_reader_read(struct line_reader *reader, int *fd);
 

@@ -54,8 +54,8 @@ static size_t most_at_once(const struct night *night, size_t otherwise)
     return trial_rows_need_baseline(&night->list) ? 1 : otherwise;
 }
 
-/* Claims the first trial of the list that is still to be run. Returns CLI_OK if all of them are at work, here or elsewhere,
- * or done. */
+/* Claims the first trial of the list that is still to be run. Returns CLI_OK if all of them are at work, here or
+ * elsewhere, or done. */
 static int next_of_list(struct night *night, size_t *next, bool *busy)
 {
     struct prospects found = {.candidates = calloc(night->list.sweep.n + 1, sizeof *found.candidates)};
@@ -84,10 +84,10 @@ static bool may_propose(const struct night *night, const struct other_workers *o
 }
 
 /*
- * Claims trial *i, which was just proposed. No more trials may be held than are left to run: two workers that see one trial
- * left may propose it at the same time. The rows may have changed since the proposal, so they are counted again under the
- * claim, and claims before rows: another worker ends its claim after its row, so that a trial that is just being finished
- * counts twice and this worker waits. In the opposite order it would not count at all.
+ * Claims trial *i, which was just proposed. No more trials may be held than are left to run: two workers that see one
+ * trial left may propose it at the same time. The rows may have changed since the proposal, so they are counted again
+ * under the claim, and claims before rows: another worker ends its claim after its row, so that a trial that is just
+ * being finished counts twice and this worker waits. In the opposite order it would not count at all.
  */
 static int claim_proposed(struct night *night, size_t *i)
 {

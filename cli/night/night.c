@@ -37,9 +37,9 @@ int night_open(struct night *night, struct lineage_store *store)
 }
 
 /*
- * The directory is locked and not a file with a process id in it: the kernel releases the lock however the process ends.
- * The result of mkdir is ignored, since the directory usually exists and open reports what is wrong otherwise. A night that
- * is refused here has not done anything yet, so that a second one started by cron is harmless.
+ * The directory is locked and not a file with a process id in it: the kernel releases the lock however the process
+ * ends. The result of mkdir is ignored, since the directory usually exists and open reports what is wrong otherwise.
+ * A night that is refused here has not done anything yet, so that a second one started by cron is harmless.
  */
 int night_lock(struct night *night)
 {

@@ -42,8 +42,8 @@ static int run_here(struct night *night, size_t i, bool warms_up)
     return night_after_trial(night, i, status, &ending, warms_up, cli_now() - start);
 }
 
-/* Waits until a trial at work, here or elsewhere, has ended or has become free. Returns CLI_OK if there is nothing to wait
- * for; next is what next_trial returned. */
+/* Waits until a trial at work, here or elsewhere, has ended or has become free. Returns CLI_OK if there is nothing to
+ * wait for; next is what next_trial returned. */
 static int wait_for_a_trial(struct night *night, struct night_jobs *jobs, int next)
 {
     int status = CLI_GO_ON;

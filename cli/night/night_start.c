@@ -55,8 +55,8 @@ static int find_snapshot(struct search *s)
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 
-/* A missing parent is the reason of a row (preflight_crash) and not an error: the night continues with the trials that can
- * run, and does not try this one again every evening. */
+/* A missing parent is the reason of a row (preflight_crash) and not an error: the night continues with the trials
+ * that can run, and does not try this one again every evening. */
 static int find_parent(struct search *s, const char *id)
 {
     struct night_start *start = s->start;
@@ -159,8 +159,8 @@ static bool train_warm_start(const struct search *s, const struct trainer_recipe
     return trained;
 }
 
-/* If the shared warm start cannot be trained, the trial runs it itself, and its row says what went wrong. `threads` changes
- * no result and is not part of the digest; the trial's own value is used. */
+/* If the shared warm start cannot be trained, the trial runs it itself, and its row says what went wrong. `threads`
+ * changes no result and is not part of the digest; the trial's own value is used. */
 static int start_from_shared(struct search *s)
 {
     struct night_start *start = s->start;

@@ -20,8 +20,8 @@ struct night_start {
 };
 
 /*
- * Finds what trial i starts from, trains a shared warm start if it is missing, and renews the claim by the lease meanwhile.
- * Returns CLI_GO_ON or an exit status; call night_start_release in either case.
+ * Finds what trial i starts from, trains a shared warm start if it is missing, and renews the claim by the lease
+ * meanwhile. Returns CLI_GO_ON or an exit status; call night_start_release in either case.
  */
 int night_start_find(struct night_start *start, struct night *night, size_t i, struct lease *lease);
 void night_start_release(struct night_start *start);

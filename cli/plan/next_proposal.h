@@ -5,8 +5,8 @@
 #include "plan/planning.h"
 
 /*
- * Asks the planner, or the proposer if there is no planner or it has nothing, and adds the trial to the list. Returns
- * CLI_GO_ON with its index *i; CLI_OK if nothing is left to propose; or an exit status.
+ * Asks the planner, or the proposer without a planner and for a planner that has nothing, and adds the trial to the
+ * list. Returns CLI_GO_ON with its index *i; CLI_OK if nothing is left to propose; or an exit status.
  */
 int next_proposal(struct planning *planning, size_t *i);
 

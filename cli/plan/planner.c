@@ -24,8 +24,8 @@ enum { ASKED_AT_MOST = 2 }; /* times in one turn */
 
 /* ---- refused proposals ---- */
 
-/* Appends a line to proposals.jsonl, by one write, so that a night that is killed leaves whole lines. If that fails, it is
- * reported and the night goes on. */
+/* Appends a line to proposals.jsonl, by one write, so that a night that is killed leaves whole lines. If that fails,
+ * it is reported and the night goes on. */
 static void record(struct lineage_store *store, const json_t *refusal)
 {
     char *dir = NULL, path[PATH_MAX];
@@ -71,7 +71,8 @@ static void refuse_answer(const struct planning *planning, json_t *refused, cons
 
 /* ---- its answers ---- */
 
-/* An answer is one JSON document, an object or a list, or lines of text; of lines, those that begin with a brace count. */
+/* An answer is one JSON document, an object or a list, or lines of text; of lines, those that begin with a brace
+ * count. */
 static json_t *read_answer(char *answer)
 {
     json_t *list = json_array(), *whole = json_loads(answer, JSON_REJECT_DUPLICATES, NULL);

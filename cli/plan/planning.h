@@ -1,6 +1,6 @@
 /*
- * planning.h: how a night plans trials beyond its sweep's list: by a proposer (lineage suggest), or by a planner, a command
- * that proposes trials, with the proposer for the turns in which the planner has nothing.
+ * planning.h: how a night plans trials beyond its sweep's list: by a proposer (lineage suggest), or by a planner, a
+ * command that proposes trials, with the proposer for the turns in which the planner has nothing.
  *
  *   next_proposal     the next trial, from either
  *   planner           asks the planner, and keeps its answers; planner_request, planner_call

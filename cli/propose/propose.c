@@ -131,8 +131,8 @@ static bool first_new(double *x, const struct tried *tried, point_fn *point, siz
     return false;
 }
 
-/* Walks through a space that is nearly exhausted. The past holds at most n_past settings, so one of the first n_past + 1 is
- * new. */
+/* Walks through a space that is nearly exhausted. The past holds at most n_past settings, so one of the first n_past
+ * + 1 is new. */
 static bool anything_new(double *x, const struct tried *tried)
 {
     const struct propose_problem *problem = tried->problem;

@@ -1,10 +1,10 @@
 /*
  * propose.h: which setting to try next, from named ranges and the trials that were run in them.
  *
- * A proposal is a function of the ranges, the method, the seed and the past. No state is kept between two proposals, so a
- * night that is killed and started again continues as it would have. A proposal is the same on every machine: only
- * operations that IEEE 754 rounds exactly are used, and values are rounded to a hundred-thousandth of their range, which also
- * keeps the names of trials short. No method proposes a setting of the past again.
+ * A proposal is a function of the ranges, the method, the seed and the past. No state is kept between two proposals,
+ * so a night that is killed and started again continues as it would have. A proposal is the same on every machine:
+ * only operations that IEEE 754 rounds exactly are used, and values are rounded to a hundred-thousandth of their
+ * range, which also keeps the names of trials short. No method proposes a setting of the past again.
  *
  * Methods
  *   sobol    Sobol's sequence (direction numbers of Joe and Kuo 2008, Gray code order), scrambled by the seed as in Owen

@@ -1,4 +1,4 @@
-/* propose_answer.c: several proposals from one store. */
+/* propose_answer.c: see propose_answer.h. */
 #include "propose/propose_answer.h"
 
 static json_t *setting_json(const struct propose_space *space, const double *x)
@@ -9,7 +9,7 @@ static json_t *setting_json(const struct propose_space *space, const double *x)
     return setting;
 }
 
-/* Into the list; *exhausted once there is nothing more. False when out of memory. */
+/* Appends proposals to the list; sets *exhausted if no more exist. Returns false when out of memory. */
 static bool propose(json_t *list, bool *exhausted, const struct propose_question *question, struct propose_past *past,
                     const struct lineage_store *store)
 {

@@ -1,4 +1,4 @@
-/* propose_answer.h: a few proposals at once as JSON, for `lineage suggest` and the tool of that name. */
+/* propose_answer.h: several proposals as JSON, for `lineage suggest` and the MCP tool of that name. */
 #ifndef CLI_PROPOSE_ANSWER_H
 #define CLI_PROPOSE_ANSWER_H
 

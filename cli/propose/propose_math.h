@@ -1,8 +1,8 @@
 /*
- * propose_math.h: logarithm, exponential, normal distribution and random numbers that are the same to the last bit wherever
- * doubles are IEEE 754 and products are not fused. Those of libm are not: glibc chooses them by the processor, and a candidate
- * that wins by one bit would be another proposal. The results are within 4 units in the last place of libm's
- * (propose_normal_cdf: within 1e-14).
+ * propose_math.h: logarithm, exponential, normal distribution and random numbers that are the same to the last bit
+ * wherever doubles are IEEE 754 and products are not fused. Those of libm are not: glibc chooses them by the
+ * processor, and a candidate that wins by one bit would be another proposal. The results are within 4 units in the
+ * last place of libm's (propose_normal_cdf: within 1e-14).
  */
 #ifndef CLI_PROPOSE_MATH_H
 #define CLI_PROPOSE_MATH_H

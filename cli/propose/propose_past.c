@@ -1,4 +1,4 @@
-/* propose_past.c: rows and running trials as the past of a proposer. */
+/* propose_past.c: see propose_past.h. */
 #include "propose/propose_past.h"
 
 #include <math.h>
@@ -53,7 +53,8 @@ void propose_past_release(struct propose_past *past)
 
 /* ---- rows ---- */
 
-/* A keep or discard without a score was written by hand: it says neither that the setting is good nor that it fails. */
+/* Returns false if the row says nothing about the setting: harness_abort, or a keep or discard without a score, which
+ * a user wrote by hand. */
 static bool ended(enum propose_end *end, const struct lineage_trial *row)
 {
     bool compared = row->status == LINEAGE_KEEP || row->status == LINEAGE_DISCARD || row->status == LINEAGE_BASELINE;
@@ -131,7 +132,7 @@ bool propose_past_add_params(struct propose_past *past, const struct propose_spa
     return !known || add(past, &trial, "");
 }
 
-/* The first line of what it said names its parameters. One that does not is some other program's. */
+/* The first event line of a trial has its parameters; a file without them belongs to another program. */
 static void add_running(void *context, int events)
 {
     struct running *running = context;

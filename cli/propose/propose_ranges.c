@@ -1,4 +1,4 @@
-/* propose_ranges.c: ranges from text and JSON, values back into JSON. */
+/* propose_ranges.c: see propose_ranges.h. */
 #include "propose/propose_ranges.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "propose/propose_space.h"
 
-/* Whole numbers beyond are no longer all doubles. */
+/* Up to here every whole number is a double. */
 static const double whole_max = 9007199254740992.0;
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
@@ -70,7 +70,7 @@ static bool read_choices(struct propose_space *space, struct propose_range *rang
             choice.text = word;
         else
             return refuse(why, "%.80s: '%.80s' is neither LOW:HIGH nor values to choose from; what holds commas or quotes "
-                          "stands in single quotes", range->name, text);
+                          "belongs into single quotes", range->name, text);
         if (!add_choice(space, range, choice, why))
             return false;
     }
@@ -146,7 +146,7 @@ static struct propose_range *begin(struct propose_space *space, const char *name
         return NULL;
     }
     if (!lineage_param_name_ok(canonical)) {
-        refuse(why, "'%.80s' is no name of a parameter", name);
+        refuse(why, "'%.80s' is not a name of a parameter", name);
         return NULL;
     }
     for (size_t i = 0; i < space->n; i++)
@@ -164,7 +164,7 @@ static struct propose_range *begin(struct propose_space *space, const char *name
     return range;
 }
 
-/* A text in quotes may hold a colon; a word of ours may, too: a range is what begins with a number. */
+/* A choice may hold a colon, too, so LOW:HIGH is recognized by its leading number. */
 static bool is_pair(const char *text)
 {
     double low;
@@ -189,7 +189,7 @@ bool propose_space_add(struct propose_space *space, const char *name, const char
     return true;
 }
 
-/* A number alone is a list of one: the parameter is fixed. */
+/* A single number is a list with one value: the parameter is fixed. */
 static bool read_list(struct propose_space *space, struct propose_range *range, const json_t *list, char *why)
 {
     if (json_is_number(list))

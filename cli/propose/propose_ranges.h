@@ -1,9 +1,9 @@
 /*
- * propose_ranges.h: named ranges as people and files write them.
+ * propose_ranges.h: reads named ranges from texts and from JSON.
  *
- *     LOW:HIGH                 any number between both, both included
- *     LOW:HIGH:log             evenly in its logarithm; also integer, log-integer, linear
- *     LOW:HIGH:log:5           so many points in a grid (default 4)
+ *     LOW:HIGH                 any number from LOW to HIGH
+ *     LOW:HIGH:log             evenly in the logarithm; also integer, log-integer, linear
+ *     LOW:HIGH:log:5           with 5 points in a grid (default 4)
  *     adam,sgd,'x,y'  8,16,32  one of these, texts as `lineage query` writes them
  * In JSON a range is such a text, or a list of numbers and texts to choose from.
  */
@@ -15,7 +15,7 @@
 
 enum { PROPOSE_CHOICES_MAX = 256, PROPOSE_WHY_MAX = 256 };
 
-/* Ranges with all that they borrow. Zero it before the first is added; it must not be copied after. */
+/* Ranges and everything that they borrow. Zero it before the first range is added, and do not copy it afterwards. */
 struct propose_space {
     struct propose_range ranges[PROPOSE_RANGES_MAX];
     size_t n;
@@ -25,26 +25,27 @@ struct propose_space {
     size_t used;
 };
 
-/* Add a range. False with why, which names the range, if it is none. */
+/* Adds a range. Returns false, with a reason that names the range, if it is not valid. */
 bool propose_space_add(struct propose_space *space, const char *name, const char *text, char why[PROPOSE_WHY_MAX]);
 bool propose_space_add_json(struct propose_space *space, const char *name, const json_t *range,
                             char why[PROPOSE_WHY_MAX]);
 
-/* Add every member of an object {NAME: RANGE}; one member at least. */
+/* Adds every member of an object {NAME: RANGE}, which must have at least one. */
 bool propose_space_read(struct propose_space *space, const json_t *ranges, char why[PROPOSE_WHY_MAX]);
 
 /* A value of the range as JSON: a number, or the text of a choice. */
 json_t *propose_value_json(const struct propose_range *range, double value);
 
-/* The value that a parameter has in the range: a number, or the index of a choice. False if it is none of it. */
+/* Writes the value of a parameter in the range: a number, or the index of a choice. Returns false if it is not in the
+ * range. */
 bool propose_value_of(double *value, const struct propose_range *range, const struct lineage_param *param);
 bool propose_value_of_json(double *value, const struct propose_range *range, const json_t *json);
 
-/* How nights and suggestions are made, as a sweep's file says it: {"method": "tpe", "trials": 40, "seed": 1}. */
+/* The key `propose` of a sweep file: {"method": "tpe", "trials": 40, "seed": 1}. */
 struct propose_plan {
     bool given;
     enum propose_method method; /* default tpe */
-    size_t trials;              /* 0: not said */
+    size_t trials;              /* 0: not given */
     uint64_t seed;
 };
 bool propose_plan_read(struct propose_plan *plan, const json_t *json, char why[PROPOSE_WHY_MAX]);

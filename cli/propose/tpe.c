@@ -1,10 +1,11 @@
 /*
- * tpe.c: see tpe.h. Bergstra, Bardenet, Bengio, Kegl 2011, with the Parzen windows of Optuna's sampler: a kernel on every
- * trial, and one as wide as the range in its middle; sigma is the distance to the farther neighbour, within bounds.
+ * tpe.c: see tpe.h. Bergstra, Bardenet, Bengio, Kegl 2011, with the Parzen windows of Optuna's sampler: a kernel on
+ * every trial, and one as wide as the range in its middle; sigma is the distance to the farther neighbour, within
+ * bounds.
  *
- * Each range is estimated by itself. A failed trial is as good evidence as a bad score. A running trial would be proposed
- * again, with a little noise, to every worker that asks meanwhile. So both count as bad. Neither counts in n, so that failures
- * cannot fill the set of good trials.
+ * Each range is estimated by itself. A failed trial is as good evidence as a bad score. A running trial would be
+ * proposed again, with a little noise, to every worker that asks meanwhile. So both count as bad. Neither counts in
+ * n, so that failures cannot fill the set of good trials.
  */
 #include "propose/tpe.h"
 
@@ -74,7 +75,7 @@ static double threshold(const struct propose_problem *problem, double *losses, s
     return losses[n_good - 1];
 }
 
-/* Of trials with equal scores the earlier ones are good, so that the search leaves a plateau. */
+/* Among trials with equal scores the earlier ones are good, so that the search leaves a plateau. */
 static void divide(struct split *split, const struct propose_problem *problem, double *losses)
 {
     size_t n = count_measured(problem);
@@ -115,8 +116,8 @@ static double weight(size_t i, size_t n)
     return old > 1 ? 1 / (double)n + (1 - 1 / (double)n) * (double)i / (double)(old - 1) : 1 / (double)n;
 }
 
-/* Sets sigma to the distance to the farther neighbour. The ends of the range are not neighbours: a kernel beside one may be
- * narrow. */
+/* Sets sigma to the distance to the farther neighbour. The ends of the range are not neighbours: a kernel beside one
+ * may be narrow. */
 static void set_sigmas(struct density *density)
 {
     double width = density->high - density->low, least = width / fmin(100, 1 + (double)density->n);
@@ -148,7 +149,8 @@ static void estimate(struct density *density, const struct propose_range *range,
     }
 }
 
-/* For a choice: each value has the weights of its trials, and a share of one more kernel that is spread over all values. */
+/* For a choice: each value has the weights of its trials, and a share of one more kernel that is spread over all
+ * values. */
 static void estimate_choice(struct density *density, const struct propose_range *range, size_t r,
                             const struct propose_trial **trials, size_t n)
 {

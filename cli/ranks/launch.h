@@ -26,12 +26,12 @@ struct launch {
 struct launch launch_read(void);
 
 /*
- * Whether a command that trains one trial may run: alone, or with the module that connects the ranks. Returns CLI_GO_ON, or
- * the exit status; rank 0 has printed the error.
+ * Whether a command that trains one trial may run: alone, or with the module that connects the ranks. Returns
+ * CLI_GO_ON, or the exit status; rank 0 has printed the error.
  */
 int launch_check(const struct launch *launch);
 
-/* The same for a night, which several processes cannot run this way. */
+/* Refuses a night, which several processes cannot run this way; returns like launch_check. */
 int launch_refuse(const struct launch *launch);
 
 #endif

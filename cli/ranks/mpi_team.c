@@ -1,10 +1,9 @@
 /*
- * mpi_team.c: trainer/comm.h by Open MPI; the one file that knows MPI. It only carries bytes: MPI's own
- * sums are not used, whose order the standard leaves open.
+ * mpi_team.c: implements trainer/comm.h with Open MPI; no other file uses MPI. It only transfers bytes: MPI's
+ * reductions are not used, because the standard leaves the order of their sums open.
  *
- * Open MPI waits by asking without pause. Where other programs are at work that burns the processor that another rank
- * wants: on two busy cores four fifths of all time of two ranks went there. So what takes longer than a moment is asked for
- * between short sleeps.
+ * Open MPI polls without pause while it waits. On a busy machine that takes processor time from the other ranks: on
+ * two busy cores, four fifths of all time of two ranks. So after a moment this file polls between short sleeps.
  */
 #include "ranks/mpi_team.h"
 
@@ -13,11 +12,11 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Questions before the first sleep, a tenth of a millisecond or so: on a quiet machine most messages are there by then. Then
- * sleeps of so many nanoseconds, to which the kernel adds 50,000. */
-enum { QUESTIONS = 200, SLEEP = 20000 };
+/* Polls before the first sleep, about a tenth of a millisecond, in which most messages arrive on a quiet machine; and the
+ * nanoseconds of a sleep, to which the kernel adds 50,000. */
+enum { POLLS = 200, SLEEP = 20000 };
 
-/* MPI counts in int: longer messages go in pieces. */
+/* MPI counts bytes in an int, so longer messages are sent in pieces. */
 enum { PIECE = 1 << 30 };
 
 enum { TAG = 1 };
@@ -27,14 +26,14 @@ static bool went_well(int result)
     return result == MPI_SUCCESS;
 }
 
-/* What was begun, to its end. */
+/* Waits until a transfer that was begun has finished. */
 static bool finish(int begun, MPI_Request *request)
 {
     const struct timespec moment = {.tv_nsec = SLEEP};
     int done = 0;
     bool well = went_well(begun);
     for (int asked = 0; well && (well = went_well(MPI_Test(request, &done, MPI_STATUS_IGNORE))) && !done; asked++)
-        if (asked >= QUESTIONS)
+        if (asked >= POLLS)
             nanosleep(&moment, NULL);
     return well;
 }
@@ -54,7 +53,7 @@ static bool broadcast(void *context, int from, void *bytes, size_t n)
     return well;
 }
 
-/* Part after part, where places in it are more than an int holds. */
+/* Gathers part by part, for data whose offsets exceed an int. */
 static bool gather_by_parts(char *bytes, const size_t *start, int size)
 {
     bool well = true;
@@ -99,12 +98,12 @@ static bool receive(void *context, int from, void *bytes, size_t n)
     return well;
 }
 
-/* Calls come from the thread that trains, others only compute. Errors are returned, for whoever writes the row. */
+/* Only the thread that trains calls MPI; other threads only compute. Errors are returned and end up in the row. */
 bool mpi_team_open(struct trainer_comm *comm, char *why, size_t size)
 {
     int level = MPI_THREAD_SINGLE;
     if (!went_well(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level)) || level < MPI_THREAD_FUNNELED) {
-        snprintf(why, size, "MPI cannot be begun for a program with threads");
+        snprintf(why, size, "MPI does not support programs with threads");
         return false;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -150,8 +150,8 @@ json_t *team_peers(struct team *team)
 /* ---- another rank ---- */
 
 /*
- * TERM is blocked: an interrupted launcher sends it to all ranks, and KILL a second later. So a rank that is gone before its
- * launcher killed it was lost (cli/trial/peers.h).
+ * TERM is blocked: an interrupted launcher sends it to all ranks, and KILL a second later. So a rank that is gone
+ * before its launcher killed it was lost (cli/trial/peers.h).
  */
 static void be_quiet(void)
 {

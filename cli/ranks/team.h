@@ -1,8 +1,8 @@
 /*
  * team.h: the ranks of a run, connected by Open MPI.
  *
- * `lineage-train` is not linked with MPI. A module (mpi_team.c, lineage-mpi.so beside the program) connects the ranks; it is
- * loaded only if a launcher has started several processes.
+ * `lineage-train` is not linked with MPI. A module (mpi_team.c, lineage-mpi.so beside the program) connects the
+ * ranks; it is loaded only if a launcher has started several processes.
  */
 #ifndef CLI_TEAM_H
 #define CLI_TEAM_H
@@ -29,13 +29,13 @@ enum trainer_status team_open(struct team *team, struct trainer_error *err);
 /* Disconnects. well is false after a run in which a rank was lost: then no other rank is waited for. */
 void team_close(struct team *team, bool well);
 
-/* Gives every rank the recipe of rank 0; every rank calls it. TRAINER_ELOST, or TRAINER_EINVAL if the ranks run two versions
- * of the program. */
+/* Gives every rank the recipe of rank 0; every rank calls it. TRAINER_ELOST, or TRAINER_EINVAL if the ranks run two
+ * versions of the program. */
 enum trainer_status team_share(struct team *team, struct trainer_recipe *recipe, struct trainer_error *err);
 
 /*
- * Called by every rank. On rank 0, returns an event line (metrics/event_lines.h) that names the other processes without which
- * the run cannot continue; on the other ranks, and if memory or ranks were lost, NULL.
+ * Called by every rank. On rank 0, returns an event line (metrics/event_lines.h) that names the other processes
+ * without which the run cannot continue; on the other ranks, and if memory or ranks were lost, NULL.
  */
 json_t *team_peers(struct team *team);
 

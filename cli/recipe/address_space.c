@@ -1,9 +1,9 @@
 /*
- * address_space.c: what is mapped, what threads will map, and the limit.
+ * address_space.c: see address_space.h.
  *
- * Linux gives address space out freely, so limits on it are met by programs that map much and use
- * little, as BLAS, OpenMP and malloc do for each thread. They answer by trying again, by aborting
- * or with NULL; none of them says "ulimit -v". Here it is said before they are asked.
+ * Linux gives out address space freely, so limits on it hit programs that map much and use little, as BLAS, OpenMP
+ * and malloc do for each thread. They retry, abort or return NULL, and none of their messages names "ulimit -v". This
+ * file reports the limit before they run into it.
  */
 #include "recipe/address_space.h"
 
@@ -15,19 +15,19 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool address_space_is_ours = false; /* shadow memory does not fit under any limit */
+static const bool address_space_is_ours = false; /* shadow memory exceeds any limit */
 #else
 static const bool address_space_is_ours = true;
 #endif
 
 static const double MIB = 1 << 20;
 
-/* A thread maps a stack (8 MiB), a buffer of OpenBLAS (BUFFER_SIZE, 128 on x86-64) and an arena of malloc (64 at
- * least). malloc can do without the last; OpenBLAS cannot do without its buffer. */
+/* MiB. A thread maps a stack (8), a buffer of OpenBLAS (BUFFER_SIZE, 128 on x86-64) and an arena of malloc (at least 64).
+ * malloc can do without the arena, but OpenBLAS needs its buffer. */
 static const double LEAST_PER_THREAD = 136, MOST_PER_THREAD = 200, SLACK = 64;
 
-/* Bytes that are mapped before the run begins; 0 without /proc, where the limit is then that much too low for
- * comfort but never too low for the run: SLACK is more than the libraries take. */
+/* Bytes that are mapped before the run begins; 0 without /proc. The limit is then that much lower, but still high enough:
+ * SLACK is more than the libraries need. */
 static double mapped_bytes(void)
 {
     unsigned long pages = 0;
@@ -44,8 +44,8 @@ static double threads(const struct trainer_recipe *recipe)
     return recipe->threads ? recipe->threads : (double)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* The arena of one thread would take the room of another one's buffer. Threads that wait for each other in malloc
- * are slower; the trainer's hardly call it. */
+/* The arena of one thread would take the room of another thread's buffer. With one arena, threads wait for each other in
+ * malloc, which the trainer's threads rarely call. */
 static void share_arena(void)
 {
 #ifdef M_ARENA_MAX
@@ -53,9 +53,8 @@ static void share_arena(void)
 #endif
 }
 
-/* Between what is needed and what would be comfortable one arena is shared, which costs a
- * little speed; below it the answer is no. Nothing is refused without a limit: how much memory
- * the machine has is the kernel's affair. */
+/* If the limit leaves enough room but not ample room, the threads share one arena, which costs a little speed.
+ * Without a limit nothing is refused: the kernel decides how much memory the machine has. */
 enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, double bytes,
                                            struct trainer_error *err)
 {
@@ -75,9 +74,8 @@ enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, 
     return TRAINER_ENOMEM;
 }
 
-/* Room for threads and libraries is added on top, so that the limit is met by a leak or a wrong
- * bound and never by a run within its budget. Only the soft limit: the hard one could not be
- * raised again. */
+/* Adds room for threads and libraries, so that only a leak or a wrong bound reaches the limit, and never a run within its
+ * budget. Only the soft limit is set, because the hard limit could not be raised again. */
 void address_space_limit(const struct trainer_recipe *recipe)
 {
     double bytes =

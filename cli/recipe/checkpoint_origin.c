@@ -1,4 +1,4 @@
-/* origin.c: trials and the checkpoints in their snapshots. */
+/* checkpoint_origin.c: see checkpoint_origin.h. */
 #include "recipe/checkpoint_origin.h"
 
 #include <stdio.h>
@@ -26,9 +26,8 @@ static enum lineage_status set_id(struct origin *origin, const char *exp_id,
     return origin->exp_id ? LINEAGE_OK : cli_no_memory_error(err);
 }
 
-/* A trial without a checkpoint is no error here: its parents and scores are of use all the
- * same. why says what is missing to whoever wanted to start from it. Looked up in the snapshot
- * and not remembered anywhere: rows are shared with tools that know nothing of checkpoints. */
+/* A trial without a checkpoint is not an error here, since its id may suffice; origin->why says what is missing. The
+ * checkpoint is looked up in the snapshot and not in the row: rows are shared with tools that have no checkpoints. */
 static void find_checkpoint(struct origin *origin, struct lineage_store *store,
                             const struct lineage_trial *trial)
 {
@@ -47,7 +46,6 @@ static void find_checkpoint(struct origin *origin, struct lineage_store *store,
     lineage_free(snapshot);
 }
 
-/* The row is copied out as an id: the trial's memory is the store's and ends here. */
 enum lineage_status origin_of_trial(struct origin *origin, struct lineage_store *store,
                                     const char *id, struct lineage_error *err)
 {
@@ -63,7 +61,7 @@ enum lineage_status origin_of_trial(struct origin *origin, struct lineage_store 
     return status;
 }
 
-/* Whether the trial's snapshot holds that very file. By device and inode: a path may lead there in many ways. */
+/* Whether the trial's snapshot holds this file, by device and inode, since many paths may lead to it. */
 static bool holds(struct lineage_store *store, const struct lineage_trial *trial,
                   const struct stat *checkpoint)
 {
@@ -74,8 +72,8 @@ static bool holds(struct lineage_store *store, const struct lineage_trial *trial
            st.st_dev == checkpoint->st_dev && st.st_ino == checkpoint->st_ino;
 }
 
-/* Rows are walked through with a stat each; that is as often as somebody names a checkpoint by
- * hand. A file that is of no trial is no error: the trial then has no parent. */
+/* Visits all rows with a stat for each, which only happens when a user names a checkpoint. A file of no trial is not
+ * an error: the new trial then has no parent. */
 enum lineage_status origin_of_checkpoint(struct origin *origin, struct lineage_store *store,
                                          const char *checkpoint, struct lineage_error *err)
 {

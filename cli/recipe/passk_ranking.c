@@ -13,8 +13,8 @@ static double value_of(const struct passk_ranking *r, size_t policy, size_t ques
     return r->per_question[(policy * r->n_questions + question) * r->n_k + k];
 }
 
-/* Of a policy's pass@k, or with a second policy of what it lacks to that one's, question by question:
- * a hard question is hard for both, and in the difference that cancels out. */
+/* The mean pass@k of a policy over the questions, with its interval; or, with `best`, of the difference to that
+ * policy question by question, in which the difficulty of a question cancels out. */
 static struct interval over_questions(const struct passk_ranking *r, size_t policy, const size_t *best, size_t k)
 {
     double n = (double)r->n_questions, mean = 0, square = 0;
@@ -30,7 +30,7 @@ static struct interval over_questions(const struct passk_ranking *r, size_t poli
     return (struct interval){mean, mean - half, mean + half};
 }
 
-/* Ties stay in the order of the command line. */
+/* Ties keep the order of the command line. */
 static void sort_by(const struct passk_ranking *r, size_t k, size_t *order)
 {
     for (size_t i = 0; i < r->n; i++) {

@@ -1,9 +1,8 @@
 /*
- * policy_source.c: find recipe and checkpoint, load them, train the warm start if there is none.
+ * policy_source.c: see policy_source.h.
  *
- * A person has a recipe, a checkpoint, a snapshot or the id of a trial and wants to look at a
- * policy; which of them it is follows from what stands there, in the order in which it can be told
- * for certain: a directory, a file by its first character, else an id.
+ * The argument is a directory, a file that its first character tells to be a recipe or a checkpoint, or else an id:
+ * in the order of what can be recognized with certainty.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@
 #include "recipe/recipe_request.h"
 #include "recipe/recipe_events.h"
 
-/* What a file or a setting can cause is 2; memory and disk are 3. */
+/* Exit status 3 for errors of memory and disk, 2 for errors of files and settings. */
 int policy_fail(const struct trainer_error *err)
 {
     bool system = err->status == TRAINER_ENOMEM || err->status == TRAINER_EIO;
@@ -32,11 +31,11 @@ int policy_fail(const struct trainer_error *err)
 /* ---- which files ---- */
 
 struct found {
-    char recipe[PATH_MAX];     /* "" for the defaults */
-    char checkpoint[PATH_MAX]; /* "" for the recipe's own */
+    char recipe[PATH_MAX];     /* "": the defaults */
+    char checkpoint[PATH_MAX]; /* "": the recipe's own */
 };
 
-/* Unreadable counts as not there: for what is only offered, not asked for, that is no error. */
+/* An unreadable file counts as missing: the user did not ask for it, so that is not an error. */
 static void beside(char out[PATH_MAX], const char *dir, size_t length, const char *name)
 {
     snprintf(out, PATH_MAX, "%.*s%s", (int)length, dir, name);
@@ -55,8 +54,7 @@ static int find_in_directory(struct found *found, const char *dir)
     return CLI_GO_ON;
 }
 
-/* A recipe begins with a brace, a checkpoint does not. A checkpoint's first bytes are its magic
- * number, and no JSON object begins otherwise than with a brace. */
+/* A recipe is a JSON object and begins with a brace; a checkpoint begins with its magic number. */
 static int find_by_file(struct found *found, const char *path)
 {
     size_t length;
@@ -89,8 +87,8 @@ static int find_snapshot(struct found *found, struct lineage_store *store, const
     return status;
 }
 
-/* Without the mirror: to look at a policy must be possible where nothing can be written. A name
- * with a slash was meant as a path: the message then need not speak of trials. */
+/* Opens the store without its mirror, because a policy can be shown where nothing can be written. A name with a slash
+ * was meant as a path, so the message does not mention trials then. */
 static int find_by_trial(struct found *found, const char *dir, const char *id)
 {
     const struct lineage_open_options options = {.no_mirror = true};
@@ -103,8 +101,7 @@ static int find_by_trial(struct found *found, const char *dir, const char *id)
     return status;
 }
 
-/* --recipe and --checkpoint are laid over what was found, so that a trial's recipe can be tried
- * with another policy. */
+/* --recipe and --checkpoint replace what was found, so that a trial's recipe can be tried with another policy. */
 static int find(struct found *found, const struct policy_source *source, const char *what)
 {
     struct stat st;
@@ -124,9 +121,8 @@ static int find(struct found *found, const struct policy_source *source, const c
 
 /* ---- recipe ---- */
 
-/* A checkpoint without a recipe says at least how large its policy is. As a recipe's text and
- * not as a struct: --set then works as with a file, and what is checked is checked once. 17
- * digits, because rope_base has to be that of the checkpoint to the bit. */
+/* A checkpoint without a recipe still has the sizes of its policy. They become the text of a recipe and not a struct,
+ * so that --set works as with a file and the checks are written once. 17 digits keep rope_base to the bit. */
 static int recipe_of_checkpoint(struct recipe_source *text, const char *checkpoint)
 {
     struct trainer_checkpoint header;
@@ -145,7 +141,7 @@ static int recipe_of_checkpoint(struct recipe_source *text, const char *checkpoi
     return text->text ? CLI_GO_ON : cli_no_memory();
 }
 
-/* threads as text through the same table: its range is checked there. */
+/* threads goes through the table of settings as well, which checks its range. */
 static int change(const struct policy_source *source, struct recipe_source *text)
 {
     size_t threads;
@@ -158,8 +154,8 @@ static int change(const struct policy_source *source, struct recipe_source *text
     return CLI_GO_ON;
 }
 
-/* Address space is looked at before parameters are allocated: afterwards the answer would be a
- * crash. It is judged by the size of a policy, which is what these commands hold of their own. */
+/* Address space is checked before the parameters are allocated, since afterwards the program would crash. These
+ * commands need about the size of the policy. */
 static int read_recipe(struct policy_source *source, const struct found *found)
 {
     struct recipe_source text = {0};
@@ -188,7 +184,7 @@ struct warming {
     struct interrupts interrupts;
 };
 
-/* Progress reads lines, as of a child. */
+/* Progress reads lines of JSON, like those of a child. */
 static void show(struct warming *warming, const struct trainer_event *event)
 {
     struct trial_event shown;
@@ -210,8 +206,8 @@ static bool on_event(void *context, const struct trainer_event *event)
     return !interrupts_came(&warming->interrupts);
 }
 
-/* An evaluation cannot be left out, so it is one question. Signals are held, as a warm start
- * takes minutes and leaves a temporary file to be removed. */
+/* The evaluation cannot be omitted, so it has one question. Signals are held, because a warm start takes minutes and its
+ * temporary file has to be removed. */
 static enum trainer_status warm_up(const struct trainer_recipe *recipe, const char *checkpoint,
                                    struct trainer_error *err)
 {
@@ -229,9 +225,8 @@ static enum trainer_status warm_up(const struct trainer_recipe *recipe, const ch
     return status;
 }
 
-/* Through a file, as a trial does: there is one way in which a policy comes out of a run. The
- * file is gone before the policy is used: a command that is killed later leaves nothing in
- * /tmp. */
+/* The policy goes through a file, as in a trial. The file is removed before the policy is used, so that a command that is
+ * killed later leaves nothing in /tmp. */
 static int train_warm_start(struct policy_source *source)
 {
     const char *tmp = getenv("TMPDIR");
@@ -253,8 +248,8 @@ static int train_warm_start(struct policy_source *source)
     return status == TRAINER_OK ? CLI_GO_ON : policy_fail(&err);
 }
 
-/* The shape comes from the recipe; a checkpoint of another is refused with the size in which
- * they differ, not loaded into what happens to fit. */
+/* The shape comes from the recipe. A checkpoint of another shape is refused with a message that names the size that
+ * differs. */
 static int load_policy(struct policy_source *source, const char *checkpoint)
 {
     struct trainer_error err;
@@ -289,7 +284,7 @@ void policy_source_release(struct policy_source *source)
     source->params = NULL;
 }
 
-/* The source is released here, so that no command that looks at a policy can forget it. */
+/* Releases the source, so that no command can forget it. */
 int policies_command_run(struct policy_source *source, const struct cli_command *command,
                          struct poptOption *options, size_t most, int argc, const char **argv,
                          policies_work_fn *work, void *context)

@@ -1,6 +1,6 @@
 /*
- * policy_source.h: a trained policy and the recipe that belongs to it, from what a person has at
- * hand: a recipe, a checkpoint, a snapshot directory, or the id of a trial.
+ * policy_source.h: a trained policy and its recipe, from what the user names: a recipe, a checkpoint, a snapshot
+ * directory, or the id of a trial.
  */
 #ifndef CLI_POLICY_SOURCE_H
 #define CLI_POLICY_SOURCE_H
@@ -18,8 +18,8 @@ struct policy_source {
 
     struct trainer_recipe recipe;
     float *params;
-    uint64_t steps;      /* updates that made it */
-    char path[PATH_MAX]; /* of the checkpoint; "" if the warm start was trained here and now */
+    uint64_t steps;      /* updates of its training */
+    char path[PATH_MAX]; /* of the checkpoint; "": the warm start was just trained */
 };
 
 #define POLICY_OPTIONS(p)                                                                          \
@@ -32,15 +32,15 @@ struct policy_source {
     }
 
 /*
- * RECIPE (its start.checkpoint, else its warm start is trained first, with progress on stderr),
- * CHECKPOINT (recipe.json beside it, else the defaults with the checkpoint's sizes), snapshot
- * directory or ID. CLI_GO_ON or an exit status. Release in any case.
+ * Opens a RECIPE (with its start.checkpoint; without one the warm start is trained first, with progress on stderr), a
+ * CHECKPOINT (with recipe.json beside it, else the defaults with the checkpoint's sizes), a snapshot directory, or
+ * the ID of a trial. Returns CLI_GO_ON or an exit status; call policy_source_release in either case.
  */
 int policy_source_open(struct policy_source *source, const char *what);
 void policy_source_release(struct policy_source *source);
 
 /*
- * A command on one policy: parse the command line, work on its one argument, release the source.
+ * Runs a command on one policy: parses the command line, calls work with its one argument, and releases the source.
  * `work` opens the source itself, once it has checked its options. Returns the exit status.
  */
 typedef int policy_work_fn(void *context, const char *what);
@@ -48,13 +48,13 @@ int policy_command_run(struct policy_source *source, const struct cli_command *c
                        struct poptOption *options, int argc, const char **argv,
                        policy_work_fn *work, void *context);
 
-/* The same for a command on one policy or several, `most` at most; `work` opens and releases them. */
+/* Runs a command on one to `most` policies, which `work` opens and releases. */
 typedef int policies_work_fn(void *context, const char *const *what, size_t n);
 int policies_command_run(struct policy_source *source, const struct cli_command *command,
                          struct poptOption *options, size_t most, int argc, const char **argv,
                          policies_work_fn *work, void *context);
 
-/* Status of a trainer's failure as an exit status, after printing it. */
+/* Prints a failure of the trainer and returns its exit status. */
 int policy_fail(const struct trainer_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * recipe_events.c: the trainer's numbers by name, from one table of members.
+ * recipe_events.c: see recipe_events.h.
  *
- * Names on the wire become names in telemetry and in rows of years: they are the members' own, so
- * that there is one word for each number from the trainer's header to a query.
+ * The names in events become names in telemetry and in rows, and stay there for years. They are those of the struct
+ * members, so that a number has one name from the trainer's header to a query.
  */
 #include "recipe/recipe_events.h"
 
@@ -36,7 +36,7 @@ static const struct member members[] = {
     MEMBER(gain_tokens, UINT64),    MEMBER(trained_tokens, UINT64), {NULL, 0, REAL},
 };
 
-/* JSON has no nan: a number that is not finite is left out. */
+/* Leaves out numbers that are not finite, which JSON does not have. */
 static void set_real(json_t *line, const char *name, double value)
 {
     if (isfinite(value))
@@ -57,7 +57,7 @@ static void set_member(json_t *line, const struct trainer_iteration *iteration, 
         set_real(line, member->name, *(const double *)at);
 }
 
-/* Indices nobody reached are left out: a mean of nothing is no 0. */
+/* Leaves out turns that no rollout reached. */
 static void set_turns(json_t *line, const struct trainer_turn_gain *gain, int32_t n)
 {
     json_t *turns = json_array();
@@ -68,7 +68,7 @@ static void set_turns(json_t *line, const struct trainer_turn_gain *gain, int32_
     json_object_set_new(line, "turns", turns);
 }
 
-/* Fed tokens by all that was done with them: what progress shows as speed. */
+/* Tokens per second over generation, gain and update, which progress shows as speed. */
 static void set_speed(json_t *line, const struct trainer_iteration *it)
 {
     double seconds = it->generation_s + it->gain_s + it->update_s;
@@ -77,7 +77,7 @@ static void set_speed(json_t *line, const struct trainer_iteration *it)
                  (double)(it->sampled_tokens + it->gain_tokens + it->trained_tokens) / seconds);
 }
 
-/* Of a judge that was asked, or of the rules in its place. Shares are of what there is: 0 over nothing. */
+/* Counts of the judge, or of the rules in its place, as shares; 0 if there is nothing to count. */
 static void set_judge(json_t *line, const struct trainer_judge_counts *judge)
 {
     static const char *const outcomes[] = {"failure", "success"};
@@ -105,7 +105,7 @@ static void set_judge(json_t *line, const struct trainer_judge_counts *judge)
     set_real(line, "judge_s", judge->seconds);
 }
 
-/* What a teacher spoke to, as shares of what there was. */
+/* The shares of groups and rollouts that a teacher taught. */
 static void set_distillation(json_t *line, const struct trainer_distillation *d)
 {
     if (d->rollouts == 0)
@@ -118,7 +118,7 @@ static void set_distillation(json_t *line, const struct trainer_distillation *d)
     set_real(line, "opd/kd_clipped", d->clipped);
 }
 
-/* The two ends of a mix of questions, where it has two. */
+/* The easy and the hard questions of a mix that has both. */
 static void set_ends(json_t *line, const struct trainer_end_of_mix *ends)
 {
     static const char *const names[] = {[TRAINER_EASY] = "easy", [TRAINER_HARD] = "hard"};
@@ -133,7 +133,7 @@ static void set_ends(json_t *line, const struct trainer_end_of_mix *ends)
     }
 }
 
-/* Of a step, so that trials of different lengths compare: what it costs, and in which phase. */
+/* Seconds of an iteration in each phase, so that trials of different lengths can be compared. */
 static void set_means(const struct recipe_events *wire, json_t *line)
 {
     double n = wire->n_iterations;
@@ -142,7 +142,8 @@ static void set_means(const struct recipe_events *wire, json_t *line)
     set_real(line, "update_s", wire->update_s / n);
 }
 
-/* What the recipe wants in the row, and an alpha that it does not say: parameters there, by the names of telemetry. */
+/* Numbers that the row has as parameters, by the names of telemetry: those the recipe asks for, and an alpha it does
+ * not set. */
 static void set_row(const struct recipe_events *wire, json_t *line, const struct trainer_event *event)
 {
     json_t *params = json_object();
@@ -175,7 +176,7 @@ static void set_values(json_t *line, const struct trainer_values *values)
     set_real(line, "return_mean", values->returned);
 }
 
-/* Of algorithms that sample something beside what they train on. */
+/* For algorithms that also sample rollouts on which they do not train. */
 static void set_aside(json_t *line, const struct trainer_iteration *it)
 {
     if (it->n_greedy > 0)
@@ -192,7 +193,7 @@ struct number {
     double value;
 };
 
-/* What flags of steps came to beside the outcome; weights are of the scheme allocation alone. */
+/* How the flags of steps weigh against the outcome; only the scheme `allocation` has weights. */
 static void set_adca(json_t *line, const struct rl_adca_metrics *m)
 {
     const struct number all[] = {
@@ -225,7 +226,7 @@ static void set_adca(json_t *line, const struct rl_adca_metrics *m)
         set_real(line, all[i].name, all[i].value);
 }
 
-/* Of options of the loss, those that did something: telemetry of other recipes stays as it was. */
+/* Only options of the loss that had an effect are reported, so that the telemetry of other recipes is unchanged. */
 static void set_offpolicy(json_t *line, const struct trainer_offpolicy *x)
 {
     const struct number all[] = {
@@ -246,7 +247,7 @@ static void set_offpolicy(json_t *line, const struct trainer_offpolicy *x)
             set_real(line, all[i].name, all[i].value);
 }
 
-/* Of mixtures of experts; off-policy how far the sampler is, and how far by its own routes. */
+/* For mixtures of experts; off-policy, also how far the sampler differs, and how far with its own routes. */
 static void set_routing(json_t *line, const struct trainer_routing *routing)
 {
     if (routing->load > 0)
@@ -260,7 +261,7 @@ static void set_routing(json_t *line, const struct trainer_routing *routing)
         set_real(line, "replayed_kl", routing->kl_replayed);
 }
 
-/* Where questions or their rollouts went by what was seen of them before. */
+/* How questions, or their rollouts, were allocated by their earlier results. */
 static void set_allocation(json_t *line, const struct trainer_allocation *allocation)
 {
     if (allocation->questions == 0)
@@ -274,7 +275,7 @@ static void set_allocation(json_t *line, const struct trainer_allocation *alloca
     }
 }
 
-/* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
+/* Means are reported with every iteration, so that the row of a trial that is cut off has them. */
 static void set_iteration(struct recipe_events *wire, json_t *line, const struct trainer_iteration *it)
 {
     char name[32];
@@ -332,12 +333,12 @@ static void set_start(json_t *line, const struct trainer_event *event)
     trainer_kernels(kernels);
     json_object_set_new(line, "kernels", cli_json_text(kernels));
     set_count(line, "parameters", event->parameters);
-    if (event->step > 0) /* the row says that it was not trained in one go */
+    if (event->step > 0) /* the row shows that the training was resumed */
         json_object_set_new(line, "param", json_pack("{s:i}", "resumed_after", (int)event->step));
     set_real(line, "memory_bound", event->memory_bound);
 }
 
-/* Without an iteration there was no clip scale, and 1 would look as if it had been measured. */
+/* Without an iteration no clip scale was measured, so none is reported. */
 static void set_final(const struct recipe_events *wire, json_t *line, const struct trainer_event *event)
 {
     set_phase(line, TRIAL_PHASE_DONE);
@@ -352,7 +353,7 @@ static void set_final(const struct recipe_events *wire, json_t *line, const stru
         set_real(line, "entropy", event->entropy);
         set_real(line, "clip_fraction", event->clip_fraction);
     }
-    if (wire->n_iterations) /* of those that this process has seen: a resumed run's are from there on */
+    if (wire->n_iterations) /* over the iterations of this process: a resumed run counts from where it resumed */
         set_means(wire, line);
     if (event->n_valued > 0)
         set_values(line, &event->values);
@@ -361,8 +362,8 @@ static void set_final(const struct recipe_events *wire, json_t *line, const stru
     set_turns(line, event->gain, event->n_gain);
 }
 
-/* The phases train, eval and done are the watcher's, which keeps the budgets by them; "warm
- * start" is the trainer's own word and shown as it is. */
+/* The process that watches the trial keeps its time limits by the phases train, eval and done; "warm start" is only
+ * shown. */
 json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_event *event)
 {
     json_t *line = json_object();
@@ -388,9 +389,9 @@ json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_eve
     return line;
 }
 
-/* What it is decides the label: too large is size_blocked, input that was wrong before anything
- * began preflight_crash, all else crash. Memory and numbers that are not finite are no mistake
- * in the recipe that a check could have found. */
+/* The kind of failure decides the label: `size` is size_blocked, `input` before the first step is preflight_crash,
+ * all others are crash. Lack of memory and numbers that are not finite are not `input`, because no check of the
+ * recipe finds them. */
 json_t *recipe_events_failure(const struct trainer_error *error)
 {
     enum trial_failure failure = TRIAL_FAILURE_INPUT;

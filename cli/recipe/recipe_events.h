@@ -1,4 +1,4 @@
-/* recipe_events.h: events of the trainer as lines of event_lines.h, for the child that trains. */
+/* recipe_events.h: the trainer's events as event lines (metrics/event_lines.h), for the child process that trains. */
 #ifndef CLI_RECIPE_EVENTS_H
 #define CLI_RECIPE_EVENTS_H
 
@@ -6,10 +6,10 @@
 
 #include <trainer/train.h>
 
-/* What lines say that no single event knows. Zero it before the first. */
+/* Sums over events, for the lines that need them. Zero it before the first event. */
 struct recipe_events {
     double clip_scale_mean, clip_scale_std; /* sums over iterations */
-    double generation_s, gain_s, update_s;  /* likewise */
+    double generation_s, gain_s, update_s;  /* the same */
     int32_t n_iterations;
 };
 

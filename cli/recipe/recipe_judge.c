@@ -1,8 +1,8 @@
 /*
- * recipe_judge.c: rollouts as trajectories.
+ * recipe_judge.c: see recipe_judge.h.
  *
- * The trajectories are those that `lineage rollout --format jsonl` prints, so that the same question asked by hand and
- * by a trial has one answer in the cache.
+ * A rollout is sent as the trajectory that `lineage rollout --format jsonl` prints, so that a question asked by hand
+ * and by a trial has the same answer in the cache.
  */
 #include "recipe/recipe_judge.h"
 
@@ -44,7 +44,7 @@ void recipe_judge_close(struct recipe_judge *judge)
     free(judge);
 }
 
-/* Flags are written where the trainer counted turns: a rollout that shows another number of steps is not asked about. */
+/* There is one flag for each turn that the trainer counted; a rollout with another number of steps is not judged. */
 static bool make_case(struct judge_case *about, const struct trainer_judge_batch *batch, size_t i)
 {
     struct trainer_rollout r = trainer_rollouts_get(batch->rollouts, batch->first + i);

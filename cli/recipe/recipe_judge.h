@@ -1,4 +1,4 @@
-/* recipe_judge.h: the judge that a recipe names, for the trainer: rollouts in, flags out. */
+/* recipe_judge.h: the judge that a recipe names, as a callback of the trainer: it gets rollouts and sets flags. */
 #ifndef CLI_RECIPE_JUDGE_H
 #define CLI_RECIPE_JUDGE_H
 
@@ -6,7 +6,7 @@
 
 struct recipe_judge;
 
-/* cache: the file of earlier answers unless the recipe names one; NULL for none. */
+/* cache: file of earlier answers, unless the recipe names one; NULL: none. */
 enum trainer_status recipe_judge_open(struct recipe_judge **judge, const struct trainer_recipe *recipe, const char *cache,
                                       struct trainer_error *err);
 void recipe_judge_close(struct recipe_judge *judge);

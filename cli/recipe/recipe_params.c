@@ -1,4 +1,4 @@
-/* recipe_params.c: which settings of a recipe a row names, and how it calls them. */
+/* recipe_params.c: see recipe_params.h. */
 #include "recipe/recipe_params.h"
 
 #include <string.h>
@@ -10,16 +10,15 @@ struct filling {
     bool has_parent;
 };
 
-/* Only paths of checkpoints can be longer than a row's text or hold a semicolon. Such a one is left
- * out, not cut: two that share a beginning would look like one. The recipe in the snapshot has it. */
+/* Only the path of a checkpoint can be too long for a row or hold a semicolon. It is left out and not cut, because
+ * two paths with the same beginning would look equal. The recipe in the snapshot has it. */
 static bool fits(const char *text)
 {
     return !text || lineage_param_text_ok(text);
 }
 
-/* Which settings a row names, and how it calls them, the trainer's tables say. A child's start
- * is its parent's checkpoint, named in parent_exp; as parameters the settings of a warm start
- * that was not run would look like a cause. */
+/* The trainer's table decides which settings a row names. A trial with a parent starts from the parent's checkpoint,
+ * so the settings of a warm start are left out: it did not run, and they would look like a cause. */
 static void take(void *context, const struct trainer_setting *setting)
 {
     const struct filling *filling = context;

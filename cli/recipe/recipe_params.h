@@ -1,4 +1,4 @@
-/* recipe_params.h: settings of a recipe as parameters of a trial, under the names people query by. */
+/* recipe_params.h: the settings of a recipe as parameters of a trial, by the names that queries use. */
 #ifndef CLI_RECIPE_PARAMS_H
 #define CLI_RECIPE_PARAMS_H
 
@@ -14,9 +14,9 @@ struct recipe_params {
 };
 
 /*
- * The settings that every trial names (seed, algorithm, lr, ..), those that its algorithm uses (alpha, beta, gamma,
- * ..), and all others that are not at their default. threads is left out: it changes no result; start.*
- * is for a trial with a parent, whose checkpoint it starts from.
+ * Fills in the settings that every row has (seed, algorithm, lr, ..), those that the algorithm uses (alpha, beta,
+ * gamma, ..), and all others that are not at their defaults. threads is left out, since it changes no result, and so
+ * is start.* for a trial with a parent.
  */
 void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent);
 

@@ -1,8 +1,8 @@
 /*
- * recipe_request.c: command, notes and parameters of a trial that trains by a recipe.
+ * recipe_request.c: see recipe_request.h.
  *
- * The trainer is run as any other command would be, over the same wire, so that a crash, a limit
- * on memory or a signal can never take the process with it that has to write the row.
+ * The trainer runs as a command like any other and reports the same events, so that a crash, a memory limit or a
+ * signal never ends the process that appends the row.
  */
 #include "recipe/recipe_request.h"
 
@@ -15,9 +15,8 @@
 #include "judge/judge.h"
 #include "support/program.h"
 
-/* The full text with every default: the work directory becomes the snapshot, and whoever starts
- * from its checkpoint next year needs what it was trained by. fclose is looked at because a
- * full disk shows there. */
+/* Writes the full text with every default, because the work directory becomes the snapshot: a trial that starts from its
+ * checkpoint next year needs all settings. fclose is checked, since it reports a full disk. */
 static bool write_recipe(const struct recipe_request *trial)
 {
     char *text = trainer_recipe_text(trial->recipe);
@@ -31,9 +30,9 @@ static bool write_recipe(const struct recipe_request *trial)
     return written;
 }
 
-/* A thread of OpenMP that has nothing to do looks for more without pause, for some milliseconds. Beside other trials the
- * processor that burns is one that they want: half of all time in a night of two jobs of two threads on two busy cores
- * (tests/bench/jobs_bench.sh). By itself a trial is faster so, and is left as it is. Whoever chose knows better. */
+/* An idle thread of OpenMP spins for some milliseconds. If other trials run on the machine, that takes processor time
+ * from them: half of all time in a night of two jobs with two threads each on two cores (tests/bench/jobs_bench.sh).
+ * A trial that runs alone is faster with spinning. A choice of the user is kept. */
 static void choose_environment(struct recipe_request *trial)
 {
     size_t n = 0;
@@ -45,9 +44,8 @@ static void choose_environment(struct recipe_request *trial)
     trial->environment[n] = NULL;
 }
 
-/* RECIPE_POLICY is both the artifact that must be there in the end and the file that the
- * snapshot keeps. The path of this very program, not "lineage" from PATH: a night stays with
- * the version it began with. */
+/* RECIPE_POLICY is the artifact that the trial must leave, and is kept in the snapshot. The program is this one by
+ * its path and not "lineage" from PATH, so that a night ends with the version with which it began. */
 static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
 {
     struct recipe_request *trial = context;
@@ -72,7 +70,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     return true;
 }
 
-/* How the judge did, where it was not the rules: marks that were not given are left out. */
+/* How a judge did its work; marks that it never gave are left out. */
 static void remark_judge(const struct trial_results *results, char *out, size_t size)
 {
     static const char *const marks[] = {"judged", "cached", "skipped", "refused", "truncated", "failed"};
@@ -92,7 +90,7 @@ static void remark_judge(const struct trial_results *results, char *out, size_t 
         snprintf(out + n, size - n, ", %.0f + %.0f tokens", asked, answered);
 }
 
-/* Without training there was nothing to clip. */
+/* A trial without training has no clip fraction. */
 static void remark_scores(const struct recipe_request *trial, const struct trial_results *results, char *out)
 {
     double std, greedy, area, entropy, clipped, explained;
@@ -108,7 +106,7 @@ static void remark_scores(const struct recipe_request *trial, const struct trial
         snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", explained variance %.4f", explained);
 }
 
-/* Only of a trial that finished: of others the row's reason says what matters. */
+/* Only for a trial that finished; the row of another one has its reason. */
 static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome,
                    char *out)
 {
@@ -120,8 +118,7 @@ static void remark(void *context, const struct trial_results *results, const str
         remark_judge(results, out, TRIAL_TEXT_MAX);
 }
 
-/* "turn-group-v1d on hopworld", for whoever reads: of several environments only the first one's
- * algorithm can be a parameter. */
+/* Writes "turn-group-v1d on hopworld" for each environment: only the algorithm of the first one can be a parameter. */
 static char *describe(const struct trainer_recipe *recipe)
 {
     char *notes = NULL;
@@ -135,7 +132,7 @@ static char *describe(const struct trainer_recipe *recipe)
     return notes;
 }
 
-/* Most of what is lacking is what somebody wants to measure: it is told, and the trial runs. */
+/* A missing correction is often what the user wants to measure, so it is only a warning. */
 static void warn(const struct trainer_recipe *recipe)
 {
     struct trainer_lack lacks[TRAINER_LACKS_MAX];
@@ -148,9 +145,7 @@ static void warn(const struct trainer_recipe *recipe)
     }
 }
 
-/* The notes are made before the trial runs: if there is no memory for them it is better not to
- * train. A parent must be known by now, since it decides which settings of the start are the
- * trial's own. */
+/* The notes are made before the trial runs: without memory for them it should not train. */
 bool recipe_request_init(struct recipe_request *trial, struct trial_request *request,
                        const struct trainer_recipe *recipe)
 {

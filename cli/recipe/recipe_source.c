@@ -1,8 +1,8 @@
 /*
- * recipe_source.c: a recipe's text and what is to be changed in it.
+ * recipe_source.c: see recipe_source.h.
  *
- * Changes are kept as a list until parsing: an option may come before the recipe is known, the
- * order decides which of two wins, and the parser's messages name the setting as it was typed.
+ * Changes are kept as a list until the recipe is parsed: an option may come before the recipe is known, a later
+ * change of a setting overrides an earlier one, and the parser's messages name the setting as the user typed it.
  */
 #include "recipe/recipe_source.h"
 
@@ -29,8 +29,8 @@ void recipe_source_release(struct recipe_source *source)
     *source = (struct recipe_source){0};
 }
 
-/* Copies, because popt frees its strings with the command line. After a failed realloc the old
- * list is still whole and is released as usual. */
+/* Copies the strings, because popt frees them with the command line. After a failed realloc the old list is still
+ * valid. */
 static bool add(struct recipe_source *source, char *setting, char *value, bool is_text)
 {
     struct trainer_change *changes =

@@ -14,21 +14,21 @@ struct recipe_source {
     size_t n;
 };
 
-/* False after printing why the file cannot be read. */
+/* Reads the file. Returns false after printing the error. */
 bool recipe_source_open(struct recipe_source *source, const char *path);
 void recipe_source_release(struct recipe_source *source);
 
 /*
- * Note that a setting is to be changed, by its name ("lr", "alpha") or its path. Whether there is
- * one of that name, parsing says. False when out of memory, after saying so.
+ * Records a change of a setting, by its name ("lr", "alpha") or its path. Whether the setting exists is checked when
+ * the recipe is parsed. Returns false when out of memory, after printing that.
  */
 bool recipe_source_set(struct recipe_source *source, const char *setting, const char *value,
                        bool is_text);
 
-/* The same from NAME=VALUE, where VALUE is JSON or else a text. False after printing what is wrong. */
+/* The same from NAME=VALUE, where VALUE is JSON or else a text. Returns false after printing the error. */
 bool recipe_source_assign(struct recipe_source *source, const char *assignment);
 
-/* The recipe, checked. */
+/* Parses the text with the changes, and checks the recipe. */
 enum trainer_status recipe_source_parse(const struct recipe_source *source,
                                         struct trainer_recipe *recipe, struct trainer_error *err);
 

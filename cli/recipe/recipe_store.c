@@ -1,9 +1,8 @@
 /*
- * recipe_store.c: the store that trials go to.
+ * recipe_store.c: see recipe_store.h.
  *
- * `train` and `night` make their store, because a first command that ends with "no such store" is
- * a poor beginning; but a store in which lower is better would keep the worst policies, so that is
- * asked every time.
+ * `train` and `night` create their store, so that a user's first command does not fail for lack of one. A store in
+ * which lower is better would keep the worst policies, so the direction is checked every time.
  */
 #include "recipe/recipe_store.h"
 

@@ -1,14 +1,14 @@
-/* recipe_store.h: stores of trials whose score is EM, the share of questions answered right. */
+/* recipe_store.h: stores of trials whose score is EM, the share of questions that are answered correctly. */
 #ifndef CLI_RECIPE_STORE_H
 #define CLI_RECIPE_STORE_H
 
 #include "cli.h"
 
-/* A directory (NULL: the current one) that is no store yet becomes one in which higher is better. CLI_GO_ON or an
- * exit status. */
+/* Makes a directory (NULL: the current one) a store in which higher is better, unless it is a store already. Returns
+ * CLI_GO_ON or an exit status. */
 int recipe_store_make(const char *dir);
 
-/* Refuse a store in which lower is better. CLI_GO_ON or an exit status. */
+/* Refuses a store in which lower is better. Returns CLI_GO_ON or an exit status. */
 int recipe_store_check(const struct lineage_store *store);
 
 #endif

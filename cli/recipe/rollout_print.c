@@ -1,9 +1,8 @@
 /*
- * rollout_print.c: the tokens of a rollout as turns that a person reads.
+ * rollout_print.c: see rollout_print.h.
  *
- * Token by token a rollout is unreadable; turn by turn it shows what was asked, what the tool
- * said, and what credit that got. Words are those of the environments, as prompts and answers are
- * nothing else.
+ * A rollout is printed turn by turn: what the policy asked, what the tool answered, and which credit the turn got.
+ * The words are those of the environments.
  */
 #include "recipe/rollout_print.h"
 
@@ -15,19 +14,19 @@
 
 #include "cli.h"
 
-/* What would not fit is cut, as it is for eyes alone; JSON has every token. */
+/* Longer texts are cut in the table; JSON has every token. */
 enum { TEXT_MAX = 512 };
 
-/* One stretch of the policy's tokens and what the tool answered to it. */
+/* Consecutive tokens of the policy, and the answer of the tool. */
 struct step {
     int32_t turn;
-    int32_t from, to, until; /* its tokens, and the tool's from `to` on */
+    int32_t from, to, until; /* the policy's tokens from `from` to `to`, the tool's from there to `until` */
     double log_prob, advantage, clip_scale, gain;
     bool has_gain;
     char does[TEXT_MAX], tool[TEXT_MAX];
 };
 
-/* ---- tokens as a person reads them ---- */
+/* ---- tokens as words ---- */
 
 static void add_text(char out[TEXT_MAX], const char *text)
 {
@@ -51,7 +50,7 @@ static void add_tokens(char out[TEXT_MAX], const struct trainer_world *world, co
     }
 }
 
-/* "search e12 r3", "add e4 e7", "answer e42"; whatever is none of them stays as it was written. */
+/* Writes "search e12 r3", "add e4 e7" or "answer e42"; other tokens are written one by one. */
 static void read_policy(char out[TEXT_MAX], const struct trainer_world *world,
                         const int32_t *tokens, int32_t n)
 {
@@ -68,7 +67,7 @@ static void read_policy(char out[TEXT_MAX], const struct trainer_world *world,
     }
 }
 
-/* "r3 e40, r7 e9", "nothing". */
+/* Writes "r3 e40, r7 e9", or "nothing". */
 static void read_tool(char out[TEXT_MAX], const struct trainer_world *world, const int32_t *tokens,
                       int32_t n)
 {
@@ -100,7 +99,7 @@ static void read_question(char out[TEXT_MAX], const struct trainer_world *world,
 
 /* ---- steps ---- */
 
-/* A step is never empty, or the loops below would not end. */
+/* Finds the step that begins at `from`. A step is never empty, so that the loops below end. */
 static bool next_step(struct step *step, const struct trainer_rollout *r, int32_t from)
 {
     *step = (struct step){.from = from, .to = from};
@@ -115,9 +114,8 @@ static bool next_step(struct step *step, const struct trainer_rollout *r, int32_
     return step->until > from;
 }
 
-/* Sums of log-probs, means of the rest. The log-prob of a turn is that of its words together,
- * hence the sum; advantages are the same over a turn in most algorithms, and a mean shows them
- * as they are. Gains need the values on both sides of the turn. */
+/* Sums the log-probs over the turn, and takes means of the other numbers: most algorithms have the same advantage
+ * over a whole turn. Gains need the values on both sides of the turn. */
 static void measure(struct step *step, const struct trainer_rollout *r)
 {
     double n = step->to - step->from;
@@ -141,8 +139,7 @@ static void read_step(struct step *step, const struct trainer_world *world,
 
 /* ---- print ---- */
 
-/* Four digits: more are noise of sampling, and the column would not fit a terminal. JSON is not
- * rounded. */
+/* Rounds to four decimals in the table: more are sampling noise and would not fit a terminal. JSON is not rounded. */
 static double rounded(double value)
 {
     return round(value * 1e4) / 1e4;
@@ -227,7 +224,7 @@ static json_t *step_json(const struct step *step, const struct trainer_world *wo
     return object;
 }
 
-/* What a reader who does not know the environment has to know. */
+/* The rules of an environment, for a judge that does not know it. */
 static const char *rules_of(enum trainer_env_kind kind)
 {
     static const char *const rules[TRAINER_N_ENVS] = {
@@ -243,7 +240,7 @@ static const char *rules_of(enum trainer_env_kind kind)
     return rules[kind];
 }
 
-/* Nothing but what the policy saw and wrote: a judge that is shown the true answer rates the answer, not the step. */
+/* Has only what the policy saw and wrote: a judge that sees the true answer would rate the answer and not the step. */
 static json_t *trajectory_step(struct step *step, const struct trainer_world *world,
                                const struct trainer_rollout *r)
 {
@@ -268,7 +265,7 @@ json_t *rollout_trajectory(const struct trainer_recipe *recipe, const struct tra
                      (int)r->group, "steps", steps);
 }
 
-/* The keys are what scripts read: they are those of the table where both have the number. */
+/* Scripts read these keys; a number that is also in the table has the same name there. */
 json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
 {
     const struct trainer_env *env = &recipe->tasks[r->task].env;

@@ -16,8 +16,8 @@
 bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan);
 
 /*
- * Appends a row (harness_abort) for each abandoned trial of the store that has none, with what it measured, and removes its
- * directory. Returns CLI_GO_ON, or an exit status after printing the error.
+ * Appends a row (harness_abort) for each abandoned trial of the store that has none, with what it measured, and
+ * removes its directory. Returns CLI_GO_ON, or an exit status after printing the error.
  */
 int abandoned_trials_record(struct lineage_store *store);
 

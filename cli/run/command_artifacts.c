@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Size of a file, or of all files below a directory. A link that the pattern matches is followed, those below it are not. */
+/* Size of a file, or of all files below a directory. A link that the pattern matches is followed, those below it are
+ * not. */
 static double bytes_of(char *path)
 {
     char *const paths[] = {path, NULL};

@@ -13,9 +13,9 @@ struct command_environment {
 };
 
 /*
- * Replaces the placeholders in words, and makes the variables that command_trial.h names, followed by `more` (NULL: none).
- * params is the path of the JSON file with the parameters, parent the parent's snapshot or NULL. Returns false when out of
- * memory; call command_environment_release in either case.
+ * Replaces the placeholders in words, and makes the variables that command_trial.h names, followed by `more` (NULL:
+ * none). params is the path of the JSON file with the parameters, parent the parent's snapshot or NULL. Returns false
+ * when out of memory; call command_environment_release in either case.
  */
 bool command_environment_make(struct command_environment *made, const char *const *words, const char *const *more,
                               const struct command_values *values, const char *params, const char *parent);

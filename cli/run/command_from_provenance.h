@@ -5,9 +5,9 @@
 #include "run/command_trial.h"
 
 /*
- * Reads run.json, from which the trial borrows. dir, an absolute path, is where its commands will work; relative files are
- * relative to it. A variable whose value was not recorded is taken from the environment of this process, if it is there.
- * Returns false after printing the error; call command_trial_release in either case.
+ * Reads run.json, from which the trial borrows. dir, an absolute path, is where its commands will work; relative
+ * files are relative to it. A variable whose value was not recorded is taken from the environment of this process, if
+ * it is there. Returns false after printing the error; call command_trial_release in either case.
  */
 bool command_from_provenance(struct command_trial *trial, const json_t *run, const char *dir);
 

@@ -9,7 +9,8 @@
 
 enum { OTHER_TRIAL = true, SAME_TRIAL = false };
 
-/* key, option, letter, key in run.json, kind, member, whether another value makes another trial, variable, argument, help */
+/* key, option, letter, key in run.json, kind, member, whether another value makes another trial, variable, argument,
+ * help */
 static const struct command_setting settings[] = {
     {"name", "specialist", 0, NULL, SETTING_TEXT, AT(identity.specialist), SAME_TRIAL, NULL, "NAME",
      "the kind of trial"},

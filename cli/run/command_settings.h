@@ -1,9 +1,10 @@
 /*
  * command_settings.h: the settings of a command's trial, one line each.
  *
- * The options of `lineage run`, the keys of a sweep file, and the keys of run.json in provenance are read and written by this
- * table; tests/unit/cli_command_settings.c holds the schemas and the environment variables against it. A setting of a plain
- * kind is added by a member of struct command_trial, a line in the table and a line in the schemas.
+ * The options of `lineage run`, the keys of a sweep file, and the keys of run.json in provenance are read and written
+ * by this table; tests/unit/cli_command_settings.c holds the schemas and the environment variables against it. A
+ * setting of a plain kind is added by a member of struct command_trial, a line in the table and a line in the
+ * schemas.
  */
 #ifndef CLI_COMMAND_SETTINGS_H
 #define CLI_COMMAND_SETTINGS_H
@@ -52,8 +53,8 @@ void *command_setting_member(struct command_trial *trial, const struct command_s
 const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting);
 
 /*
- * Sets a member of a plain kind from JSON, which it borrows; a value of another type is taken as missing. Returns false when
- * out of memory.
+ * Sets a member of a plain kind from JSON, which it borrows; a value of another type is taken as missing. Returns
+ * false when out of memory.
  */
 bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value);
 

@@ -1,10 +1,10 @@
 /*
  * command_trial.h: a command as a trial: what `lineage run` runs, and each trial of a sweep of commands.
  *
- * The command finds its parameters as {NAME} in its arguments, as LINEAGE_PARAM_NAME, and in the JSON file LINEAGE_PARAMS;
- * its seed as {seed} and LINEAGE_SEED; a directory, which becomes the snapshot of a kept trial, as {workdir} and
- * LINEAGE_WORKDIR; the parent's snapshot, if there is one, as LINEAGE_PARENT_SNAPSHOT; and like every trial the pipe for its
- * events as LINEAGE_EVENTS (schema/events.schema.json).
+ * The command finds its parameters as {NAME} in its arguments, as LINEAGE_PARAM_NAME, and in the JSON file
+ * LINEAGE_PARAMS; its seed as {seed} and LINEAGE_SEED; a directory, which becomes the snapshot of a kept trial, as
+ * {workdir} and LINEAGE_WORKDIR; the parent's snapshot, if there is one, as LINEAGE_PARENT_SNAPSHOT; and like every
+ * trial the pipe for its events as LINEAGE_EVENTS (schema/events.schema.json).
  *
  *   command_settings          the table of settings: options of `run`, keys of a sweep, keys of run.json
  *   command_options           settings from the command line

@@ -1,7 +1,7 @@
 /*
  * files_beside_row.h: the files of a command's trial that are kept beside its row: logs/ID.log and provenance/ID/.
  *
- * The work directory notes the id of the row as soon as it is known, so that a process which finds the directory after a
+ * The work directory notes the id of the row when it becomes known, so that a process which finds the directory after a
  * kill can tell whether the row was appended.
  */
 #ifndef CLI_FILES_BESIDE_ROW_H

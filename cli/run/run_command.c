@@ -1,9 +1,9 @@
 /*
  * run_command.c: see run_command.h.
  *
- * A trial has stages: a preflight, then a training and an evaluation for each seed. Each stage is a command of its own with
- * its own limits, and the outcome tells the stages apart: a failed preflight is not a crash, and an evaluation that takes
- * too long is not an overrun of the training.
+ * A trial has stages: a preflight, then a training and an evaluation for each seed. Each stage is a command of its
+ * own with its own limits, and the outcome tells the stages apart: a failed preflight is not a crash, and an
+ * evaluation that takes too long is not an overrun of the training.
  */
 #include "run/run_command.h"
 
@@ -369,8 +369,8 @@ static struct trial_plan make_plan(const struct command_trial *t, const struct l
     return plan;
 }
 
-/* A baseline with several seeds shows how much the score varies by chance: its standard deviation becomes the noise of the
- * store, per single run, unless the owner has set one. */
+/* A baseline with several seeds shows how much the score varies by chance: its standard deviation becomes the noise
+ * of the store, per single run, unless the owner has set one. */
 static int set_noise(const struct command_run *run)
 {
     char said[96];

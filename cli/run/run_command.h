@@ -6,8 +6,8 @@
 #include "run/command_trial.h"
 
 /*
- * Runs the trial and appends its row; the caller releases *row. Returns CLI_GO_ON, or an exit status after printing why there
- * is no row: a command that cannot be started has none, because the caller has to correct it.
+ * Runs the trial and appends its row; the caller releases *row. Returns CLI_GO_ON, or an exit status after printing
+ * why it has none: a command that cannot be started has no row, because the caller has to correct it.
  *
  * One trial at a time in a process: to run several, fork first and open the store in each child.
  */

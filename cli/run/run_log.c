@@ -204,7 +204,8 @@ static char *take_last_line(char *text)
     return NULL;
 }
 
-/* The line as a terminal shows it, from the last carriage return on, with commas for semicolons, which end a piece of notes. */
+/* The line as a terminal shows it, from the last carriage return on, with commas for semicolons, which end a piece of
+ * notes. */
 static char *for_notes(char *line)
 {
     size_t n = strlen(line);

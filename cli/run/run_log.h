@@ -1,8 +1,8 @@
 /*
  * run_log.h: what a command prints, kept in files of bounded size: the beginning and the end.
  *
- * While it runs, output.0 holds the first RUN_LOG_BYTES, and the last two of output.1, output.2, .. hold the end. The log is on
- * disk at every moment, so that it survives a crash of the machine. At the end the parts become one file.
+ * While it runs, output.0 holds the first RUN_LOG_BYTES, and the last two of output.1, output.2, .. hold the end. The
+ * log is on disk at every moment, so that it survives a crash of the machine. At the end the parts become one file.
  */
 #ifndef CLI_RUN_LOG_H
 #define CLI_RUN_LOG_H
@@ -30,7 +30,8 @@ bool run_log_open(struct run_log *log, const char *dir);
 void run_log_write(struct run_log *log, const char *bytes, size_t n);
 void run_log_close(struct run_log *log);
 
-/* Joins the parts in dir to one file, output.0, with a line that says how much is left out. Returns false if that fails. */
+/* Joins the parts in dir to one file, output.0, with a line that says how much is left out. Returns false if that
+ * fails. */
 bool run_log_join(const char *dir);
 
 /* The last non-empty lines, at most three, as one line that can be part of notes (free); NULL if there are none. */

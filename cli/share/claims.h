@@ -31,9 +31,9 @@ int claims_open(struct claims *claims);
 void claims_close(struct claims *claims);
 
 /*
- * Claims the first of n candidates, indices of trials, that nobody runs. Does not claim if at_most or more trials of the
- * night would then be held (0: no limit). Returns CLI_GO_ON with *i, after reading the rows again; CLAIM_WAIT; CLAIM_AGAIN;
- * or an exit status.
+ * Claims the first of n candidates, indices of trials, that nobody runs. Does not claim if at_most or more trials of
+ * the night would then be held (0: no limit). Returns CLI_GO_ON with *i, after reading the rows again; CLAIM_WAIT;
+ * CLAIM_AGAIN; or an exit status.
  */
 int claims_take(struct claims *claims, const size_t *candidates, size_t n, size_t at_most, size_t *i);
 

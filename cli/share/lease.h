@@ -17,15 +17,15 @@ struct lease_thread;
 struct lease {
     struct claims *claims;
     size_t i;                    /* the trial */
-    bool reported;               /* the user was told that another worker has claimed the trial */
+    bool reported;               /* a message has said that another worker claimed the trial */
     struct lease_thread *thread; /* renews the claim now; NULL: none does */
 };
 
 /* The callbacks with which a trial that runs keeps its claim. The lease must outlive the trial. */
 struct trial_alive lease_of_running(struct lease *lease);
 
-/* Starts and stops the thread. Without a claim, or if no thread can be started, the lease just goes on. Stopping waits for
- * a renewal that is under way. */
+/* Starts and stops the thread. Without a claim, or if no thread can be started, the lease just goes on. Stopping
+ * waits for a renewal that is under way. */
 void lease_hold(struct lease *lease);
 void lease_let_go(struct lease *lease);
 

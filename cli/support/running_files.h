@@ -13,7 +13,7 @@
 #define RUNNING_EVENTS "events.jsonl"
 
 /*
- * A command's trial also has: what its row will contain (a JSON object, see cli/run/left_trial.h), the pipe for its
+ * A command's trial also has: what its row will contain (a JSON object, see cli/run/abandoned_trial.h), the pipe for its
  * events, its work directory, its output (output.0 is the beginning; of the later files the last two are kept), and its
  * provenance.
  */

@@ -7,8 +7,8 @@
 #include "run/command_trial.h"
 
 /*
- * Reads the settings of a trial, from which *trial borrows. environment: further NAME=VALUE, ended by NULL, or NULL. Returns
- * false when out of memory; call command_trial_release in either case.
+ * Reads the settings of a trial, from which *trial borrows. environment: further NAME=VALUE, ended by NULL, or NULL.
+ * Returns false when out of memory; call command_trial_release in either case.
  */
 bool sweep_command_read(struct command_trial *trial, const json_t *spec, const char *const *environment);
 

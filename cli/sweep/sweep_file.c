@@ -1,9 +1,9 @@
 /*
  * sweep_file.c: see sweep_file.h.
  *
- * A proposed recipe becomes a sweep of one trial, built as JSON: the file's recipe and base, and the proposal as a grid of
- * one point. So the trainer checks a proposal exactly as it checks a file, with the same messages, and a proposed trial
- * gets the key that it would have in a list.
+ * A proposed recipe becomes a sweep of one trial, built as JSON: the file's recipe and base, and the proposal as a
+ * grid of one point. So the trainer checks a proposal exactly as it checks a file, with the same messages, and a
+ * proposed trial gets the key that it would have in a list.
  */
 #include "sweep/sweep_file.h"
 
@@ -58,8 +58,8 @@ static int take_list(struct night_sweep *sweep)
     return sweep->list ? CLI_GO_ON : cli_no_memory();
 }
 
-/* The trainer gets the file without the night's own keys. It adds a list of one trial to a file that has none, so that the
- * recipe is checked even if all trials will be proposed. */
+/* The trainer gets the file without the night's own keys. It adds a list of one trial to a file that has none, so
+ * that the recipe is checked even if all trials will be proposed. */
 static int read_list(struct night_sweep *sweep)
 {
     char why[NIGHT_WHY_MAX];

@@ -1,6 +1,6 @@
 /*
- * trial_files.h: copies the files that a sweep of commands names (`files`) into the work directory of a trial, and applies
- * the diff of a proposal to them.
+ * trial_files.h: copies the files that a sweep of commands names (`files`) into the work directory of a trial, and
+ * applies the diff of a proposal to them.
  *
  * A file comes from the parent's snapshot if it is there, else from the directory of the sweep. git applies the diff
  * (`git apply`), without any configuration and outside of any repository.

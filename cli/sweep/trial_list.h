@@ -30,7 +30,7 @@ bool trial_list_add(struct trial_list *list, const struct night_trial *trial);
 int trial_list_add_sweep(struct trial_list *list);
 
 /*
- * Removes trial i if it is the last one and was proposed: there is no time left to run it, so that it can be proposed
+ * Removes trial i if it is the last one and was proposed: the night has no time left to run it, so it can be proposed
  * again. A trial of the sweep's list stays.
  */
 void trial_list_forget(struct trial_list *list, size_t i);

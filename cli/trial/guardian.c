@@ -1,9 +1,9 @@
 /*
  * guardian.c: see guardian.h.
  *
- * The guardian is this program after fork, without exec: it runs only this file, needs no executable of its own, and works
- * without /proc. The command is its child, in a session of its own, and gets KILL if the guardian dies. So killing this
- * process and the guardian kills the command as well.
+ * The guardian is this program after fork, without exec: it runs only this file, needs no executable of its own, and
+ * works without /proc. The command is its child, in a session of its own, and gets KILL if the guardian dies. So
+ * killing this process and the guardian kills the command as well.
  */
 #include "trial/guardian.h"
 
@@ -25,8 +25,8 @@
 #include "trial/trial_cgroup.h"
 #include "trial/trial_job.h"
 
-/* How long to wait for killed processes: one that is blocked in the kernel (a dead disk, a GPU driver) only exits once the
- * kernel lets it. BLIND_SECONDS without /proc. */
+/* How long to wait for killed processes: one that is blocked in the kernel (a dead disk, a GPU driver) only exits
+ * once the kernel lets it. BLIND_SECONDS without /proc. */
 enum { KILL_SECONDS = 30, BLIND_SECONDS = 2, ROUND_MS = 10, START_MS = 200 };
 
 enum news { NEWS_STARTED, NEWS_OUTSIDE, NEWS_ENDED, NEWS_GONE };
@@ -172,8 +172,8 @@ static void reap(struct guarding *g)
     }
 }
 
-/* Sleeps until a child ends or an order comes, at most this long. Returns true if the tree is to be ended: by an order, or
- * because the process that gives orders has died, which closes the pipe. */
+/* Sleeps until a child ends or an order comes, at most this long. Returns true if the tree is to be ended: by an
+ * order, or because the process that gives orders has died, which closes the pipe. */
 static bool wait_for_news(struct guarding *g, int milliseconds)
 {
     struct pollfd fds[] = {{g->signals, POLLIN, 0}, {g->at_once ? -1 : g->control, POLLIN, 0}};
@@ -268,8 +268,8 @@ static void close_others(const struct guarding *g)
     close_between(keep[KEPT - 1] + 1, ~0u >> 1);
 }
 
-/* Blocks all signals, since those of a terminal are for the process that gives orders; only SIGCHLD is read, by descriptor.
- * The guardian gets a session of its own, so that no signal to a process group reaches it. */
+/* Blocks all signals, since those of a terminal are for the process that gives orders; only SIGCHLD is read, by
+ * descriptor. The guardian gets a session of its own, so that no signal to a process group reaches it. */
 static void prepare(struct guarding *g)
 {
     sigset_t all, child;
@@ -342,8 +342,9 @@ static int read_start(struct guardian *guardian)
 }
 
 /*
- * This process becomes a subreaper, too: if the guardian is killed, its descendants become children of this process. Signals
- * are blocked across the fork, or a handler of this process could run in the guardian and write into a shared pipe.
+ * This process becomes a subreaper, too: if the guardian is killed, its descendants become children of this process.
+ * Signals are blocked across the fork, or a handler of this process could run in the guardian and write into a shared
+ * pipe.
  */
 int guardian_start(struct guardian *guardian, const struct guardian_command *command)
 {
@@ -407,7 +408,8 @@ void guardian_listen(struct guardian *guardian)
     guardian->silent = n == 0 && !guardian->gone;
 }
 
-/* Kills the descendants of a killed guardian, which have become children of this process. It has no other children then. */
+/* Kills the descendants of a killed guardian, which have become children of this process. It has no other children
+ * then. */
 static void clear_away_orphans(struct guardian *guardian)
 {
     double began = cli_now();

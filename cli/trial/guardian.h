@@ -2,12 +2,13 @@
  * guardian.h: a process between this one and a command, which ends everything that the command started.
  *
  * The guardian is the subreaper of the command: a process that double-forks, makes a session of its own or is run by
- * `timeout` becomes the guardian's child when its parent exits, so a guardian without children proves that nothing is left.
- * If the process that made it is killed, the guardian outlives it and kills the tree. It keeps the descriptor `hold` open until
- * the tree is gone, so that a lock on it tells whether a process of the trial may still run.
+ * `timeout` becomes the guardian's child when its parent exits, so a guardian without children proves that nothing is
+ * left. If the process that made it is killed, the guardian outlives it and kills the tree. It keeps the descriptor
+ * `hold` open until the tree is gone, so that a lock on it tells whether a process of the trial may still run.
  *
- * Only descendants are signalled, by process id; a control group of the trial is killed as a whole. Without /proc, processes
- * outside of the command's process group cannot be found: the guardian reports them as unseen and leaves them.
+ * Only descendants are signalled, by process id; a control group of the trial is killed as a whole. Without /proc,
+ * processes outside of the command's process group cannot be found: the guardian reports them as unseen and leaves
+ * them.
  */
 #ifndef CLI_GUARDIAN_H
 #define CLI_GUARDIAN_H
@@ -39,8 +40,8 @@ struct guardian {
     int unseen;   /* number of processes that could not be ended; without /proc -1 if there may be some */
 };
 
-/* Starts the guardian and the command. Returns 0, or the errno with which the command failed to start; no guardian is left
- * then. */
+/* Starts the guardian and the command. Returns 0, or the errno with which the command failed to start; no guardian is
+ * left then. */
 int guardian_start(struct guardian *guardian, const struct guardian_command *command);
 
 /* Asks it to end the tree: with TERM, the grace period and KILL; or with KILL at once. */

@@ -1,9 +1,9 @@
 /*
  * interrupts.c: see interrupts.h. A signal handler and a pipe.
  *
- * The handler only writes a byte, which is safe in a handler. poll() wakes up as for any other event, without the race between
- * testing a flag and going to sleep. The byte is never read, so that every later call sees the interrupt. A signal mask would
- * not do, because the threads of BLAS do not have it.
+ * The handler only writes a byte, which is safe in a handler. poll() wakes up as for any other event, without the
+ * race between testing a flag and going to sleep. The byte is never read, so that every later call sees the
+ * interrupt. A signal mask would not do, because the threads of BLAS do not have it.
  */
 #include "trial/interrupts.h"
 
@@ -64,8 +64,8 @@ bool interrupts_came(const struct interrupts *interrupts)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* Handlers are restored before the descriptors are closed: a signal in between would be written to the next file that gets
- * this number. May be called after interrupts_hold has failed. */
+/* Handlers are restored before the descriptors are closed: a signal in between would be written to the next file that
+ * gets this number. May be called after interrupts_hold has failed. */
 void interrupts_release(struct interrupts *interrupts)
 {
     if (interrupts->fd < 0)

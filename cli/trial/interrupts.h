@@ -1,6 +1,6 @@
 /*
- * interrupts.h: SIGINT, SIGTERM and SIGHUP as a readable descriptor, so that a command can finish its row before it exits.
- * One at a time in a process.
+ * interrupts.h: SIGINT, SIGTERM and SIGHUP as a readable descriptor, so that a command can finish its row before it
+ * exits. One at a time in a process.
  */
 #ifndef CLI_INTERRUPTS_H
 #define CLI_INTERRUPTS_H

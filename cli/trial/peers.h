@@ -1,7 +1,7 @@
 /*
- * peers.h: processes without which a trial cannot continue: the other ranks of its run. They are not children of the process
- * that watches the trial; a pidfd tells when one ends (Linux 5.3). Before that none is watched, and a lost rank shows only in
- * what its launcher does then.
+ * peers.h: processes without which a trial cannot continue: the other ranks of its run. They are not children of the
+ * process that watches the trial; a pidfd tells when one ends (Linux 5.3). Before that none is watched, and a lost
+ * rank shows only in what its launcher does then.
  */
 #ifndef CLI_PEERS_H
 #define CLI_PEERS_H

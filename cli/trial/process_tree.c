@@ -1,8 +1,8 @@
 /*
  * process_tree.c: see process_tree.h.
  *
- * Reads /proc/PID/stat of all processes and builds the tree from their parents. /proc/PID/task/TID/children would be shorter,
- * but not every kernel has it, and it misses children that are just being forked as well.
+ * Reads /proc/PID/stat of all processes and builds the tree from their parents. /proc/PID/task/TID/children would be
+ * shorter, but not every kernel has it, and it misses children that are just being forked as well.
  */
 #include "trial/process_tree.h"
 

@@ -19,9 +19,9 @@ struct process_tree {
 };
 
 /*
- * Reads all descendants of root, without root; release the tree. Returns false, with an empty tree, if /proc cannot be read or
- * memory runs out. Children that are forked while /proc is read may be missing: to end all of them, repeat until the tree is
- * empty.
+ * Reads all descendants of root, without root; release the tree. Returns false, with an empty tree, if /proc cannot
+ * be read or memory runs out. Children that are forked while /proc is read may be missing: to end all of them, repeat
+ * until the tree is empty.
  */
 bool process_tree_read(struct process_tree *tree, pid_t root);
 
@@ -29,7 +29,8 @@ bool process_tree_read(struct process_tree *tree, pid_t root);
 bool process_tree_read_group(struct process_tree *tree, pid_t group);
 void process_tree_release(struct process_tree *tree);
 
-/* Bytes resident in all of them. A page that several processes share counts once for each, so the sum is never too low. */
+/* Bytes resident in all of them. A page that several processes share counts once for each, so the sum is never too
+ * low. */
 double process_tree_memory(const struct process_tree *tree);
 
 /*

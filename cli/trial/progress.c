@@ -1,8 +1,8 @@
 /*
  * progress.c: see progress.h.
  *
- * In a file or a CI log no line can be overwritten, so only every tenth of the way is printed: eight hours of training give
- * some dozen lines.
+ * In a file or a CI log no line can be overwritten, so only every tenth of the way is printed: eight hours of
+ * training give some dozen lines.
  */
 #include "trial/progress.h"
 
@@ -15,7 +15,8 @@
 
 #include "cli.h"
 
-/* Where no line can be overwritten: how often a line is printed for a trial that does not report how many steps it has. */
+/* Where no line can be overwritten: how often a line is printed for a trial that does not report how many steps it
+ * has. */
 enum { SECONDS_BETWEEN_LINES = 30 };
 
 /* A pipe that is writable accepts this many bytes. */
@@ -48,8 +49,8 @@ static void compose_time_left(FILE *out, const struct progress *progress, const 
     fprintf(out, ", %s left", left);
 }
 
-/* Columns of the terminal. Some terminals report 0 or nothing, and COLUMNS may hold anything. Called for every line, since
- * windows are resized during a night. */
+/* Columns of the terminal. Some terminals report 0 or nothing, and COLUMNS may hold anything. Called for every line,
+ * since windows are resized during a night. */
 static size_t terminal_width(void)
 {
     struct winsize size;
@@ -102,8 +103,8 @@ static void print_step(const struct progress *progress, const struct trial_event
 
 enum { AT_A_GLANCE = 5 };
 
-/* Shows the score and the first few final metrics; telemetry has all of them. Clip scales are statistics for the row and are
- * left out. */
+/* Shows the score and the first few final metrics; telemetry has all of them. Clip scales are statistics for the row
+ * and are left out. */
 static void print_final(const struct progress *progress, const struct trial_event *event)
 {
     const char *name, *comma = " ";

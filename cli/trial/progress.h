@@ -1,6 +1,6 @@
 /*
- * progress.h: shows the user how far a trial is, on standard error. On a terminal one line is overwritten; otherwise a line is
- * printed at the start, at every tenth of the way and at every score.
+ * progress.h: shows the user how far a trial is, on standard error. On a terminal one line is overwritten; otherwise
+ * a line is printed at the start, at every tenth of the way and at every score.
  */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
@@ -29,8 +29,8 @@ void progress_begin(struct progress *progress, const char *name, const char *sco
 void progress_event(struct progress *progress, const struct trial_event *event);
 
 /*
- * Shows what the trial printed, unchanged. A terminal that accepts nothing, for example after ^S, must not block the process
- * that keeps the time: what it does not accept is dropped, and progress_end says how much.
+ * Shows what the trial printed, unchanged. A terminal that accepts nothing, for example after ^S, must not block the
+ * process that keeps the time: what it does not accept is dropped, and progress_end says how much.
  */
 void progress_output(struct progress *progress, const char *bytes, size_t n);
 

@@ -141,9 +141,9 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
     return watched;
 }
 
-/* Keeps the artifact under a second path, as a hard link: snapshot and checkpoint are the same bytes, and each can be removed
- * without the other. The link is made under a temporary name and renamed, because an earlier night may have left such a
- * file, and another worker may be making one. */
+/* Keeps the artifact under a second path, as a hard link: snapshot and checkpoint are the same bytes, and each can be
+ * removed without the other. The link is made under a temporary name and renamed, because an earlier night may have
+ * left such a file, and another worker may be making one. */
 static bool keep_artifact(const struct work *work)
 {
     char path[PATH_MAX], made[PATH_MAX];
@@ -203,8 +203,8 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
-/* Returns NULL after printing that memory ran out. On the heap, since the results hold the names of all parameters. fd is -1
- * so that workdir_remove does nothing before the directory is made. */
+/* Returns NULL after printing that memory ran out. On the heap, since the results hold the names of all parameters.
+ * fd is -1 so that workdir_remove does nothing before the directory is made. */
 static struct work *work_new(const struct trial_request *request)
 {
     struct work *work = calloc(1, sizeof *work);

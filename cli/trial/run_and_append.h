@@ -7,7 +7,7 @@
 
 /*
  * Runs the trial in a child and appends its row; the caller releases *row. Returns CLI_GO_ON, or an exit status after
- * printing why there is no row. If another worker has appended a row for the same trial of its night, this one is left out:
+ * printing why it has none. If another worker has appended a row for the same trial of its night, this one is left out:
  * a message says so, and outcome->late is set.
  */
 int trial_run_and_append(struct lineage_store *store, const struct trial_request *request,

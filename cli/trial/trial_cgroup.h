@@ -1,18 +1,19 @@
 /*
  * trial_cgroup.h: a control group (cgroup v2) for one guarded trial, if this process may make one.
  *
- * With a group, the kernel enforces the memory limit, measures the peak and kills the whole group in one step, however fast
- * its processes fork. Without a group, the process tree is walked and its memory sampled (guardian.h). Nothing in this file
- * prints an error or fails a trial.
+ * With a group, the kernel enforces the memory limit, measures the peak and kills the whole group in one step,
+ * however fast its processes fork. Without a group, the process tree is walked and its memory sampled (guardian.h).
+ * Nothing in this file prints an error or fails a trial.
  *
- * The group is made inside the group of this process. The kernel only lets a group give its children the memory controller if
- * it has no processes of its own. If this process is alone in its group, it moves into a second child group meanwhile:
- * `systemd-run --user --scope -p Delegate=yes lineage run ...`. With a shell or another job beside it, no group is made. If
- * this process is killed, its empty groups stay until the enclosing group is removed, as systemd does with a scope.
- * See Documentation/admin-guide/cgroup-v2.rst of Linux.
+ * The group is made inside the group of this process. The kernel only lets a group give its children the memory
+ * controller if it has no processes of its own. If this process is alone in its group, it moves into a second child
+ * group meanwhile: `systemd-run --user --scope -p Delegate=yes lineage run ...`. With a shell or another job beside
+ * it, no group is made. If this process is killed, its empty groups stay until the enclosing group is removed, as
+ * systemd does with a scope. See Documentation/admin-guide/cgroup-v2.rst of Linux.
  *
- * This code has not been run on a machine with a delegated memory controller. It is tested against a stand-in directory; and
- * entering, killing and removing, without memory, on a real cgroup2 file system if the test may write to one.
+ * This code has not been run on a machine with a delegated memory controller. It is tested against a stand-in
+ * directory; and entering, killing and removing, without memory, on a real cgroup2 file system if the test may write
+ * to one.
  */
 #ifndef CLI_TRIAL_CGROUP_H
 #define CLI_TRIAL_CGROUP_H
@@ -34,8 +35,8 @@ struct trial_cgroup_usage {
 };
 
 /*
- * Writes the path of the group of this process. root is a prefix of every path that is read: "" for this machine, a directory
- * in a test. Returns false if there is no cgroup2 mount.
+ * Writes the path of the group of this process. root is a prefix of every path that is read: "" for this machine, a
+ * directory in a test. Returns false without a cgroup2 mount.
  */
 bool trial_cgroup_find(char path[PATH_MAX], const char *root);
 

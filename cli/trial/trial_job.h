@@ -30,7 +30,7 @@ struct trial_job {
      * stay in order. NULL: it prints to the standard error of this process. */
     void (*output)(void *context, const char *bytes, size_t n);
     void (*turn)(void *context); /* called between events; NULL: nobody listens */
-    double turn_seconds;         /* .. and at least after so many seconds; 0: only if something happens */
+    double turn_seconds;         /* .. and at least every turn_seconds; 0: only when something happens */
     void *context;
 
     bool guarded;            /* end everything that the command starts (guardian.h); one such job at a time in a process */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A trial that succeeded but whose score was not found says nothing about its parameters: harness_abort, which a night runs
- * again. preflight_crash is for a failure that cost nothing yet, so that an agent may fix its cause and try again; the same
- * failure after the first step is a crash. */
+/* A trial that succeeded but whose score was not found says nothing about its parameters: harness_abort, which a
+ * night runs again. preflight_crash is for a failure that cost nothing yet, so that an agent may fix its cause and
+ * try again; the same failure after the first step is a crash. */
 enum lineage_label trial_label(const struct trial_results *results, const struct trial_outcome *outcome)
 {
     static const enum lineage_label labels[] = {

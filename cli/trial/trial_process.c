@@ -55,13 +55,13 @@ static const char **make_environment(const char *events, const char *const *over
 }
 
 /*
- * Standard input is empty: a command that asks a question would block the night. Standard output goes to standard error,
- * because that of this process holds results. The process group lets ^C reach this process alone, which then decides about the
- * trial, and lets one kill end everything that the command started.
+ * Standard input is empty: a command that asks a question would block the night. Standard output goes to standard
+ * error, because that of this process holds results. The process group lets ^C reach this process alone, which then
+ * decides about the trial, and lets one kill end everything that the command started.
  *
- * posix_spawn reports a command that cannot be executed as an error, before there is a child; after fork it would be exit
- * status 127, which a command may also return itself. Without pidfd_open (before Linux 5.3) notice is -1, and the child is
- * looked at in intervals.
+ * posix_spawn reports a command that cannot be executed as an error, before there is a child; after fork it would be
+ * exit status 127, which a command may also return itself. Without pidfd_open (before Linux 5.3) notice is -1, and
+ * the child is looked at in intervals.
  */
 static int spawn(struct trial_process *p, char *const *environment, int write_end)
 {
@@ -193,7 +193,8 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
     return false;
 }
 
-/* Does not wait for the child, which stays a zombie until trial_process_end: the number of its group is not reused then. */
+/* Does not wait for the child, which stays a zombie until trial_process_end: the number of its group is not reused
+ * then. */
 static void look_at_child(struct trial_process *p)
 {
     siginfo_t info = {0};
@@ -220,8 +221,9 @@ void trial_process_look(struct trial_process *p)
         look_at_child(p);
 }
 
-/* The group is killed before the child is waited for: until then the child is a zombie, and the number of its group is not
- * reused. There is no SIGTERM, because an unguarded trial has nothing left to write: its row comes from its events. */
+/* The group is killed before the child is waited for: until then the child is a zombie, and the number of its group
+ * is not reused. There is no SIGTERM, because an unguarded trial has nothing left to write: its row comes from its
+ * events. */
 void trial_process_end(struct trial_process *p, bool at_once)
 {
     if (p->job->guarded) {

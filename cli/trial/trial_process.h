@@ -28,8 +28,8 @@ bool trial_process_start(struct trial_process *process, const struct trial_job *
 void trial_process_look(struct trial_process *process);
 
 /*
- * Ends what is left of it: of a guarded command the tree, with TERM and the grace period unless at_once; of another one the
- * process group, by KILL. trial_process_look then tells when it is gone.
+ * Ends what is left of it: of a guarded command the tree, with TERM and the grace period unless at_once; of another
+ * one the process group, by KILL. trial_process_look then tells when it is gone.
  */
 void trial_process_end(struct trial_process *process, bool at_once);
 

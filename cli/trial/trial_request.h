@@ -11,10 +11,11 @@ enum { TRIAL_REMARK_MAX = 2048 };
 
 /* Callbacks by which a trial keeps its claim (share/lease.h). All may be NULL. */
 struct trial_alive {
-    /* Called at the beginning and then every `every` seconds, with a JSON object: name, params, phase, step, steps, score,
-     * running (seconds), and trial, the name of its work directory. */
+    /* Called at the beginning and then every `every` seconds, with a JSON object: name, params, phase, step, steps,
+     * score, running (seconds), and trial, the name of its work directory. */
     void (*tell)(void *context, const char *about);
-    /* Called with true when the trial has ended and its files are about to be kept and sent, with false once it has its row. */
+    /* Called with true when the trial has ended and its files are about to be kept and sent, with false once it has
+     * its row. */
     void (*hold)(void *context, bool on);
     void *context;
     double every; /* seconds */

@@ -59,8 +59,9 @@ static json_t *steps_of_phase(struct trial_results *results)
     return steps;
 }
 
-/* The telemetry object of the current step, which is created if needed; NULL if the step is not kept. Steps come in order,
- * so the object is the last one or a new one. A score and a loss of one step may come in two lines and share an object. */
+/* The telemetry object of the current step, which is created if needed; NULL if the step is not kept. Steps come in
+ * order, so the object is the last one or a new one. A score and a loss of one step may come in two lines and share
+ * an object. */
 static json_t *step_object(struct trial_results *results)
 {
     json_t *steps = steps_of_phase(results);
@@ -97,8 +98,8 @@ static bool has_metrics(const json_t *line)
     return false;
 }
 
-/* The latest value of a name wins, as in notes. A name that notes cannot hold is ignored: a trial must not fail at its end
- * for it. */
+/* The latest value of a name wins, as in notes. A name that notes cannot hold is ignored: a trial must not fail at
+ * its end for it. */
 static void take_param(struct trial_results *results, const char *name, double value)
 {
     size_t i = 0;

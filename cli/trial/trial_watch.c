@@ -1,8 +1,8 @@
 /*
  * trial_watch.c: see trial_watch.h.
  *
- * One thread with one poll(): with several threads, each would have to decide who ended the trial first. The first verdict
- * counts (finish); what happens after it only clears away.
+ * One thread with one poll(): with several threads, each would have to decide who ended the trial first. The first
+ * verdict counts (finish); what happens after it only clears away.
  */
 #include "trial/trial_watch.h"
 
@@ -23,22 +23,23 @@
 #include "trial/process_tree.h"
 #include "trial/trial_process.h"
 
-/* How often memory is sampled: reading a thousand /proc/PID/stat takes a few milliseconds, so that this catches what grows
- * within a second and does not slow the trial down. */
+/* How often memory is sampled: reading a thousand /proc/PID/stat takes a few milliseconds, so that this catches what
+ * grows within a second and does not slow the trial down. */
 enum { MEMORY_INTERVAL_MS = 200 };
 
 /* The same without a limit, where only the peak is noted. */
 enum { PEAK_INTERVAL_MS = 1000 };
 
-/* A program that prints line by line would wake this process for each line. So this process sleeps after a short read, and
- * more arrives meanwhile. A long read is followed by the next one at once, since a full pipe would block the program. */
+/* A program that prints line by line would wake this process for each line. So this process sleeps after a short
+ * read, and more arrives meanwhile. A long read is followed by the next one at once, since a full pipe would block
+ * the program. */
 enum { NAP_MS = 1, NAP_BELOW = 8192 };
 
 /* How often to ask whether the child has ended, if the kernel has no descriptor for it. */
 enum { EXIT_INTERVAL_MS = 50 };
 
-/* Reads that empty the largest pipe: they find what the child wrote last, and do not follow a descendant for ever that keeps
- * writing. */
+/* Reads that empty the largest pipe: they find what the child wrote last, and do not follow a descendant for ever
+ * that keeps writing. */
 enum { PIPE_READS = 16 };
 
 struct watch {
@@ -106,8 +107,8 @@ static void take_event(struct watch *w, const struct trial_event *event)
     }
 }
 
-/* Lines after a verdict are ignored, or the last lines of a trial that was stopped would change the reason. Lines that are
- * not events are ignored as well: a script may print what it likes there. */
+/* Lines after a verdict are ignored, or the last lines of a trial that was stopped would change the reason. Lines
+ * that are not events are ignored as well: a script may print what it likes there. */
 static void take_event_line(void *context, const char *text, size_t length)
 {
     struct watch *w = context;
@@ -170,8 +171,8 @@ static void take_last_lines(struct watch *w)
 
 /* ---- time ---- */
 
-/* Milliseconds until a limit that began at `from`, -1 without a limit. One millisecond more than is left: 0.4 would become
- * 0, and poll would not sleep at all. */
+/* Milliseconds until a limit that began at `from`, -1 without a limit. One millisecond more than is left: 0.4 would
+ * become 0, and poll would not sleep at all. */
 static int milliseconds_left(double from, double limit)
 {
     double left = from + limit - cli_now();
@@ -222,8 +223,8 @@ static double sample_memory(const struct watch *w)
     return bytes;
 }
 
-/* The peak is noted before it is compared, so that the row of an overrun has it. In a control group the kernel enforces the
- * limit. */
+/* The peak is noted before it is compared, so that the row of an overrun has it. In a control group the kernel
+ * enforces the limit. */
 static void look_at_memory(struct watch *w)
 {
     bool grouped = trial_process_is_grouped(&w->process);
@@ -265,8 +266,9 @@ static void judge_time(struct watch *w)
 }
 
 /*
- * A trial may consist of several processes. If one of them is lost, their launcher ends all of them, and asks this process
- * to end as a person would. The loss is seen first, because the other processes do not exit when they are asked.
+ * A trial may consist of several processes. If one of them is lost, their launcher ends all of them, and asks this
+ * process to end as a person would. The loss is seen first, because the other processes do not exit when they are
+ * asked.
  */
 static void judge_peers(struct watch *w)
 {
@@ -274,8 +276,8 @@ static void judge_peers(struct watch *w)
         finish(w, TRIAL_FAILED);
 }
 
-/* Clears a failure that the trial reported just before, which is not why it ends. A process lost on another machine cannot
- * be seen from here, so the text names both possible causes then. */
+/* Clears a failure that the trial reported just before, which is not why it ends. A process lost on another machine
+ * cannot be seen from here, so the text names both possible causes then. */
 static void be_interrupted(struct watch *w)
 {
     w->outcome->text[0] = '\0';
@@ -292,11 +294,11 @@ static void call_turn(const struct watch *w)
 }
 
 /*
- * The trial ends when the child exits, not at the end of its pipe: a process that it left may hold the pipe open for ever,
- * and a child may close it at once. What was written before the exit is in the pipe then, and is read below.
+ * The trial ends when the child exits, not at the end of its pipe: a process that it left may hold the pipe open for
+ * ever, and a child may close it at once. What was written before the exit is in the pipe then, and is read below.
  *
- * In each round, reports come before the clock: a trial that reported in time that its training has ended must not exceed
- * the limit because it was read late. An interrupt comes before whatever the child did at the same moment.
+ * In each round, reports come before the clock: a trial that reported in time that its training has ended must not
+ * exceed the limit because it was read late. An interrupt comes before whatever the child did at the same moment.
  */
 static void keep_watch(struct watch *w)
 {
@@ -405,8 +407,8 @@ static bool is_impatient(const struct watch *w)
     return signals > 1;
 }
 
-/* Ends what is left of the trial. Its output is still read, because a process that is asked to end may print something, and
- * would block at a full pipe. */
+/* Ends what is left of the trial. Its output is still read, because a process that is asked to end may print
+ * something, and would block at a full pipe. */
 static bool clear_away(struct watch *w)
 {
     bool interrupted = true; /* no further look at that descriptor, which stays readable */

@@ -110,8 +110,8 @@ static bool is_there(const struct workdir *workdir)
     return there;
 }
 
-/* mkdtemp makes it private, but the snapshot that is made from it must be readable. On failure returns false with errno and
- * leaves nothing; ENOENT means that another process removed the directory meanwhile. */
+/* mkdtemp makes it private, but the snapshot that is made from it must be readable. On failure returns false with
+ * errno and leaves nothing; ENOENT means that another process removed the directory meanwhile. */
 static bool make_locked(struct workdir *workdir, const char *dir)
 {
     const size_t room = sizeof workdir->path - WORKDIR_NAME_MAX;

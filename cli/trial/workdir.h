@@ -1,6 +1,6 @@
 /*
- * workdir.h: the directory in which a trial works, inside the store, which is removed when the trial has ended. It is locked
- * while it is in use; one that nobody has locked was left by a process that was killed.
+ * workdir.h: the directory in which a trial works, inside the store, which is removed when the trial has ended. It is
+ * locked while it is in use; one that nobody has locked was left by a process that was killed.
  */
 #ifndef CLI_WORKDIR_H
 #define CLI_WORKDIR_H
