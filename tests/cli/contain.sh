@@ -10,7 +10,7 @@ field()
     tail -n 1 "$1/results.tsv" | cut -f "$2"
 }
 
-# wait_for COMMAND...: up to a minute, for machines that are busy; false if it never holds.
+# wait_for COMMAND...: waits up to a minute until COMMAND succeeds, because machines may be busy.
 wait_for()
 {
     tries=0
@@ -21,7 +21,7 @@ wait_for()
     done
 }
 
-# Processes that the trial started tell their numbers in ./pids. One that has ended and waits to be waited for is gone.
+# Processes of the trial write their numbers to ./pids. A zombie counts as gone.
 alive()
 {
     while read -r pid; do
@@ -35,16 +35,16 @@ none_alive()
     ! alive
 }
 
-# gone WHAT: none of at least one process lives on.
+# gone WHAT: at least one process was started, and none still runs.
 gone()
 {
     checks=$((checks + 1))
     [ -s pids ] || { fail "$1: no process was started" && return; }
-    ! alive || fail "$1: something lives on: $(cat pids)"
+    ! alive || fail "$1: still running: $(cat pids)"
     rm -f pids
 }
 
-# In a trial: `me` tells the number of this shell; `forever` is a shell that tells it and stays, deaf to TERM if told so.
+# For trials: `me` writes the number of its shell; `forever` is a shell that does so and stays, ignoring TERM on request.
 cat >me <<'END2'
 me() { sh -c 'echo $PPID' >>pids; }
 END2
@@ -54,7 +54,7 @@ echo $$ >>pids
 while :; do sleep 1; done
 END2
 cat >storm <<'END2'
-# Shells that start shells that outlive them, from eight places at once, and a chain of which only the last one lives.
+# Shells that start shells which outlive them, eight at once, and a chain of which only the last one survives.
 echo $$ >>pids
 n=0
 while [ $n -lt 8 ]; do
@@ -73,8 +73,8 @@ END2
 sleep 600 &
 bystander=$!
 
-# ---- the command ends, what it left behind goes with it ----
-# leaves WHAT COMMAND: a trial that finishes.
+# ---- when the command ends, processes that it left are ended ----
+# leaves WHAT COMMAND: the trial finishes, and no process is left.
 leaves()
 {
     must_run run -C s --direction lower -q --grace 0.2 -- sh -c "$2
@@ -90,8 +90,8 @@ leaves 'a descendant that holds the pipes' 'sh forever &'
 leaves 'one that is deaf to TERM' 'sh forever deaf &'
 leaves 'setsid, deaf' '(setsid sh forever deaf &)'
 
-# ---- a wall ----
-# walled WHAT COMMAND: a trial that is ended.
+# ---- a time limit ----
+# walled WHAT COMMAND: the trial exceeds its time limit, and no process is left.
 walled()
 {
     run run -C w --direction lower -q --train-seconds 1 --grace 0.2 -- sh -c "$2"
@@ -105,7 +105,7 @@ walled 'setsid -w' 'setsid -w sh forever deaf'
 walled 'a tree' 'sh forever deaf & (setsid sh forever &) ; (sh forever & sh forever deaf &) ; sh forever'
 walled 'a fork storm' 'sh storm'
 touch calm
-# TERM comes first, and there is time to obey.
+# TERM comes first and leaves time to exit.
 run run -C w -q --train-seconds 1 --grace 60 -- sh -c 'echo $$ >>pids; trap "echo saved >saved; exit" TERM; while :; do sleep 0.1; done'
 must_exit 1
 must_equal saved "$(cat saved)"
@@ -120,7 +120,7 @@ run run -C o -q --train-seconds 1 --grace 0 -- sh -c 'exec >&- 2>&- 3>&-; exec s
 must_exit 1
 gone 'closed descriptors, walled'
 if [ "$INSTRUMENTED" = no ]; then
-    # Two gigabytes with and without ends of lines, in a process that may not have a fifth of one.
+    # Two gigabytes with and without line ends, for a process that may have a fifth of a gigabyte.
     # shellcheck disable=SC3045 # dash has it
     (ulimit -v 300000 && exec "$LINEAGE" run -C o -q -- sh -c \
         'yes | head -c 1000000000; head -c 1000000000 /dev/zero; echo; echo METRIC score=1') >out 2>err
@@ -132,15 +132,15 @@ fi
     head -c 10 >/dev/null
 must_equal 2.5 "$(field o 10)" "a reader that goes away"
 
-# ---- somebody is killed ----
-# begin COMMAND: in the background; its process in $parent. Its processes are up when this returns.
+# ---- a process of lineage is killed ----
+# begin COMMAND: starts a trial in the background, of process $parent, and waits until its processes run.
 begin()
 {
     rm -f pids
     "$LINEAGE" run -C k --direction lower -q --grace 60 -- sh -c "$1" >out 2>err </dev/null &
     parent=$!
     last="lineage run -- $1 &"
-    wait_for test -s pids || fail "$last: does not begin"
+    wait_for test -s pids || fail "$last: does not start"
 }
 everything='(setsid sh forever deaf &); (sh forever deaf &) ; exec sh forever deaf'
 guardian_of()

@@ -9,7 +9,7 @@ last="schema/CORE.md"
 sed -n '/^    #include <rlcore\/a2tgpo.h>/,/^    }/s/^ \{0,4\}//p' "$SOURCE/schema/CORE.md" >shown
 must_match_file "$examples/a2tgpo.c" shown
 
-# Everything that its tables name exists.
+# Every name in its tables exists.
 for name in $(grep -o '`rl_[a-z0-9_]*`' "$SOURCE/schema/CORE.md" | tr -d '`' | sort -u); do
     checks=$((checks + 1))
     [ "$name" = rl_x ] || [ "$name" = rl_xf ] || grep -qrw "$name" "$SOURCE/include/rlcore" ||

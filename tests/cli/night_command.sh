@@ -3,12 +3,12 @@
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 
-# A training program: the score is best at x = 0.3 with o = b; it leaves what it learned in its work directory.
+# A training program: the score is best at x = 0.3 with o = b; it writes a model into its work directory.
 cat >train.sh <<'END'
 x=$1 o=$2
 [ -z "${SEEN:-}" ] || echo "$x $o ${SLOT:-none} ${LINEAGE_SEED:-} ${LINEAGE_PARENT_SNAPSHOT:+snapshot}" >>"$SEEN"
 [ -z "${SLEEP:-}" ] || sleep "$SLEEP"
-# The first trial runs alone. Those after it wait for each other, so that every slot gets one, however slow it starts.
+# The first trial runs alone. Later trials wait for each other, so that every slot gets one, however slowly it starts.
 if [ -n "${SLOTS:-}" ] && [ "$(wc -l <"$SEEN")" -gt 1 ]; then
     i=0
     until [ "$(sed 1d "$SEEN" | cut -d ' ' -f 3 | sort -u | wc -l)" -ge "$SLOTS" ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
@@ -66,7 +66,7 @@ must_run night list.json -C n --list --format json
 must_equal '8 more x=0.3 seed=2 plain x=0.3 seed=2 007 discard' \
     "$(json '#') $(json 7.trial) $(json 7.parent) $(json 7.exp_id) $(json 7.status)"
 
-# Cut off anywhere, it goes on where it was, and all is there once.
+# A night that is interrupted anywhere continues, and every trial has one row.
 sed 's/"name": "list"/"name": "again"/; s/"score": "loss"/"score": "loss", "environment": {"SLEEP": "0.2"}/' list.json >again.json
 for delay in 0.3 0.5 0.7; do
     timeout -s KILL $delay "$LINEAGE" night again.json -C again -q >>out 2>>err
@@ -80,7 +80,7 @@ sed 1d again/results.tsv | grep -v harness_abort | sed 's/.*, trial \(.*\), key 
 must_equal '8 1' "$(wc -l <counts) $(awk 'NR == 1 { print $1 }' counts)" 'trials, and how often at most'
 must_run verify -C again
 
-# A trial that was killed with its night gets its row from the next night in that store, though that has nothing to run.
+# A trial that was killed with its night gets its row from the next night, even if that has nothing to run.
 cat >late.json <<'END'
 {"name": "late", "direction": "lower", "command": "sh -c 'echo >begun; sleep 600'", "trials": [{"name": "long"}]}
 END
@@ -130,7 +130,7 @@ must_equal 8 "$(rows g)"
 must_have err 'every setting that grid has in these ranges was tried'
 must_run verify -C p
 
-# What fails keeps the proposer away, and is a row.
+# A failed trial has a row, and the proposer avoids its setting.
 sed 's/\["a", "b"\]/["b", "fails"]/; s/"space"/"fails"/' space.json >fails.json
 run night fails.json -C f --trials 30 --stop-after 0 -q
 must_equal 30 "$(rows f)"
@@ -178,7 +178,7 @@ must_have s/results.tsv 'parent drawn by score and children (seed 4)'
 must_equal '' "$(sed -n 2p s/results.tsv | cut -f 4)"
 must_equal 5 "$(sed 1,2d s/results.tsv | cut -f 4 | grep -c .)"
 
-# ---- what is refused ----
+# ---- refused options ----
 
 must_fail 2 'need --trials or --hours' night space.json -C x
 must_fail 2 'has no ranges' night list.json -C x --propose tpe

@@ -1,11 +1,11 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # shared with shell.sh and trainer.sh
-# resume.sh: a trial that was cut off goes on from its state, and ends with the checkpoint and the score that it
-# would have had; states that do not fit are refused before there is a row.
+# resume.sh: a trial that was cut off continues from its state, and ends with the same checkpoint and score; states of
+# other recipes are refused before a row is appended.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
 
-# Long enough to be cut off, with something of everything that a run remembers.
+# Long enough to be cut off, with every kind of state that a run saves.
 long='--set training.iterations=1000 --set sampler.staleness=1 --set sampler.precision=bf16 --set kl_coef=0.01
 --set evaluation.every=100'
 
@@ -24,7 +24,7 @@ must_equal crash "$(field cut 9)"
 [ -s run.state ] || fail "the state of a crashed trial is gone"
 checks=$((checks + 1))
 
-# What does not fit leaves state and rows alone.
+# A refused state leaves the file and the rows unchanged.
 cp run.state kept
 cp cut/results.tsv before
 # shellcheck disable=SC2086
@@ -38,7 +38,7 @@ must_fail 2 'save-every' train tiny.json -C cut -q $long --resume run.state --sa
 must_match_file kept run.state
 must_match_file before cut/results.tsv
 
-# The same command goes on.
+# The same command continues.
 # shellcheck disable=SC2086
 must_run train tiny.json -C cut -q $long --hypothesis 'it will hold' --resume run.state --save-every 20
 must_match_file whole/snapshots/000_tiny/policy.ckpt cut/snapshots/001_tiny/policy.ckpt
@@ -51,7 +51,7 @@ must_equal 001 "$(sed -n 2p out | cut -f 1)"
 checks=$((checks + 1))
 must_run -C cut verify
 
-# Where nothing is cut off, keeping a state changes nothing.
+# Without an interruption, saving the state changes nothing.
 must_run train tiny.json -C plain -q
 must_run train tiny.json -C keeping -q --resume other.state --save-every 1
 must_match_file plain/snapshots/000_tiny/policy.ckpt keeping/snapshots/000_tiny/policy.ckpt

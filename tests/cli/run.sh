@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2016,SC2034,SC2154 # commands for another shell; shared with shell.sh
-# run.sh: any command as a trial: metrics by three channels, walls, labels by evidence, parameters, seeds.
+# run.sh: any command as a trial: metrics from three channels, limits, labels, parameters, seeds.
 . "$SOURCE/tests/support/shell.sh"
 
 field()
@@ -8,7 +8,7 @@ field()
     tail -n 1 "$1/results.tsv" | cut -f "$2"
 }
 
-# ---- what is refused leaves nothing behind ----
+# ---- a refused command line leaves nothing behind ----
 must_fail 2 'belongs after --' run -C s
 must_fail 2 'belongs after --' run -C s --
 must_fail 2 'is not a store' run -C s -- true
@@ -21,7 +21,7 @@ must_equal 'err out' "$(echo *)" "left behind"
 must_run run --help
 must_have out 'LINEAGE_EVENTS'
 
-# ---- three channels, the best of them wins ----
+# ---- three channels, of which the best decides ----
 must_run run -C s --direction lower -q -m loss -- sh -c 'echo "loss:   0.75 nats"'
 must_equal 000 "$(cat out)"
 must_equal '0.75 keep' "$(field s 10) $(field s 9)"
@@ -35,7 +35,7 @@ must_equal 0.25 "$(field s 10)"
 must_have s/results.tsv 'score by events'
 must_run run -C s -q --score acc --param flavour=lemon -- sh -c 'printf "10 %%\r50 %%\rMETRIC acc=1\r\nloss: 3\nMETRICS acc=7\nMETRIC acc=\nMETRIC =3\nMETRIC acc"'
 must_equal 1.0 "$(field s 10)"
-# Lines without a step count their own.
+# Lines without a step are counted.
 must_run run -C s -q --score b -- sh -c 'for i in 1 2 3; do echo "METRIC a=$i"; echo "METRIC b=$i$i"; done'
 must_equal '3 3.0 33.0' "$(json steps.# s/telemetry/004.json) $(json steps.2.a s/telemetry/004.json) $(json steps.2.b s/telemetry/004.json)" 
 
@@ -53,7 +53,7 @@ must_equal '0.3 4 adam' "$(json alpha p/snapshots/000_/copy) $(json layers p/sna
 must_equal '0.3 x4' "$(cat p/snapshots/000_/deep/words)"
 must_equal '' "$(find p -name '.trial-*')" "left behind"
 
-# ---- the command is not read, wherever it is run from: exit status, signal, walls, sizes ----
+# ---- labels come from exit status, signal, limits and sizes, and not from the output ----
 # ends LABEL TEXT OPTION... -- COMMAND...
 ends()
 {
@@ -71,7 +71,7 @@ ends crash 'left with exit status 3' -- sh -c 'echo METRIC score=1; echo Killed,
 ends crash 'killed by signal 9' -- sh -c 'kill -9 $$'
 ends crash 'killed by signal 11' -- sh -c 'kill -11 $$'
 ends harness_abort 'exit 0 without a score: looked for `METRIC score=NUMBER`, nearest line: score 3' -- sh -c 'echo score 3'
-# What real programs print; each form was once taken for a crash without a score.
+# What real programs print; each form was once recorded as a crash without a score.
 reads()
 {
     must_run run -C e --direction lower -q -m loss -- sh -c "$2"
@@ -112,7 +112,7 @@ echo evaluator >evaluate
 ends disqualified 'evaluate changed' --protect evaluate -- sh -c 'echo METRIC score=1; echo more >>evaluate'
 ends disqualified 'evaluate changed' --protect /dev/null --protect evaluate --eval 'echo METRIC score=1; rm evaluate' -- true
 if [ -r /proc/self/stat ]; then
-    # Sampled, or by the kernel where there is a control group.
+    # Memory is sampled, or limited by the kernel in a control group.
     ends crash ' 30000000 ' --memory 30e6 -- \
         sh -c '(setsid sh -c "x=0123456789abcdef; i=0; while [ \$i -lt 22 ]; do x=\$x\$x; i=\$((i + 1)); done; sleep 600"); :'
 fi
@@ -120,7 +120,7 @@ run run -C e -q -- ./nowhere
 must_exit 3
 must_have err 'cannot start ./nowhere'
 
-# ---- evaluation of its own ----
+# ---- a separate evaluation ----
 must_run run -C v --direction higher -q --preflight 'echo METRIC score=9' --eval 'cat {workdir}/policy; echo METRIC score=0.5' \
     --train-seconds 60 --eval-seconds 60 -- sh -c 'echo METRIC score=0.1; echo x >{workdir}/policy'
 must_equal 0.5 "$(field v 10)"
@@ -135,7 +135,7 @@ run run -C n -q --seeds 3 -- sh -c '[ {seed} -lt 2 ] && echo METRIC score=1'
 must_exit 1
 must_equal crash "$(field n 9)"
 
-# ---- a baseline with seeds sets the noise floor, and --status auto keeps what is beyond it ----
+# ---- a baseline with seeds sets the noise, and --status auto keeps improvements beyond it ----
 run run -C f --direction higher -q --baseline --seeds 3 -- sh -c 'echo METRIC score={seed}'
 must_exit 0
 must_have err 'noise floor of the store is now 1, from 3 seeds'
@@ -148,7 +148,7 @@ must_equal keep "$(field f 9)"
 must_run run -C f -q --baseline --seeds 2 -- sh -c 'echo METRIC score=7{seed}'
 must_equal 1.0 "$(json noise_std f/lineage.json)" "once"
 
-# ---- while it runs, and what it printed ----
+# ---- logs and status, while it runs and afterwards ----
 "$LINEAGE" run -C r --direction lower -q --specialist me --train-seconds 3000 -p a=2 -- sh -c \
     'echo first; echo "METRIC step=3 loss=0.25"; touch up; until [ -e down ]; do sleep 0.02; done; echo last; echo METRIC score=1' >id &
 until [ -e up ] && "$LINEAGE" -C r status | grep -q 0.25; do sleep 0.05; done
@@ -180,7 +180,7 @@ must_run -C r show 001 --format json
 must_equal '' "$(json params.alpha 2>/dev/null)" "a parameter out of the log"
 must_run -C r verify
 
-# ---- where it came from: git, without a word of the repository's configuration ----
+# ---- provenance: git, without the repository's configuration ----
 if command -v git >git.path; then
     HOME=$scratch
     export HOME
@@ -188,7 +188,7 @@ if command -v git >git.path; then
     git init -q . && git config user.email a@b && git config user.name a
     printf 'one\n' >train.py && printf '*.py filter=evil diff=evil\n*.log\n' >.gitattributes && printf 'ignored\n' >.gitignore
     git add . && git commit -q -m first
-    # Every program that a repository can name; none may run.
+    # Every program that a repository's configuration can name; none may run.
     trap_sh="touch $scratch/ran; cat"
     for key in filter.evil.clean filter.evil.smudge filter.evil.process diff.evil.textconv diff.evil.command diff.external \
         core.fsmonitor core.pager core.sshCommand core.editor core.alternateRefsCommand; do
@@ -251,7 +251,7 @@ else
     printf 'no git here: provenance is not checked\n'
 fi
 
-# ---- whose child ----
+# ---- parents ----
 must_run run -C n -q --parent best -- sh -c 'echo METRIC score=9'
 must_equal '000 keep' "$(field n 4) $(field n 9)"
 must_fail 2 "no trial '77'" run -C n --parent 77 -- true

@@ -92,7 +92,7 @@ must_fail 2 'both ends must be finite' suggest --range n=1:inf
 must_fail 2 'two ranges of that name' suggest --range n=1:2 --range n=1:3
 must_fail 2 'is there twice' suggest --range o=adam,adam
 must_fail 2 'is not NAME=VALUE' suggest --range 1:2
-must_fail 2 'no name of a parameter' suggest --range 7=1:2
+must_fail 2 'not a name of a parameter' suggest --range 7=1:2
 must_fail 2 'single quotes' suggest --range o=7B
 must_fail 2 'use sobol, tpe, random or grid' suggest --range n=1:2 --propose bayes
 must_fail 2 '--n must be 1' suggest --range n=1:2 -n 0

@@ -150,7 +150,7 @@ static const struct propose_range mixed[] = {{.name = "lr", .scale = PROPOSE_LOG
                                              {.name = "optimizer", .scale = PROPOSE_CHOICE, .high = 2,
                                               .choices = optimizers, .n_choices = 3}};
 
-/* All of a space of 12 settings, one of which runs and one of which failed, and then nothing more. */
+/* Every setting of a space of 12 is proposed once, except one that runs and one that failed. */
 static void every_setting_once(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static const double *take(struct night *night, enum propose_method method)
     return x;
 }
 
-/* Around lr 1e-3 with two layers of lion. */
+/* The best score is near lr 1e-3 with two layers and lion. */
 static double bowl(const double *x)
 {
     return pow(log10(x[0]) + 3, 2) + fabs(x[1] - 2) + 0.5 * (x[2] != 2);
@@ -274,7 +274,7 @@ static void the_first_ten_are_sobols(void **state)
     assert_false(tpe_is_ready(&night.problem));
 }
 
-/* The score is flat, and whatever is above 0.5 runs out of memory; forgotten: and its row is lost. */
+/* The score is flat, and every setting above 0.5 runs out of memory; with `forgotten`, its row is lost as well. */
 static size_t late_failures(enum propose_method method, uint64_t seed, bool forgotten)
 {
     struct night night;
@@ -303,7 +303,7 @@ static void it_keeps_away_from_what_fails(void **state)
         fail_msg("%zu failures, by chance %zu, without memory of them %zu", tpe, chance, forgetful);
 }
 
-/* Eight at a time, from the same measured past: were the running ones not seen, all would crowd around the best. */
+/* Proposes eight from the same measured past: if running trials were ignored, all would be close to the best. */
 static double spread_of_eight(bool told)
 {
     struct night night;
@@ -330,7 +330,7 @@ static void it_spreads_what_runs_at_once(void **state)
     assert_true(spread_of_eight(true) > 0.001);
 }
 
-/* Changed only on purpose: a night that goes on, here or elsewhere, would propose something else. */
+/* These values only change on purpose: with others, a night that is continued would propose other trials. */
 static void every_machine_proposes_the_same(void **state)
 {
     (void)state;
