@@ -61,18 +61,20 @@ build_and_test() {
     ninja -C "$1" # its own line says how far it is
 }
 
+# Twice the processors: many tests wait for a clock or for another process, and none depends on being alone.
+jobs=$((2 * $(nproc)))
 build_and_test "$here/build-test"
 if [ "$which" = long ]; then
-    ctest --test-dir "$here/build-test" --output-on-failure -j2 -L '^long$' "${@:---no-label-summary}"
+    ctest --test-dir "$here/build-test" --output-on-failure -j"$jobs" -L '^long$' "${@:---no-label-summary}"
     "$here/build-test/tests/marathon" 20000 1 "$here/build-test/cli/lineage"
     exec "$here/build-test/tests/flips" 300s 1
 fi
-ctest --test-dir "$here/build-test" --output-on-failure -j2 -LE "^($without)\$" "${@:---no-label-summary}"
+ctest --test-dir "$here/build-test" --output-on-failure -j"$jobs" -LE "^($without)\$" "${@:---no-label-summary}"
 # -O1 and line numbers alone: with -O3 and full debugging information compiling takes three times as long. gcc sees texts
 # cut off there that are never that long; the build above has that warning.
 build_and_test "$here/build-sanitize" -DCMAKE_BUILD_TYPE=Sanitize "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-format-truncation" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
     -DLINEAGE_BUILD_BENCH=OFF "-DLINEAGE_SANITIZE=address;undefined"
-ctest --test-dir "$here/build-sanitize" --output-on-failure -j2 -LE "^(slow|$without)\$" "${@:---no-label-summary}"
+ctest --test-dir "$here/build-sanitize" --output-on-failure -j"$jobs" -LE "^(slow|$without)\$" "${@:---no-label-summary}"
 
 # Where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through archer);
 # to gcc's libgomp every parallel loop looks like a race.
@@ -84,5 +86,5 @@ if [ $# -eq 0 ]; then
     ninja -C "$here/build-thread" lineage $threaded
     OMP_TOOL_LIBRARIES=$(find /usr/lib/llvm-*/lib -name libarcher.so | head -n 1)
     export OMP_TOOL_LIBRARIES TSAN_OPTIONS="ignore_noninstrumented_modules=1"
-    ctest --test-dir "$here/build-thread" --output-on-failure -j2 -R "^($(echo $threaded | tr ' ' '|'))\$" --no-label-summary
+    ctest --test-dir "$here/build-thread" --output-on-failure -j"$jobs" -R "^($(echo $threaded | tr ' ' '|'))\$" --no-label-summary
 fi

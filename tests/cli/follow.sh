@@ -53,8 +53,11 @@ must_fail 2 'use tsv or json' -C store follow --format table
 mkdir empty
 "$LINEAGE" -C empty follow --limit 1 --format json >rows 2>errors &
 follower=$!
-sleep 0.5
-must_run -C empty append --status keep --core-metric 1.0
+tries=0 # it follows what is appended after it has started, however late that is
+while kill -0 $follower 2>/dev/null && [ $((tries += 1)) -le 120 ]; do
+    must_run -C empty append --status keep --core-metric 1.0
+    sleep 0.5
+done
 wait $follower || fail "follow of a new store"
 must_equal 1 "$(wc -l <rows | tr -d ' ')" "rows of a new store"
 

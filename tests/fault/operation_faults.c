@@ -2,9 +2,9 @@
  * operation_faults.c: every operation of the store, with its allocations, file calls, file operations
  * of SQLite and statements made to fail: first the first call, then a later one, up to the last.
  *
- * `operation_faults all` (sh tests/run.sh long, minutes) makes each call fail. Without it, the first 8
- * calls of a kind fail, and then each call that is an eighth further than the one before; on large
- * stores the first 2, and each that is half as far again.
+ * `operation_faults all` (sh tests/run.sh long, minutes) makes each call fail, and a dense sample where
+ * there are thousands. Without it, the first 8 calls of a kind fail, and then each call that is an
+ * eighth further than the one before; on large stores the first 2, and each that is half as far again.
  *
  * After each fault: no crash and no leak (under sanitizers); the answer is right, or comes with a
  * notice, or is an error with a message; the store has its earlier rows, or those and all added
