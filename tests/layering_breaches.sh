@@ -28,11 +28,11 @@ breaks src/store/log/log_file.c '#include "../mirror/mirror.h"' \
     "src/store/log/log_file.c:$at: src/store/log may not enter src/store/mirror (it includes src/store/mirror/mirror.h)" \
     "a circle of rooms: "
 breaks src/store/render/native.c '#include "../mirror/mirror.h"' "src/store/render may not enter src/store/mirror"
-breaks src/store/append/import.c '#include "../mirror/private.h"' '"../mirror/private.h" is no file'
+breaks src/store/append/import.c '#include "../mirror/private.h"' '"../mirror/private.h" is not a file'
 breaks src/store/format/tsv.c '#include <rlcore/loss.h>' "src/store/format may not enter include/rlcore"
 breaks include/rlcore/loss.h '#include <lineage/trial.h>' "include/rlcore may not enter include/lineage"
 breaks src/rlcore/loss/ppo.c '#include "../adca/adca_internal.h"' "src/rlcore/loss may not enter src/rlcore/adca"
-breaks src/trainer/run/other.c '#include "../learn/objective_internal.h"' "is no file of this part"
+breaks src/trainer/run/other.c '#include "../learn/objective_internal.h"' "is not a file of this part"
 breaks cli/commands/cmd_best.c '#include "../../src/store/mirror/mirror.h"' "cli/commands may not enter src/store/mirror"
 breaks cli/output/show.c '#include "commands/append_request.h"' "cli/output may not enter cli/commands"
 breaks cli/commands/cmd_best.c '#include "report/report_axes.h"' "report_axes.h is private to cli/report; its doors are"

@@ -36,7 +36,7 @@ cat >list.json <<'END'
   "command": ["sh", "train.sh", "{x}", "{o}"],
   "params": {"o": "a"},
   "trials": [
-    {"name": "plain", "hypothesis": "as it is"},
+    {"name": "plain", "hypothesis": "unchanged"},
     {"name": "more", "parent": "plain", "hypothesis": "go on", "expected_delta": "-0.1", "params": {"o": "b"}}
   ],
   "grid": {"x": [0.1, 0.3], "seed": [1, 2]}

@@ -60,7 +60,7 @@ must_run verify -C p
 must_have p/KNOWLEDGE.md '| proposer | trials | kept | same sign | expected | happened | mean error | gain per hour |'
 must_have p/KNOWLEDGE.md '| thinker | 3 | 2 | 2 of 2 | -0.1 | -0.02 | 0.08 | +'
 checks=$((checks + 1))
-! grep -q 'untried.*proposer\|^- proposer\|tried at one value only:.*proposer' p/KNOWLEDGE.md || fail 'a proposer is no setting'
+! grep -q 'untried.*proposer\|^- proposer\|tried at one value only:.*proposer' p/KNOWLEDGE.md || fail 'a proposer is not a setting'
 
 # The input of the planner.
 cp request.json out

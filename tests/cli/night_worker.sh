@@ -123,7 +123,7 @@ kill -9 "$a"
 wait "$a" 2>/dev/null
 ended b "$b"
 once k 8
-must_equal 1 "$(sed 1d k/results.tsv | cut -f 9 | grep -c harness_abort)" 'what was cut off is said'
+must_equal 1 "$(sed 1d k/results.tsv | cut -f 9 | grep -c harness_abort)" 'the interrupted trial has its row'
 
 # ---- suspended for longer than its lease: another worker takes over, and the late one gets a notice ----
 

@@ -41,7 +41,7 @@ torn 'an open quote with rows behind it' '001\t"open\n002\tx\n003\ty'
 torn 'half of CR LF' '001\tx\r'
 torn 'no end but whole' "$(trial 001 000 keep 0.4 whole)"
 torn 'nothing' ''
-torn 'bytes that are no text' '\0377\0376\0001'
+torn 'bytes that are not text' '\0377\0376\0001'
 
 # The function accepts only the first bytes of the torn record, of the current log, and only once.
 must_run init "$SERVER/trials/raw"

@@ -99,7 +99,7 @@ ip link set to-a up
 wait "$pid_a"
 must_equal 0 $? "the worker that was cut off: $(cat err.a)"
 checks=$((checks + 1))
-grep -q 'was first: its row counts\|its lease ended and another worker has begun it' err.a || fail "it is told: $(cat err.a)"
+grep -q 'was first: its row counts\|its lease ended and another worker has begun it' err.a || fail "the late worker prints nothing: $(cat err.a)"
 must_equal '' "$(cat out.a)" 'and has no row'
 
 # ---- cut off until its trial ends: the row waits on that machine, and is delivered when the link is restored ----
