@@ -6,6 +6,7 @@
 
 #include "commands/append_request.h"
 #include "commands/append_rows.h"
+#include "output/check_tried.h"
 #include "output/show.h"
 #include "support/program.h"
 
@@ -24,7 +25,8 @@ struct append_options {
     char *min_delta, *noise_std, *noise_seeds;
     char **params;
     struct cli_texts texts;
-    int no_sync, allow_missing_parent;
+    char *again, *again_notes;
+    int no_sync, allow_missing_parent, check_tried;
     int argc; /* the whole command line, for lineage-train */
     const char **argv;
     struct append_request request;
@@ -125,6 +127,10 @@ static bool fill_request(struct append_options *o)
 {
     bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) &&
               (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) && set_how(o);
+    if (ok && o->again) {
+        o->again_notes = cli_notes_again(o->request.trial.notes, o->again);
+        ok = o->again_notes && append_set_column(&o->request, "notes", o->again_notes);
+    }
     return ok && has_status(o);
 }
 
@@ -137,6 +143,10 @@ static bool fill_rows(struct append_options *o)
         if (request->telemetry || o->snapshot || o->batch) {
             cli_error(CLI_USAGE, "append: %s holds several trials, but --snapshot, --telemetry and --batch "
                                  "describe only one", o->json);
+            return false;
+        }
+        if (o->check_tried || o->again) {
+            cli_error(CLI_USAGE, "append: %s holds several trials, but --check-tried and --again are about one", o->json);
             return false;
         }
         ok = append_rows_add(&o->rows, request);
@@ -179,10 +189,16 @@ static int append_rows(struct append_options *o, struct lineage_store *store)
 static int work(struct cli_session *session, void *context)
 {
     struct append_options *o = context;
+    const struct lineage_trial *trial = &o->request.trial;
     if (o->rows.n)
         return append_rows(o, session->store);
     struct lineage_trial row = {0};
     struct lineage_error err;
+    if (o->check_tried && !o->again) {
+        int repeated = cli_check_tried(session->store, trial->hypothesis, trial->params, trial->n_params);
+        if (repeated != CLI_GO_ON)
+            return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is appended; give the reason to repeat it: --again REASON") : repeated;
+    }
     if (lineage_store_append(session->store, &o->request.trial, &o->request.options, &row, &err) != LINEAGE_OK)
         return cli_fail(&err);
     int status = print_row(o, &row);
@@ -249,6 +265,9 @@ static int run_append(struct append_options *o, const struct cli_command *comman
          "auto: standard deviation of the score between seeds (default: the store's)", "NUMBER"},
         {"noise-seeds", 0, POPT_ARG_STRING, &o->noise_seeds, 0,
          "auto: number of seeds averaged in a score (default: the store's)", "N"},
+        {"check-tried", 0, POPT_ARG_NONE, &o->check_tried, 0,
+         "refuse a trial that repeats an earlier one, or a claim of novelty that the log contradicts (exit status 1)", NULL},
+        {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},
         {"no-sync", 0, POPT_ARG_NONE, &o->no_sync, 0,
          "return before the row is on disk; a power failure may lose it", NULL},
         {"allow-missing-parent", 0, POPT_ARG_NONE, &o->allow_missing_parent, 0,
@@ -279,6 +298,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     append_request_release(&o->request);
     append_rows_release(&o->rows);
     free(o->session.where.metric); /* set by before_open */
+    free(o->again_notes);
     free(o);
     return status;
 }

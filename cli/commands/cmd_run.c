@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "output/check_tried.h"
 #include "output/show.h"
 #include "run/command_options.h"
 #include "run/run_command.h"
@@ -10,7 +11,8 @@
 struct run_options {
     struct cli_session session;
     const char *const *command; /* the words after -- */
-    int baseline, quiet;
+    char *again, *again_notes;
+    int baseline, quiet, check_tried;
     struct command_options settings;
     struct command_trial trial;
     struct lineage_trial parent;
@@ -45,6 +47,12 @@ static int read_options(struct cli_session *session, void *context)
     t->identity.name = t->identity.specialist ? t->identity.specialist : o->command[0];
     t->identity.baseline = o->baseline;
     t->quiet = o->quiet;
+    if (o->again) {
+        o->again_notes = cli_notes_again(t->identity.notes, o->again);
+        if (!o->again_notes)
+            return cli_no_memory();
+        t->identity.notes = o->again_notes;
+    }
     return make_store(session);
 }
 
@@ -87,6 +95,12 @@ static int work(struct cli_session *session, void *context)
     int status = find_parent(o);
     if (status != CLI_GO_ON)
         return status;
+    if (o->check_tried && !o->again) {
+        const struct trial_identity *t = &o->trial.identity;
+        int repeated = cli_check_tried(session->store, t->hypothesis, o->trial.params, o->trial.n_params);
+        if (repeated != CLI_GO_ON)
+            return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is run; give the reason to repeat it: --again REASON") : repeated;
+    }
     o->trial.interrupts = &interrupts;
     /* Signals are held until the row is appended: an interrupted trial has a row, too. */
     status = interrupts_hold(&interrupts) ? command_trial_run(session->store, &o->trial, &outcome, &row) : CLI_SYSTEM;
@@ -118,6 +132,9 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
         CLI_FORMAT_OPTION(&o->session.format_text)};
     const struct poptOption after[] = {
         {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
+        {"check-tried", 0, POPT_ARG_NONE, &o->check_tried, 0,
+         "run nothing if it repeats an earlier trial, or claims a novelty that the log contradicts (exit status 1)", NULL},
+        {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     struct poptOption options[sizeof before / sizeof *before + COMMAND_SETTINGS_MAX + sizeof after / sizeof *after];
@@ -136,6 +153,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     int status = run_run(o, command, argc, argv);
     lineage_trial_release(&o->parent);
+    free(o->again_notes);
     command_trial_release(&o->trial);
     free(o);
     return status;
