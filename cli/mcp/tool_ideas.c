@@ -216,7 +216,7 @@ static json_t *call_knobs(struct mcp_call *call)
 const struct mcp_tool mcp_tool_knobs = {
     .name = "knobs",
     .title = "Settings and the values tried",
-    .description = "Every setting that trials changed in parameters, code or words: the value in force for the best trial, and "
+    .description = "Every setting that trials changed in parameters or words: the value in force for the best trial, and "
                    "each value tried as [value, exp_id, status, delta_vs_best]. Most trials first.",
     .arguments = knobs_arguments,
     .output = "\"shown\":{\"type\":\"string\"},\"knobs\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"

@@ -31,7 +31,7 @@ extern "C" {
 /* Where a change is known from, most trusted first. */
 enum lineage_change_source {
     LINEAGE_CHANGE_DECLARED, /* a parameter of the row that differs from its parent's */
-    LINEAGE_CHANGE_MEASURED, /* a literal that differs between the trial's program and its parent's */
+    LINEAGE_CHANGE_MEASURED, /* reserved for literals that differ between the programs; nothing produces it yet */
     LINEAGE_CHANGE_STATED,   /* read out of the hypothesis */
     LINEAGE_N_CHANGE_SOURCES
 };

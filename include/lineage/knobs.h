@@ -2,7 +2,7 @@
  * lineage/knobs.h: which settings the trials of a log varied, and with what result.
  *
  * A knob is a setting under all names that the log uses for it. What a trial did to it is a change of lineage/ideas.h:
- * declared as a parameter, measured in its code, or stated in its hypothesis.
+ * declared as a parameter or stated in its hypothesis.
  */
 #ifndef LINEAGE_KNOBS_H
 #define LINEAGE_KNOBS_H
