@@ -82,6 +82,8 @@ const tools = [
     ['query', { where: { alpha: '0.5:0.6', score: ':1.2' }, sort: 'score', fields: ['exp_id', 'alpha', 'notes', 'turns'] }],
     ['query', { where: { alfa: 1 } }], ['sweep', { x: 'alpha', y: 'seed' }], ['sweep', { x: 'alpha', y: 'nothing' }],
     ['tried', { params: { alpha: 0.9 } }], ['tried', { params: { alpha: 7 } }], ['diff', { id: '001' }], ['diff', { id: '077' }],
+    ['search', { words: 'the OR a*', limit: 3 }], ['search', { words: '(' }], ['similar', { idea: '001', limit: 2 }],
+    ['similar', { idea: 'lower alpha 0.9 to 0.5' }], ['knobs', {}], ['knobs', { name: 'alpha', limit: 2 }],
     ['sql', { statement: 'SELECT status, count(*) FROM trials GROUP BY status' }], ['sql', { statement: 'DROP TABLE trials' }],
     ['append', { status: 'keep', hypothesis: 'x' }], ['nothing', {}],
 ];
@@ -149,7 +151,8 @@ async function useClient(name, client, Stdio, revision) {
     await client.connect(transport);
     assert.equal(client.getServerVersion()?.name, 'lineage');
     const { tools } = await client.listTools();
-    assert.deepEqual(tools.map((tool) => tool.name), ['knowledge', 'best', 'trial', 'chain', 'query', 'sweep', 'tried', 'diff', 'sql', 'suggest']);
+    assert.deepEqual(tools.map((tool) => tool.name), ['knowledge', 'best', 'trial', 'chain', 'query', 'sweep', 'tried', 'search',
+        'similar', 'knobs', 'diff', 'sql', 'suggest']);
     const call = (tool, given) => client.callTool({ name: tool, arguments: given });
     const tried = await call('tried', { params: { alpha: 0.9 } });
     assert.equal(tried.structuredContent.tried, true);
