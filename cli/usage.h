@@ -2,7 +2,7 @@
 #ifndef CLI_USAGE_H
 #define CLI_USAGE_H
 
-#include "dispatch.h"
+#include "command_entry.h"
 
 /* Print `lineage --help`: commands by group, guides, options. */
 void usage_print(FILE *out, const struct cli_entry *entries);

@@ -143,7 +143,6 @@ END
 circles()
 {
     cat <<'END'
-cli              dispatch usage
 END
 }
 
