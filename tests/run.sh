@@ -4,8 +4,9 @@
 #
 # usage: sh tests/run.sh [core|long] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
 #
-# core leaves out the tests that need large things: a browser, a database server, PyTorch, Node, a bare Debian to install
-# packages into, an MPI (labels browser, server, pytorch, node, package, mpi); it neither installs those nor skips anything else.
+# core is for everyday work and takes a few minutes: it builds once, without sanitizers, and leaves out the tests that need
+# large things, which it does not install: a browser, a database server, PyTorch, Node, a bare Debian to install packages into,
+# an MPI (labels browser, server, pytorch, node, package, mpi).
 #
 # long runs what takes many minutes: every single fault where the other commands test a sample (label long), 20000 kills of
 # the marathon, and bits flipped in stores for five minutes.
@@ -70,6 +71,8 @@ if [ "$which" = long ]; then
     exec "$here/build-test/tests/flips" 300s 1
 fi
 ctest --test-dir "$here/build-test" --output-on-failure -j"$jobs" -LE "^($without)\$" "${@:---no-label-summary}"
+[ "$which" != core ] || exit 0 # sanitizers are for the whole suite
+
 # -O1 and line numbers alone: with -O3 and full debugging information compiling takes three times as long. gcc sees texts
 # cut off there that are never that long; the build above has that warning.
 build_and_test "$here/build-sanitize" -DCMAKE_BUILD_TYPE=Sanitize "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-format-truncation" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
