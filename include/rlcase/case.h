@@ -44,7 +44,7 @@ enum rl_case_type {
 
 enum { RL_CASE_DIMS_MAX = 4 };
 
-/* An array, row-major. The rows of a matrix may be further apart than they are wide, or ragged. */
+/* An array, row-major. The rows of a matrix may have gaps between them, or be ragged. */
 struct rl_case_array {
     const char *name;
     enum rl_case_type type;
@@ -73,10 +73,10 @@ struct rl_case;
  *
  * Kernels whose description has "layouts": true also read in place: response masks (loss_mask) of
  * int32 and int64, turn ids of int64 and, if `single`, bfloat16. They accept ragged arrays for all
- * their [B][T] inputs, all with the same starts; their [B][T] results are then ragged too. They
- * read matrices in place that have the stride which most matrices of the call have; matrices of
- * another stride are copied, and [B][T] results have the common stride. Elements between rows are
- * not read.
+ * their [B][T] inputs, all with the same starts; their [B][T] results are then ragged too. The call
+ * uses the stride that most of its matrices have: matrices with that stride are read in place,
+ * matrices with another stride are copied, and [B][T] results have it too. Elements between rows
+ * are not read.
  *
  * RL_EINVAL, with a sentence that names input and index, for a family that is unknown or has no
  * single-precision form, for values that are not a JSON object, and for an input that is missing or

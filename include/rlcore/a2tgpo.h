@@ -95,8 +95,9 @@ RL_API RL_NODISCARD enum rl_status rl_turn_spreadf(const struct rl_batch *batch,
 /* Which turns of a prompt group are normalised together as one set. */
 enum rl_turn_sets {
     RL_TURN_SETS_JOINT,    /* all turns */
-    RL_TURN_SETS_SEPARATE, /* two sets: outcomes, IG turns */
-    RL_TURN_SETS_CELLS /* outcomes; IG turns of index 0; IG turns of index 1; ... (TurnGroupNormalizer) */
+    RL_TURN_SETS_SEPARATE, /* two sets: the outcome turns, and the IG turns */
+    RL_TURN_SETS_CELLS /* one set of outcomes, and one set of IG turns per turn index
+                          (TurnGroupNormalizer) */
 };
 
 /*
@@ -111,17 +112,17 @@ rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_
 /*
  * Variance-rescaled discounted accumulation over the n IG turns of each row:
  *     sums_k = (sum over j = k..n-1 of gamma^(j-k) values_j) / sqrt(n - k).
- * The division gives a sum of n - k terms of equal variance the variance of one term. The outcome
- * turn keeps its value. values and sums may be the same array. gamma >= 0; 0^0 = 1.
+ * Because of the division, a sum of n - k terms of equal variance has the variance of one term. The
+ * outcome turn keeps its value. values and sums may be the same array. gamma >= 0; 0^0 = 1.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_accumulate(const struct rl_turns *turns, double gamma,
                                                       const double *values, double *sums,
                                                       struct rl_error *err);
 
 /*
- * AdaptiveTurnClipper: scale = 1 + beta (2 sigmoid(z) - 1) for IG turns, which rises with z and
- * lies in (1 - beta, 1 + beta); 1 for outcome turns. z and scale may be the same array. 0 <= beta
- * <= 1.
+ * AdaptiveTurnClipper. For IG turns, scale = 1 + beta (2 sigmoid(z) - 1), which rises with z and
+ * lies in (1 - beta, 1 + beta). For outcome turns, scale = 1. z and scale may be the same array. 0
+ * <= beta <= 1.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta,
                                                       const double *z, double *scale,
@@ -130,7 +131,7 @@ RL_API RL_NODISCARD enum rl_status rl_turn_clip_scale(const struct rl_turns *tur
 /* Statistics of the IG turns with one turn index, over all rows of a batch. */
 struct rl_turn_stat {
     size_t count;
-    double mean, std; /* unbiased; 0 for a count of one */
+    double mean, std; /* std is unbiased, and 0 for a count of one */
 };
 
 /*
@@ -152,7 +153,7 @@ RL_API void rl_turn_stat_merge(struct rl_turn_stat *into, const struct rl_turn_s
 /* How gains and outcomes become advantages. x are IG values, o outcomes, z() normalised values. */
 enum rl_a2tgpo_mode {
     RL_A2TGPO_JOINT,         /* A_k = z_k + gamma A_k+1 over all turns, normalised as one set */
-    RL_A2TGPO_SEPARATE,      /* the same, gains and outcomes normalised as separate sets */
+    RL_A2TGPO_SEPARATE,      /* as joint, but gains and outcomes are separate sets */
     RL_A2TGPO_TURN_GROUP,    /* y = x std(o)/std(x) over the batch; d_k = y_k + gamma d_k+1, with
                                 the outcome at the end; A_k = z(d_k) + 1.5 z(o), normalised by turn
                                 index */
@@ -175,8 +176,8 @@ struct rl_a2tgpo_options {
 RL_API void rl_a2tgpo_options_init(struct rl_a2tgpo_options *options);
 
 /*
- * Statistics over response tokens. 1 and 0 without response tokens, and in all modes but
- * turn-group-v1d.
+ * Statistics over response tokens. Mean and std are 1 and 0 if there are no response tokens, and in
+ * all modes except turn-group-v1d.
  */
 struct rl_a2tgpo_stats {
     double ig_clip_scale_mean;

@@ -3,15 +3,16 @@
  * against its headers (ctypes, JNI, a plug-in built last year).
  *
  * Such a caller declares the structs again in its own language. Before its first call it compares
- * version and sizes: another version means that some struct or enum has changed, another size tells
- * which struct.
+ * version and sizes: a different version means that some struct or enum has changed, and a
+ * different size tells which struct.
  *
  *     size_t n;
  *     const struct rl_abi_size *sizes = rl_abi_sizes(&n);
  *     for (size_t i = 0; i < n; i++)
  *         compare(sizes[i].name, sizes[i].size);
  *
- * Enums are ints and bools one byte, as in C; size_t and pointers have the size of the machine.
+ * Enums are ints, and bools are one byte, as in C. size_t and pointers have the machine's word
+ * size.
  */
 #ifndef RLCORE_ABI_H
 #define RLCORE_ABI_H
@@ -36,8 +37,8 @@ struct rl_abi_size {
 RL_API int rl_abi_version(void);
 
 /*
- * Every public struct, including this one, in the order of their names. *n receives their number
- * unless n is NULL.
+ * Returns the sizes of all public structs, including struct rl_abi_size, ordered by name. *n
+ * receives their number unless n is NULL.
  */
 RL_API const struct rl_abi_size *rl_abi_sizes(size_t *n);
 

@@ -65,8 +65,8 @@ struct rl_adca_options {
 RL_API void rl_adca_options_init(struct rl_adca_options *options);
 
 /*
- * start [n_rows+1] is set so that row i has K = largest id + 1 steps, 0 without steps. step_id
- * [n_rows*n_tokens] is -1 outside steps.
+ * Sets start [n_rows+1] so that row i has K = largest step id + 1 steps, or 0 if no token has a
+ * step. step_id [n_rows*n_tokens] is -1 outside steps.
  */
 RL_API RL_NODISCARD enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens,
                                                        const int32_t *step_id, size_t *start,
@@ -80,9 +80,9 @@ RL_API RL_NODISCARD enum rl_status rl_adca_batch_starts(const struct rl_batch *b
                                                         struct rl_error *err);
 
 /*
- * First flag of a row that was not judged. The steps of such a row have no reward of their own and
- * do not take part in the normalisation, so that only the outcome of the row is left. In the
- * metrics below it counts as a row without steps.
+ * Value of the first flag of a row that was not judged. The steps of such a row have no reward of
+ * their own and do not take part in the normalisation, so only the outcome of the row is left. In
+ * the metrics below the row counts as one without steps.
  */
 #define RL_ADCA_UNJUDGED 255
 
@@ -97,16 +97,19 @@ struct rl_adca_input {
     const size_t *flag_start; /* [B+1] where the flags of each row begin */
 };
 
-/* Means over the rows with steps unless stated otherwise; 0 if there are none. */
+/*
+ * Each metric is a mean over the rows that have steps, unless its comment says otherwise. It is 0
+ * if no row has steps.
+ */
 struct rl_adca_metrics {
     double outcome_share_last_mean;     /* |o| / (|o| + sum |alpha z|), o with its weight */
     double alpha_effective;             /* sum |alpha z| / h, h = |o| with last_step, else K |o| */
-    double sum_step_reward_sign_agree;  /* rows whose combined sum is > 0 for a success and not for
-                                           a failure */
+    double sum_step_reward_sign_agree;  /* rows whose combined rewards add up to > 0 for a success,
+                                           to <= 0 for a failure */
     double pos_traj_good_majority_rate; /* successes with more GOOD than BAD */
     double neg_traj_bad_majority_rate;  /* failures with at most as many GOOD as BAD */
-    double attr_mean, attr_std;         /* of z over all steps; biased std */
-    double out_mean, out_std;           /* of the normalised outcomes; biased std */
+    double attr_mean, attr_std;         /* mean and biased std of z over all steps */
+    double out_mean, out_std;           /* mean and biased std of the normalised outcomes */
     /* The members below are set by the allocation scheme only. */
     double consistent_weight_share_pos; /* share of the consistent flag's weight */
     double consistent_weight_share_neg;
@@ -115,8 +118,8 @@ struct rl_adca_metrics {
     double r_norm_group_mean_abs_p95, r_norm_group_std_p95; /* 95th percentiles over the groups, of
                                                                |mean| and of std of z */
     double zscore_bad_group_cnt;    /* groups with |mean| > 0.05 or std outside [0.8, 1.2] */
-    double good_bad_rnorm_gap_pos;  /* rows of both flags, O > 0: mean z(GOOD) - z(BAD) */
-    double good_bad_rnorm_gap_neg;  /* rows of both flags, O <= 0: mean z(BAD) - z(GOOD) */
+    double good_bad_rnorm_gap_pos;  /* rows with both flags, O > 0: mean of z(GOOD) - z(BAD) */
+    double good_bad_rnorm_gap_neg;  /* rows with both flags, O <= 0: mean of z(BAD) - z(GOOD) */
     double rnorm_small_mag_ratio;   /* share of |z| < 0.05 */
     double pre_norm_sum_sign_agree; /* rows whose raw sum has the sign of the outcome */
     double post_norm_sum_mean;      /* sum of z */
@@ -130,8 +133,8 @@ struct rl_adca_output {
 };
 
 /*
- * Token-level rewards [B*T] to advantages [B*T]: each token gets the advantage of its step, 0 at id
- * -1.
+ * Computes advantages [B*T] from token-level rewards [B*T]. Each token gets the advantage of its
+ * step, or 0 if its step id is -1.
  *
  * Step rewards become z-scores within the prompt group, without the rows that have no steps: z = (r
  * - mean) / (s + 1e-12). With equal_trajectory_weight the mean is that of the row means, and s =
@@ -212,8 +215,8 @@ RL_API RL_NODISCARD enum rl_status rl_adca_schedule_at(const struct rl_adca_sche
                                                        struct rl_error *err);
 
 /*
- * Shares of the flags in rows with O > 0 (pos) and in the other rows (neg), 0 without flags, and
- * the numbers of flags. RL_ADCA_UNJUDGED is not counted.
+ * The share of each flag in rows with O > 0 (pos) and in the other rows (neg), or 0 if they have no
+ * flags; and the total number of each flag. RL_ADCA_UNJUDGED is not counted.
  */
 struct rl_adca_flag_rates {
     double pos_bad, pos_good, neg_good, neg_bad;
@@ -234,9 +237,9 @@ enum rl_adca_skip {
 
 /*
  * Sets skipped [B] and flag [B]. flag is what the reference gives to all steps of a skipped row:
- * GOOD (1) if its outcome is above 0.5, else BAD. A caller that stores RL_ADCA_UNJUDGED instead
- * keeps the outcome alone. overall [B] is read for SMALL_ADV only: the advantage of the first
- * response token of each row, 0 without any.
+ * GOOD (1) if its outcome is above 0.5, else BAD. If the caller stores RL_ADCA_UNJUDGED instead,
+ * only the outcome of the row counts. overall [B] holds the advantage of the first response token
+ * of each row, or 0 for an empty row. It is read for SMALL_ADV only.
  */
 RL_API RL_NODISCARD enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows,
                                                      const double *overall, const double *outcomes,

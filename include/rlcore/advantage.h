@@ -3,13 +3,13 @@
  * REINFORCE++, ReMax, GAE and optimal token baselines.
  *
  * Shapes and ownership: rewards, values, log-probs, advantages and returns are arrays [B*T] of the
- * caller. returns may be NULL. Which output may be which input: rlcore/status.h, "Overlap". Scores,
- * means and deviations are held in double in both precisions, so that a group of equal rewards has
- * deviation 0 in float as well.
+ * caller. returns may be NULL. rlcore/status.h, "Overlap", lists the outputs that may be the same
+ * array as an input. Scores, means and deviations are held in double in both precisions, so that a
+ * group of equal rewards has deviation 0 in float as well.
  *
  * Errors: see rlcore/status.h. Values that a formula reads must be finite; the message names array,
- * row and token. Where the reference reads values at mask 0, the comment below mentions it, and
- * they must be finite there too.
+ * row and token. Some functions read values at mask 0, as the reference does. Their comments
+ * mention it, and those values must be finite too.
  *
  * Source of all formulas: verl, trainer/ppo/core_algos.py, which cites the papers.
  */
@@ -33,9 +33,9 @@ extern "C" {
  */
 enum rl_estimator {
     RL_GRPO,            /* (s - mu) / (sigma + epsilon); a group of one keeps s, with sigma = 1 */
-    RL_GRPO_VECTORIZED, /* the same with sigma = sqrt(max(variance, epsilon)) */
-    RL_GRPO_PASSK,      /* the best row gets its lead over the second best / (sigma + epsilon), the
-                      others 0; a group of one is refused */
+    RL_GRPO_VECTORIZED, /* as RL_GRPO, but with sigma = sqrt(max(variance, epsilon)) */
+    RL_GRPO_PASSK,      /* the best row gets lead / (sigma + epsilon), where lead is its distance to
+                           the second best; the others get 0; a group of one is refused */
     RL_RLOO,            /* (s - mu) n / (n - 1); a group of one keeps s */
     RL_RLOO_VECTORIZED, /* as RL_RLOO, but a group of one gets 0 */
     RL_OPO,             /* s - sum(len s) / sum(len); a group of one keeps s */
@@ -70,7 +70,7 @@ RL_API RL_NODISCARD enum rl_status rl_outcome_advantagef(const struct rl_batch *
 /*
  * Whiten in place: x [B*T] := (x - mean) / sqrt(var + 1e-8) at every position, with mean = sum(m x)
  * / (N + 1e-8) and var = sum(m (x - mean)^2) / (N + 1e-8) N / (N - 1) over the N response tokens.
- * masked: 0 at mask 0. Fewer than two response tokens are refused.
+ * With `masked`, x becomes 0 at mask 0. Fewer than two response tokens are refused.
  */
 RL_API RL_NODISCARD enum rl_status rl_whiten(const struct rl_batch *batch, bool masked, double *x,
                                              struct rl_workspace *ws, struct rl_error *err);
@@ -134,8 +134,8 @@ struct rl_token_baseline_inputf {
 
 struct rl_token_baseline_options {
     bool compact; /* false; true: rows are compacted to their response tokens (verl's TIR form) */
-    bool handle_zero_tail; /* false; true: the longest row has baseline 0 at the positions that only
-                              it reaches */
+    bool handle_zero_tail; /* false; true: the longest row has baseline 0 beyond the end of the
+                              second longest */
     double epsilon;        /* 1e-8 */
 };
 

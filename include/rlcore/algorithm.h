@@ -93,7 +93,7 @@ enum rl_need {
     RL_NEED_GAINS = 2,              /* the information gain of every turn */
     RL_NEED_JUDGE = 4,              /* a judge's flag for every step */
     RL_NEED_MEMORY = 8,             /* baselines kept from batch to batch */
-    RL_NEED_AGENTS = 16,            /* traces that name their agent; rows: episodes */
+    RL_NEED_AGENTS = 16,            /* traces that name their agent; for rows, their episodes */
     RL_NEED_CALLBACK = 32,          /* a callback of the caller */
     RL_NEED_FROZEN_SOURCE = 64,     /* a frozen model that samples the rollouts */
     RL_NEED_FROZEN_REFERENCE = 128, /* log-probs of a frozen model */
@@ -103,15 +103,15 @@ enum rl_need {
 };
 
 /*
- * Which component of the loss trains the tokens that the policy wrote (sft: that the frozen sampler
- * wrote).
+ * The component of the loss that trains the tokens written by the policy (sft: by the frozen
+ * sampler).
  */
 enum rl_component { RL_COMPONENT_RL, RL_COMPONENT_CE, RL_COMPONENT_REF_KL };
 
 /* A row of the table; static, never freed. */
 struct rl_algorithm {
     const char *name, *summary, *source; /* one line each */
-    unsigned needs;                      /* the or of enum rl_need */
+    unsigned needs;                      /* bitwise OR of values of enum rl_need */
     enum rl_component loss;
     bool observes; /* also trains cross-entropy on the environment's answers, with weight
                       echo_weight */
@@ -130,9 +130,9 @@ rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm, struc
 RL_API const struct rl_algorithm *rl_algorithm_at(size_t index);
 
 /*
- * Edit distance of two names: letters to insert, delete, replace or swap (Damerau and Levenshtein,
- * within the first 63 letters). A name's beginning and its last word have distance 1 from it. For
- * callers that suggest the nearest of their own names.
+ * Edit distance of two names: the number of letters to insert, delete, replace or swap (Damerau and
+ * Levenshtein, within the first 63 letters). The beginning of a name and its last word have
+ * distance 1 from the name. Callers can use it to suggest the nearest of their own names.
  */
 RL_API unsigned rl_name_distance(const char *a, const char *b);
 
@@ -167,14 +167,15 @@ struct rl_rollouts;
 /*
  * Callback of the algorithm custom, which writes the advantages of a group. credit [start[n]] has
  * one value per token at mask 1 of the nodes, in node order, all 0 at first; the values of rollout
- * i are start[i] .. start[i+1]. Returns 0; any other value makes the call fail with RL_ECALLBACK.
+ * i begin at credit[start[i]] and end before credit[start[i+1]]. Returns 0; any other value makes
+ * the call fail with RL_ECALLBACK.
  */
 typedef int rl_credit_fn(void *context, const struct rl_rollouts *rollouts, const size_t *start,
                          double *credit);
 
 /* Settings of the algorithms; each algorithm reads its own. The defaults are those of the sources. */
 struct rl_algorithm_options {
-    double alpha;       /* turn-group-v1d 0.3, adca 1: weight of the process advantage */
+    double alpha;       /* 0.3 for turn-group-v1d, 1 for adca; weight of the process advantage */
     double gamma;       /* 1; discount per turn, or per token of reinforce_plus_plus */
     double beta;        /* 0.3; turn-group-v1d: how far the adaptive clip scale may move from 1; 0
                            turns it off */
@@ -182,8 +183,8 @@ struct rl_algorithm_options {
     double epsilon;     /* 1e-6; added to divisors */
     double decay;       /* 0.95; rae */
     double echo_weight; /* 0.1; echo on rows: weight of the environment's answers */
-    double prm_steps;   /* 0; adca: number of iterations that use the judge, after which it is grpo;
-                           0: all */
+    double prm_steps;   /* 0; adca: number of iterations that use the judge, after which adca
+                           becomes grpo; 0: all iterations */
     double iteration;   /* 0; the current iteration, for schedules; not a setting */
     double lam;         /* 1; ppo: GAE's lambda */
 
@@ -193,7 +194,8 @@ struct rl_algorithm_options {
     struct rl_baseline *baselines; /* rae: [*n_baselines of max_baselines], kept by the caller */
     size_t *n_baselines;
     size_t max_baselines;
-    const struct rl_role_weight *roles; /* echo on trees: tool 0.1; the first of equal names counts */
+    const struct rl_role_weight *roles; /* echo on trees: the weight of each role, by default tool
+                                           0.1; if a role is listed twice, its first entry counts */
     size_t n_roles;
     rl_credit_fn *credit; /* custom */
     void *credit_context;
@@ -201,19 +203,22 @@ struct rl_algorithm_options {
                                            above; NULL: those of rl_adca_options_init */
 };
 
-/* The defaults of an algorithm, or with NULL those of most algorithms. */
+/* Sets the defaults of an algorithm, or, for NULL, the defaults that most algorithms share. */
 RL_API void rl_algorithm_options_init(struct rl_algorithm_options *options,
                                       const struct rl_algorithm *algorithm);
 
-/* Names of the settings among the numbers above ("alpha", ..); NULL at and beyond the end. */
+/*
+ * Name of the setting at an index ("alpha", ..), for the numbers and bools above; NULL from the end
+ * on.
+ */
 RL_API const char *rl_algorithm_setting_name(size_t index);
 
 /* Returns true if the algorithm reads the setting of that name. */
 RL_API bool rl_algorithm_reads(const struct rl_algorithm *algorithm, const char *setting);
 
 /*
- * The default of a setting (1 for true), with NULL that of most algorithms. NaN if no setting has
- * that name.
+ * The default of a setting (1 for true); for a NULL algorithm, the default that most algorithms
+ * share. NaN if no setting has that name.
  */
 RL_API double rl_algorithm_default(const struct rl_algorithm *algorithm, const char *setting);
 
@@ -247,9 +252,10 @@ struct rl_algorithm_input {
     double *returns;      /* [B*T] out, or NULL: advantage before whitening + value, the target that
                              values are trained towards. RL_NEED_VALUES only */
     const double *baseline;  /* [B] outcome of the greedy response. RL_NEED_GREEDY only */
-    const int64_t *episode; /* [B] rows of one group and the same episode begin with the same turns
-                               .. */
-    const int32_t *n_shared; /* [B] .. this many of them. Both RL_NEED_AGENTS only */
+    const int64_t *episode; /* [B] episode labels; rows of one group and episode begin with the same
+                               turns. RL_NEED_AGENTS only */
+    const int32_t *n_shared; /* [B] how many turns the row shares with its episode. RL_NEED_AGENTS
+                                only */
     struct rl_adca_metrics *adca; /* out, or NULL: adca's metrics while the judge is used, else
                                      unchanged */
 };

@@ -2,9 +2,9 @@
  * rlcore/batch.h: the shape of a training batch, shared by all token-level kernels.
  *
  * A batch is B rows (rollouts, samples) of T token positions. Arrays of reals (log-probs, rewards,
- * advantages) are flat and row-major, B*T long, and are passed beside this struct. Every function
- * rl_x takes double arrays and has a twin rl_xf that takes float arrays. Scalars and statistics are
- * double in both.
+ * advantages) are flat and row-major, B*T long, and are passed as separate arguments. Every
+ * function rl_x takes double arrays and has a twin rl_xf that takes float arrays. Scalars and
+ * statistics are double in both.
  *
  * Rows may be ragged (the mask ends early) and may have holes (tool tokens inside a response). A
  * real at mask 0 never influences a result unless a function says otherwise.
@@ -13,8 +13,8 @@
  * ascend and skip none, and are -1 exactly where the mask is 0. Turns are never inferred from
  * rewards or advantages.
  *
- * struct rl_layout below describes batches in other layouts: rows further apart than they are wide,
- * rows without padding, masks and turns of 64 bits, log-probs in bfloat16.
+ * struct rl_layout below describes batches in other layouts: rows with gaps between them, rows
+ * without padding, masks and turns of 64 bits, log-probs in bfloat16.
  */
 #ifndef RLCORE_BATCH_H
 #define RLCORE_BATCH_H
@@ -44,7 +44,7 @@ struct rl_batch {
 
 /* The type of the elements of a mask or of turn ids. */
 enum rl_integers {
-    RL_INTEGERS,    /* those of struct rl_batch: masks of one byte (or bool), turns int32_t */
+    RL_INTEGERS,    /* the types in struct rl_batch: uint8_t (or bool) masks, int32_t turns */
     RL_INTEGERS_32, /* int32_t */
     RL_INTEGERS_64  /* int64_t, the type of integers in PyTorch */
 };
@@ -71,21 +71,21 @@ enum rl_integers {
  * and turns four, whatever the inputs have. Arrays [B] are unaffected. Ragged rows need a mask too;
  * it may be all 1.
  *
- * The results have the bits of the same batch padded to T with mask 0 (turn -1, reals 0). T matters
- * where a definition divides by it (RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM) and for the sizes of
- * workspaces.
+ * The results are bit-identical to those of the same batch padded to T with mask 0 (turn -1, reals
+ * 0). T matters where a definition divides by it (RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM) and for the sizes
+ * of workspaces.
  *
- * bf16: bit k says that the k-th array of reals that the function reads holds bfloat16 (uint16_t,
- * the upper half of a float) behind its float pointer. Arrays are counted from 0 in the order of
- * the arguments and, within a struct, of its members. NULL arrays count; outputs and arrays of
+ * bf16: bit k says that the float pointer of the k-th array of reals that the function reads points
+ * to bfloat16 values (uint16_t, the upper half of a float). Arrays are counted from 0 in the order
+ * of the arguments and, within a struct, of its members. NULL arrays count; outputs and arrays of
  * another type than the function's reals (rewards [B] in double) do not. For rl_ppo_lossf, 0 is
  * log_prob, 1 old_log_prob, 2 advantages, 3 weights, 4 entropy; for rl_a2tgpo_turn_lossf, 5 is
  * clip_scale. Outputs are float. Functions without the suffix f return RL_EINVAL.
  *
- * RL_EINVAL is also returned if size is another one, stride is below n_tokens or given together
- * with start, a start is after the next one, a row is longer than n_tokens, or a type is unknown.
- * The library cannot check that arrays have the length that stride or start say. Errors name row
- * and token, [i][t], in every layout.
+ * RL_EINVAL is also returned if size is not sizeof(struct rl_layout), stride is below n_tokens or
+ * given together with start, a start is after the next one, a row is longer than n_tokens, or a
+ * type is unknown. The library cannot check that arrays are as long as stride or start require.
+ * Errors name row and token, [i][t], in every layout.
  */
 struct rl_layout {
     struct rl_batch batch;
@@ -95,8 +95,8 @@ struct rl_layout {
     const size_t *start; /* ragged: [B+1] where rows begin, ascending from any value; start[B] is
                             the end of the last row. NULL: not ragged. An int64_t array (cu_seqlens)
                             may be cast, an int32_t array not */
-    enum rl_integers mask_type, turn_type; /* the element types behind batch.mask and batch.turn */
-    uint32_t bf16; /* the or of RL_BF16(k) for each bfloat16 array k; 0: none */
+    enum rl_integers mask_type, turn_type; /* the element types of batch.mask and batch.turn */
+    uint32_t bf16; /* bitwise OR of RL_BF16(k) for each bfloat16 array k; 0: none */
 };
 
 #define RL_BF16(k) ((uint32_t)1 << (k))

@@ -7,14 +7,16 @@
  *     behaviour  the same weights theta_k, with log-probs recomputed by the learner's engine
  *     proximal   the learner at the start of the step
  *     log_prob   the learner now, theta: the only one with a gradient
- * The ratio theta / sampler is the product of three factors. They must not be merged, least of all
- * clipped as one: a clipped ratio that does not start at 1 cuts tokens at random.
+ * The ratio theta / sampler is the product of three factors. They must not be merged. Above all
+ * they must not be clipped as one ratio, because a clipped ratio that does not start at 1 cuts
+ * tokens at random.
  *     backend    = min(exp(behaviour - sampler), C)   differences between engines; held constant
  *     staleness  = exp(proximal - behaviour)          weights moved since sampling; held constant, cap optional
  *     ratio      = exp(log_prob - proximal)           the updates of this step; clipped as in PPO, dual clip included
  *     token loss = backend * staleness * clip_loss(ratio, advantage)
- * Expert routing is replayed in the forward pass; its routes are data here, which are compared and
- * checked. Log-ratios are limited to +-20 (gradient 0 outside), as in rlcore/loss.h.
+ * Expert routing is replayed in the forward pass of the caller. Here the routes are only data,
+ * which are compared and checked. Log-ratios are limited to +-20 (gradient 0 outside), as in
+ * rlcore/loss.h.
  *
  * A factor that does not apply is left out: with behaviour NULL (one engine) backend is 1, with
  * proximal NULL (in step) staleness is 1, and a dense model has no routes. The gradient of each
@@ -54,12 +56,16 @@ struct rl_compose_options {
     double backend_cap;          /* C > 0: usually 2 to 10, or 100 for a loose cap */
     double staleness_cap;        /* > 0; INFINITY for none */
     bool per_turn;               /* each log-ratio is the mean over its turn; needs turn ids */
-    bool use_opsm;               /* first drop rows or turns by log_prob / sampler, see rl_opsm */
+    bool use_opsm;               /* first drop rows or turns whose ratio log_prob / sampler is out
+                                    of bounds, see rl_opsm */
     struct rl_opsm_options opsm;
     enum rl_replay replay; /* the routes that the forward pass had to replay */
 };
 
-/* The defaults with C = 2, and the replay and ratios per turn that the plan (or NULL) asks for. */
+/*
+ * Sets the defaults with C = 2. Unless plan is NULL, the replay and the ratios per turn are those
+ * that the plan asks for.
+ */
 RL_API void rl_compose_options_of(struct rl_compose_options *options,
                                   const struct rl_correction_plan *plan);
 
@@ -68,8 +74,8 @@ RL_API void rl_compose_options_of(struct rl_compose_options *options,
  * tokens went to.
  */
 struct rl_compose_data {
-    const uint8_t *tool; /* [B*T] 1: written by a tool, leaves the mask; NULL if the mask excludes
-                            tools already */
+    const uint8_t *tool; /* [B*T] 1: written by a tool, therefore removed from the mask; NULL if the
+                            mask excludes tools already */
     const struct rl_routes *sampler_routes;  /* routes of the inference engine; R3 replays them */
     const struct rl_routes *training_routes; /* routes of the pass that computed behaviour; R2
                                                 replays them */
@@ -89,7 +95,7 @@ struct rl_compose_inputf {
     struct rl_compose_data data;
 };
 
-/* Arrays [B*T]; all but mask may be NULL. 0 at mask 0. */
+/* Arrays [B*T]. All except mask may be NULL. The values at mask 0 are 0. */
 struct rl_compose_output {
     uint8_t *mask;      /* the mask that is left after tools and OPSM */
     double *d_log_prob; /* d loss / d log_prob */
@@ -108,8 +114,8 @@ struct rl_factor {
 };
 
 struct rl_compose_result {
-    struct rl_loss_result loss; /* of the clipped ratio; ratio_mean etc. are those of the third
-                                   factor */
+    struct rl_loss_result loss; /* result of the clipped loss; ratio_mean etc. describe the third
+                                   factor, ratio */
     struct rl_factor backend, staleness;
     double weight_mean;               /* mean of backend * staleness after their caps */
     double weight_ess;                /* (sum w)^2 / (N sum w^2), 0..1 */
@@ -128,8 +134,8 @@ rl_compose_lossf(const struct rl_batch *batch, const struct rl_compose_inputf *i
 
 /*
  * Remove the tokens of tools from a batch. mask [B*T] becomes batch->mask without tool. turn [B*T],
- * unless NULL, receives the turn ids of the remaining tokens, renumbered where a turn had no other
- * token. batch->turn may or may not assign tool tokens to turns.
+ * unless NULL, receives the turn ids of the remaining tokens, renumbered if a turn consisted of
+ * tool tokens only. batch->turn may or may not assign tool tokens to turns.
  */
 RL_API RL_NODISCARD enum rl_status rl_mask_tools(const struct rl_batch *batch, const uint8_t *tool,
                                                  uint8_t *mask, int32_t *turn,

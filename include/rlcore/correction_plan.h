@@ -7,7 +7,7 @@
  *     the sampler has older weights               admission and decoupled PPO
  *     experts are routed differently (MoE)        importance weights, or replay R2, R3 with clipping
  *     tools write into the sequence (agents)      tool tokens masked, ratios per turn
- * A remedy costs compute or variance, so none is advised without its reason.
+ * A remedy costs compute or variance, so it is advised only if its reason applies.
  *
  *     struct rl_setting setting = {.other_engine = true, .asynchronous = true,
  *                                  .global_batch = 512, .mini_batch = 128};
@@ -37,7 +37,8 @@ extern "C" {
  * answers.
  */
 struct rl_setting {
-    bool other_engine; /* another engine (inference server, kernel, precision) samples than trains */
+    bool other_engine; /* sampling and training use different engines (inference server, kernel,
+                          precision) */
     bool asynchronous;               /* the sampler may run ahead of the learner */
     bool mixture;                    /* the model is a mixture of experts */
     bool agentic;                    /* trajectories of several turns with tool output in between */

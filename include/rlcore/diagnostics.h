@@ -1,10 +1,11 @@
 /*
- * rlcore/diagnostics.h: how far the trained policy is from the sampler, in one struct of numbers to
- * log at each step and to decide by: is a correction needed, and with which cap or rejection bound?
+ * rlcore/diagnostics.h: how far the trained policy is from the sampler, as one struct of numbers to
+ * log at each step. From them a user can decide whether a correction is needed, and with which cap
+ * or rejection bound.
  *
  * l = train - rollout at a response token, w = exp(l) is the importance ratio, S_i is the sum of l
  * over row i, N is the number of response tokens, mm(x) = sum(x) / (N + 1e-8), l20 is l limited to
- * +-20. Names have the meaning that they have in rl_offpolicy_metrics.
+ * +-20. Names have the same meaning as in rl_offpolicy_metrics.
  *
  * Errors
  *     RL_EINVAL  an array is missing, the batch is without rows or response tokens, or the clip range

@@ -1,10 +1,11 @@
 /*
- * rlcore/distill.h: on-policy distillation beside reinforcement learning: a teacher's log-probs
- * train the rollouts that the student failed, without changing the statistics of the others.
+ * rlcore/distill.h: on-policy distillation together with reinforcement learning: a teacher's
+ * log-probs train the rollouts that the student failed, without changing the statistics of the
+ * others.
  *
  * A row is eligible if the pass rate of its prompt group (the share of rows with reward > 0) is at
- * most the threshold and its own reward is not above 0. Selected are the first `horizon` response
- * tokens of eligible rows. Source: definitions in fixtures/golden/README.md, "distillation".
+ * most the threshold and its own reward is not above 0. The first `horizon` response tokens of
+ * eligible rows are selected. Source: definitions in fixtures/golden/README.md, "distillation".
  */
 #ifndef RLCORE_DISTILL_H
 #define RLCORE_DISTILL_H
@@ -28,11 +29,11 @@ struct rl_distill_options {
     double kd_coef;             /* K2: coefficient of the loss, >= 0 */
 };
 
-/* Results beside the arrays. */
+/* Results in addition to the output arrays. */
 struct rl_distill_result {
     size_t n_selected; /* tokens */
-    double kd_loss; /* K2: kd_coef * mean over the selected tokens of (s - t)^2 / 2, or 0 without
-                       any */
+    double kd_loss; /* K2: kd_coef * mean over the selected tokens of (s - t)^2 / 2; 0 if no token
+                       is selected */
 };
 
 /*

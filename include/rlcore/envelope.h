@@ -75,8 +75,8 @@ struct rl_envelope_run {
 };
 
 /*
- * A language model in bf16 of which an adapter is trained (factor 1.5). The KV cache is in bf16;
- * its shape is left to the caller.
+ * A language model in bf16 with a trained adapter (factor 1.5). The KV cache is in bf16; the caller
+ * sets its shape.
  */
 RL_API void rl_envelope_lora(struct rl_envelope_run *run, double parameters);
 
@@ -99,7 +99,7 @@ struct rl_envelope {
 };
 
 /*
- * Compare bytes [RL_ENVELOPE_PARTS] with a capacity > 0 in bytes. The status is RL_OK also if the
+ * Compare bytes [RL_ENVELOPE_PARTS] with a capacity > 0 in bytes. The status is RL_OK even if the
  * run does not fit.
  */
 RL_API RL_NODISCARD enum rl_status rl_envelope_judge(const double *bytes, double capacity,

@@ -46,8 +46,8 @@ RL_API RL_NODISCARD enum rl_status rl_length_penalty(enum rl_length_penalty kind
                                                      struct rl_workspace *ws, struct rl_error *err);
 
 /*
- * The anchor of one prompt; *anchor is NaN while it is unset. An anchor that is set stays
- * unchanged. It is set once pass@1 (the share of correct responses among the n) exceeds 0.9, to the
+ * Updates the anchor of one prompt. *anchor is NaN while it is unset, and never changes once it is
+ * set. It is set as soon as pass@1 (the share of correct responses among the n) exceeds 0.9, to the
  * mean length of the correct responses.
  */
 RL_API RL_NODISCARD enum rl_status rl_length_anchor(size_t n, const double *rewards,

@@ -1,10 +1,11 @@
 /*
  * rlcore/level.h: which vector instructions the inner loops of rlcore and of the trainer use.
  *
- * Both libraries contain their inner loops compiled for several levels and use the highest level that
- * the processor has. The environment variable LINEAGE_VECTOR_LEVEL (sse2, avx2 or avx512) lowers it.
- * rlcore computes the same bits at every level. A policy of the trainer does not: its sums are taken in
- * vectors, so that a trial is reproduced to the bit only at the level that its row names.
+ * Both libraries contain their inner loops compiled for several levels and use the highest level
+ * that the processor has. The environment variable LINEAGE_VECTOR_LEVEL (sse2, avx2 or avx512)
+ * lowers it. rlcore computes the same bits at every level. The trainer's policies do not, because
+ * their sums are taken in vectors. A trial is therefore reproduced to the bit only at the level
+ * that its row names.
  */
 #ifndef RLCORE_LEVEL_H
 #define RLCORE_LEVEL_H
@@ -16,7 +17,7 @@ extern "C" {
 #endif
 
 enum rl_level {
-    RL_LEVEL_SSE2, /* also: the only level of a build or processor that has no choice */
+    RL_LEVEL_SSE2, /* also used by builds and processors that have only one level */
     RL_LEVEL_AVX2, /* x86-64-v3: with FMA */
     RL_LEVEL_AVX512 /* x86-64-v4: F, BW, CD, DQ and VL */
 };

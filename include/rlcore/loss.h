@@ -248,15 +248,15 @@ enum rl_kl {
     RL_KL_K1,  /* x */
     RL_KL_ABS, /* |x|, gradient 0 at 0 */
     RL_KL_K2,  /* x^2 / 2 */
-    RL_KL_K3   /* k = exp(d) - d - 1 with d = -x limited to +-20, limited to 10; gradient
-                  1 - exp(d), 0 where a limit acts */
+    RL_KL_K3   /* k = exp(d) - d - 1, at most 10, with d = -x limited to +-20; gradient 1 - exp(d),
+                  or 0 where a limit applies */
 };
 
 /*
  * KL penalty of n elements: kl [n] and, unless NULL, d_log_prob [n] = d sum(kl) / d log_prob.
  * Without a mask every element must be finite. straight_through keeps the value but takes the
- * gradient of k2, which is x: it is unbiased, unlike the gradients of k1 and k3. Source: Schulman,
- * "Approximating KL divergence"; verl, kl_penalty.
+ * gradient of k2, which is x. That gradient is unbiased, unlike those of k1 and k3. Source:
+ * Schulman, "Approximating KL divergence"; verl, kl_penalty.
  */
 RL_API RL_NODISCARD enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n,
                                                  const double *log_prob, const double *ref_log_prob,

@@ -75,8 +75,8 @@ struct rl_correction_options {
                                  seq_mean_k1..3, seq_max_k2..3. A repeated option counts once. NULL:
                                  none */
     const char *rs_threshold; /* thresholds, separated by commas, one for all options or one for
-                                 each. k1 takes `lower_upper`, or U for 1/U_U; the others take one
-                                 upper bound */
+                                 each. k1 takes `lower_upper`, or only U, which means 1/U_U; the
+                                 others take one upper bound */
 };
 
 /*

@@ -8,9 +8,9 @@
  *     for each slot of the plan: rl_pack_fill(samples, &options, &plan, slot, &out);
  *                                rl_pack_verify(samples, &options, &plan, slot, &out, &err);
  *
- * The plan is a permutation: every sample is in exactly one bin, and rl_pack_unpack reads it back.
- * Slots beyond the bins repeat bin 0 without training on it, so that all workers have the same
- * number of micro batches.
+ * The plan is a permutation: every sample is in exactly one bin, and rl_pack_unpack returns it from
+ * there. Slots beyond the bins repeat bin 0 without training on it, so that all workers have the
+ * same number of micro batches.
  *
  * Source: prime-rl, trainer/batch.py: first fit decreasing, then largest differencing with swaps.
  */
@@ -98,19 +98,19 @@ RL_API void rl_pack_fill(const struct rl_pack_sample *samples,
 
 /*
  * The k-th sample of a micro batch, k < n_samples, without padding. The arrays of *out point into
- * the micro batch; streams that it lacks are NULL, and so is env_name. Returns the index of the
- * sample. A sample of up to seq_len tokens is returned unchanged, except that absent streams are
- * filled with default values if another sample of the batch has them.
+ * the micro batch; streams that the micro batch lacks are NULL, and so is env_name. Returns the
+ * index of the sample. A sample of up to seq_len tokens is returned unchanged, except that absent
+ * streams are filled with default values if another sample of the batch has them.
  */
 RL_API size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k,
                              struct rl_pack_sample *out);
 
 /*
  * Check a micro batch against its samples, after rl_pack_fill or any later change to it. Every
- * sample must be where the plan has it. Every value of every stream must be the sample's own or the
- * default (rl weight 1, all others 0). Padding and copies must train nothing. Every member of
- * ref_kl must have a reference log-prob, because a default of 0 would train. RL_EVALUE names the
- * token.
+ * sample must be at the place that the plan gives it. Every value of every stream must be the
+ * sample's own or the default (rl weight 1, all others 0). Padding and copies must train nothing.
+ * Every member of ref_kl must have a reference log-prob, because a default of 0 would train.
+ * RL_EVALUE names the token.
  */
 RL_API RL_NODISCARD enum rl_status rl_pack_verify(const struct rl_pack_sample *samples,
                                                   const struct rl_pack_options *options,

@@ -25,8 +25,8 @@ enum rl_passk {
 /*
  * pass@k of each problem, per_problem [n_problems][n_k], and its mean over the problems, mean
  * [n_k]; each may be NULL. n and c are [n_problems], k is [n_k]. The result is exact to rounding
- * for any n: a sum of logarithms over min(c, k) terms, no factorials. n = 0 is refused, and mean
- * without a problem.
+ * for any n, because it is a sum of logarithms over min(c, k) terms, without factorials. n = 0 is
+ * refused, and so is a mean over no problem.
  */
 RL_API RL_NODISCARD enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems,
                                             const int64_t *n, const int64_t *c, size_t n_k,

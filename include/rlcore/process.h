@@ -60,9 +60,10 @@ RL_API void rl_episode_options_init(struct rl_episode_options *options);
  * Cut a response into episodes. token [n_tokens+1] holds the byte offsets into text at which tokens
  * begin, then the end, in ascending order. starts [n_tokens] receives the first token of each
  * episode, *n_episodes their number (0 for an empty response). An episode begins at the token that
- * contains the first byte of a marker. An episode above max_tokens is cut after the last sentence
- * end (. ! ? or a line end before the token) within max_tokens, or after the first one beyond;
- * without a sentence end it stays whole. Source: MRT (arXiv 2503.07572).
+ * contains the first byte of a marker. An episode longer than max_tokens is cut after the last
+ * sentence end (. ! ? or a line end before the token) within max_tokens. If there is none, it is
+ * cut after the first sentence end beyond max_tokens, or stays whole. Source: MRT (arXiv
+ * 2503.07572).
  */
 RL_API RL_NODISCARD enum rl_status rl_episode_starts(const char *text, size_t n_tokens,
                                                      const size_t *token,

@@ -44,8 +44,10 @@ struct rl_node {
     const char *role; /* "system", "user", "assistant", "tool" or any other */
     bool sampled;     /* written by a model, not by the environment */
     size_t n_tokens;
-    const uint8_t *mask;       /* 1 = trainable, in sampled nodes only; NULL: none is */
-    const uint8_t *is_content; /* 1: body of the message, 0: chat template; NULL: all of it is body */
+    const uint8_t *mask;       /* 1 = trainable, in sampled nodes only; NULL: no token is trainable
+                                  */
+    const uint8_t *is_content; /* 1: body of the message, 0: chat template; NULL: every token is
+                                  body */
     const int64_t *token_ids; /* NULL if the samples need none */
     const double *logprobs; /* the sampler's log-probs, read at mask 1; NULL if the samples need
                                none */
@@ -94,7 +96,8 @@ struct rl_samples {
     size_t *rollout;  /* [n] out: the rollout that a sample comes from */
     size_t *branch;   /* [n] out: the branch of that rollout */
     size_t *start;    /* [n+1] out: where the tokens of each sample begin */
-    uint8_t *streams; /* [n] out: the or of the enum rl_sample_stream that the sample has */
+    uint8_t *streams; /* [n] out: bitwise OR of the streams (enum rl_sample_stream) that the sample
+                         has */
     /* [start[n]] out, valid for samples whose bit is set */
     double *advantages, *rl_weights, *ce_weights, *ref_kl_weights, *ref_logprobs;
     uint8_t *mask;      /* [start[n]] out: 1 = trainable */

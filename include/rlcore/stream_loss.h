@@ -71,9 +71,9 @@ struct rl_stream_options {
 RL_API void rl_stream_options_init(struct rl_stream_options *options);
 
 /*
- * Means over the members of one sequence: masked_* over those that are out, unmasked_* over the
- * others; 0 over none. For a component that has no members in the sequence, ran is false and the
- * numbers are 0.
+ * Means over the members of one sequence: masked_* over the members that are out, unmasked_* over
+ * the other members. A mean over no member is 0. For a component that has no members in the
+ * sequence, ran is false and the numbers are 0.
  */
 struct rl_stream_metrics {
     bool rl_ran, ce_ran, ref_kl_ran;
@@ -88,7 +88,8 @@ struct rl_stream_metrics {
 };
 
 struct rl_stream_result {
-    double loss, rl, ce, ref_kl; /* the sum of the three, and each scaled component */
+    double loss, rl, ce, ref_kl; /* loss is the sum of the three scaled components rl, ce and ref_kl
+                                    */
 };
 
 /*

@@ -10,8 +10,9 @@
  * ISO C has no `return` of a void expression. The arguments are repeated because a macro cannot read names out of
  * a parameter list.
  *
- * GCC's target_clones would need neither, but its choice is made by the processor alone and before the
- * environment can be read, so that nobody could reproduce a row of a machine with shorter vectors.
+ * GCC's target_clones would need neither HOT_VOID nor the repeated arguments. But it chooses by the
+ * processor alone, before the environment can be read, so a row that was computed on a machine with
+ * shorter vectors could not be reproduced.
  */
 #ifndef HOT_HOT_H
 #define HOT_HOT_H

@@ -154,8 +154,8 @@ const struct rl_case_array *rl_case_arrays(const struct rl_case *done, size_t *n
 }
 
 /*
- * For callers without this header (Python's ctypes): a struct with another layout is noticed before
- * it is read.
+ * Callers that declare the struct themselves (Python's ctypes) compare this size, so that a wrong
+ * layout is noticed before the struct is read.
  */
 size_t rl_case_array_size(void)
 {

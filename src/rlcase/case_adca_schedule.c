@@ -7,7 +7,7 @@
 #include "case_ragged.h"
 #include "case_real.h"
 
-/* null, not 0, if the attribution does not apply, because an alpha of 0 is a setting. */
+/* Writes null instead of 0 if the attribution does not apply, because 0 is a possible alpha. */
 static void put_applied(struct case_call *call, bool applied, double alpha)
 {
     double scale = case_number_or(call, "neg_unconsistent_scale", 0.2);

@@ -5,7 +5,7 @@
 #include "case_real.h"
 
 /*
- * Runs the two halves of the definition separately, so that a case shows at which of them an
+ * Runs the two halves of the definition separately, so that a case shows in which half an
  * implementation differs.
  */
 static void run(struct case_call *call)

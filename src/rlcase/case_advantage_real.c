@@ -60,7 +60,10 @@ static enum rl_status remax(struct problem *p)
     return rl_remax(laid(p, NULL), p->rewards, baselines, p->advantages, p->returns, &p->call->err);
 }
 
-/* Without a discount unless the case has one: episodes are short and end with their reward. */
+/*
+ * There is no discount unless the case sets one, because episodes are short and end with their
+ * reward.
+ */
 static enum rl_status gae(struct problem *p)
 {
     double gamma = case_number_or(p->call, "gamma", 1), lam = case_number_or(p->call, "lam", 1);
@@ -111,7 +114,7 @@ static enum rl_status estimate(struct problem *p, int estimator)
 static void run(struct case_call *call)
 {
     static const char *const estimators[] = {
-        /* in the order of enum rl_estimator, then those of estimate() */
+        /* names in the order of enum rl_estimator, then the other names that estimate() knows */
         "grpo",
         "grpo_vectorized",
         "grpo_passk",

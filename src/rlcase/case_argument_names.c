@@ -1,8 +1,9 @@
 /*
- * case_argument_names.c: error messages of the core, in the names of the case.
+ * case_argument_names.c: translates the names in the core's error messages into the names of the
+ * case.
  *
- * The core names its own arguments ("turn id[0][3]"). A caller of rlcase passed the array under another name
- * and searches its own code for that one ("inputs.turn_id[0][3]").
+ * The core names its own arguments ("turn id[0][3]"). A caller of rlcase passed the array under
+ * another name and searches its own code for that name ("inputs.turn_id[0][3]").
  */
 #include "case_call.h"
 

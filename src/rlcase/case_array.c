@@ -88,7 +88,10 @@ static void fail_at(struct case_call *call, const struct rl_case_array *array, s
         case_fail(call, "inputs.%s: element %zu is not %s", array->name, i, wanted(type));
 }
 
-/* The value is stored even if it is bad; the call then fails and nobody reads it. */
+/*
+ * The value is stored even if it is bad, which is harmless: the call then fails, and the value is
+ * never read.
+ */
 static bool convert_whole(const struct rl_case_array *array, size_t i, enum rl_case_type type, void *out, size_t to)
 {
     int64_t value = 0;
@@ -171,8 +174,8 @@ static struct rows one_row(size_t n)
 }
 
 /*
- * A call has one stride, also for its outputs: the one that most of its matrices have, so that the
- * fewest are copied.
+ * A call has one stride, which its outputs use too. It is the stride of most of its matrices, so
+ * that as few matrices as possible are copied.
  */
 void case_find_stride(struct case_call *call)
 {
@@ -363,8 +366,8 @@ static bool all_finite(const struct rl_case_array *array, size_t n)
 }
 
 /*
- * Results from case_alloc live as long as the case and need no copy; those on an adapter's stack
- * do.
+ * Results from case_alloc live as long as the case and need no copy; results on an adapter's stack
+ * must be copied.
  */
 static const void *own(struct case_call *call, const void *data, size_t bytes)
 {

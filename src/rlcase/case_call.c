@@ -2,8 +2,8 @@
  * case_call.c: reads inputs of a case by name and stores results by name.
  *
  * An adapter reads its inputs one after another and tests once whether all succeeded; an error path
- * behind each of ten inputs of dozens of kernels would be most of the code. So getters only mark
- * the call as failed, the first message is kept, and memory is freed at the end of the call.
+ * after each of ten inputs of dozens of kernels would be most of the code. So getters only mark the
+ * call as failed, the first message is kept, and memory is freed at the end of the call.
  *
  * Cases are written by hand and by other programs. Messages therefore contain the name of the input
  * and its index, in the words of the case and not of the core.
@@ -17,8 +17,8 @@
 #include <string.h>
 
 /*
- * A list of blocks and not an arena, because inputs are read in any order and their sizes are known
- * only then. data is aligned for any type.
+ * The memory is a list of blocks instead of an arena, because inputs are read in any order and the
+ * size of each input is known only when it is read. data is aligned for any type.
  */
 struct case_block {
     struct case_block *next;
@@ -273,7 +273,10 @@ int64_t *case_integers(struct case_call *call, const char *name, struct case_dim
     return out;
 }
 
-/* Row i of a [b][t] input, with its length checked; NULL marks the call as failed. */
+/*
+ * Row i of a [b][t] input, with its length checked. On failure returns NULL and marks the call as
+ * failed.
+ */
 static const json_t *row_of(struct case_call *call, const char *name, const json_t *rows, size_t i,
                             struct case_dim *t)
 {

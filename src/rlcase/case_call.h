@@ -2,10 +2,10 @@
  * case_call.h: one run of a kernel of the training core on a case. A case holds its values as JSON and its
  * arrays either as JSON lists or as memory of the caller.
  *
- * An adapter reads its inputs by name, calls the kernel, and stores the results under the names of the
- * golden files. It does not see whether an input came from JSON or from memory, nor in which form a result
- * is returned. On bad input the getters mark the call as failed and return NULL or a neutral value, so an
- * adapter needs one look at call->failed after it has run the kernel:
+ * An adapter reads its inputs by name, calls the kernel, and stores the results under the names of
+ * the golden files. It does not see whether an input came from JSON or from memory, nor in which
+ * form a result is returned. On bad input the getters mark the call as failed and return NULL or a
+ * neutral value, so an adapter needs to test call->failed only once, after it has run the kernel:
  *
  *     const real *rewards = case_reals(call, "rewards", &b, &t);
  *     real *out = case_alloc_batch(call, b.n, t.n, sizeof *out);
@@ -134,13 +134,17 @@ void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask
 /* The input of that name if the caller passed it as an array in memory, else NULL. */
 const struct rl_case_array *case_array(const struct case_call *call, const char *name);
 
-/* Compare a size with a dimension, or set the dimension if it is not known yet. False marks the call as failed. */
+/*
+ * Compare a size with a dimension, or set the dimension if it is not known yet. If they differ,
+ * returns false and marks the call as failed.
+ */
 bool case_agree(struct case_call *call, const char *name, const char *what, size_t size,
                 struct case_dim *dim);
 
 /*
- * The elements of an array as a type: the array's own memory if it has that type already, else a converted
- * copy. dims[i] is compared with length i. NULL marks the call as failed.
+ * The elements of an array as a type: the array's own memory if it has that type already, else a
+ * converted copy. dims[i] is compared with length i. On failure returns NULL and marks the call as
+ * failed.
  */
 void *case_array_as(struct case_call *call, const struct rl_case_array *array,
                     enum rl_case_type type, size_t n_dims, struct case_dim *const dims[]);
@@ -151,16 +155,23 @@ void case_find_stride(struct case_call *call);
 /* Elements from one row of a batch to the next. */
 size_t case_stride(const struct case_call *call, size_t t);
 
-/* Elements of a whole [b][t] array with that stride; SIZE_MAX if the product overflows. */
+/*
+ * Number of elements of a [b][t] array with the call's stride; SIZE_MAX if the product overflows.
+ */
 size_t case_batch_size(struct case_call *call, size_t b, size_t t);
 
-/* case_alloc for such an array. */
+/* case_alloc for a [b][t] array with the call's stride. */
 void *case_alloc_batch(struct case_call *call, size_t b, size_t t, size_t size);
 
-/* Record that a [B][T] input is not ragged. False marks the call as failed: the inputs before it are ragged. */
+/*
+ * Record that a [B][T] input is not ragged. If earlier inputs are ragged, returns false and marks
+ * the call as failed.
+ */
 bool case_padded(struct case_call *call, const char *name);
 
-/* All elements of a ragged array as a type; NULL marks the call as failed. */
+/*
+ * All elements of a ragged array as a type. On failure returns NULL and marks the call as failed.
+ */
 void *case_ragged_as(struct case_call *call, const struct rl_case_array *array,
                      enum rl_case_type type);
 

@@ -22,7 +22,10 @@ struct compose_case {
     struct case_dim b, t;
 };
 
-/* A bound turns OPSM on, so that a separate switch cannot contradict the bounds. */
+/*
+ * OPSM is on if the case has a bound. There is no separate switch, which could contradict the
+ * bounds.
+ */
 static void read_opsm(struct case_call *call, struct rl_compose_options *o)
 {
     static const char *const units[] = {"row", "turn", NULL};

@@ -4,8 +4,8 @@
 #include "case_call.h"
 
 /*
- * Cases are read by people, so settings are words and not booleans: "asynchronous" says which of
- * two it is.
+ * Cases are read by people, so settings are words instead of booleans: "asynchronous" is clearer
+ * than true.
  */
 static struct rl_setting read_setting(struct case_call *call)
 {

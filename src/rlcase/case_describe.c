@@ -76,7 +76,7 @@ static const struct input *find(const char *name)
     return NULL;
 }
 
-/* "(a|b)" or "a|b" as ["a", "b"]. */
+/* Converts "(a|b)" or "a|b" to the JSON list ["a", "b"]. */
 static json_t *choices(const char *text)
 {
     json_t *list = json_array();

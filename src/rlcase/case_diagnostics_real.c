@@ -3,7 +3,10 @@
 
 #include "case_real.h"
 
-/* The number of clamped ratios is a result too, because a maximum at the clamp was not measured. */
+/*
+ * The number of clamped ratios is a result too, because a maximum equal to the clamp is not a
+ * measured value.
+ */
 static void put_diagnostics(struct case_call *call, const struct rl_diagnostics *d)
 {
     const struct {

@@ -59,7 +59,7 @@ static void read_settings(struct case_call *call, struct advantage_case *c)
         o->decay = case_number(call, "decay");
 }
 
-/* A trace that does not count may lack a reward, because one that failed never got any. */
+/* A trace that does not count may lack a reward, because a trace that failed never got one. */
 static struct rl_trace read_trace(struct case_call *call, const json_t *object)
 {
     struct rl_trace trace = {.agent = json_string_value(json_object_get(object, "agent")),

@@ -6,8 +6,8 @@
 #include "case_call.h"
 
 /*
- * anchor [n], with null for a prompt without an anchor; null instead of the list for all. The core
- * uses NaN, which JSON does not have.
+ * Reads anchor [n]. An entry of null means that the prompt has no anchor, and null in place of the
+ * list that no prompt has one. The core uses NaN for it, which JSON does not have.
  */
 static double *read_anchors(struct case_call *call, size_t n)
 {

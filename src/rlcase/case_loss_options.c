@@ -1,7 +1,10 @@
 /* case_loss_options.c: see case_loss_options.h. */
 #include "case_loss_options.h"
 
-/* A size must be positive if present. Absent means "that of this batch", which is 0 in the core. */
+/*
+ * A size must be positive if present. A missing size means "that of this batch", for which the core
+ * uses 0.
+ */
 static double size_or_own(struct case_call *call, const char *name)
 {
     double size = case_number_or(call, name, 0);

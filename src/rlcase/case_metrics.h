@@ -11,7 +11,10 @@ struct case_metric {
     double value;
 };
 
-/* The result `metrics` of n numbers; {} without any, so that every result of the kernel has the key. */
+/*
+ * Stores the result `metrics` with n numbers. It is {} if n is 0, so that every result of the
+ * kernel has the key.
+ */
 void case_put_metric_list(struct case_call *call, const struct case_metric *metrics, size_t n);
 
 /* An empty list that a kernel fills, with room for the metrics of any kernel. */
@@ -20,7 +23,7 @@ struct rl_metrics case_metrics(struct case_call *call);
 /* Append a metric; does nothing if the list is full. */
 void case_add_metric(struct rl_metrics *metrics, const char *name, double value);
 
-/* The list as the result `metrics`. */
+/* Stores the list as the result `metrics`. */
 void case_put_metrics(struct case_call *call, const struct rl_metrics *metrics);
 
 #endif

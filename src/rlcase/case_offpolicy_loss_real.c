@@ -40,8 +40,8 @@ static void run_bypass(struct case_call *call)
 }
 
 /*
- * null without importance weights: an array of ones would mean that there were weights and all of
- * them were 1.
+ * Stores null if there are no importance weights, because an array of ones would mean that all
+ * weights were 1.
  */
 static void put_decoupled(struct case_call *call, const struct rl_loss_result *out,
                           const real *weights, const uint8_t *mask, const real *d_log_prob,

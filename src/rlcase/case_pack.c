@@ -142,7 +142,7 @@ static json_t *size_list(const size_t *values, size_t n)
     return out;
 }
 
-/* null for an absent stream, like prime-rl's None. */
+/* Returns null for an absent stream, like prime-rl's None. */
 static json_t *real_list(const double *values, bool present, size_t n)
 {
     json_t *out = present ? json_array() : json_null();

@@ -4,8 +4,8 @@
 #include "case_real.h"
 
 /*
- * Results per problem as well as their mean, which alone would hide the problem that an estimator
- * gets wrong.
+ * Stores the result of each problem and their mean, because the mean alone would hide a problem
+ * that an estimator gets wrong.
  */
 static void run_passk(struct case_call *call)
 {
@@ -23,7 +23,7 @@ static void run_passk(struct case_call *call)
     case_put_numbers(call, "mean", mean, n_k.n);
 }
 
-/* The result passk [K], at the requested k, of a distribution that is fitted or given. */
+/* Stores passk [K] at the requested k, for a Beta distribution that was either fitted or given. */
 static void put_curve(struct case_call *call, double alpha, double beta)
 {
     struct case_dim n_k = {0};

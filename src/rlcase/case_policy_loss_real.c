@@ -4,7 +4,7 @@
 #include "case_loss_options.h"
 #include "case_real.h"
 
-/* All losses have one signature in the core, so that a loss is chosen from a table of functions. */
+/* All losses have the same signature in the core, so a table of functions selects the loss. */
 typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
                                    const struct rl_loss_options *, real *, struct rl_loss_result *,
                                    struct rl_workspace *, struct rl_error *);

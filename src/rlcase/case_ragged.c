@@ -1,8 +1,8 @@
 /*
  * case_ragged.c: see case_ragged.h.
  *
- * A ragged list is one flat array and where each row begins, the form of the core's own ragged
- * inputs: a matrix would need a padding value, and every number may be a reward.
+ * A ragged list is stored as one flat array and the index where each row begins, like the core's
+ * own ragged inputs. A matrix would need a padding value, but every number may be a reward.
  */
 #include "case_ragged.h"
 

@@ -2,8 +2,8 @@
  * case_real.c: [b][t] arrays of reals as inputs and results.
  *
  * Compiled twice, like the core's *_real.c: `lineage core --float` runs the kernels that training
- * uses, on the cases that the double ones are checked with. Inputs are rounded to float when they
- * are read; cases that need more digits are run in double only.
+ * uses, on the same cases that check the double kernels. Inputs are rounded to float when they are
+ * read; cases that need more digits are run in double only.
  */
 #include "case_real.h"
 

@@ -42,7 +42,7 @@ static void run_correction(struct case_call *call)
                                                    mask, &metrics, &call->ws, &call->err)));
     if (call->failed)
         return;
-    /* null: weights that were not computed are not weights of 1. */
+    /* Stores null, because weights that were not computed must not look like weights of 1. */
     if (options.is == RL_IS_NONE)
         case_put(call, "rollout_is_weights", json_null());
     else

@@ -1,8 +1,8 @@
 /*
  * case_routes.c: see case_routes.h.
  *
- * The first token sets the shape and every other one must agree. -1 means "no expert": routers that
- * may drop a token write it.
+ * The first token sets the shape, and every other token must agree with it. -1 means "no expert";
+ * routers that may drop a token write -1.
  */
 #include "case_routes.h"
 

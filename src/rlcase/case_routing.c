@@ -31,7 +31,7 @@ static void compare(struct case_call *call, const struct rl_batch *batch, const 
     case_put_reals(call, "agreement_per_token", per_token, batch->n_rows, batch->n_tokens);
 }
 
-/* The choice of a replay and the check of one run only if the case has their inputs. */
+/* Chooses a replay only if the case has the inputs for it, and checks a replay likewise. */
 static void run_replay(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};

@@ -3,7 +3,7 @@
 
 #include "case_call.h"
 
-/* A case is one rollout: mistakes are made in branches and shared nodes. */
+/* A case is one rollout, because mistakes are made in its branches and shared nodes. */
 struct streams_case {
     struct case_call *call;
     struct rl_tree tree;
@@ -13,7 +13,7 @@ struct streams_case {
     struct rl_samples samples;
 };
 
-/* A negative index would become a huge size in C. */
+/* Refuses a negative index, because it would become a huge size in C. */
 static json_int_t whole(struct case_call *call, const json_t *value, const char *what, size_t index)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
@@ -118,8 +118,8 @@ static void cut(struct streams_case *c)
 }
 
 /*
- * One number for all sampled tokens, as algorithms over whole rollouts give it, or a list with one
- * number each; NULL for null.
+ * Reads either one number for all sampled tokens, as algorithms over whole rollouts give it, or a
+ * list with one number per token. Returns NULL for null.
  */
 static double *read_credit(struct case_call *call, size_t n)
 {
@@ -139,8 +139,8 @@ static double *read_credit(struct case_call *call, size_t n)
 }
 
 /*
- * The list of a sample; NULL marks the call as failed. Only trainable branches have scores: a
- * sequence that is not trained is not scored.
+ * The list of a sample. On failure returns NULL and marks the call as failed. Only trainable
+ * branches have scores, because a sequence that is not trained is not scored.
  */
 static const json_t *sample_list(struct streams_case *c, const char *name, size_t i)
 {
@@ -185,8 +185,8 @@ static uint8_t *read_filter(struct streams_case *c)
 }
 
 /*
- * Without role_weights the default table is used. It is an object and not a list, so that a role
- * cannot occur twice.
+ * Without role_weights the default table is used. role_weights is an object instead of a list, so
+ * that a role cannot occur twice.
  */
 static void read_roles(struct case_call *call, struct rl_algorithm_options *options)
 {
@@ -208,7 +208,7 @@ static void read_roles(struct case_call *call, struct rl_algorithm_options *opti
     }
 }
 
-/* null for an absent stream; a list of zeros would be a stream. */
+/* Returns null for an absent stream, because a list of zeros would be a stream. */
 static json_t *reals(const double *values, size_t n)
 {
     json_t *list = values ? json_array() : json_null();

@@ -39,7 +39,7 @@ static struct ragged read_lengths(struct case_call *call, const char *name)
     return shape;
 }
 
-/* An input of that shape, or NULL for null. Booleans count as 0 and 1. */
+/* Reads an input of the given shape; returns NULL for null. Booleans count as 0 and 1. */
 static real *read_ragged(struct case_call *call, const char *name, const struct ragged *shape)
 {
     const struct rl_case_array *given = case_array(call, name);
@@ -141,7 +141,7 @@ static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n,
     return object;
 }
 
-/* Each component is a result beside their sum, because two errors can cancel. */
+/* Each component is a separate result, because two errors can cancel in their sum. */
 static void put_result(struct case_call *call, const struct rl_stream_result *result,
                        const real *gradient, const struct ragged *shape)
 {
