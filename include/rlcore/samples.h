@@ -44,8 +44,7 @@ struct rl_node {
     const char *role; /* "system", "user", "assistant", "tool" or any other */
     bool sampled;     /* written by a model, not by the environment */
     size_t n_tokens;
-    const uint8_t *mask;       /* 1 = trainable, in sampled nodes only; NULL: no token is trainable
-                                  */
+    const uint8_t *mask;       /* 1 = trainable, in sampled nodes only; NULL: all are 0 */
     const uint8_t *is_content; /* 1: body of the message, 0: chat template; NULL: every token is
                                   body */
     const int64_t *token_ids; /* NULL if the samples need none */

@@ -88,8 +88,7 @@ struct rl_stream_metrics {
 };
 
 struct rl_stream_result {
-    double loss, rl, ce, ref_kl; /* loss is the sum of the three scaled components rl, ce and ref_kl
-                                    */
+    double loss, rl, ce, ref_kl; /* loss is the sum of the three scaled components */
 };
 
 /*

@@ -2,9 +2,9 @@
  * a2tgpo_advantage_real.c: the advantage kernel of A2TGPO: it gathers turn values from token
  * rewards, and spreads the results over the tokens.
  *
- * Turn values are double even where tokens are float. The mean over a group of equal float gains
- * differs from them by their rounding, and a normalisation would divide that error by almost
- * nothing. Only the arrays over tokens have the element type.
+ * Turn values are double even where tokens are float. The mean of a group of equal float gains
+ * differs from the gains by rounding, and a normalisation would divide that error by almost 0. Only
+ * the arrays over tokens have the element type.
  */
 #include "a2tgpo/a2tgpo_internal.h"
 #include "support/loops.h"

@@ -49,7 +49,7 @@ struct rl_a2tgpo_stats rl_a2tgpo_scale_stats(const struct rl_a2tgpo_turns *a);
 enum rl_status rl_turn_values_check(const struct rl_turns *turns, const double *values,
                                     const double *out, struct rl_error *err);
 
-/* Turns of the row that has most of them. */
+/* The number of turns of the row with the most turns. */
 size_t rl_most_turns(const struct rl_turns *turns);
 
 static inline size_t rl_row_turns(const struct rl_turns *turns, size_t row)

@@ -1,5 +1,5 @@
 /*
- * a2tgpo_modes.c: the four modes of A2TGPO on turn values, in double for every type of token.
+ * a2tgpo_modes.c: the four modes of A2TGPO on turn values, which are double for float tokens too.
  *
  * All four modes see the same turn values: the gains, and the outcome at the last turn. They differ
  * in which values are compared with each other. joint and separate are the first forms of the
@@ -176,8 +176,8 @@ enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2
     }
     size_t n_turns = a->turns.n_rows ? a->turns.start[a->turns.n_rows] : 0;
     /*
-     * The values become the clip scale that the caller sees. In the other modes it is 1: the clip
-     * range is PPO's everywhere.
+     * The values become the clip scale that the caller sees. In the other modes the scale is 1, so
+     * every turn has PPO's clip range.
      */
     for (size_t i = 0; o->mode != RL_A2TGPO_TURN_GROUP_V1D && i < n_turns; i++)
         a->values[i] = 1;
@@ -185,9 +185,9 @@ enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2
 }
 
 /*
- * Statistics over tokens although there is one value per turn: the loss applies it per token, so
- * the clip range acts more often in long turns. The lengths of the turns replace another walk over
- * the tokens.
+ * The statistics count tokens although there is one scale per turn, because the loss applies the
+ * scale to every token and long turns therefore count more. The stored lengths of the turns save a
+ * second pass over the tokens.
  */
 struct rl_a2tgpo_stats rl_a2tgpo_scale_stats(const struct rl_a2tgpo_turns *a)
 {

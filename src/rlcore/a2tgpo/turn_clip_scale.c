@@ -7,8 +7,8 @@
 
 /*
  * 2 sigmoid(z) - 1 equals tanh(z / 2), which keeps its digits near 0. It widens the clip range of
- * turns that informed more than their peers by up to beta, and narrows that of the others as much.
- * The outcome turn has no gain and keeps PPO's range.
+ * turns that informed more than their peers by up to beta, and narrows that of the other turns by
+ * up to beta. The outcome turn has no gain and keeps PPO's range.
  */
 enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta, const double *z,
                                   double *scale, struct rl_error *err)

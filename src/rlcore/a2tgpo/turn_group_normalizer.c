@@ -1,6 +1,7 @@
 /*
- * turn_group_normalizer.c: z-scores of turn values within a prompt group: over all turns, over outcomes and gains
- * apart, or over turns of the same index (TurnGroupNormalizer). Linear in the number of turns.
+ * turn_group_normalizer.c: z-scores of turn values within a prompt group: over all turns, over
+ * outcomes and gains separately, or over turns of the same index (TurnGroupNormalizer). The cost is
+ * linear in the number of turns.
  */
 #include "a2tgpo/a2tgpo_internal.h"
 
@@ -50,8 +51,8 @@ static void add_means(const struct rl_normalizer *n, const size_t *rows, size_t 
 }
 
 /*
- * A second pass over the values instead of sums of squares in the first: sums of squares cancel
- * where values are nearly equal, and nearly equal gains are the common case.
+ * The squared deviations are summed in a second pass over the values. Sums of squares in the first
+ * pass would cancel where values are nearly equal, and nearly equal gains are the common case.
  */
 static void add_squares(const struct rl_normalizer *n, const size_t *rows, size_t n_rows,
                         const double *values)
@@ -68,8 +69,8 @@ static void add_squares(const struct rl_normalizer *n, const size_t *rows, size_
 
 /*
  * A value that is alone in its set carries no information and gets 0 instead of itself; otherwise a
- * turn that only one rollout reached would be rewarded for existing. 1e-8 inside the root and
- * epsilon outside are both the reference's.
+ * turn that only one rollout reached would be rewarded for existing. The 1e-8 inside the root and
+ * the epsilon outside are both taken from the reference.
  */
 static double standardized(const struct rl_normalizer *n, const struct rl_moments *m, double x)
 {

@@ -1,6 +1,6 @@
 /*
- * turn_sums_over_sqrt_n.c: discounted sums of the gains ahead of a turn, divided by the square root of their number
- * n (the D / sqrt(n) of A2TGPO).
+ * turn_sums_over_sqrt_n.c: discounted sums of the gains from each turn on, divided by the square
+ * root of their number n (the D / sqrt(n) of A2TGPO).
  */
 #include "a2tgpo/a2tgpo_internal.h"
 

@@ -68,7 +68,7 @@ static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m
             continue;
         /*
          * If only the last step has the outcome, its share is compared with one step; if every step
-         * has it, with all of them.
+         * has the outcome, its share is compared with all steps.
          */
         double reach = w->options->outcome == RL_ADCA_LAST_STEP ? 1 : (double)n;
         add(&share, o / (o + attribution + 1e-12));
@@ -137,8 +137,9 @@ static void measure_weights(const struct rl_adca_work *w, struct rl_adca_metrics
 
 /*
  * Mean and biased standard deviation of all z of a group; returns false without steps. They check
- * the z-score: with flattened weighting they are 0 and 1 by construction; with equal weights of
- * rows they drift where rows differ in length, which zscore_bad_group_cnt counts.
+ * the z-score. If all steps have the same weight, mean and deviation are 0 and 1 by construction.
+ * If all rows have the same weight, they drift where rows differ in length; zscore_bad_group_cnt
+ * counts such groups.
  */
 static bool spread_of_group(const struct rl_adca_work *w, size_t g, double *mean, double *deviation)
 {

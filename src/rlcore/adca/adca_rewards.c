@@ -55,9 +55,9 @@ static void raw_rewards(const struct rl_adca_work *w, size_t row)
 
 /*
  * Sum over the rows of a group of sum_j f(z_j), where f is the value or its squared distance from
- * mean. With equal weights each row's sum is divided by its number of steps. *weight is the number
- * of rows, or of steps. With equal weights a row of forty steps influences the mean as much as one
- * of four; flattened, long rows determine it.
+ * mean. *weight is the number of rows, or of steps. If rows have equal weights, each row's sum is
+ * divided by its number of steps, so a row of forty steps influences the mean as much as a row of
+ * four. If steps have equal weights, long rows determine the mean.
  */
 static double group_sum(const struct rl_adca_work *w, size_t g, const double *mean, double *weight)
 {
@@ -84,8 +84,8 @@ static void normalise_steps(const struct rl_adca_work *w, size_t g)
     mean /= weight;
     double variance = group_sum(w, g, &mean, &weight) / weight, eps = w->options->eps;
     /*
-     * eps is added inside the root in one form and is a floor in the other. Both are the
-     * reference's: nearly equal flags make the difference visible.
+     * eps is added inside the root in one form and is a floor in the other. Both forms are the
+     * reference's; the difference is visible if flags are nearly equal.
      */
     double s =
         w->options->equal_trajectory_weight ? sqrt(variance + eps) : fmax(sqrt(variance), eps);
@@ -98,9 +98,9 @@ static void normalise_steps(const struct rl_adca_work *w, size_t g)
 }
 
 /*
- * Rows without steps count here, although they do not count among the steps: their outcome tells as
- * much about the prompt as any other. A group of equal outcomes is centred and not divided, which
- * gives 0.
+ * Rows without steps count here, although they do not count in the normalisation of steps: their
+ * outcome tells as much about the prompt as any other. A group of equal outcomes is centred but not
+ * divided, which gives 0.
  */
 static void normalise_outcomes(const struct rl_adca_work *w, size_t g)
 {
@@ -158,8 +158,8 @@ static enum rl_status check_options(const struct rl_adca_options *o, struct rl_e
     if ((unsigned)o->scheme > RL_ADCA_ALLOCATION || (unsigned)o->outcome > RL_ADCA_ONLY)
         return rl_fail(err, RL_EINVAL, "scheme or outcome distribution is unknown");
     /*
-     * Without the outcome beside them, shares of the outcome would pass on the sign of the result
-     * as if it were the judge's opinion.
+     * The rewards of allocation are shares of the outcome. With RL_ADCA_ONLY they would pass on the
+     * sign of the outcome as if it were the judge's opinion.
      */
     if (o->scheme == RL_ADCA_ALLOCATION && o->outcome == RL_ADCA_ONLY)
         return rl_fail(err, RL_EINVAL, "only_prm needs the decouple scheme");

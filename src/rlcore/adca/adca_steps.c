@@ -64,7 +64,7 @@ enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t
 }
 
 /*
- * Without a discount, as in the reference: a step is credited with everything that follows it.
+ * There is no discount, as in the reference: a step is credited with everything that follows it.
  * Every partial sum is tested, because after an overflow the final sum may be NaN, far from the
  * cause.
  */
@@ -87,8 +87,9 @@ enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start, const dou
 }
 
 /*
- * A trainer that knows its progress (resumed, or counted in epochs) passes it; otherwise it is the
- * share of the steps. It is limited, because beyond the end of the run the cosine would rise again.
+ * A trainer that knows its progress (resumed, or counted in epochs) passes it; otherwise the
+ * progress is global_step / total_steps. It is limited to 0..1, because the cosine would rise again
+ * beyond the end of the run.
  */
 static double progress_of(const struct rl_adca_schedule *s)
 {
@@ -116,8 +117,8 @@ enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *s, bool *appli
 }
 
 /*
- * The threshold here is outcome > 0, and 0.5 for a success elsewhere. Both are the reference's and
- * differ for graded outcomes.
+ * Here an outcome counts as positive above 0; elsewhere a success needs an outcome above 0.5. Both
+ * thresholds are the reference's. They differ only for graded outcomes.
  */
 enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const uint8_t *flags,
                                    const size_t *flag_start, struct rl_adca_flag_rates *rates,

@@ -108,9 +108,9 @@ static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *cou
 }
 
 /*
- * Not divided by the standard deviation, which would give most weight to prompts that are nearly
- * solved or nearly hopeless (Dr. GRPO, arXiv 2503.20783). The mean is taken after the penalty, so
- * that the penalty does not lower a group of equally long answers as a whole.
+ * The advantage is not divided by the standard deviation, because that would give most weight to
+ * prompts that are nearly solved or nearly hopeless (Dr. GRPO, arXiv 2503.20783). The mean is taken
+ * after the penalty, so that the penalty does not lower a group of equally long answers as a whole.
  */
 enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,
                              const struct rl_length_weights *penalty, double *advantages,

@@ -15,8 +15,8 @@ static size_t chunk_of(size_t i, size_t end)
 }
 
 /*
- * Over ALL positions, like the reference: a reward that an environment puts on a token of a tool
- * counts. In double, see outcome_estimators.h.
+ * Sums the rewards over ALL positions, like the reference: a reward that an environment gives at a
+ * tool token counts too. The sum is double, see outcome_estimators.h.
  */
 HOT(double, sum_chunk, (const struct rl_grid *batch, const real *array, size_t i, size_t n),
     (batch, array, i, n))
@@ -83,8 +83,8 @@ static void spread_credits(const struct rl_grid *batch, const double *credits, r
 }
 
 /*
- * Sums over response tokens of x, and of (x - mean)^2 in a second pass. After a group baseline the
- * mean is near 0, but rewards may have a large constant, where sums of squares would cancel.
+ * Sums x over response tokens, and (x - mean)^2 in a second pass. After a group baseline the mean
+ * is near 0, but rewards may have a large constant, where sums of squares would cancel.
  */
 HOT(double, masked_chunk, (const struct rl_grid *batch, const real *x, size_t i, size_t n),
     (batch, x, i, n))
@@ -133,8 +133,8 @@ static void square_rows(const struct rl_grid *batch, const real *x, double mean,
 }
 
 /*
- * Without a mask every position is whitened, including holes. The reference masks in REINFORCE++
- * and not in GAE.
+ * Without `masked` every position is whitened, including holes. The reference masks in REINFORCE++
+ * but not in GAE.
  */
 HOT_VOID(scale_chunk, (const struct rl_grid *batch, bool masked, real *x, size_t i, size_t n,
                        double mean, double scale),

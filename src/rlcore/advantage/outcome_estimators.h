@@ -1,7 +1,7 @@
 /*
- * outcome_estimators.h: credit of whole rows from their scores, group by group. Double in both
- * precisions: the mean of equal float scores differs from them by rounding, and dividing by their
- * deviation would turn that error into an advantage.
+ * outcome_estimators.h: credit of whole rows from their scores, group by group. Scores and credits
+ * are double in both precisions, because the mean of equal float scores differs from the scores by
+ * rounding, and dividing by their deviation would turn that error into an advantage.
  */
 #ifndef RLCORE_OUTCOME_ESTIMATORS_H
 #define RLCORE_OUTCOME_ESTIMATORS_H

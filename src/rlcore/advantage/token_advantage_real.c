@@ -3,8 +3,8 @@
  * whitening.
  *
  * The walk goes backwards because a return is the sum of what follows. Running values are double in
- * both precisions: after thousands of float additions the reward of the last token would be lost at
- * the first.
+ * both precisions: with float, the reward of the last token would be lost after the thousands of
+ * additions that lead back to the first token.
  */
 #include "advantage/outcome_estimators.h"
 #include "advantage/whiten.h"

@@ -23,8 +23,8 @@ struct task {
 };
 
 /*
- * A fixed number and not the number of threads: every group is summed in one lane from start to
- * end, and the memory needed does not depend on the machine.
+ * The number of lanes is fixed and not the number of threads. Every group is summed in one lane
+ * from start to end, and the memory needed does not depend on the machine.
  */
 enum { LANES = 16 };
 
@@ -151,9 +151,9 @@ static void run_group(const struct task *task, const struct lane *lane, const si
         lane->baseline[t] /= lane->denominator[t] + task->options->epsilon;
     for (size_t j = 0; j < n; j++) {
         /*
-         * Beyond the end of the second longest row the longest row is compared with itself alone:
-         * its baseline is its own return and the advantage is 0. handle_zero_tail keeps the return
-         * there instead.
+         * Beyond the end of the second longest row the longest row is compared only with itself:
+         * its baseline is its own return, so its advantage is 0. With handle_zero_tail its
+         * advantage there is the return.
          */
         bool alone = task->options->handle_zero_tail && l.longest > l.second &&
                      task->lengths[rows[j]] == l.longest;
@@ -209,7 +209,7 @@ static void count_lengths(const struct task *task)
                                          rl_row_length(&task->batch, row));
 }
 
-/* The result can overflow although no input did. It has the precision of an output. */
+/* The result can overflow although all inputs are finite. It has the precision of an output. */
 static enum rl_status check_result(const struct task *task, struct rl_error *err)
 {
     struct rl_grid own = task->batch;

@@ -33,8 +33,8 @@ struct rows {
 /* ---- scratch: the kernel's begins where this file's ends ---------------------------------- */
 
 /*
- * The rest of the caller's workspace, which is passed to the kernel. One block then serves both,
- * and the caller asks for one size.
+ * The rest of the caller's workspace, which is passed to the kernel. One block then serves this
+ * function and the kernel, and the caller needs only one size.
  */
 static struct rl_workspace behind(const struct rl_scratch *s)
 {
@@ -56,7 +56,7 @@ static enum rl_status handed_on(const struct rl_scratch *s, const struct rl_work
 /* ---- rewards ------------------------------------------------------------------------------ */
 
 /*
- * Position of the last token of turn k, if the turns before it end below `from`. Turn ids ascend
+ * Position of the last token of turn k, if all earlier turns end before `from`. Turn ids ascend
  * along a row and are -1 at other tokens, so a search can start where the previous one ended.
  */
 static size_t turn_end(struct rl_ids turn, size_t n, size_t from, int32_t k)
@@ -146,8 +146,8 @@ static enum rl_status by_gains(const struct rows *r)
 }
 
 /*
- * Events mark the rewards, because a reward of 0 is also a reward and would otherwise look like no
- * step.
+ * Events mark the rewards, because a reward of 0 is a reward too, and without an event it would
+ * look as if there were no step.
  */
 static enum rl_status by_process(const struct rows *r)
 {
@@ -225,8 +225,8 @@ static enum rl_status by_judge(const struct rows *r)
 }
 
 /*
- * Write the value of a row at every response token, and 0 elsewhere: the loss masks anyway, but a
- * person who reads a dump does not.
+ * Write the value of a row at every response token, and 0 elsewhere. The loss applies the mask
+ * anyway; the zeros are for people who read a dump of the array.
  */
 static void spread_value(const struct rows *r, size_t row, double value)
 {
@@ -432,7 +432,7 @@ static enum rl_status check(const struct rows *r)
 
 /*
  * clip_scale and stats are set to neutral values for every algorithm, so that a loss can use them
- * without knowing who set them.
+ * whatever the algorithm is.
  */
 enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
                                  const struct rl_algorithm_input *in,

@@ -2,11 +2,11 @@
  * algorithm_table.c: the algorithms, one row each, and the questions that can be asked about a row.
  *
  * The properties of an algorithm (does it compare within a group? is alpha one of its settings? can
- * a recipe use it?) are data, so that no other file needs a list of names, which the next algorithm
- * would be missing from.
+ * a recipe use it?) are data, so that no other file needs a list of names, in which the next
+ * algorithm would be missing.
  *
- * Names are those of the sources, so that a paper or the configuration of another program can be
- * looked up by them. `source` says which definition is used, because verl, prime-rl and the papers
+ * Names are those of the sources, so that they can be looked up in a paper or in the configuration
+ * of another program. `source` says which definition is used, because verl, prime-rl and the papers
  * differ under one name.
  */
 #include "algorithm/algorithm_code.h"
@@ -46,7 +46,9 @@ static const struct rl_algorithm table[] = {
             .source = "arXiv 2503.20783; verl",
             .needs = RL_NEED_GROUP,
             .reads = "",
-            /* Never divides, so norm_by_std is not a setting but off by default. */
+            /*
+             * dr_grpo never divides, so norm_by_std is off by default and not one of its settings.
+             */
             .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .own = {"norm_by_std", 0}),
         },
     [RL_ALGORITHM_RLOO] =
@@ -332,8 +334,8 @@ enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
 
 /*
  * The defaults of most algorithms, which are those of the sources, so that an omitted setting has
- * the same meaning there. A row with another default has it in its code (`own`). prm_steps 0 uses
- * the judge in every iteration.
+ * the same meaning there. An algorithm with another default has that default in its row of the
+ * table (.code.own). prm_steps 0 uses the judge in every iteration.
  */
 static const struct {
     const char *name;
@@ -377,9 +379,9 @@ double rl_algorithm_default(const struct rl_algorithm *algorithm, const char *se
 }
 
 /*
- * Every member is set by name: a table of offsets would save lines but hide them from a search. Of
- * the roles only tools have a weight in echo: their answers follow from the policy's actions; those
- * of users need not.
+ * Every member is set by name: a table of offsets would save lines but hide them from a search. In
+ * echo only the role tool has a weight, because a tool's answer follows from the policy's action,
+ * and a user's answer need not.
  */
 void rl_algorithm_options_init(struct rl_algorithm_options *options,
                                const struct rl_algorithm *algorithm)

@@ -64,7 +64,10 @@ enum rl_status rl_values_reward(const struct rl_trace *traces, size_t n,
     return RL_OK;
 }
 
-/* Looked up in the table, so that adapters of other languages need no list of algorithms. */
+/*
+ * The function is looked up in the table, so that adapters of other languages need no list of
+ * algorithms.
+ */
 enum rl_status rl_algorithm_group(const struct rl_algorithm *algorithm,
                                   const struct rl_trace *traces, size_t n,
                                   const struct rl_algorithm_options *options, double *advantages,

@@ -16,7 +16,7 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* "v1d" of "turn-group-v1d". */
+/* Returns true if a is the last word of b, such as "v1d" of "turn-group-v1d". */
 static bool is_last_word(const char *a, size_t n, const char *b, size_t m)
 {
     return strchr("-_.", b[m - n - 1]) && strncmp(a, b + m - n, n) == 0;

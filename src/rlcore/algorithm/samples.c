@@ -1,8 +1,8 @@
 /*
  * samples.c: the branches of message trees as samples. Branches of a conversation (a tool retried,
  * a context rewritten) share their beginning. Each branch is a sequence that the model saw, so each
- * becomes a sample; but a shared answer is trained only once, or its weight would grow with the
- * number of continuations.
+ * becomes a sample; but a shared answer is trained only once, because otherwise its weight would
+ * grow with the number of continuations.
  *
  * Measuring and cutting are two calls because the caller allocates: the first returns the sizes;
  * the second fills the arrays and checks again, because the trees may have changed.
@@ -34,8 +34,8 @@ static enum rl_status check_flags(const uint8_t *flags, const char *name,
 }
 
 /*
- * A mask on a node that the policy did not sample would silently train it on words of others; no
- * loss can detect that.
+ * A mask on a node that the policy did not sample would silently train the policy on words of
+ * others, and no loss can detect that.
  */
 static enum rl_status check_node(const struct rl_node *node, size_t rollout, size_t index,
                                  struct rl_error *err)
@@ -139,7 +139,7 @@ static enum rl_status missing(const struct cutting *c, size_t index, const char 
     return rl_fail(c->err, RL_EINVAL, "rollout %zu, node %zu has no %s", c->rollout, index, name);
 }
 
-/* 0 at tokens that were not sampled, where a ratio would then be exp(0) = 1. */
+/* Writes 0 at tokens that were not sampled, so that a ratio there would be exp(0) = 1. */
 static enum rl_status put_logprobs(const struct cutting *c, size_t index, double *out)
 {
     const struct rl_node *node = &c->tree->nodes[index];
@@ -155,7 +155,10 @@ static enum rl_status put_logprobs(const struct cutting *c, size_t index, double
     return RL_OK;
 }
 
-/* Ids and log-probs are optional in the output; if absent there, the trees need not have them. */
+/*
+ * Ids and log-probs are optional in the output. If the output has no array for them, the trees need
+ * not have them either.
+ */
 static enum rl_status put_contents(const struct cutting *c, size_t at)
 {
     const struct rl_branch *branch = &c->tree->branches[c->branch];

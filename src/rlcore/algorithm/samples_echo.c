@@ -9,7 +9,7 @@
 
 #include "algorithm/samples_internal.h"
 
-/* Checked here because the options are a plain struct that anybody may fill. */
+/* The roles are checked here, because the options are a plain struct that any caller may fill. */
 static enum rl_status check_roles(const struct rl_algorithm_job *job)
 {
     const struct rl_algorithm_options *o = job->options;
@@ -21,7 +21,7 @@ static enum rl_status check_roles(const struct rl_algorithm_job *job)
     return RL_OK;
 }
 
-/* 0 for a role that is not listed (system, assistant), which then trains nothing. */
+/* Returns 0 for a role that is not listed (system, assistant); such a role trains nothing. */
 static double weight_of(const struct rl_algorithm_options *o, const char *role)
 {
     for (size_t i = 0; role && i < o->n_roles; i++)

@@ -1,6 +1,6 @@
 /*
- * samples_route.c: the streams of samples, one rollout at a time. An absent stream is not written
- * at all, instead of as zeros, so that the trainer knows which components a batch has and takes no
+ * samples_route.c: the streams of samples, one rollout at a time. An absent stream is left out
+ * instead of written as zeros, so that the trainer knows which components a batch has and takes no
  * means over tokens that never took part.
  */
 #include <math.h>
@@ -34,7 +34,7 @@ static void fill(double *out, double value, size_t n)
 
 /*
  * Advantages belong to the node and are written in every sample that contains it. The mask decides
- * in which of them it trains.
+ * in which sample the node trains.
  */
 static void put_advantages(const struct rl_algorithm_job *job, size_t i)
 {
@@ -154,8 +154,8 @@ static void index_tree(struct rl_algorithm_job *job, size_t rollout)
 
 /*
  * Route the samples first..last-1, which belong to one rollout. echo runs last and needs `seen` and
- * `token` as index_tree set them: only ref_kl changes them before, and echo's own tokens train by
- * rl.
+ * `token` unchanged since index_tree. They are unchanged, because before echo only ref_kl changes
+ * them, and with echo the policy's tokens train by rl.
  */
 static enum rl_status route_rollout(struct rl_algorithm_job *job, size_t first, size_t last)
 {

@@ -35,8 +35,8 @@ static enum rl_status mask_row(const struct rl_grid *batch, size_t row, const ui
 }
 
 /*
- * Number the remaining turns of a row anew. Kernels require turn ids without gaps; a turn that was
- * only tool output is gone, and the ones after it move up.
+ * Renumber the remaining turns of a row, because kernels require turn ids without gaps. A turn that
+ * was only tool output is gone, and the turns after it move up.
  */
 static enum rl_status number_turns(const struct rl_grid *batch, size_t row, const uint8_t *mask,
                                    int32_t *turn, struct rl_error *err)

@@ -1,8 +1,8 @@
 /*
  * compose_real.c: the factors of a row are computed one after the other in a buffer of log-ratios;
  * then PPO runs on the last factor, with the product of the others as weights. With one ratio per
- * turn, log-ratios are replaced by their mean over the turn, and by the chain rule so is the
- * gradient.
+ * turn, log-ratios are replaced by their mean over the turn. By the chain rule the gradient is
+ * replaced by its mean, too.
  *
  * Up to four policies are involved in a batch: the engine that sampled, the same weights in the
  * training engine, the weights of the proximal step, and those that are trained. Each neighbouring
@@ -235,7 +235,7 @@ static void average_turns(const struct rl_grid *batch, size_t row, real *x)
 
 /*
  * Write the log-ratios of a row, averaged over its turns, to c->l. Afterwards the normal PPO runs
- * with these means as log-probs and zeros as old ones, instead of a second PPO for turns.
+ * with these means as log-probs and zeros as old log-probs, so no second PPO for turns is needed.
  */
 static real average_ratios(const struct composing *c, size_t row, const struct factor *f)
 {
@@ -440,7 +440,7 @@ enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_com
         status = take(&c, ws, err);
     if (status == RL_OK)
         status = take_mask(&c, err);
-    /* Only OPSM reads log-probs before the factors do, and it cannot name a bad one. */
+    /* OPSM runs before the factors and cannot name a bad log-prob, so all are checked first. */
     if (status == RL_OK && options->use_opsm)
         status = check_reals(&c, err);
     if (status == RL_OK)

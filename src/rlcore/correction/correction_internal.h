@@ -124,7 +124,10 @@ struct rl_correcting {
     struct rl_metrics *metrics;
 };
 
-/* Run a correction, and the bytes of scratch memory that it needs. */
+/*
+ * rl_correction_run runs a correction; rl_correction_bytes returns the bytes of scratch memory that
+ * it needs.
+ */
 enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws,
                                  struct rl_error *err);
 size_t rl_correction_bytes(size_t n_rows);

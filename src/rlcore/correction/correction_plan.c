@@ -1,9 +1,9 @@
 /*
  * correction_plan.c: the decision tree, one branch per correction.
  *
- * Each branch answers for itself from the setting, in words that name the cause. The usual mistake
- * is not a wrong cap but a correction that is applied twice, or that was forgotten when a setting
- * changed.
+ * Each branch decides on its own from the setting and gives its reason in words that name the
+ * cause. The usual mistake is not a wrong cap but a correction that is applied twice, or that was
+ * forgotten when a setting changed.
  */
 #include <rlcore/correction_plan.h>
 

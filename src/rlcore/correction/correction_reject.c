@@ -92,8 +92,8 @@ HOT_VOID(judge_tokens, (const double *on, const double *x, size_t n,
 }
 
 /*
- * A rejected sequence is removed as a whole, including holes: the statistic condemned the whole
- * response.
+ * A rejected sequence is removed as a whole, including holes, because the statistic judges the
+ * whole response.
  */
 static void judge_sequence(const struct rejecting *j, size_t row, struct rl_reject_row *sums)
 {

@@ -128,9 +128,9 @@ struct range {
 };
 
 /*
- * Sequence level: extremes and fractions are those of the rows' sums of l. They are compared as
- * logarithms, which do not overflow. The minimum is reported without a limit, as in the reference,
- * and can overflow.
+ * At sequence level, extremes and fractions are computed from the rows' sums of l. The sums are
+ * compared as logarithms, which do not overflow. The minimum is reported without a limit, as in the
+ * reference, and can overflow.
  */
 static struct range sequence_range(const struct rl_correcting *c)
 {
@@ -167,7 +167,7 @@ static enum rl_status add_range(const struct rl_correcting *c, const struct rl_w
 /*
  * Standard deviation of v and effective sample size, from the sums of v - 1, which keep their
  * digits near on-policy: with s = N / (N + 1e-8), mm(v) = s + mm(v - 1). The effective sample size
- * is 1 / mm((v / mean)^2), a share of 1.
+ * is 1 / mm((v / mean)^2), a share between 0 and 1.
  */
 static void add_spread(const struct rl_correcting *c, const struct rl_weight_row *total,
                        double n_tokens)
@@ -217,7 +217,7 @@ static void add_row_metrics(const struct rl_correcting *c)
 
 /*
  * Mean of the truncated weights: token weights over tokens, sequence weights over the non-empty
- * rows. Over tokens a long row would count its single weight many times.
+ * rows. A mean over tokens would count the single weight of a long row many times.
  */
 static double capped_mean(const struct rl_correcting *c, const struct rl_distance *d)
 {
@@ -230,8 +230,8 @@ static double capped_mean(const struct rl_correcting *c, const struct rl_distanc
 }
 
 /*
- * Dividing by the mean keeps the step size of the update independent of the sampler's drift. A mean
- * near 0 is not divided by.
+ * Dividing by the mean keeps the step size of the update independent of the sampler's drift. If the
+ * mean is near 0, the weights stay undivided.
  */
 static void normalise(const struct rl_correcting *c, double mean)
 {

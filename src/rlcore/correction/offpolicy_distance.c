@@ -190,7 +190,7 @@ enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct r
     return status;
 }
 
-/* Rows [begin, begin + n). */
+/* Process the rows [begin, begin + n). */
 static void walk_rows(const struct rl_two_policies *p, size_t begin, size_t n,
                       struct rl_ratio_row *rows)
 {

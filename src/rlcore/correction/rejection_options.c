@@ -21,8 +21,8 @@ static const struct rl_rejection known[] = {
     {"seq_max_k3", RL_REJECT_SEQ_MAX, 3, 0, 0}};
 
 /*
- * The next item of a comma-separated list without surrounding blanks. *text moves behind its comma,
- * or becomes NULL at the end.
+ * The next item of a comma-separated list without surrounding blanks. *text advances past the
+ * item's comma, or becomes NULL at the end.
  */
 static size_t next_item(const char **text, const char **item)
 {
@@ -66,8 +66,8 @@ static enum rl_status parse_names(const char *rs, struct rl_rejection *out, size
 
 /*
  * Parse one positive number, ignoring blanks around it. The item is copied because strtod needs a
- * terminator. All of it must be used, or "2,5" in a language with decimal commas would silently
- * become 2.
+ * terminator. All characters of the item must be used; otherwise "2,5" in a language with decimal
+ * commas would silently become 2.
  */
 static bool parse_bound(const char *item, size_t length, double *bound)
 {

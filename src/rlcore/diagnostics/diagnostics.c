@@ -15,8 +15,8 @@
 /*
  * Collect the log-ratios of all response tokens. Chunks end at the end of a row, because load()
  * reads tokens of one row. Every position is stored, but the counter advances for response tokens
- * only: a branch per token would cost more than the store. The array therefore needs one place more
- * than there are tokens.
+ * only: a branch per token would cost more than the store. The array therefore needs one element
+ * more than there are tokens.
  */
 static size_t gather(const struct rl_two_policies *p, double *out)
 {
@@ -79,8 +79,8 @@ static struct moments add_up(const double *l, size_t n, double least, double mos
 }
 
 /*
- * The ratio at rank (n - 1) share of n sorted log-ratios. Interpolated between ratios and not
- * between their logarithms, like numpy.percentile of the ratios.
+ * The ratio at rank (n - 1) * share of n sorted log-ratios. It is interpolated between ratios
+ * instead of between their logarithms, like numpy.percentile of the ratios.
  */
 static double quantile(const double *sorted, size_t n, double share)
 {

@@ -23,8 +23,8 @@ struct distilling {
 };
 
 /*
- * The pass rate is that of the prompt's own group; with a rate of the batch, easy prompts would
- * decide for hard ones.
+ * The pass rate is that of the prompt's own group; with the pass rate of the whole batch, easy
+ * prompts would decide about hard prompts.
  */
 static void find_eligible(const struct rl_groups *groups, const double *rewards, double threshold,
                           double *pass_rate, uint8_t *eligible)
@@ -85,8 +85,8 @@ static struct gaps measure(const struct distilling *d)
     if (!d->options->normalise || gaps.n < 2)
         return gaps;
     /*
-     * A second pass, because teacher and student differ by little around a common offset, where
-     * sums of squares would cancel.
+     * The squared deviations are summed in a second pass, because teacher and student differ by
+     * little around a common offset, where sums of squares would cancel.
      */
     gaps.mean = gaps.sum / gaps.n;
     for (size_t row = 0; row < d->batch.n_rows; row++)

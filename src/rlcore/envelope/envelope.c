@@ -111,7 +111,7 @@ struct unit {
     const char *name;
 };
 
-/* Chosen by the capacity, so that capacity and total have the same unit. */
+/* The unit is chosen by the capacity, so that capacity and total are printed in the same unit. */
 static struct unit unit_for(double capacity)
 {
     return capacity >= 1e9 ? (struct unit){1e9, "GB"} : (struct unit){1e6, "MB"};
@@ -131,7 +131,7 @@ enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl
     *out = (struct rl_envelope){.capacity = capacity};
     for (int i = 0; i < RL_ENVELOPE_PARTS; i++) {
         out->total += bytes[i];
-        /* The first of equal parts, so that the text is the same everywhere. */
+        /* If parts are equal the first is reported, so that the text is the same everywhere. */
         out->largest = bytes[i] > bytes[out->largest] ? (enum rl_envelope_part)i : out->largest;
     }
     out->fits = out->total <= capacity;

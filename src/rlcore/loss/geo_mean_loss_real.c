@@ -83,8 +83,8 @@ HOT_VOID(add_up, (const struct rl_loss_call *call, size_t i, size_t end, struct 
         poison += (p - p) + (q - q) + (a - a);
     }
     /*
-     * Chunks are added in their own type, because wide loops need it; rows in double, so that the
-     * rounding error of a row does not grow with its length.
+     * The sum of a chunk has the element type, because wide loops need it. The sum of a row is
+     * double, so that its rounding error does not grow with the length of the row.
      */
     means->t += (double)rl_sum(cuts, at.n);
     means->advantage += (double)rl_sum(advantages, at.n);

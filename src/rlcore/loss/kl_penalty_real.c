@@ -86,8 +86,8 @@ HOT(real, k3, (const struct span *span), (span))
         real x = s.log_prob[i] - s.ref_log_prob[i];
         real d = rl_limit(-x, -20, 20), e = rl_exp_near(d), k = e - d - 1;
         /*
-         * Both are computed before the first store: gcc then makes one mask of the two comparisons
-         * with 10.
+         * value and slope are computed before the first store, because gcc then makes one mask of
+         * the two comparisons with 10.
          */
         real value = k > 10 ? 10 : k, slope = k > 10 ? 0 : 1 - e, inside = d == -x ? slope : 0;
         s.kl[i] = value;

@@ -30,7 +30,7 @@ struct rl_loss_call {
 typedef struct rl_row_sums rl_loss_row(const struct rl_loss_call *call, size_t row,
                                        real row_weight);
 
-/* In what the losses differ whose rows need nothing but their weight. */
+/* The differences between the losses whose rows need only their weight. */
 struct rl_loss_rule {
     rl_loss_row *row;
     enum rl_row_weights weights;
@@ -55,8 +55,9 @@ enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows
 enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error *err);
 
 /*
- * For a value that rl_loss_explain did not find because an output (d_log_prob or `more`) has overwritten its
- * array, an input or `another`: an error that cannot name the place.
+ * Returns an error that cannot name the place of the bad value. It is for a value that
+ * rl_loss_explain did not find, because an output (d_log_prob or `more`) has overwritten the array
+ * that held the value (an input or `another`).
  */
 enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *another,
                                    const real *more, struct rl_error *err);

@@ -2,9 +2,9 @@
 #include "loss/token_chunk.h"
 
 /*
- * Beyond this argument a sigmoid is 0 or 1 in either precision. The function is not inlined on
- * purpose: with a limit that it does not know, the compiler uses a minimum; with a known one it
- * would choose branches, which are not vectorised.
+ * Beyond this argument a sigmoid is 0 or 1 in either precision. The function is deliberately not
+ * inlined. If the compiler does not know the limit it uses a minimum; if it knows the limit it
+ * would use branches, which are not vectorised.
  */
 static __attribute__((noinline)) real sigmoid_reach(void)
 {

@@ -3,8 +3,8 @@
  *
  * ratio = exp(min(mean of l, 10)) over the response tokens of the segment. It is straight-through:
  * its gradient with respect to log_prob_t is the ratio for the token itself and 0 for the others,
- * and 0 beyond the limit. The mean makes long segments comparable with short ones; the sum of the
- * exact sequence ratio leaves every clip range after a few hundred tokens.
+ * and 0 beyond the limit. The mean makes long segments comparable with short ones; the sum, as in
+ * the exact sequence ratio, leaves every clip range after a few hundred tokens.
  */
 #ifndef RLCORE_SEGMENT_H
 #define RLCORE_SEGMENT_H

@@ -282,7 +282,7 @@ enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pac
     enum rl_status status = check_options(options, err);
     if (status != RL_OK)
         return status;
-    /* Keeps every size that is computed from n below from overflowing. */
+    /* Refuses an n so large that a size computed from it below could overflow. */
     if (n == 0 || n > SIZE_MAX / 64 - options->n_workers)
         return rl_fail(err, RL_EINVAL, "%zu samples cannot be packed", n);
     if (RL_NEED(err, {"lengths", lengths}, {"plan.order", plan->order},
@@ -304,8 +304,8 @@ enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pac
     plan->n_slots = (bins.n + options->n_workers - 1) / options->n_workers * options->n_workers;
     for (size_t i = 0; i < plan->n_slots; i++)
         /*
-         * Slots beyond the bins are copies of bin 0 that train nothing: workers must take equally
-         * many steps, or their exchange of gradients would wait forever.
+         * Slots beyond the bins are copies of bin 0 that train nothing: workers must take the same
+         * number of steps, because otherwise their exchange of gradients would wait forever.
          */
         weight[i] = padded_cost(i < bins.n ? i : 0, lengths, options, plan);
     partition.n_items = plan->n_slots;

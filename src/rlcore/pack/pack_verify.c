@@ -1,9 +1,9 @@
 /*
- * pack_verify.c: micro batches are read back and compared with their samples.
+ * pack_verify.c: unpacks micro batches and compares them with their samples.
  *
- * Written from the definition and not from pack.c, so that a fault in one is not repeated in the
- * other. A token in the wrong sample still trains, only on something else, and no other check would
- * notice.
+ * The checks are written from the definition and not from pack.c, so that a fault of pack.c is not
+ * repeated here. A token in the wrong sample still trains, only on something else, and no other
+ * check would notice.
  */
 #include <rlcore/pack.h>
 
@@ -14,7 +14,7 @@ static const double *at_if(const double *values, bool present, size_t at)
     return present ? values + at : NULL;
 }
 
-/* Computed from the lengths, because attention kernels use them. */
+/* The position is computed from the lengths, because attention kernels use the lengths too. */
 static size_t first_token(const struct rl_pack_micro_batch *batch, size_t k)
 {
     size_t at = 0;

@@ -2,8 +2,9 @@
  * partition.c: see partition.h. States are merged in O(V log V); ties are broken in the order of
  * the definition.
  *
- * Sums of costs become most equal if large differences are settled first. To keep equal counts per
- * part, whole states with one set per part are joined, the largest set with the smallest.
+ * The loads become most equal if large differences are evened out first. A state holds one set of
+ * items per part. States are joined as a whole, the largest set of one with the smallest set of the
+ * other, so that all parts keep the same number of items.
  */
 #include "pack/partition.h"
 
@@ -176,7 +177,10 @@ static void find_extremes(const struct rl_partition *p, double sign, size_t *ext
     }
 }
 
-/* The most extreme load of all parts except two; minus or plus infinity without any. */
+/*
+ * The most extreme load of all parts except two; minus or plus infinity if there are no other
+ * parts.
+ */
 static double extreme_but(const struct rl_partition *p, const size_t *extremes, double sign,
                           size_t but, size_t nor)
 {
@@ -201,8 +205,8 @@ static void best_swap_between(const struct rl_partition *p, const size_t *items,
 }
 
 /*
- * Loads are updated and not summed again, so that every step lowers exactly what is compared and
- * the search ends.
+ * Loads are updated instead of summed again, so that every step lowers exactly the numbers that are
+ * compared. The search therefore ends.
  */
 static void add_loads(struct rl_partition *p, const size_t *items)
 {

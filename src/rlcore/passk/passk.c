@@ -32,9 +32,9 @@ static enum rl_status check_ks(size_t n_k, const int64_t *k, struct rl_error *er
 }
 
 /*
- * C(n-c, k) / C(n, k) is the product of 1 - k/(n-i) over i < c, and with k and c exchanged that of
- * 1 - c/(n-i) over i < k. The shorter product is used, and ends once 1 minus it no longer differs
- * from 1.
+ * C(n-c, k) / C(n, k) is the product of 1 - k/(n-i) over i < c, and also that of 1 - c/(n-i) over i
+ * < k. The shorter product is used. It stops as soon as 1 minus the product no longer differs from
+ * 1.
  */
 static double unbiased(int64_t n, int64_t c, int64_t k)
 {

@@ -132,7 +132,8 @@ static bool climb(const struct counts *data, struct surface *s, double x[2], con
 }
 
 /*
- * The value distinguishes steps only up to half of their digits; from there on the slope must fall.
+ * The likelihood determines alpha and beta only to half of the digits of a double. From there on, a
+ * step is taken if it reduces the gradient.
  */
 static void polish(const struct counts *data, struct surface *s, double x[2])
 {

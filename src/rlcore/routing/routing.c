@@ -229,7 +229,7 @@ static enum rl_status check_replayed(const struct rl_routes *used,
 
 /*
  * A missing replay looks like a working run with a slightly worse ratio, so every place is checked
- * instead of a share.
+ * instead of a sample of them.
  */
 enum rl_status rl_routes_replayed(const struct rl_batch *batch, const struct rl_routes *used,
                                   const struct rl_routes *recorded, struct rl_error *err)
@@ -277,8 +277,8 @@ enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
 
 /*
  * The off-policiness is the number of updates per batch. One update needs no replay. For two or
- * three, the training engine's routes (R2) keep the ratio a matter of the weights; beyond that only
- * the routes of the inference engine (R3) do.
+ * three updates, the training engine's routes (R2) make the ratio depend on the weights only. For
+ * more updates, only the routes of the inference engine (R3) do.
  */
 enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_replay *replay,
                                 double *off_policiness, struct rl_error *err)

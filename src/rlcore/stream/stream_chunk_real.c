@@ -2,7 +2,7 @@
 #include "stream/stream_internal.h"
 #include "support/vexp.h"
 
-static const real widest_allowed = 40; /* of |log-prob|, so that rl_exp_near can be used */
+static const real widest_allowed = 40; /* largest |log-prob| for which rl_exp_near is used */
 #ifdef RL_SINGLE
 static const real nearest_allowed =
     1e-5f; /* smallest distance of a difference from its threshold */
@@ -41,9 +41,9 @@ struct members {
 };
 
 /*
- * Both loops always run, one of them over nothing: the compiler vectorises loops with such bounds
- * but not a branch on the weights inside one. A NaN weight is not a member by comparison, but it
- * makes the sum NaN.
+ * Both loops always run, one of them over no elements, because the compiler vectorises loops with
+ * such bounds but not a loop with a branch on the weights. A NaN weight is not a member by
+ * comparison, but it makes the sum NaN.
  */
 static RL_INLINE void members_of(const struct chunk *chunk, bool masked, struct members *out)
 {

@@ -59,8 +59,8 @@ bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
                      const struct rl_stretch *stretch, struct rl_stream_sums *sums);
 
 /*
- * The same token by token. All components add to the gradient. The error names a value that is not
- * allowed.
+ * Does the work of rl_stream_chunk token by token. All components add to the gradient. The error
+ * names a value that is not allowed.
  */
 enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component component,
                                 const struct rl_stretch *stretch, struct rl_stream_sums *sums,

@@ -28,7 +28,7 @@ static void zero_gradient(const struct rl_streaming *s, const struct rl_stretch 
 
 /*
  * The wide loops are tried first. A chunk that they refuse has added nothing to the sums, but rl
- * may have written its gradient, which the exact path adds to; so it is set to 0.
+ * may have written its gradient, to which the exact path adds; the gradient is therefore set to 0.
  */
 static enum rl_status run_component(const struct rl_streaming *s, enum rl_component component,
                                     size_t sequence, struct rl_stream_sums *sums,
@@ -155,8 +155,8 @@ static enum rl_status check(const struct rl_streams *streams, const struct rl_st
 }
 
 /*
- * Masks of bytes are checked while they are read, when the token is known. Wider ones are checked
- * before, because only their lowest byte is read later.
+ * Masks of bytes are checked while they are read, when the token is known. Wider masks are checked
+ * in advance, because only their lowest byte is read later.
  */
 static enum rl_status open_batch(struct rl_grid *grid, const struct rl_batch *batch,
                                  struct rl_error *err)
@@ -186,7 +186,7 @@ enum rl_status rl_batch_stream_loss(const struct rl_batch *batch, const struct r
         status = run_all(&s, metrics, &total, err);
     if (status != RL_OK)
         return status;
-    /* Scaled at the end, so that the parts in the result add up to its loss. */
+    /* The components are scaled at the end, so that those in the result add up to its loss. */
     total.rl /= options->rl_scale;
     total.ce /= options->ce_scale;
     total.ref_kl /= options->ref_kl_scale;

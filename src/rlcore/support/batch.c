@@ -7,7 +7,10 @@
 #include "support/grid.h"
 #include "support/turns.h"
 
-/* A whole element. Once it has been checked, kernels read only its lowest bytes. */
+/*
+ * Reads an element in its full width. After this check, kernels read only the lowest bytes of
+ * elements.
+ */
 static int64_t element(const void *array, enum rl_integers type, size_t width, size_t i)
 {
     const unsigned char *at = (const unsigned char *)array + i * width;
@@ -67,7 +70,7 @@ static enum rl_status check_turn_row(const struct rl_grid *grid, size_t row, str
     return RL_OK;
 }
 
-/* The or of all elements shows a 2 anywhere without a test per token. */
+/* The bitwise OR of all elements shows whether there is a 2, without a test per token. */
 HOT(bool, bytes_hold, (const uint8_t *mask, size_t n), (mask, n))
 {
     uint8_t bits = 0;
@@ -131,7 +134,10 @@ static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
     return holds;
 }
 
-/* Wide loops for the usual layout, token by token for others; both read whole elements. */
+/*
+ * Wide loops for the usual layout, token by token for other layouts; both check elements in their
+ * full width.
+ */
 static bool turns_hold(const struct rl_grid *grid, size_t row)
 {
     size_t begin = rl_row_at(grid, row);
@@ -171,7 +177,10 @@ enum rl_status rl_batch_check(const struct rl_batch *batch, unsigned needs, stru
     return rl_grid_open(&grid, batch, needs, true, err);
 }
 
-/* Counts in bytes for as long as they cannot overflow: a wide loop then adds 64 at a time. */
+/*
+ * The count of each chunk is a byte, which cannot overflow there, so a wide loop adds 64 bytes at a
+ * time.
+ */
 HOT(size_t, count_bytes, (const uint8_t *mask, size_t n), (mask, n))
 {
     size_t count = 0;

@@ -13,8 +13,10 @@
 static const char *const names[] = {"sse2", "avx2", "avx512"};
 enum { LEVELS = sizeof names / sizeof *names };
 
-/* 0 until the first call of rl_level, then the level plus 1. The one setting that a process has: every inner loop
- * reads it, also loops far below functions that have no argument to pass it in. */
+/*
+ * 0 until the first call of rl_level, then the level plus 1. It is the only global setting of the
+ * process, because inner loops read it deep inside calls that have no argument for it.
+ */
 static _Atomic int in_use;
 
 const char *rl_level_name(enum rl_level level)
@@ -33,7 +35,10 @@ enum rl_level rl_level_highest(void)
     return RL_LEVEL_SSE2;
 }
 
-/* The level that the environment asks for, LEVELS if it is unknown; the highest where nothing is asked for. */
+/*
+ * The level that the environment variable names: LEVELS for an unknown name, the highest level if
+ * it is unset or empty.
+ */
 static size_t wanted(const char **text)
 {
     size_t level = 0;

@@ -10,7 +10,10 @@
 
 #include "hot/hot.h"
 
-/* For the body that several HOT functions share, with the function it calls given as a constant. */
+/*
+ * Marks a body that several HOT functions share, with the function that the body calls given as a
+ * constant.
+ */
 #define RL_INLINE inline __attribute__((always_inline))
 
 /* Tokens per inner loop: partial sums in `real` stay short, buffers in the first-level cache. */

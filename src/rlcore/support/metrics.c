@@ -8,7 +8,7 @@
 
 void rl_metrics_add(struct rl_metrics *metrics, const char *prefix, const char *name, double value)
 {
-    /* Kernels do not test whether the caller wants metrics. */
+    /* NULL is tested here, so that kernels need not test whether the caller wants metrics. */
     if (!metrics)
         return;
     if (metrics->n < metrics->capacity) {

@@ -53,8 +53,8 @@ static RL_INLINE void rl_fetch_ahead(const real *at)
 /* ---- conditions as bits: all ones for true, 0 for false ---- */
 
 /*
- * A choice by bits has no branch and one width. Whether `?:` is vectorised depends on the version
- * of the compiler.
+ * A choice by bit masks has no branch, and all its operands have the same width. Whether `?:` is
+ * vectorised depends on the version of the compiler.
  */
 static RL_INLINE rl_int rl_below(real a, real b)
 {
@@ -86,7 +86,7 @@ static RL_INLINE real rl_size(real x)
     return (real)fabs((double)x);
 }
 
-/* x where on, else 0, even if x is NaN. */
+/* Returns x if `on` is set, else 0, even if x is NaN. */
 static RL_INLINE real rl_keep(rl_int on, real x)
 {
     return rl_real_of(rl_bits_in(x) & on);
@@ -97,7 +97,7 @@ static RL_INLINE real rl_pick(rl_int on, real x, real otherwise)
     return rl_real_of((rl_bits_in(x) & on) | (rl_bits_in(otherwise) & ~on));
 }
 
-/* The mask of n <= RL_CHUNK tokens from i on, as such bits. */
+/* The mask of n <= RL_CHUNK tokens from i on, as bits for rl_keep. */
 static RL_INLINE void rl_mask_bits(const struct rl_grid *grid, size_t i, size_t n, rl_int *on)
 {
     const uint8_t *mask = grid->mask + i * grid->mask_step;
@@ -131,8 +131,9 @@ static RL_INLINE real rl_sum_lanes(real *lane)
 }
 
 /*
- * The sum of at most one chunk, in the order that rlcore/status.h defines: as many lanes as the
- * widest registers hold, lane by lane, then halves onto halves. Elements behind n are set to 0.
+ * The sum of at most one chunk, in the order that rlcore/status.h defines: first into as many lanes
+ * as the widest registers hold, then the upper half of the lanes onto the lower half until one is
+ * left. Elements from n on are set to 0.
  */
 static RL_INLINE real rl_sum(real *term, size_t n)
 {
@@ -148,7 +149,7 @@ static RL_INLINE real rl_sum(real *term, size_t n)
     return rl_sum_lanes(lane);
 }
 
-/* rl_sum of a whole chunk, over the elements where on. */
+/* rl_sum of a whole chunk, over the elements whose `on` is set. */
 static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
 {
     real lane[RL_LANES];

@@ -134,8 +134,8 @@ static struct rl_rows take_rows(struct rl_scratch *s, size_t n_rows)
 }
 
 /*
- * Computed by the same function without memory, so that it cannot differ from a formula written
- * beside it.
+ * The size is computed by the function that takes the memory, called with an empty workspace. A
+ * separate formula could differ from it.
  */
 size_t rl_rows_bytes(size_t n_rows)
 {
@@ -159,8 +159,8 @@ enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch,
 }
 
 /*
- * One thread adds the rows in their order: only B additions, and the same bits for any number of
- * threads.
+ * One thread adds the rows in their order. That takes only B additions and gives the same bits for
+ * any number of threads.
  */
 struct rl_row_sums rl_rows_total(const struct rl_rows *rows)
 {

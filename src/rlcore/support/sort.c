@@ -42,8 +42,8 @@ double *rl_sort(double *values, double *spare, size_t n)
         for (size_t i = 0; i < n; i++)
             place[digit(values[i], shift)]++;
         /*
-         * If all values are in one bucket, like the upper digits of numbers near 0, the pass would
-         * copy and change nothing.
+         * The pass is skipped if all values have the same digit, as the upper digits of numbers
+         * near 0 have, because it would not change their order.
          */
         if (n == 0 || place[digit(values[0], shift)] == n)
             continue;
