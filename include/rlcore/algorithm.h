@@ -7,7 +7,7 @@
  *   dr_grpo              rl      outcome - group mean                              group
  *   rloo                 rl      outcome - mean of the others                      group
  *   reinforce_plus_plus  rl      discounted returns, whitened over the batch
- *   grpo_passk           rl      the lead of the group's best                      group
+ *   grpo_passk           rl      the best's lead over the group's second best      group
  *   max_rl               rl      (outcome - mean) / mean                           group
  *   hierarchical_grpo    rl      outcome - mean of its agent (and episode)         group, agents
  *   rae                  rl      outcome - moving baseline of its agent            memory
@@ -17,7 +17,7 @@
  *   separate             rl
  *   turn-group           rl
  *   turn-group-v1d       rl
- *   process              rl      gains and outcome normalised apart (process.h)    group, gains
+ *   process              rl      gains, outcome normalised separately (process.h)  group, gains
  *   vineppo              rl      what a turn added to the value of its prefix      gains
  *   adca                 rl      step flags of a judge (adca.h)                    group, judge
  *   echo                 rl      as grpo; also ce on the answers of tools          group
@@ -25,7 +25,7 @@
  *   opsd                 ref_kl  none                                              policy reference
  *   sft                  ce      none                                              frozen sampler
  *   ppo                  rl      GAE over the values of a value head, whitened     values
- *   remax                rl      outcome - that of the prompt's greedy response    greedy response
+ *   remax                rl      outcome - outcome of the greedy response          greedy response
  *   opo                  rl      outcome - mean of its group weighted by length    group
  *   gpg                  rl      (outcome - mean) B / outcomes that are not 0      group
  *
@@ -35,8 +35,8 @@
  * grpo and echo differ between the two forms, as their sources do. On rows the difference from the
  * group's mean is divided by the standard deviation (verl, unless norm_by_std is off). On trees it
  * is not divided (prime-rl), and a linear length penalty may be subtracted first. hierarchical_grpo
- * on rows treats the tokens that all rows of an episode share as an agent of their own, whose
- * outcome is the mean of theirs.
+ * on rows treats the tokens that all rows of an episode share as a separate agent, whose outcome is
+ * the mean outcome of those rows.
  *
  * An unknown name is an error whose text contains the nearest known name; the table has no default.
  */
@@ -173,7 +173,10 @@ struct rl_rollouts;
 typedef int rl_credit_fn(void *context, const struct rl_rollouts *rollouts, const size_t *start,
                          double *credit);
 
-/* Settings of the algorithms; each algorithm reads its own. The defaults are those of the sources. */
+/*
+ * Settings of all algorithms; each algorithm reads only its own. The defaults are those of the
+ * sources.
+ */
 struct rl_algorithm_options {
     double alpha;       /* 0.3 for turn-group-v1d, 1 for adca; weight of the process advantage */
     double gamma;       /* 1; discount per turn, or per token of reinforce_plus_plus */
@@ -199,8 +202,8 @@ struct rl_algorithm_options {
     size_t n_roles;
     rl_credit_fn *credit; /* custom */
     void *credit_context;
-    const struct rl_adca_options *adca; /* adca: its options, except alpha, which is taken from
-                                           above; NULL: those of rl_adca_options_init */
+    const struct rl_adca_options *adca; /* adca: its options, except alpha, which is the member
+                                           above; NULL: the defaults of rl_adca_options_init */
 };
 
 /* Sets the defaults of an algorithm, or, for NULL, the defaults that most algorithms share. */

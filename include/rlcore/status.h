@@ -29,9 +29,9 @@
  * Overlap
  *   An output array must not overlap an input or another output of the same call, with the exceptions
  *   below, because kernels write some tokens before they have read the last input. Inputs may overlap
- *   each other in any way; one array may serve as two of them. Where an output may be an input, it is
- *   the same pointer, the input has the type of the output (not bfloat16), and a failed call has
- *   destroyed the input.
+ *   each other in any way; one array may serve as two inputs. Where an output may be an input, the
+ *   caller passes the same pointer for both, and the input has the type of the output (not bfloat16).
+ *   A failed call has then destroyed the input.
  *
  *     output                                                  may be
  *     d_log_prob of the policy losses, rl_a2tgpo_turn_loss (also its turn_ratio), rl_bypass_loss,
@@ -50,27 +50,27 @@
  *         rl_adca_suffix_sums                                 the values they read (in place)
  *
  * Layouts
- *   Every function that takes a struct rl_batch also accepts rows that are further apart than they are
- *   wide, ragged rows, and masks and turn ids of 32 or 64 bits, through struct rl_layout of
- *   rlcore/batch.h. Functions whose arrays are arguments of their own have a twin that takes a batch:
- *   rl_adca_batch_*, rl_batch_stream_*, rl_token_kl. All of them with suffix f read bfloat16 and write
- *   float. Nothing is copied. Only rl_distill_cut and the functions over turns, groups, samples and
- *   plans, which have no tokens, know no layouts.
+ *   Every function that takes a struct rl_batch also accepts rows with gaps between them, ragged rows,
+ *   and masks and turn ids of 32 or 64 bits, through struct rl_layout of rlcore/batch.h. Functions that
+ *   take arrays without a struct rl_batch have a twin that takes a batch: rl_adca_batch_*,
+ *   rl_batch_stream_*, rl_token_kl. All these functions read bfloat16 and write float if they have the
+ *   suffix f. Nothing is copied. The only functions without layouts are rl_distill_cut and the functions
+ *   over turns, groups, samples and plans, which have no tokens.
  *
  * Rounding
  *   Products and sums are never fused. A sum over the tokens of a row is taken in chunks of 128 tokens:
  *   token t of a chunk is added to lane t mod 8 (float: 16; sums held in double: 8), then the lanes are
  *   added by halves (0 + 4, 1 + 5, .. then 0 + 2, ..). Chunks and rows are added in double, in their
  *   order. Results therefore have the same bits on every machine, for every vector width, layout and
- *   number of threads, as far as exp and log of libm do.
+ *   number of threads, unless exp and log of libm differ.
  *
  * Threads
- *   Kernels over tokens share their rows among OpenMP threads. Their number is the one of the caller's
- *   OpenMP: OMP_NUM_THREADS, or omp_set_num_threads() before the call. A library built without OpenMP
- *   (LINEAGE_OPENMP=OFF) uses the calling thread alone, and so does every batch below 16384 token
- *   positions, where starting threads costs more than it saves. Within a parallel region a kernel runs
- *   on its thread alone unless nested parallelism is on. Calls from several threads at a time are safe
- *   if each has its own workspace and outputs.
+ *   Kernels over tokens share their rows among OpenMP threads. The number of threads is the caller's
+ *   setting of OpenMP: OMP_NUM_THREADS, or omp_set_num_threads() before the call. A library built
+ *   without OpenMP (LINEAGE_OPENMP=OFF) uses the calling thread alone, and so does every batch below
+ *   16384 token positions, where starting threads costs more than it saves. Within a parallel region a
+ *   kernel runs on its thread alone unless nested parallelism is on. Calls from several threads at a
+ *   time are safe if each has its own workspace and outputs.
  */
 #ifndef RLCORE_STATUS_H
 #define RLCORE_STATUS_H

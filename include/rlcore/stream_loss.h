@@ -8,8 +8,8 @@
  *
  * A token is a member of rl if loss_mask is 1 and its rl weight is not 0 (without an rl stream: if
  * loss_mask is 1). It is a member of ce or ref_kl if its weight there is not 0, whatever loss_mask
- * is. A weight of 0 is the same as an absent token. Values at tokens that are members of no
- * component are never read.
+ * is. A token with weight 0 is treated as absent. Values at tokens that are members of no component
+ * are never read.
  *
  *   l = trainer - inference, r = exp(l) without a limit, D = exp(trainer) - exp(inference),
  *   W the weight (1 without a stream).

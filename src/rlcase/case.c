@@ -51,7 +51,7 @@ static bool write_text(struct rl_case *done, const json_t *values)
     return done->text != NULL;
 }
 
-/* A family without a single-precision form gets a different message from one that does not exist. */
+/* A family without a single-precision form gets a different message than an unknown family. */
 static const struct case_kernel *find(const char *family, bool single, struct rl_error *err)
 {
     const struct case_kernel *kernel = case_find(family, single);

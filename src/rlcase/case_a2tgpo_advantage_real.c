@@ -18,8 +18,8 @@ static struct rl_a2tgpo_options read_options(struct case_call *call)
 }
 
 /*
- * The clip scale exists in one mode only; for the others its keys are left out, as in the golden
- * vectors.
+ * The clip scale exists in one mode only. In the other modes its keys are left out, as in the
+ * golden vectors.
  */
 static void run(struct case_call *call)
 {

@@ -17,8 +17,8 @@ static void put_applied(struct case_call *call, bool applied, double alpha)
 }
 
 /*
- * The rates of flags by outcome. The outcome of a trajectory is the sum over its tokens, wherever
- * the reward is.
+ * Stores the rates of the flags by outcome. The outcome of a trajectory is the sum over its tokens,
+ * wherever the reward is.
  */
 static void put_rates(struct case_call *call)
 {

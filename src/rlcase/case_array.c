@@ -16,7 +16,7 @@ static size_t size_of(enum rl_case_type type)
     return sizes[type];
 }
 
-/* A linear search: a call has about ten arrays. */
+/* The search is linear, because a call has about ten arrays. */
 const struct rl_case_array *case_array(const struct case_call *call, const char *name)
 {
     for (size_t i = 0; i < call->n_arrays; i++)
@@ -141,7 +141,7 @@ static void *convert(struct case_call *call, const struct rl_case_array *array, 
     return out;
 }
 
-/* Returns true if the kernel reads the array in place although it has another type. */
+/* Returns true if the kernel reads the array in place although the array has another type. */
 static bool fits_batch(const struct case_call *call, const struct rl_case_array *array, enum rl_case_type type)
 {
     bool wide = array->type == RL_CASE_INT64 || array->type == RL_CASE_INT32;

@@ -60,7 +60,7 @@ void case_fail(struct case_call *call, const char *format, ...)
     va_end(args);
 }
 
-/* Zeroed, because adapters accumulate sums and offsets in it. */
+/* The memory is zeroed, because adapters accumulate sums and offsets in it. */
 void *case_alloc(struct case_call *call, size_t count, size_t size)
 {
     size_t bytes;

@@ -74,7 +74,10 @@ void case_call_release(struct case_call *call);
 void case_fail(struct case_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Replace a name of the core at the start of the error text by the name of the input, if the case has it. */
+/*
+ * If the error text begins with a name of the core and the case has that input, replace the name by
+ * the input's name.
+ */
 void case_name_error(struct case_call *call);
 
 /* Zeroed memory that lives as long as the call. Returns NULL only if the call has failed. */

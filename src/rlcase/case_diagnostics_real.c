@@ -36,7 +36,7 @@ static void run_diagnostics(struct case_call *call)
     struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
     const real *train = case_reals(call, "train_log_prob", &b, &t);
     const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
-    /* PPO's own range (arXiv 1707.06347), as in the losses. */
+    /* The default is PPO's own clip range (arXiv 1707.06347), as in the losses. */
     double low = case_number_or(call, "clip_ratio_low", 0.2);
     double high = case_number_or(call, "clip_ratio_high", 0.2);
     struct rl_diagnostics d;

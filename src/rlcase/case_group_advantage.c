@@ -77,8 +77,8 @@ static struct rl_trace read_trace(struct case_call *call, const json_t *object)
 }
 
 /*
- * The group's list of advantages, with null for a trace that does not count: an advantage of 0
- * would mean that its reward is the mean.
+ * Returns the advantages of a group as a list. A trace that does not count gets null, because an
+ * advantage of 0 would mean that its reward is the mean.
  */
 static json_t *run_group(struct case_call *call, struct advantage_case *c, const json_t *group)
 {
@@ -96,7 +96,7 @@ static json_t *run_group(struct case_call *call, struct advantage_case *c, const
     return list;
 }
 
-/* The baselines after the last group, so that a case can check them. */
+/* Stores the baselines after the last group, so that a case can check them. */
 static void put_baselines(struct case_call *call, const struct advantage_case *c)
 {
     json_t *object = json_object();

@@ -29,7 +29,7 @@ const struct case_kernel *const case_kernels_single[] = {
 #undef CASE_DOUBLE
     NULL};
 
-/* A linear search: there are about forty kernels, and a process runs one. */
+/* The search is linear: there are about forty kernels, and a process runs one. */
 const struct case_kernel *case_find(const char *family, bool single)
 {
     const struct case_kernel *const *kernel = single ? case_kernels_single : case_kernels_double;

@@ -76,7 +76,10 @@ real *case_real_list(struct case_call *call, const char *name, struct case_dim *
     return out;
 }
 
-/* Written as doubles in both precisions, because a double represents every float exactly. */
+/*
+ * The values are written as doubles in both precisions, because a double represents every float
+ * exactly.
+ */
 void case_put_reals(struct case_call *call, const char *name, const real *values, size_t b,
                     size_t t)
 {

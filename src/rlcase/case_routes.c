@@ -38,7 +38,7 @@ static void read_token(struct case_call *call, const char *name, const json_t *t
                    out + l * shape->top_k);
 }
 
-/* Routes in memory, by the same rules as those in JSON. */
+/* Reads routes from memory, by the same rules as routes in JSON. */
 static uint16_t *routes_of(struct case_call *call, const struct rl_case_array *array, size_t b, size_t t,
                            struct rl_routes *shape)
 {

@@ -26,8 +26,8 @@ static double value(struct mean mean)
 }
 
 /*
- * A shell sort: the arrays have one number per row or group. qsort of the library would allocate
- * for them, and the recursion depth of a quicksort is not bounded.
+ * This is a shell sort, which suffices because the arrays have one number per row or group. The
+ * library's qsort would allocate memory, and the recursion depth of a quicksort is not bounded.
  */
 static void sort(double *v, size_t n)
 {

@@ -189,8 +189,8 @@ enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
 }
 
 /*
- * A linear search: there are few agents. Their order is that of first appearance, and the caller
- * may store and restore it.
+ * The search is linear, because there are few agents. Their order is that of first appearance, and
+ * the caller may store and restore it.
  */
 static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n, size_t capacity,
                                        const char *agent)
@@ -217,7 +217,7 @@ static bool is_continued(const struct rl_trace *traces, size_t i)
 }
 
 /*
- * A trace is compared with the moving average before it updates the average; the other way round
+ * A trace is compared with the moving average before it updates the average; in the opposite order
  * every advantage would be scaled by the decay. Whole episodes are processed one after another,
  * because the averages depend on the order and the reference updates them episode by episode.
  */

@@ -73,7 +73,10 @@ static void credit_all(const struct group *g, double baseline, double factor)
         credit(g, j, (score(g, j) - baseline) * factor);
 }
 
-/* A group of one keeps its score: minus its own mean it would always be 0 and never learn. */
+/*
+ * A group of one keeps its score, because the score minus its own mean would always be 0, from
+ * which nothing is learned.
+ */
 static double mean_or_zero(const struct group *g)
 {
     return g->n == 1 ? 0 : g->sum / (double)g->n;
@@ -102,7 +105,7 @@ static double deviation_floored(const struct group *g, double epsilon)
 }
 
 /*
- * Scores that equal the mean get exactly 0, also if deviation and epsilon are both 0. Otherwise 0 /
+ * Scores that equal the mean get exactly 0, even if deviation and epsilon are both 0. Otherwise 0 /
  * 0 would make the whole batch NaN because of a group that has nothing to learn.
  */
 static void grpo(const struct group *g, const struct rl_outcome_options *options)
@@ -141,8 +144,8 @@ static void grpo_passk(const struct group *g, const struct rl_outcome_options *o
 }
 
 /*
- * The mean of the others is (n mean - s) / (n - 1), and s minus that equals (s - mean) n / (n - 1),
- * which needs one pass and no difference of large sums.
+ * The mean of the others is (n mean - s) / (n - 1). The difference of s and this mean equals (s -
+ * mean) n / (n - 1), a form that needs one pass and no difference of large sums.
  */
 static void rloo(const struct group *g, bool keep_single)
 {

@@ -211,8 +211,8 @@ enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam, co
         return status;
     walk_rows(&w, gae);
     /*
-     * Not masked: the reference whitens the whole array, including holes and padding, with mean and
-     * variance of the response tokens.
+     * The advantages are not masked, because the reference whitens the whole array, including holes
+     * and padding, with mean and variance of the response tokens.
      */
     return rl_whiten_grid(&w.batch, false, advantages, ws, err);
 }

@@ -359,8 +359,8 @@ static void spread_tree(const struct rows *r, size_t row, double trunk, double b
 }
 
 /*
- * The algorithm's rule for agents, as on trees: branches are compared within their episode, whose
- * beginning they share, and trunks with each other.
+ * Applies the algorithm's rule for agents, as on trees: branches are compared within their episode,
+ * whose beginning they share, and trunks with each other.
  */
 static enum rl_status by_episodes(const struct rows *r)
 {
@@ -443,7 +443,7 @@ enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
     struct rl_grid grid;
     enum rl_status status =
         rl_grid_open(&grid, in->batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, true, err);
-    /* The inputs contain no arrays of reals; those passed to the kernels below are made here. */
+    /* The inputs contain no arrays of reals; the arrays of reals for the kernels are made here. */
     struct rl_layout layout = status == RL_OK ? rl_grid_layout(&grid, NULL, NULL, 0)
                                               : (struct rl_layout){.n_tokens = 0};
     const struct rows r = {algorithm,  in,         &layout.batch, &grid, options, rewards,

@@ -166,8 +166,8 @@ static enum rl_status add_range(const struct rl_correcting *c, const struct rl_w
 
 /*
  * Standard deviation of v and effective sample size, from the sums of v - 1, which keep their
- * digits near on-policy: with s = N / (N + 1e-8), mm(v) = s + mm(v - 1). The effective sample size
- * is 1 / mm((v / mean)^2), a share between 0 and 1.
+ * digits if both policies are nearly equal: with s = N / (N + 1e-8), mm(v) = s + mm(v - 1). The
+ * effective sample size is 1 / mm((v / mean)^2), a share between 0 and 1.
  */
 static void add_spread(const struct rl_correcting *c, const struct rl_weight_row *total,
                        double n_tokens)

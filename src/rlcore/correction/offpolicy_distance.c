@@ -27,8 +27,8 @@ static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
 }
 
 /*
- * The limit has its own loop: combined with the exp, the second loop would not be vectorised at all
- * widths.
+ * The limit has its own loop, because a loop that combined it with the exp would not be vectorised
+ * at all widths.
  */
 HOT_VOID(add_chunk, (const struct rl_ratio_chunk *c, double *restrict ratio,
                      struct rl_ratio_row *row),

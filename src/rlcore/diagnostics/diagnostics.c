@@ -121,7 +121,10 @@ enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip
     double *spare = rl_scratch_take(&s, cells, sizeof *spare);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    /* Runs first because it also checks the log-probs: NaN cannot be sorted. */
+    /*
+     * The distance is measured first, because that also checks the log-probs, and NaN cannot be
+     * sorted.
+     */
     enum rl_status status = rl_distance_measure(p, &d, err);
     if (status != RL_OK)
         return status;

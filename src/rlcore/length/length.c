@@ -34,9 +34,9 @@ static void uniform(double coef, const struct rl_length_input *in, double *out)
 }
 
 /*
- * Only excess length costs: below the anchor a shorter response gains nothing, or the policy would
- * learn to leave out steps. A prompt that was never solved reliably has anchor NaN, and the
- * comparison with it is false.
+ * Only excess length costs. Below the anchor a shorter response gains nothing, because otherwise
+ * the policy would learn to leave out steps. A prompt that was never solved reliably has anchor
+ * NaN, and the comparison with it is false.
  */
 static enum rl_status anchored(double coef, const struct rl_length_input *in, double *out,
                                struct rl_error *err)
@@ -130,8 +130,9 @@ enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *l
             tokens += lengths[i];
         }
     /*
-     * The anchor is set once, when the prompt is nearly always solved. Earlier, the mean length of
-     * rare successes would be chance; later, it would follow its own penalty down.
+     * The anchor is set once, when the prompt is nearly always solved. If it were set earlier, it
+     * would be the chance length of rare successes. If it were updated later, it would shrink with
+     * the lengths that its own penalty reduces.
      */
     if (tokens > 0 && correct / (double)n > 0.9)
         *anchor = tokens / correct;

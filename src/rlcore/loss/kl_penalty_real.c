@@ -57,7 +57,7 @@ HOT(real, absolute, (const struct span *span), (span))
     return poison;
 }
 
-/* The slope of k2 is x, the one that straight-through gives to the other estimators. */
+/* The slope of k2 is x. With straight-through the other estimators have this slope too. */
 HOT(real, k2, (const struct span *span), (span))
 {
     const struct span s = *span;
@@ -105,7 +105,7 @@ static real run(enum rl_kl kind, const struct span *span)
                                : k3(span);
 }
 
-/* Runs only after a bad sum, which tells that a value is not finite but not which. */
+/* Runs only after a bad sum, which shows that some value is not finite but not which value. */
 static enum rl_status explain(const real *log_prob, const real *ref_log_prob, size_t n,
                               struct rl_error *err)
 {
@@ -128,7 +128,10 @@ enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, c
     size_t chunks = (n + RL_CHUNK - 1) / RL_CHUNK;
 #pragma omp parallel for schedule(static) reduction(|| : poisoned) if (n >= RL_PARALLEL_TOKENS)
     for (size_t c = 0; c < chunks; c++) {
-        /* Receives the slopes if the caller wants none: cheaper than a second form of each loop. */
+        /*
+         * Receives the slopes if the caller wants none. This is cheaper than a second form of each
+         * loop.
+         */
         real unwanted[RL_CHUNK];
         size_t i = c * RL_CHUNK;
         const struct span span = {

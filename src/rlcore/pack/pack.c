@@ -123,7 +123,7 @@ static void measure(struct bins *b, size_t bin, const size_t *lengths,
     b->cost[bin] = cost(sum, squares, o);
 }
 
-/* Append at the tail: samples keep the order in which first fit placed them. */
+/* Append at the tail, so that samples keep the order in which first fit placed them. */
 static void append(struct bins *b, size_t bin, size_t sample)
 {
     b->next[sample] = SIZE_MAX;
@@ -167,9 +167,9 @@ static void first_fit(struct bins *b, const size_t *lengths, size_t n,
 }
 
 /*
- * The costliest bin with at least two samples, the later one of equals; n if there is none. The
- * number of bins must be a multiple of the workers, which step together. Splitting the costliest
- * bin shortens the step; an empty micro batch would leave a worker idle.
+ * The costliest bin with at least two samples (of equally costly bins the last), or n if there is
+ * none. The number of bins must be a multiple of the workers, which step together. Splitting the
+ * costliest bin shortens the step; an empty micro batch would leave a worker idle.
  */
 static size_t bin_to_split(const struct bins *b)
 {

@@ -159,7 +159,7 @@ static enum rl_status verify_padding(const struct verification *v, size_t begin)
     return RL_OK;
 }
 
-/* Checked first, because all later checks use these lengths. */
+/* The lengths are checked first, because all later checks use them. */
 static enum rl_status verify_lengths(const struct verification *v, size_t n_samples,
                                      size_t multiple)
 {

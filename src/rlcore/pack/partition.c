@@ -25,8 +25,8 @@ void rl_partition_take(struct rl_partition *p, struct rl_scratch *s, size_t n_it
 }
 
 /*
- * A merge sort, because the definition's ties require a stable sort and it needs no memory of its
- * own.
+ * This is a merge sort, because ties in the definition require a stable sort, and it needs no
+ * memory of its own.
  */
 void rl_sort_by(size_t *items, size_t *spare, size_t n, const double *key, double sign)
 {

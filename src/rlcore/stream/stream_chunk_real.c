@@ -176,8 +176,8 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
 }
 
 /*
- * Three functions with one body: its flags are constants in each, so that the compiler makes three
- * loops without conditions.
+ * Three functions share one body. The flags of the body are constants in each function, so that the
+ * compiler makes three loops without conditions.
  */
 HOT(struct chunk_sums, dppo_pass, (const struct chunk *at, const struct members *m,
                                    const struct pairs *pairs, const struct rule *k, real *gradient),

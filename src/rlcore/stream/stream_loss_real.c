@@ -95,7 +95,7 @@ enum { BLOCK = 64 }; /* sequences that run in parallel before they are added up 
 
 static void run_block(const struct rl_streaming *s, size_t first, size_t n, struct part *parts)
 {
-    /* Decided by the number of tokens: for fewer, starting threads costs more than the work. */
+    /* The number of tokens decides: for few tokens, starting threads costs more than the work. */
     bool parallel = rl_row_end(&s->batch, first + n - 1) - rl_row_at(&s->batch, first) >=
                     RL_PARALLEL_TOKENS;
     (void)parallel; /* unused without OpenMP */
@@ -133,7 +133,10 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
         run_block(s, first, n, parts);
         for (size_t j = 0; status == RL_OK && j < n; j++) {
             status = add_part(&parts[j], total, err);
-            /* Includes the sequence that failed, so that the caller's array is complete up to it. */
+            /*
+             * The sequence that failed is included, so that the caller's array is complete up to
+             * that sequence.
+             */
             if (metrics)
                 metrics[first + j] = parts[j].metrics;
         }
@@ -221,7 +224,7 @@ enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
     return rl_batch_stream_loss(&layout.batch, streams, options, d_trainer, metrics, result, err);
 }
 
-/* Uses < and >, because a NaN would pass a test for != 0. */
+/* The test uses < and >, because a NaN would pass a test for != 0. */
 static bool is_member(const struct rl_grid *batch, unsigned k, const real *weights, size_t i)
 {
     real w = weights ? rl_real_at(batch, k, weights, i) : 0;

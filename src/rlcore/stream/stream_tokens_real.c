@@ -2,8 +2,9 @@
  * stream_tokens_real.c: the three components token by token, with a check of every value before it
  * is used.
  *
- * Plain double arithmetic. Chunks with unusual values come here, so this is both the simplest form
- * of the definition and the place that names a bad value. The wide loops are tested against it.
+ * This file uses plain double arithmetic. Chunks with unusual values come here, so this is both the
+ * simplest form of the definition and the place that names a bad value. The wide loops are tested
+ * against it.
  */
 #include <math.h>
 

@@ -16,7 +16,10 @@
  */
 #define RL_INLINE inline __attribute__((always_inline))
 
-/* Tokens per inner loop: partial sums in `real` stay short, buffers in the first-level cache. */
+/*
+ * Tokens per inner loop: few enough that partial sums in `real` stay short and buffers fit into the
+ * first-level cache.
+ */
 enum { RL_CHUNK = 128 };
 
 /* Below this many tokens, starting threads costs more than it saves. */

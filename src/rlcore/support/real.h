@@ -110,7 +110,9 @@ static RL_INLINE void rl_mask_bits(const struct rl_grid *grid, size_t i, size_t 
             on[t] = -(rl_int)mask[t * step];
 }
 
-/* x limited to [low, high]; NaN stays NaN. Written so that loops over it are vectorised. */
+/*
+ * x limited to [low, high]; NaN stays NaN. The form lets the compiler vectorise loops that call it.
+ */
 static RL_INLINE real rl_limit(real x, real low, real high)
 {
     x = x < low ? low : x;
@@ -245,7 +247,7 @@ static RL_INLINE const real *rl_chunk_at(const struct rl_grid *grid, unsigned k,
 }
 
 /*
- * rl_batch_check_reals for the k-th array of a call: every element at mask 1, or everywhere, must
+ * rl_batch_check_reals for the k-th array of a call: the elements at mask 1, or all elements, must
  * be finite.
  */
 enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k,

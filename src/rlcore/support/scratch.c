@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* A cache line, because different threads write neighbouring blocks. */
+/* The alignment is a cache line, because different threads write neighbouring blocks. */
 #define SCRATCH_ALIGN 64u
 
 struct rl_scratch rl_scratch_begin(struct rl_workspace *ws)

@@ -3,7 +3,7 @@
  * a whole number after the sign bit is inverted, and for negative numbers all other bits too.
  *
  * The log-ratios of a batch are a million doubles in nearly random order. Six passes of 11 bits
- * read and write sequentially, where a comparison sort jumps.
+ * read and write sequentially, while a comparison sort accesses memory at random.
  */
 #include "support/sort.h"
 
