@@ -64,10 +64,11 @@ struct rl_passk_sampling {
 };
 
 /*
- * How many samples to draw next of each problem that has had n [n_problems] samples, c of them
- * correct: a round, or the rest of the budget; 0 once `enough` are correct or the budget is spent.
- * Repeat until all of more [n_problems] are 0, then pass n and c to rl_passk_beta_fit, which
- * accepts unequal n. (The unbiased estimator would be biased, because n depends on c.)
+ * Sets more [n_problems] to the number of samples to draw next of each problem, which has had n
+ * [n_problems] samples, c of them correct. That is a round or the rest of the budget, and 0 once
+ * `enough` samples are correct or the budget is spent. Repeat until all of more [n_problems] are 0,
+ * then pass n and c to rl_passk_beta_fit, which accepts unequal n. (The unbiased estimator would be
+ * biased, because n depends on c.)
  */
 RL_API RL_NODISCARD enum rl_status rl_passk_more(const struct rl_passk_sampling *sampling,
                                                  size_t n_problems, const int64_t *n,

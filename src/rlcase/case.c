@@ -93,8 +93,8 @@ static enum rl_status start(struct rl_case **done, const char *family, bool sing
     if (!made)
         return refuse(err, "out of memory");
     /*
-     * Arrays belong to the caller and are only pointed to. The JSON is parsed into a copy that
-     * lives as long as the case, because adapters borrow texts from it.
+     * The arrays belong to the caller, and the case only points to them. The JSON is parsed into a
+     * copy that lives as long as the case, because adapters borrow texts from it.
      */
     made->inputs = json_loads(values, 0, &error);
     case_call_init(&made->call, made->inputs);

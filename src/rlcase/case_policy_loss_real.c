@@ -13,8 +13,8 @@ typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss
 enum metrics { NONE, KL_ONLY, ALL };
 
 /*
- * In the order of names below. A loss without a ratio (gpg) reports no distance to an old policy
- * and needs none.
+ * The losses, in the order of the names below. A loss without a ratio (gpg) needs no old policy and
+ * reports no distance to one.
  */
 static const struct {
     policy_loss *run;

@@ -153,7 +153,7 @@ enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start
     return status == RL_OK ? gather(&g, err) : status;
 }
 
-/* step is a constant in both calls. */
+/* step is a constant in both calls, so that the compiler can specialise the loop. */
 static RL_INLINE void spread_ids(struct rl_ids turn, size_t step, size_t n, const double *values,
                                  real fill, real *out)
 {

@@ -5,7 +5,7 @@
 
 /*
  * The product of the probabilities of a long answer underflows and shrinks with every token, so its
- * gain would measure the length of the answer. The geometric mean does not. The sum stays in
+ * gain would measure the length of the answer. The geometric mean avoids both. The sum stays in
  * logarithms until the end for the same reason.
  */
 double rl_prefix_value(enum rl_gain kind, size_t n, const double *log_prob)

@@ -162,7 +162,7 @@ static bool same_episode(const struct rl_trace *a, const struct rl_trace *b)
 /*
  * One baseline per agent, because the agents of an episode have different jobs. Agents in
  * episode_agents are compared only within their episode, where several of them saw the same
- * situation. Quadratic in the group, which has tens of traces.
+ * situation. The cost is quadratic in the group, which has tens of traces.
  */
 enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
                                      const char *const *episode_agents, size_t n_episode_agents,

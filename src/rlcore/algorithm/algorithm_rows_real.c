@@ -316,7 +316,10 @@ struct tree {
     char (*label)[LABEL];    /* [n] */
 };
 
-/* The first row of the episode of row j. Quadratic in the group, which has tens of rows. */
+/*
+ * The first row of the episode of row j. The cost is quadratic in the group, which has tens of
+ * rows.
+ */
 static size_t first_of(const struct rows *r, const size_t *rows, size_t j)
 {
     size_t k = 0;
@@ -414,9 +417,9 @@ static enum rl_status check_needs(const struct rows *r)
 }
 
 /*
- * Check what a kernel would otherwise read out of bounds. The kernels check values, with messages
- * that name the token. Every row needs a turn for its outcome, because the last reward is written
- * there.
+ * Check everything that could make a kernel read out of bounds. The kernels themselves check the
+ * values, with messages that name the token. Every row needs a turn for its outcome, because the
+ * last reward is written there.
  */
 static enum rl_status check(const struct rows *r)
 {

@@ -3,8 +3,8 @@
  *
  * Bypass: the sampler's policy replaces the old one, which saves a forward pass; the ratio then
  * mixes the drift of the engine with that of the update, and the clip acts on both. Decoupled: the
- * old policy is recomputed, the clip is around it, and the drift of the sampler is a constant
- * weight outside the clip (arXiv 2505.24298).
+ * old policy is recomputed, the clip is relative to that policy, and the drift of the sampler is a
+ * constant weight outside the clip (arXiv 2505.24298).
  */
 #include <rlcore/offpolicy.h>
 

@@ -142,8 +142,9 @@ static size_t open_bin(struct bins *b)
 }
 
 /*
- * First fit over descending lengths: at most 11/9 of the optimal number of bins plus one, and close
- * to the optimum for usual lengths. Quadratic in the number of bins, which is small.
+ * First fit over descending lengths needs at most 11/9 of the optimal number of bins plus one, and
+ * is close to the optimum for usual lengths. The cost is quadratic in the number of bins, which is
+ * small.
  */
 static void first_fit(struct bins *b, const size_t *lengths, size_t n,
                       const struct rl_pack_options *o)

@@ -32,8 +32,8 @@ static enum rl_status check_shape(const char *name, const struct rl_routes *rout
 
 /*
  * The first expert of a place that is out of range or listed twice; K if there is none. An expert
- * listed twice would count twice in every comparison. Quadratic in top-k, which is at most 8 in
- * current models.
+ * listed twice would count twice in every comparison. The cost is quadratic in top-k, which is at
+ * most 8 in current models.
  */
 static size_t bad_expert(const uint16_t *place, size_t k, size_t n_experts)
 {

@@ -47,7 +47,10 @@ static enum rl_status run_component(const struct rl_streaming *s, enum rl_compon
     return status;
 }
 
-/* max(.., 1) gives a sequence without members, or without masked ones, means of 0 and not 0 / 0. */
+/*
+ * With max(.., 1) the means are 0 instead of 0 / 0 if a sequence has no members, or no masked
+ * members.
+ */
 static void rl_metrics_of(const struct rl_stream_sums *sums, struct rl_stream_metrics *m)
 {
     double n = fmax(sums->n, 1), n_out = fmax(sums->out, 1);

@@ -84,7 +84,7 @@ struct rl_row_sums rl_rows_total(const struct rl_rows *rows);
 /* Bytes of workspace that a loss over n_rows rows needs. */
 size_t rl_rows_bytes(size_t n_rows);
 
-/* mm(x) from its numerator. */
+/* The masked mean mm(x), from its numerator. */
 static inline double rl_masked_mean(double sum, size_t n_tokens)
 {
     return sum / ((double)n_tokens + 1e-8);
