@@ -200,7 +200,7 @@ const char *case_string_or(struct case_call *call, const char *name, const char 
     return case_present(call, name) ? case_string(call, name) : fallback;
 }
 
-/* Returns the first choice after a failure, so that it is a valid index; no kernel runs then. */
+/* After a failure returns the first choice, which is a valid index; no kernel runs then. */
 int case_choice(struct case_call *call, const char *name, const char *const *choices)
 {
     char known[128] = "";

@@ -206,7 +206,7 @@ bool case_owns(const struct case_call *call, const void *data);
 extern const struct case_kernel *const case_kernels_double[];
 extern const struct case_kernel *const case_kernels_single[];
 
-/* The kernel of that family in double or single precision, or NULL. */
+/* The kernel with that family name in double or single precision, or NULL if there is none. */
 const struct case_kernel *case_find(const char *family, bool single);
 
 #endif

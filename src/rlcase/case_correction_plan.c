@@ -22,7 +22,8 @@ static struct rl_setting read_setting(struct case_call *call)
 }
 
 /*
- * Every correction has a reason, including those that are not needed: "why not?" is asked as often.
+ * Every correction has a reason, including corrections that are not needed, because "why not?" is
+ * asked as often.
  */
 static void put_plan(struct case_call *call, const struct rl_correction_plan *plan)
 {

@@ -12,7 +12,8 @@
 #include "support/turns.h"
 
 struct tally {
-    size_t length, nonzero; /* tokens of the turn, and those with a reward (NaN counts) */
+    size_t length, nonzero; /* numbers of tokens and of tokens with a reward (NaN counts) in the
+                               turn */
 };
 
 /*
@@ -98,10 +99,10 @@ static bool gather_row(const struct gathering *g, size_t row)
 }
 
 /*
- * Name the reward that gather_row refused. The row is searched from its end, because only then it
- * is known whether the turn of a token continues. A reward in the middle of a turn is refused and
- * not added up: the reference takes every non-zero reward for the end of a turn and would silently
- * split the turn there.
+ * Name the reward that gather_row refused. The row is searched from its end, because only from
+ * there it is known whether the turn of a token continues. A reward in the middle of a turn is
+ * refused instead of added to the turn's reward, because the reference takes every non-zero reward
+ * for the end of a turn and would silently split the turn there.
  */
 static enum rl_status explain_row(const struct gathering *g, size_t row, struct rl_error *err)
 {

@@ -77,9 +77,9 @@ static double batch_std(const struct rl_a2tgpo_turns *a, bool outcomes)
 
 /*
  * turn-group: gains are brought to the scale of the outcomes, then summed with a discount up to and
- * including the outcome. Gains are differences of probabilities, outcomes are 0 or 1; without the
- * common scale one of them would dominate the sum. The floor on both deviations keeps a batch of
- * equal gains from being scaled up to the outcomes.
+ * including the outcome. Gains are differences of probabilities, and outcomes are 0 or 1. Without a
+ * common scale either gains or outcomes would dominate the sum. The floor on both deviations keeps
+ * a batch of equal gains from being scaled up to the outcomes.
  */
 static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
                                    const struct rl_a2tgpo_options *o, struct rl_error *err)
@@ -94,8 +94,8 @@ static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
             continue;
         /*
          * The reference discounts the outcome once before the sum and again on the way to the last
-         * gain. It is the default here, because results can otherwise not be compared with
-         * published ones.
+         * gain. This is the default here too, because otherwise results could not be compared with
+         * published results.
          */
         double sum = a->values[end - 1] * (o->outcome_discounted_once ? 1 : o->gamma);
         for (size_t i = end - 1; i-- > first;)
@@ -105,9 +105,9 @@ static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
 }
 
 /*
- * The last turn is the outcome itself and gets no share of the process: its value is that of the
- * answer, and no observation follows it. Every other turn gets the outcome of its own row added, so
- * that a wrong answer after good searches still counts as wrong.
+ * The last turn is the outcome itself and gets no share of the process: its value is the value of
+ * the answer, and no observation follows it. Every other turn gets the outcome of its own row
+ * added, so that a wrong answer after good searches still counts as wrong.
  */
 static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process,
                         double process_share, double outcome_share)

@@ -25,7 +25,7 @@ static double row_sum(const struct rl_grid *batch, const real *rewards, size_t r
     return sum;
 }
 
-/* The row whose sum is not finite is searched for the token to name. */
+/* Searches a row whose sum is not finite for the token at fault, and names it. */
 static enum rl_status explain_outcome(const struct rl_grid *batch, const real *rewards, size_t row,
                                       struct rl_error *err)
 {

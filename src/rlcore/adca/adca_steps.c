@@ -142,9 +142,9 @@ enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const 
 }
 
 /*
- * A row with advantage 0, or that failed like all others, learns nothing from a judge, whose calls
- * are the expensive part of a step. It gets the flag that agrees with its outcome, so that it does
- * not disturb the normalisation of the group.
+ * The judge's calls are the expensive part of a step, and rows with advantage 0 or with a failed
+ * outcome can be spared them. A skipped row gets the flag that agrees with its outcome, so that the
+ * row does not disturb the normalisation of the group.
  */
 enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows, const double *overall,
                                  const double *outcomes, bool *skipped, uint8_t *flag,

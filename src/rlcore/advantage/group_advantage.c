@@ -1,9 +1,9 @@
 /*
  * group_advantage.c: advantages of whole rollouts within their group.
  *
- * As in prime-rl, a trace that ended in an error, or that its environment excludes from training,
- * gets no advantage and does not count in the mean of the others: its reward says more about the
- * harness than about the policy.
+ * As in prime-rl, a trace gets no advantage and does not count in the mean of the others if it
+ * ended in an error or its environment excludes it from training. The reward of such a trace says
+ * more about the harness than about the policy.
  */
 #include <rlcore/group_advantage.h>
 
@@ -80,8 +80,8 @@ static enum rl_status check_counts(const struct rl_trace *trace, size_t i, struc
 /*
  * Subtract from each counted value its share of the mean reward. Shares are relative to the largest
  * count of the group and to the mean reward, so that a penalty has the same meaning for short and
- * long tasks. A group that earns nothing is not penalised: length is not its problem. The floor of
- * 1 on each maximum avoids a division by 0, for example without turns.
+ * long tasks. A group with a mean reward of 0 is not penalised, because length is not its problem.
+ * The floor of 1 on each maximum avoids a division by 0, for example without turns.
  */
 static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *counted, size_t n,
                                const struct rl_length_weights *w, double *values,
@@ -129,8 +129,8 @@ enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,
 }
 
 /*
- * Dividing by the mean reward gives the gradient of ln(mean reward) instead of that of the mean,
- * which gives hard prompts more weight. With a mean of 0 that gradient does not exist.
+ * With the division by the mean reward, the gradient is that of ln(mean reward) instead of the mean
+ * reward. This gives hard prompts more weight. With a mean of 0 that gradient does not exist.
  */
 enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *advantages,
                                uint8_t *counted, struct rl_error *err)
@@ -153,7 +153,7 @@ static bool by_episode(const char *agent, const char *const *episode_agents, siz
     return false;
 }
 
-/* A trace without an episode shares it with no other trace. */
+/* A trace without an episode is an episode of its own. */
 static bool same_episode(const struct rl_trace *a, const struct rl_trace *b)
 {
     return a == b || (a->episode && b->episode && strcmp(a->episode, b->episode) == 0);
@@ -205,8 +205,8 @@ static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n,
 }
 
 /*
- * Returns true if an earlier trace, counted or not, is of the same episode, which has then been
- * processed already.
+ * Returns true if an earlier trace, counted or not, belongs to the same episode; that episode has
+ * then been processed already.
  */
 static bool is_continued(const struct rl_trace *traces, size_t i)
 {

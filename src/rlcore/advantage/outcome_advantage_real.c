@@ -57,7 +57,7 @@ static void score_rows(const struct rl_grid *batch, const real *rewards,
     }
 }
 
-/* Search a row whose sum is not finite for the element at fault. */
+/* If the sum of a row is not finite, search the row for the element at fault. */
 static enum rl_status check_scores(const struct rl_grid *batch, const real *rewards,
                                    const double *scores, struct rl_error *err)
 {

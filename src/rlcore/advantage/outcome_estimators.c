@@ -122,9 +122,9 @@ static void grpo(const struct group *g, const struct rl_outcome_options *options
 }
 
 /*
- * pass@k rewards only the best of a group (arXiv 2503.19595). Its advantage is what the group would
- * lose without it: the lead over the second best. Ties for the best have lead 0, because either
- * could replace the other.
+ * pass@k rewards only the best of a group (arXiv 2503.19595). The advantage of the best row is what
+ * the group would lose without it: its lead over the second best. Rows that tie for the best have
+ * lead 0, because either could replace the other.
  */
 static void grpo_passk(const struct group *g, const struct rl_outcome_options *options)
 {
@@ -157,8 +157,9 @@ static void rloo(const struct group *g, bool keep_single)
 }
 
 /*
- * The baseline of least variance if gradients grow with length: the mean score weighted by response
- * tokens (arXiv 2505.23585). A group without any token has weight 0, and nothing to train either.
+ * The baseline is the mean score weighted by the number of response tokens, which has the least
+ * variance if gradients grow with length (arXiv 2505.23585). A group without response tokens has
+ * weight 0 and trains nothing.
  */
 static void opo(const struct group *g)
 {

@@ -43,9 +43,9 @@ static void put(real *array, size_t i, double value)
 }
 
 /*
- * The reference multiplies the running return by the mask, which also cuts it at tool tokens inside
- * a response: an action before the call then gets no credit for the result. through_holes avoids
- * that. The default gives the published numbers.
+ * The reference multiplies the running return by the mask, which also cuts the return at tool
+ * tokens inside a response: an action before a tool call then gets no credit for what follows the
+ * call. through_holes carries the return across. The default gives the published numbers.
  */
 static void reinforce(const struct walk *w, const struct stretch *x, struct state *state)
 {

@@ -79,8 +79,8 @@ static void add_row(const struct task *task, const struct lane *lane, size_t row
 }
 
 /*
- * Compute G of one row into the lane. It is computed twice, for the sums and for the result,
- * because storing all returns of a group would take rows x T doubles.
+ * Compute G of one row into the lane. G is computed twice, for the sums and for the result, because
+ * storing all returns of a group would take rows x T doubles.
  */
 static void row_returns(const struct task *task, const struct lane *lane, size_t row)
 {

@@ -109,9 +109,9 @@ struct cutting {
 };
 
 /*
- * Write the mask of a node at position `at`; returns true if the node trains there. The first
- * branch that contains a node trains it, in the caller's order of branches, so that the result
- * depends on nothing else.
+ * Write the mask of a node at position `at`; returns true if the node trains there. A node is
+ * trained by the first branch that contains it, so the result depends only on the caller's order of
+ * branches.
  */
 static bool put_mask(struct cutting *c, size_t index, size_t at)
 {
@@ -179,7 +179,7 @@ static enum rl_status put_contents(const struct cutting *c, size_t at)
 
 /*
  * A branch without a trainable token is skipped: it would only be packed and passed through the
- * network. start is written last, when the sample counts.
+ * network. start is written only if the branch becomes a sample.
  */
 static enum rl_status cut_branch(struct cutting *c)
 {

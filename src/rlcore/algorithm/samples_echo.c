@@ -51,8 +51,8 @@ static enum rl_status select_tokens(struct rl_algorithm_job *job, size_t index,
 }
 
 /*
- * Tokens before the first sampled node are the prompt and never selected: the policy did not cause
- * them.
+ * Tokens before the first sampled node are the prompt. They are never selected, because the policy
+ * did not cause them.
  */
 static enum rl_status select_in_sample(struct rl_algorithm_job *job, size_t i)
 {

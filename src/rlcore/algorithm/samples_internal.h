@@ -39,7 +39,7 @@ enum rl_status rl_route(struct rl_algorithm_job *job);
  */
 enum rl_status rl_echo_observe(struct rl_algorithm_job *job, size_t first, size_t last);
 
-/* The nodes of sample i, and its tree. */
+/* The branch (list of nodes) of sample i, and the tree that contains it. */
 const struct rl_branch *rl_sample_branch(const struct rl_algorithm_job *job, size_t i);
 const struct rl_tree *rl_sample_tree(const struct rl_algorithm_job *job, size_t i);
 

@@ -84,8 +84,8 @@ static void keep_all(const struct rl_correcting *c, size_t row)
 }
 
 /*
- * Ratios, weights and mask in one pass: reading the log-probs of both policies is limited by
- * memory, so they are read once.
+ * Computes ratios, weights and mask in one pass, because reading the log-probs of both policies is
+ * limited by memory bandwidth.
  */
 static void walk_row(struct rl_correcting *c, size_t row)
 {

@@ -12,9 +12,9 @@
 #include "support/vexp.h"
 
 /*
- * For a chunk with a log-ratio beyond the limit: compute k3 without a limit and count those tokens.
- * Limited ratios would hide how far apart the policies are, so the few chunks that need it use the
- * exact exp.
+ * Used for a chunk with a log-ratio beyond the limit: computes k3 without a limit, and counts the
+ * tokens beyond it. Limited ratios would hide how far apart the policies are, so the few chunks
+ * that need it use the exact exp.
  */
 static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
 {
@@ -156,8 +156,8 @@ static enum rl_status name_token(const struct rl_two_policies *p, struct rl_erro
 }
 
 /*
- * Name the row whose mean log-prob is so low that a perplexity overflows. The rows are processed
- * again; a batch that is refused may take the time.
+ * Name the row whose mean log-prob is so low that a perplexity overflows. For this the rows are
+ * processed again, which may take time because the batch is refused anyway.
  */
 static enum rl_status name_row(const struct rl_two_policies *p, struct rl_error *err)
 {

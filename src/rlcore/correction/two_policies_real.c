@@ -2,9 +2,9 @@
  * two_policies_real.c: conversion of log-probs into log-ratios in double precision, and of weights
  * back.
  *
- * Only this file depends on the element type of the two policies. Differences are taken in double,
- * because the rounding error of two float log-probs near -20 is larger than the distance of
- * on-policy ratios from 1.
+ * Only this file depends on the element type of the two policies. Differences of log-probs are
+ * taken in double, because the rounding error of two float log-probs near -20 is larger than the
+ * distance of on-policy ratios from 1.
  */
 #include "correction/correction_internal.h"
 #include "support/real.h"

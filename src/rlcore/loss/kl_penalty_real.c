@@ -73,8 +73,8 @@ HOT(real, k2, (const struct span *span), (span))
 }
 
 /*
- * The argument of exp is limited to 20 and the value to 10, without gradient beyond either: verl's
- * bounds, which keep a single token from dominating the penalty.
+ * The argument of exp is limited to 20 and the value to 10, and beyond either limit the gradient is
+ * 0. These are verl's bounds, which keep a single token from dominating the penalty.
  */
 HOT(real, k3, (const struct span *span), (span))
 {

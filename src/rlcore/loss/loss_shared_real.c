@@ -2,8 +2,8 @@
  * loss_shared_real.c: the entry of the policy losses, and the checks, entropy statistics and result
  * that they share.
  *
- * Every loss checks all options, also those that it does not read: an impossible clip in a recipe
- * is a mistake whatever the loss, and sweeps move options between losses.
+ * Every loss checks all options, including those that it does not read, because an impossible clip
+ * in a recipe is a mistake whatever the loss, and sweeps move options between losses.
  */
 #include "loss/loss_internal.h"
 
@@ -67,8 +67,8 @@ static enum rl_status explain_weights(const struct rl_loss_call *call, struct rl
 }
 
 /*
- * Arrays are searched in the order of the arguments, so that the same one is named if several are
- * bad.
+ * Arrays are searched in the order of the arguments, so that always the same array is named if
+ * several are bad.
  */
 enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error *err)
 {
@@ -104,8 +104,8 @@ enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *
 }
 
 /*
- * A separate loop, because few callers pass entropies and the loops of the losses have no registers
- * to spare.
+ * The entropies have a separate loop, because few callers pass them and the loops of the losses
+ * have no registers to spare.
  */
 HOT_VOID(add_entropy, (const struct rl_loss_call *call, size_t i, size_t n,
                        struct rl_row_sums *sums),
@@ -141,7 +141,7 @@ void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_
 
 /*
  * The result is written last and only on success, so that a caller that ignores the status finds
- * old values and not half of the new ones.
+ * the old values instead of half of the new ones.
  */
 enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows,
                            struct rl_error *err)

@@ -61,8 +61,8 @@ static enum rl_status check_stream(const double *values, const char *name, size_
 }
 
 /*
- * Without advantages a token may train with ce or ref_kl only: a 0 in place of a missing advantage
- * would not be noticed.
+ * Without advantages a token may train with ce or ref_kl only, because a 0 in place of a missing
+ * advantage would not be noticed.
  */
 static enum rl_status check_members(const struct rl_pack_sample *s, size_t i, struct rl_error *err)
 {

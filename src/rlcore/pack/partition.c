@@ -219,8 +219,8 @@ static void add_loads(struct rl_partition *p, const size_t *items)
 }
 
 /*
- * Make the best swap; returns false if there is none. Every swap lowers the largest load, or keeps
- * it and lowers the range, so no state occurs twice.
+ * Make the best swap; returns false if there is none. Every swap either lowers the largest load, or
+ * keeps the largest load and lowers the range, so no state occurs twice.
  */
 static bool improve(struct rl_partition *p, size_t *items)
 {

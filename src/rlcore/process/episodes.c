@@ -2,8 +2,8 @@
  * episodes.c: the episodes of a response, and what each one added.
  *
  * An episode is a stretch of thought with its own direction (MRT, arXiv 2503.07572); markers are
- * words with which models begin a new attempt. Markers are searched in bytes, because one may begin
- * inside a token; the text is cut between tokens.
+ * words with which models begin a new attempt. Markers are searched byte by byte, because a marker
+ * may begin inside a token; the text is cut between tokens.
  */
 #include <rlcore/process.h>
 
@@ -14,8 +14,8 @@
 #include "support/scratch.h"
 
 /*
- * The utility of an episode is the difference of the values before and after it, so utilities add
- * up to that of the whole response.
+ * The utility of an episode is the difference of the values before and after it, so the utilities
+ * of all episodes add up to that of the whole response.
  */
 enum rl_status rl_marginal_utility(size_t n, const double *values, double *utilities,
                                    struct rl_error *err)
@@ -80,9 +80,9 @@ static bool sentence_ends_before(const struct response *r, size_t t)
 }
 
 /*
- * Where to cut the stretch [begin, end); end if it stays whole. A long stretch is cut at the last
- * sentence end that fits, or at the first one beyond, because an answer that is forced in
- * mid-sentence would measure the interruption.
+ * Returns where to cut the stretch [begin, end), or end if the stretch stays whole. A long stretch
+ * is cut at the last sentence end that fits, or at the first sentence end after that, because an
+ * answer that is forced in mid-sentence would measure the interruption.
  */
 static size_t cut(const struct response *r, size_t begin, size_t end)
 {

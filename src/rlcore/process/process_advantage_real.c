@@ -25,8 +25,8 @@ struct set {
 };
 
 /*
- * Equal rewards are found by comparison and not by a deviation of 0: rounding gives equal numbers a
- * deviation of 1e-17, and dividing by it would create an advantage.
+ * Equal rewards are found by comparing them, not by a deviation of 0, because rounding gives equal
+ * numbers a deviation of 1e-17, and dividing by it would create an advantage.
  */
 static double normalised(const struct set *set, double reward)
 {
