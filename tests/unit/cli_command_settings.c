@@ -1,5 +1,5 @@
-/* Holds the published forms of a command trial's settings against their table: the schemas of a sweep and of run.json, and
- * the environment of the command. */
+/* Tests that every place that publishes a command trial's settings agrees with their table: the schema of a sweep, the
+ * schema of run.json, and the environment of the command. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static json_t *schema(const char *name)
     return root;
 }
 
-/* What a schema must say about a setting of this kind: the value of `type`, or the name of a reference. */
+/* What a schema must contain for a setting of this kind: the value of `type`, or the name of a reference. */
 static const char *type_in_sweep(enum command_setting_kind kind)
 {
     switch (kind) {
@@ -98,7 +98,7 @@ static bool is_recorded(const char *key)
 
 static void provenance_has_the_settings_of_the_table(void **state)
 {
-    /* What run.json has besides: where the command ran. */
+    /* The other members of run.json, which say where the command ran. */
     static const char *const others[] = {"directory", "rerun_of", "host", "system", "processor", "vector_level", "processors",
                                          "memory_bytes", "gpus", "git", NULL};
     (void)state;
@@ -118,7 +118,7 @@ static void provenance_has_the_settings_of_the_table(void **state)
     json_decref(root);
 }
 
-/* An option that a sweep cannot set, or that is not recorded, is a decision, and so is listed here. */
+/* Every setting can be set in a sweep and is recorded. The options listed here are the intended exceptions. */
 static void settings_are_everywhere_or_listed(void **state)
 {
     static const char *const identity[] = {"specialist", "domain", "hypothesis", "expected-delta", "parent", NULL};
@@ -137,7 +137,7 @@ static void settings_are_everywhere_or_listed(void **state)
     }
 }
 
-/* The command finds a setting in the variable that the table names. */
+/* The environment variable that the table names holds the setting's value. */
 static void the_command_finds_its_settings(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void the_command_finds_its_settings(void **state)
     command_environment_release(&made);
 }
 
-/* A value of each plain kind, read from JSON by every line of the table, is in the member of that line and in no other. */
+/* A JSON value of each plain kind, read by every line of the table, sets the member of that line and no other. */
 static void each_line_sets_its_own_member(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void each_line_sets_its_own_member(void **state)
     }
 }
 
-/* run.json without a setting reads as the default, and a wrong type as missing. */
+/* A setting that run.json lacks reads as its default; a setting of the wrong type counts as missing. */
 static void a_bare_provenance_reads_as_defaults(void **state)
 {
     (void)state;

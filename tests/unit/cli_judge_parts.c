@@ -1,4 +1,4 @@
-/* cli_judge_parts.c: answers of a judge, kinds of failures and waiting times, wordings, the cache. */
+/* Tests the parts of the judge: its answers, kinds of failures, waiting times, wordings and the cache. */
 #include "support/unit.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 /* ---- answers ---- */
 
-/* The response of an endpoint with that content, which is JSON already. */
+/* An endpoint's response with this content, which is already JSON. */
 static char *response(const char *content, const char *reason)
 {
     json_t *value = json_pack("{s:[{s:s, s:{s:s}}], s:{s:i, s:i}}", "choices", "finish_reason", reason, "message",
@@ -106,7 +106,7 @@ static void anything_else_is_not(void **state)
     }
 }
 
-/* A list that looks whole is none if the model was cut off: it is looked at first. */
+/* A list that looks complete is rejected if the model was cut off, because finish_reason is checked first. */
 static void why_it_ended_comes_first(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void waiting_doubles_with_chance_and_keeps_what_was_asked(void **state)
     }
     for (uint64_t item = 0; item < 1000; item++)
         sum += retry_wait(1, 1, 0, 7, item) / 1000;
-    assert_true(fabs(sum - 1) < 0.05); /* they do not come all at once */
+    assert_true(fabs(sum - 1) < 0.05); /* the waits are spread around their mean of 1 s */
     assert_true(retry_wait(1, 1, 0, 7, 1) != retry_wait(1, 1, 0, 8, 1));
     assert_true(retry_wait(0, 9, 0, 7, 1) == 0);
 }
@@ -221,7 +221,7 @@ static void rules_differ_by_the_outcome(void **state)
     assert_null(strstr(content(b, 0), "SUCCEEDED"));
     assert_string_equal(content(a, 1),
                         "{\"task\":\"t\",\"outcome\":\"success\",\"reward\":1.0,\"steps\":[{\"index\":0,\"action\":\"a\"}]}");
-    json_t *shown = parse(content(b, 1)); /* what a tool said does not end it */
+    json_t *shown = parse(content(b, 1)); /* text of a tool cannot end the JSON */
     assert_string_equal(json_string_value(json_object_get(shown, "outcome")), "failure");
     json_t *repair = wording_repair(wording, a, "nonsense", "step 0 is missing");
     assert_int_equal(json_array_size(repair), 4);
@@ -337,7 +337,7 @@ static void answers_are_found_again(void **state)
     assert_true(cache_add(one, digest, flags, 3, "m", "w"));
     assert_true(cache_find(one, digest, found, 3));
     assert_memory_equal(found, flags, 3);
-    assert_false(cache_find(one, digest, found, 2)); /* of another number of steps */
+    assert_false(cache_find(one, digest, found, 2)); /* the answer was for 3 steps, not 2 */
     assert_false(cache_find(two, digest, found, 3));
     assert_true(cache_refresh(two) && cache_find(two, digest, found, 3));
     cache_close(one);
@@ -378,7 +378,7 @@ static void a_torn_line_spoils_nothing_else(void **state)
     }
     append_raw(path, "{\"request\":\"00000000000000000000000000000004\",\"flags\":");
     assert_true(cache_refresh(cache));
-    append_raw(path, "\"B\"}\n"); /* somebody was only slow */
+    append_raw(path, "\"B\"}\n"); /* a slow writer completes the line */
     assert_true(cache_refresh(cache));
     digest_of(digest, 4);
     assert_true(cache_find(cache, digest, found, 1) && found[0] == 0);

@@ -1,4 +1,5 @@
-/* Proposers: Sobol's points, values of ranges, no repeats, what TPE learns, and that every machine proposes the same. */
+/* Tests the proposers: Sobol's points, the values of ranges, no repeats, what TPE learns, and that every machine
+ * proposes the same. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -52,8 +53,8 @@ static void draws_have_the_moments_they_should(void **state)
 
 /* ---- Sobol ---- */
 
-/* Points 1, 2, 3, 5, 13, 40, 63 times 2^30, as scipy.stats.qmc.Sobol(32, scramble=False) of scipy 1.10.1 gives them, which
- * has the direction numbers of Joe and Kuo; dimensions 1 to 10, 21 and 32. */
+/* Points 1, 2, 3, 5, 13, 40 and 63 times 2^30, computed by scipy.stats.qmc.Sobol(32, scramble=False) of scipy 1.10.1,
+ * which uses the direction numbers of Joe and Kuo. Dimensions 1 to 10, 21 and 32. */
 static void points_are_those_of_joe_and_kuo(void **state)
 {
     (void)state;
@@ -83,8 +84,8 @@ static void points_are_those_of_joe_and_kuo(void **state)
             assert_int_equal(sobol_point(points[p].index, dimensions[d]), points[p].want[d] << 2);
 }
 
-/* 256 points: one in each of 256 slices of every dimension, and in each of 16 x 16 squares of the first two, whatever the
- * seed (a digital net, and scrambling keeps it one). */
+/* Of 256 points, one lies in each of 256 slices of every dimension, and one in each of the 16 x 16 squares of the
+ * first two dimensions. This holds for every seed, because scrambling a digital net gives a digital net. */
 static void scrambled_points_are_spread_as_evenly(void **state)
 {
     (void)state;
@@ -150,7 +151,7 @@ static const struct propose_range mixed[] = {{.name = "lr", .scale = PROPOSE_LOG
                                              {.name = "optimizer", .scale = PROPOSE_CHOICE, .high = 2,
                                               .choices = optimizers, .n_choices = 3}};
 
-/* Every setting of a space of 12 is proposed once, except one that runs and one that failed. */
+/* Every setting of a space of 12 is proposed once, except one that is running and one that failed. */
 static void every_setting_once(void **state)
 {
     (void)state;
@@ -208,7 +209,7 @@ static const double *take(struct night *night, enum propose_method method)
     return x;
 }
 
-/* The best score is near lr 1e-3 with two layers and lion. */
+/* The best score is near lr 1e-3 with two layers and the optimizer lion. */
 static double bowl(const double *x)
 {
     return pow(log10(x[0]) + 3, 2) + fabs(x[1] - 2) + 0.5 * (x[2] != 2);
@@ -274,7 +275,8 @@ static void the_first_ten_are_sobols(void **state)
     assert_false(tpe_is_ready(&night.problem));
 }
 
-/* The score is flat, and every setting above 0.5 runs out of memory; with `forgotten`, its row is lost as well. */
+/* The score is flat, and every setting above 0.5 runs out of memory. With `forgotten`, the failed trial's row is lost
+ * too. */
 static size_t late_failures(enum propose_method method, uint64_t seed, bool forgotten)
 {
     struct night night;
@@ -303,7 +305,8 @@ static void it_keeps_away_from_what_fails(void **state)
         fail_msg("%zu failures, by chance %zu, without memory of them %zu", tpe, chance, forgetful);
 }
 
-/* Proposes eight from the same measured past: if running trials were ignored, all would be close to the best. */
+/* Proposes eight settings from the same measured past. If running trials were ignored, all eight would be close to the
+ * best. */
 static double spread_of_eight(bool told)
 {
     struct night night;
@@ -330,7 +333,7 @@ static void it_spreads_what_runs_at_once(void **state)
     assert_true(spread_of_eight(true) > 0.001);
 }
 
-/* These values only change on purpose: with others, a night that is continued would propose other trials. */
+/* Change these values only on purpose: with other values, a continued night would propose other trials. */
 static void every_machine_proposes_the_same(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /*
- * A control group for a trial: against a directory that stands in for /proc and the cgroup2 file system, as a delegated
- * memory controller is seldom there; and the half that needs none on a real one, where this process may write to it.
+ * Tests the control group of a trial. Most tests use a directory that stands in for /proc and the cgroup2 file system,
+ * because a delegated memory controller is rare. What needs no memory controller is also tested on the real cgroup2
+ * file system if this process may write to it.
  */
 #include "support/unit.h"
 
@@ -31,9 +32,10 @@ struct machine {
 
 /* ---- what the kernel does ---- */
 
-static const struct machine *of_trials; /* where those that are watched find their groups; NULL: this machine */
-static const char *const (*group_files)[2]; /* of a new group, ended by {NULL}; NULL: none */
-static bool no_memory; /* to read a directory */
+/* the machine in which watched trials find their groups; NULL: this one */
+static const struct machine *of_trials;
+static const char *const (*group_files)[2]; /* files of a new group, ended by {NULL}; NULL: no files */
+static bool no_memory; /* reading a directory fails with ENOMEM */
 
 bool __real_trial_cgroup_make(struct trial_cgroup *group, const char *root);
 bool __wrap_trial_cgroup_make(struct trial_cgroup *group, const char *root);
@@ -54,7 +56,7 @@ static void put_at(int dir, const char *name, const char *text)
     close(fd);
 }
 
-/* Its files come with a group; a group that nobody is in any more may give memory. */
+/* A new group gets its files at once. A group without processes can enable the memory controller for its children. */
 int __wrap_mkdirat(int dir, const char *name, mode_t mode)
 {
     int failed = __real_mkdirat(dir, name, mode);
@@ -99,7 +101,7 @@ static void must_hold(const struct machine *m, const char *name, const char *tex
     free(path);
 }
 
-/* A process in /user/own of a tree that is mounted at /cg, alone there, with memory to give. */
+/* This process is alone in the group /user/own of a tree mounted at /cg, and memory can be delegated. */
 static void begin(struct machine *m)
 {
     m->root = make_dir();
@@ -116,7 +118,7 @@ static void end(struct machine *m)
     remove_dir(m->root);
 }
 
-/* What was tried and did not work left nothing behind. */
+/* A failed attempt leaves nothing behind. */
 static void must_refuse(const struct machine *m)
 {
     struct trial_cgroup group;
@@ -200,7 +202,8 @@ static void nothing_to_be_had_leaves_nothing(void **state)
     end(&m);
 }
 
-/* The kernel refuses to give memory while there are processes: a directory in the place of the file refuses, too. */
+/* The kernel refuses to delegate memory while the group holds processes. A directory in the place of the file makes
+ * the write fail in the same way. */
 static void a_group_with_processes_is_left_alone(void **state)
 {
     (void)state;
@@ -212,10 +215,12 @@ static void a_group_with_processes_is_left_alone(void **state)
     put(&m, "cg/user/own/cgroup.procs", "1\n2\n");
     must_refuse(&m);
     must_hold(&m, "cg/user/own/cgroup.procs", "1\n2\n");
-    snprintf(self, sizeof self, "%ld\n", (long)getpid()); /* alone: it steps aside, is refused there, and comes back */
+    /* alone in the group: this process moves aside, is refused there too, and moves back */
+    snprintf(self, sizeof self, "%ld\n", (long)getpid());
     put(&m, "cg/user/own/cgroup.procs", self);
     must_refuse(&m);
-    self[0] = '0'; /* over the first byte: it wrote its own number there, as the kernel calls it */
+    /* moving back wrote "0", the kernel's name for the calling process, over the first byte */
+    self[0] = '0';
     must_hold(&m, "cg/user/own/cgroup.procs", self);
     free(control);
     end(&m);
@@ -241,7 +246,7 @@ static void who_is_alone_steps_aside_and_comes_back(void **state)
     snprintf(text, sizeof text, "cg/user/own/%s/cgroup.procs", group.aside);
     must_hold(&m, text, "0");
     aside = join(m.root, text);
-    assert_int_equal(unlink(aside), 0); /* the kernel's goes with the group */
+    assert_int_equal(unlink(aside), 0); /* the kernel would remove the file with its group */
     assert_int_equal(unlinkat(group.dir, "cgroup.procs", 0), 0);
     trial_cgroup_remove(&group);
     must_hold(&m, "cg/user/own/cgroup.subtree_control", "-memory");
@@ -250,7 +255,7 @@ static void who_is_alone_steps_aside_and_comes_back(void **state)
     end(&m);
 }
 
-/* Groups of a killed process that had this process id, or a hundred of them. */
+/* A killed process that had this process id left its group, or a hundred groups. */
 static void names_that_are_taken_are_left_alone(void **state)
 {
     (void)state;
@@ -289,7 +294,7 @@ static void a_group_limits_counts_and_goes(void **state)
     char name[160], *taken;
     begin(&m);
     snprintf(name, sizeof name, "cg/user/own/lineage-%ld-0", (long)getpid());
-    make(&m, name); /* of a process that had this number before */
+    make(&m, name); /* left by an earlier process with this process id */
     put(&m, "cg/user/own/cgroup.subtree_control", "cpu   \n");
     taken = join(m.root, name);
     assert_true(trial_cgroup_make(&group, m.root));
@@ -298,7 +303,7 @@ static void a_group_limits_counts_and_goes(void **state)
     snprintf(name, sizeof name, "lineage-%ld-1", (long)getpid());
     assert_string_equal(group.name, name);
 
-    assert_false(trial_cgroup_limit(&group, 3e7)); /* there is no such file */
+    assert_false(trial_cgroup_limit(&group, 3e7)); /* the group has no memory.max yet */
     assert_false(trial_cgroup_enter(group.dir));
     assert_int_equal(trial_cgroup_clear(&group), 0);
     trial_cgroup_read(&group, &usage);
@@ -320,14 +325,14 @@ static void a_group_limits_counts_and_goes(void **state)
     assert_true(trial_cgroup_enter(group.dir));
     trial_cgroup_read(&group, &usage);
     assert_true(usage.peak == 123456789012.0 && usage.oom_kills == 2 && trial_cgroup_memory(&group) == 4096);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) /* the kernel's go with the group */
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) /* the kernel would remove the files with the group */
         assert_int_equal(unlinkat(group.dir, files[i][0], 0), 0);
     assert_int_equal(mkdirat(group.dir, "inner", 0777), 0);
     struct trial_cgroup again = {.dir = -1, .base = dup(group.base)};
     memcpy(again.name, group.name, sizeof again.name);
     no_memory = true;
     snprintf(path, sizeof path, "%s/cg/user/own/%s", m.root, name);
-    trial_cgroup_remove(&group); /* what is inside cannot be looked for */
+    trial_cgroup_remove(&group); /* fails, because the groups inside cannot be listed */
     assert_true(file_exists(path));
     no_memory = false;
     trial_cgroup_remove(&again);
@@ -355,7 +360,7 @@ static void on_output(void *context, const char *bytes, size_t n)
     (void)context, (void)bytes, (void)n;
 }
 
-/* A guarded trial, in a group with these files. */
+/* Watches a guarded trial in a group with these files. */
 static void watch(struct trial_outcome *outcome, const struct machine *m, const char *const files[][2], double bytes,
                   const char *words)
 {
@@ -384,17 +389,19 @@ static void what_the_kernel_ended_for_memory_is_said_so(void **state)
     assert_int_equal(outcome.end, TRIAL_MEMORY_OVERRUN);
     assert_true(outcome.out_of_memory && outcome.peak_bytes == 123456789);
     assert_string_equal(outcome.text, "out of memory: cgroup limit 1000000000000 bytes, peak 123456789");
-    watch(&outcome, &m, files, 0, "exit 3"); /* a part of it was ended */
+    watch(&outcome, &m, files, 0, "exit 3"); /* the kernel killed a part of the trial */
     assert_int_equal(outcome.end, TRIAL_MEMORY_OVERRUN);
     assert_string_equal(outcome.text, "out of memory: the kernel ended it, peak 123456789 bytes");
-    watch(&outcome, &m, files, 0, "(exec setsid sleep 600) & sleep 1.2; echo '{\"score\": 1}' >&3"); /* it got over it */
+    /* the trial survives this kill */
+    watch(&outcome, &m, files, 0, "(exec setsid sleep 600) & sleep 1.2; echo '{\"score\": 1}' >&3");
     assert_true(outcome.end == TRIAL_FINISHED && !outcome.out_of_memory && scored && outcome.unseen == 0);
-    watch(&outcome, &m, files, 0, "sleep 600"); /* too late to be the reason */
+    watch(&outcome, &m, files, 0, "sleep 600"); /* the time limit stays the reason */
     assert_int_equal(outcome.end, TRIAL_TRAIN_OVERRUN);
     end(&m);
 }
 
-/* A group that does not hold the limit, or that the command does not get into: memory is sampled, as everywhere else. */
+/* If the group does not enforce the limit, or the command cannot enter the group, memory is sampled as on other
+ * machines. */
 static void a_group_of_no_use_is_done_without(void **state)
 {
     static const char *const no_limit[][2] = {{"memory.current", "4096\n"}, {"memory.peak", "77\n"}, {"cgroup.procs", ""}, {NULL, NULL}};
@@ -413,7 +420,8 @@ static void a_group_of_no_use_is_done_without(void **state)
     end(&m);
 }
 
-/* Processes that are in the kernel's hands stay in the group; the kernel's word that it is empty comes late. */
+/* Processes that cannot be killed stay in the group and are counted. The kernel may report late that the group is
+ * empty. */
 static void what_stays_in_the_group_is_counted(void **state)
 {
     static const char *const stuck[][2] = {{"memory.max", "max\n"},           {"cgroup.procs", "123\n456\n"},
@@ -427,7 +435,7 @@ static void what_stays_in_the_group_is_counted(void **state)
     watch(&outcome, &m, stuck, 0, "echo '{\"score\": 1}' >&3");
     assert_true(outcome.end == TRIAL_FINISHED);
     assert_int_equal(outcome.unseen, 2);
-    watch(&outcome, &m, late, 0, "echo '{\"score\": 1}' >&3"); /* two seconds are waited for it */
+    watch(&outcome, &m, late, 0, "echo '{\"score\": 1}' >&3"); /* the watcher waits up to 2 s for an empty group */
     assert_true(outcome.end == TRIAL_FINISHED && outcome.total_s < 2);
     assert_int_equal(outcome.unseen, 0);
     struct trial_cgroup group = {.base = -1, .dir = openat(AT_FDCWD, m.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -449,7 +457,7 @@ static void what_stays_in_the_group_is_counted(void **state)
     end(&m);
 }
 
-/* A child that goes into the group and leaves a grandchild there in a session of its own; both wait. */
+/* A child enters the group and leaves a grandchild there in a session of its own; both wait. */
 static pid_t enter_twice(int dir)
 {
     pid_t child = fork();

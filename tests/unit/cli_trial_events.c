@@ -1,5 +1,5 @@
-/* What a trial says: lines that are understood in part, what is gathered of them, and what a person is shown, on a terminal
- * and in a file. No process is run. */
+/* Tests a trial's output: lines that are understood only in part, what is collected from them, and what a person is
+ * shown on a terminal and in a file. No process is run. */
 #include "support/unit.h"
 
 #include <fcntl.h>
@@ -92,7 +92,7 @@ static void numbers_are_taken_as_far_as_they_count(void **state)
     }
 }
 
-/* Python writes NaN and Infinity bare, which is no JSON; inside of texts they are words. */
+/* Python writes NaN and Infinity without quotes, which is not valid JSON. Inside strings they are ordinary words. */
 static void what_is_not_finite_is_said_and_not_lost(void **state)
 {
     struct trial_event event;
@@ -150,7 +150,7 @@ static void a_line_may_say_several_metrics(void **state)
     assert_true(event.step == 1 && value_of(&event, "loss") == 0.25);
     assert_true(read_printed(&lines, &event, "METRIC loss=0.125\tacc=0.9, step=7"));
     assert_true(event.step == 7 && value_of(&event, "loss") == 0.125 && event.has_score && event.score == 0.9);
-    assert_true(read_printed(&lines, &event, "METRIC loss=3")); /* the line before said more than this */
+    assert_true(read_printed(&lines, &event, "METRIC loss=3")); /* a line with fewer values than the line before */
     assert_true(event.step == 8 && value_of(&event, "loss") == 3 && value_of(&event, "acc") == -1 && !event.has_score);
     metric_lines_release(&lines);
 }
@@ -172,7 +172,7 @@ static void what_is_no_metric_is_passed_over(void **state)
     strcpy(line + 7 + METRIC_NAME_BYTES - 1, "=1");
     assert_true(read_printed(&lines, &event, line)); /* the longest */
     assert_true(read_printed(&lines, &event, "METRIC step=-1 loss=1"));
-    assert_int_equal(event.step, 3); /* neither is a step that could be counted */
+    assert_int_equal(event.step, 3); /* steps -1 and 1e300 are ignored */
     assert_true(read_printed(&lines, &event, "METRIC step=1e300 other=1"));
     assert_int_equal(event.step, 3);
     assert_true(read_printed(&lines, &event, "METRIC  loss=2 ,x score=0.5\r"));
@@ -180,7 +180,8 @@ static void what_is_no_metric_is_passed_over(void **state)
     metric_lines_release(&lines);
 }
 
-/* The first of several is named; a score among them is lost in every order. */
+/* The message names the first of several values that are not finite. If the score is among them, it is lost, whatever
+ * the order. */
 static void printed_values_that_are_not_finite_are_said(void **state)
 {
     struct metric_lines lines;
@@ -199,7 +200,7 @@ static void printed_values_that_are_not_finite_are_said(void **state)
     metric_lines_release(&lines);
 }
 
-/* A step is begun by a name that comes again; names beyond the table begin none. */
+/* A name that is printed again begins a new step. Names that no longer fit into the table begin none. */
 static void names_beyond_the_table_count_no_steps(void **state)
 {
     struct metric_lines lines;
@@ -243,7 +244,7 @@ static void a_name_that_was_asked_for_is_read_anywhere(void **state)
     metric_lines_release(&lines);
 }
 
-/* Nobody named the score: the only METRIC name is it, until there is a second one. */
+/* If the score was not named, the only METRIC name is the score, until a second name is printed. */
 static void the_only_name_is_the_score(void **state)
 {
     struct metric_lines lines;
@@ -347,7 +348,7 @@ static void what_was_measured_at_the_end_is_asked_by_name(void **state)
     trial_results_release(&record);
 }
 
-/* Every second of many steps is dropped, repeatedly; the remaining ones cover the whole run. */
+/* Every second step is dropped whenever there are too many; the remaining steps cover the whole run. */
 static void long_telemetry_is_thinned_out(void **state)
 {
     const struct trial_plan plan = {.max_steps = 4};
@@ -372,7 +373,7 @@ static void long_telemetry_is_thinned_out(void **state)
 
 /* ---- what becomes of it ---- */
 
-/* A trial that ended so, after these events. */
+/* Makes the row of a trial that printed these events and had this outcome. */
 static void finish(struct trial_results *record, const struct trial_plan *plan, struct trial_outcome *outcome,
                    const char *const *lines, struct lineage_trial *row, struct lineage_append_options *options)
 {
@@ -423,13 +424,13 @@ static void every_end_has_a_label_and_a_reason(void **state)
         finish(&record, &plan, &outcome, lines, &row, &options);
         assert_int_equal(row.status, ends[i].label);
         assert_string_equal(outcome.reason, ends[i].reason);
-        assert_null(strpbrk(row.notes, ";\n")); /* one piece, in which a parameter cannot begin */
+        assert_null(strpbrk(row.notes, ";\n")); /* a single piece, so no parameter can begin in it */
         assert_true(options.auto_status == (ends[i].label == LINEAGE_BASELINE));
         trial_results_release(&record);
     }
 }
 
-/* The name of a file may be of any bytes; those of notes are UTF-8. */
+/* A file name may contain any bytes, but notes are UTF-8. */
 static void a_name_that_is_no_text_does_not_cost_the_row(void **state)
 {
     const struct trial_plan plan = {0};
@@ -447,7 +448,7 @@ static void a_name_that_is_no_text_does_not_cost_the_row(void **state)
     trial_results_release(&record);
 }
 
-/* Names of phases are the child's; those that mean something there are told apart from it. */
+/* The trial chooses its phase names. Names that have a meaning in telemetry cannot be confused with it. */
 static void telemetry_is_json_whatever_phases_are_called(void **state)
 {
     static const char *const lines[] = {
@@ -493,13 +494,13 @@ static void what_the_trial_says_of_a_setting_counts(void **state)
     known[0] = (struct lineage_param){"alpha", 0.25, NULL};
     const struct trial_plan plan = {.params = known, .n_params = TRIAL_PARAMS_MAX};
     finish(&record, &plan, &outcome, lines, &row, &options);
-    assert_int_equal(row.n_params, TRIAL_PARAMS_MAX); /* the last one has no place */
+    assert_int_equal(row.n_params, TRIAL_PARAMS_MAX); /* the last parameter does not fit */
     assert_true(strcmp(row.params[0].name, "alpha") == 0 && row.params[0].value == 0.5);
     assert_true(strcmp(row.params[2].name, "p1") == 0 && row.params[2].value == 1);
     trial_results_release(&record);
 }
 
-/* The score of a step that telemetry has no place for is a score all the same. */
+/* A score counts even if telemetry has no room for its step. */
 static void a_score_of_a_step_that_is_not_kept_counts(void **state)
 {
     const struct trial_plan plan = {.max_steps = 4};
@@ -528,7 +529,7 @@ struct screen {
     int fd; /* of the reader */
 };
 
-/* A terminal of N columns (0: unknown), or with -1 a file. */
+/* Opens a terminal with this number of columns (0: unknown), or a file if columns is -1. */
 static bool look(struct screen *screen, int columns)
 {
     int shown;
@@ -553,7 +554,7 @@ static bool look(struct screen *screen, int columns)
     return true;
 }
 
-/* What came up to now. A terminal hands on what was written to it when it finds the time. */
+/* Returns the output up to now. A terminal passes on what was written to it with some delay. */
 static const char *seen(const struct screen *screen)
 {
     static char text[16384];
@@ -614,14 +615,14 @@ static void a_file_gets_a_line_for_what_is_worth_one(void **state)
     assert_has(text, "step 10/100");
     assert_has(text, "step 60/100, EM 0.250");
     assert_has(text, "step 90/100, EM 0.250");
-    assert_lacks(text, "step 80/100"); /* scores rather than steps */
+    assert_lacks(text, "step 80/100"); /* the line after step 60 is a score's, not step 80's */
     show(&progress, "{\"phase\": \"eval\"}");
     show(&progress, "{\"phase\": \"done\", \"score\": 0.5, \"acc\": 0.75, \"ig_clip_scale_mean\": 1, \"train_s\": 2, \"eval_s\": 3}");
     text = seen(&screen);
     assert_has(text, "final evaluation\n");
     assert_has(text, " EM 0.500, acc 0.750, trained 2.0 s, evaluated 3.0 s\n");
     assert_lacks(text, "ig_clip");
-    show(&progress, "{\"phase\": \"eval\", \"step\": 100}"); /* an event without a step, whatever number it has */
+    show(&progress, "{\"phase\": \"eval\", \"step\": 100}"); /* an eval event, even with a number, is not a step */
     assert_has(seen(&screen), "final evaluation\n");
     show(&progress, "{\"param\": {\"lr\": 1}}");
     assert_shown("");
@@ -635,7 +636,7 @@ static void a_file_gets_a_line_for_what_is_worth_one(void **state)
     look_away(&screen);
 }
 
-/* Nobody knows how far it is: a line now, and another half a minute later. */
+/* The total number of steps is unknown: one line is printed now and another half a minute later. */
 static void a_way_without_end_is_told_now_and_then(void **state)
 {
     struct progress progress;
@@ -667,7 +668,7 @@ static void on_a_terminal_one_line_is_written_over(void **state)
     show(&progress, "{\"step\": 1, \"steps\": 100000, \"loss\": 0.5}");
     const char *text = seen(&screen);
     assert_memory_equal(text, "\r\033[K", 4);
-    assert_lacks(text, "loss"); /* cut where it would wrap */
+    assert_lacks(text, "loss"); /* the line is cut before it would wrap */
     assert_lacks(text, "\n");
     progress.began -= 7200;
     show(&progress, "{\"step\": 2, \"steps\": 3, \"text\": \"x\"}");
@@ -679,19 +680,19 @@ static void on_a_terminal_one_line_is_written_over(void **state)
     progress.told -= 1;
     show(&progress, "{\"step\": 2, \"steps\": 3, \"loss\": 1, \"tokens_s\": 7}"); /* and now it can be */
     assert_has(seen(&screen), ": step");
-    show(&progress, "{\"param\": {\"lr\": 1}}"); /* nothing for a person */
+    show(&progress, "{\"param\": {\"lr\": 1}}"); /* an event that people are not shown */
     assert_shown("");
     progress_output(&progress, "of its own", 10);
     assert_has(seen(&screen), "\r\033[Kof its own");
     progress.told -= 1;
-    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* not into the middle of that */
+    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* not printed in the middle of the command's line */
     assert_shown("");
     progress_end(&progress);
     assert_shown("\r\n\r\033[K");
     look_away(&screen);
 }
 
-/* The time left, from the first step on that was seen. */
+/* The time left is estimated from the first step that was seen. */
 static void the_time_left_is_that_of_the_steps_left(void **state)
 {
     struct progress progress;
@@ -715,7 +716,7 @@ static void the_time_left_is_that_of_the_steps_left(void **state)
     show(&progress, "{\"step\": 2, \"steps\": 3}");
     assert_has(seen(&screen), ", 1000:00:00 left"); /* at most */
     progress.began += 200000000;
-    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* a clock that went back */
+    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* the clock went back */
     assert_has(seen(&screen), ", 0:00 left");
     show(&progress, "{\"step\": 3, \"steps\": 3}");
     assert_lacks(seen(&screen), "left");
@@ -751,7 +752,7 @@ static void who_wants_no_word_gets_none(void **state)
     look_away(&screen);
 }
 
-/* A person stopped the terminal: the trial goes on, and what was not shown is counted. */
+/* If a person has stopped the terminal, the trial goes on, and the bytes that were not shown are counted. */
 static void a_terminal_that_takes_nothing_holds_nobody_up(void **state)
 {
     struct progress progress;

@@ -1,5 +1,6 @@
-/* The watcher with each of its calls made to fail or to be interrupted, one further each time: whatever fails, it comes to an
- * end, leaves no process and no descriptor behind, and says what it did not see. Linked with --wrap of the calls. */
+/* Tests the watcher with each of its calls made to fail or to be interrupted, the next call in each round. Whatever
+ * fails, the watcher exits, leaves no process and no descriptor behind, and reports what it did not see. Linked with
+ * --wrap of the calls. */
 #include "support/unit.h"
 
 #include <dirent.h>
@@ -28,8 +29,8 @@
 #include "trial/process_tree.h"
 #include "trial/trial_watch.h"
 
-/* What befalls the n-th call: an error, of the calls that can have it; or the guardian in front of its n-th call, whichever
- * that is: it is killed, or stopped for good. */
+/* What happens at the n-th call: either the call fails, counting only calls that can fail with this error, or the
+ * guardian is killed or stopped for good just before its n-th wrapped call of any kind. */
 enum { KILLED = -SIGKILL, STOPPED = -SIGSTOP };
 
 static unsigned countdown;
@@ -37,16 +38,17 @@ static int error_given;
 static bool *hit; /* shared with guardians, which are copies of this process */
 static pid_t self;
 
-/* What this machine lacks. */
+/* Features that the simulated machine lacks. */
 static bool no_proc, no_close_range, no_pidfd, no_kill;
-static double hurry = 1; /* how fast its clock goes */
-static const char *other_stat; /* what every file of /proc is here, NULL: itself */
-static int proc_file = -1;     /* the latest of them */
+static double hurry = 1; /* speed of the simulated clock */
+static const char *other_stat; /* text of every file of /proc; NULL: the real text */
+static int proc_file = -1;     /* the latest open file of /proc */
 static unsigned proc_reads;
 
 extern bool counts_are_written __attribute__((weak)); /* see support/coverage_exit.c */
 
-/* True for the call that has the error: without memory, interrupted, without descriptors or processes. */
+/* True for the n-th call that can fail with this error (ENOMEM, EINTR, EPERM, or EMFILE for descriptors and
+ * processes). */
 static bool strikes(int error)
 {
     bool is_guardian = error_given < 0 && getpid() != self && getppid() == self;
@@ -117,7 +119,7 @@ int __wrap_pipe(int ends[2]) { return strikes(EMFILE) ? -1 : __real_pipe(ends); 
 int __wrap_pipe2(int ends[2], int flags) { return strikes(EMFILE) ? -1 : __real_pipe2(ends, flags); }
 pid_t __wrap_fork(void) { return strikes(EMFILE) ? -1 : __real_fork(); }
 
-/* Only the first files of /proc fail, because every process of the machine has one. */
+/* Only the first three reads of /proc files fail, because every process of the machine has such a file. */
 ssize_t __wrap_read(int fd, void *data, size_t length)
 {
     if (fd == proc_file && ++proc_reads > 3)
@@ -233,7 +235,7 @@ static void on_output(void *context, const char *bytes, size_t n)
     (void)context, (void)bytes, (void)n;
 }
 
-/* Nothing of the trial is left, neither as a child nor, adopted, as a grandchild. */
+/* Asserts that no process of the trial is left, neither a child nor an adopted grandchild. */
 static void must_be_alone(unsigned at)
 {
     int state;
@@ -271,7 +273,7 @@ static void try_all(struct trial_job *job, int error)
         countdown = n;
         proc_reads = 0;
         at_fault = n;
-        alarm(20); /* a watcher that hangs */
+        alarm(20); /* ends a watcher that hangs */
         bool watched = trial_watch(&outcome, job);
         alarm(0);
         countdown = 0;
@@ -281,7 +283,7 @@ static void try_all(struct trial_job *job, int error)
         must_be_alone(n);
         if (open_files() != before)
             fail_msg("fault %u: %zu descriptors, %zu before", n, open_files(), before);
-        /* Without memory for its lines a trial ends without a score, which its row says. */
+        /* Without memory for its lines a trial finishes without a score, and its row reports that. */
         if (watched && outcome.end == TRIAL_FINISHED && !scored && error != ENOMEM)
             fail_msg("fault %u: the score was lost without a word", n);
         if (!*hit) {
@@ -313,11 +315,11 @@ static void a_guarded_trial_comes_to_an_end(void **state)
     char *dir = make_dir(), *path = join(dir, "events");
     (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        /* Where no pipe can be made there, the descriptor must do. */
+        /* For ENOMEM and EPERM the trial is given a named pipe as well; otherwise it has only the descriptor. */
         struct trial_job job = {.argv = command, .environment = environment, .guarded = true, .output = on_output,
                                 .events_path = errors[i] == ENOMEM || errors[i] == EPERM ? path : NULL, .dir = dir,
                                 .hold = -1, .settings.grace_seconds = 0.1, .settings.memory_bytes = 1e12};
-        if (errors[i] == STOPPED) { /* the wall holds all the same */
+        if (errors[i] == STOPPED) { /* the time limit holds with a stopped guardian too */
             job.argv = endless;
             job.settings.train_seconds = 0.3;
         }
@@ -341,7 +343,7 @@ static void keep_output(void *context, const char *bytes, size_t n)
     printed[length + n] = '\0';
 }
 
-/* One trial of a shell command; what it prints is in `printed`. */
+/* Watches one shell command as a trial; its output is stored in `printed`. */
 static bool watch_shell(struct trial_outcome *outcome, struct trial_job job, const char *words)
 {
     const char *const argv[] = {"sh", "-c", words, NULL};
@@ -361,7 +363,7 @@ static bool watch_shell(struct trial_outcome *outcome, struct trial_job job, con
     return watched;
 }
 
-/* Children of this process, adopted ones too, are ended and counted. */
+/* Ends the children of this process, including adopted ones, and returns their number. */
 static size_t end_what_is_left(void)
 {
     struct process_tree tree;
@@ -390,9 +392,9 @@ static void what_cannot_be_seen_is_said(void **state)
     struct trial_outcome outcome;
     (void)state;
     no_proc = true;
-    hurry = 2; /* what the kernel does by itself goes no faster: a loaded machine needs its part of a second */
+    hurry = 2; /* only 2, because the kernel's own work is not sped up: a loaded machine needs its part of a second */
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true}, "sleep 600 & echo '{\"score\": 1}' >&3"));
-    must_be_alone(0); /* the group of the command is there for all */
+    must_be_alone(0); /* the command's process group reaches all of them */
     assert_true(outcome.end == TRIAL_FINISHED && scored && outcome.unseen == 0 && outcome.peak_bytes == 0);
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .settings.train_seconds = 4}, "exec sleep 600"));
     must_be_alone(0);
@@ -402,7 +404,7 @@ static void what_cannot_be_seen_is_said(void **state)
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN && outcome.unseen == -1);
     no_proc = false;
     assert_int_equal(end_what_is_left(), 1);
-    no_proc = true; /* and nobody is left who could see them */
+    no_proc = true; /* the guardian is killed too, so no process could see the rest */
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true}, "sleep 0.2; kill -9 $PPID; sleep 600"));
     assert_true(outcome.end == TRIAL_SIGNALLED && outcome.signal == SIGKILL && outcome.unseen == -1);
     no_proc = false;
@@ -410,7 +412,8 @@ static void what_cannot_be_seen_is_said(void **state)
     end_what_is_left();
 }
 
-/* In the kernel's hands, a dead disk's say: KILL has no effect for as long as anybody waits. */
+/* Simulates processes that the kernel holds, for example on a dead disk: SIGKILL has no effect while the watcher
+ * waits. */
 static void what_does_not_go_is_counted(void **state)
 {
     struct trial_outcome outcome;
@@ -422,7 +425,7 @@ static void what_does_not_go_is_counted(void **state)
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN);
     assert_int_equal(outcome.unseen, 4);
     no_kill = false;
-    assert_true(end_what_is_left() >= 3); /* the shell may have waited for one of them */
+    assert_true(end_what_is_left() >= 3); /* the shell may have reaped one of the children */
     no_kill = true;
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true},
                             "sleep 600 & sleep 0.2; kill -9 $PPID; sleep 600"));
@@ -439,7 +442,7 @@ static void older_kernels_do(void **state)
     no_pidfd = no_close_range = true;
     assert_true(watch_shell(&outcome, (struct trial_job){.settings.train_seconds = 0}, "sleep 0.1; echo '{\"score\": 1}' >&3"));
     assert_true(outcome.end == TRIAL_FINISHED && scored);
-    int high = fcntl(STDERR_FILENO, F_DUPFD, 100); /* of this process: nothing of a trial's */
+    int high = fcntl(STDERR_FILENO, F_DUPFD, 100); /* this process's descriptor, which the trial must not inherit */
     static const char left[] = "(setsid sleep 600 &); ls /proc/self/fd; echo '{\"score\": 1}' >&3";
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true}, left));
     assert_true(outcome.end == TRIAL_FINISHED && scored && outcome.unseen == 0);
@@ -450,7 +453,7 @@ static void older_kernels_do(void **state)
     no_pidfd = no_close_range = false;
 }
 
-/* A file system by that name that is none of processes. */
+/* A file system mounted at /proc that does not describe processes is not used. */
 static void another_proc_is_none(void **state)
 {
     static const char *const texts[] = {"1 (sh) S 0 1 1", "nothing", "1 (a) b) "};
@@ -489,14 +492,14 @@ static void a_number_that_is_another_s_now_is_left_alone(void **state)
     usleep(20000);
     assert_int_equal(__real_waitpid(child, &status, WNOHANG), 0);
     tree.at[0].started++;
-    no_proc = true; /* nothing is known of it */
+    no_proc = true; /* without /proc the process cannot be identified */
     process_tree_signal(&tree, SIGKILL);
     no_proc = false;
     usleep(20000);
     assert_int_equal(__real_waitpid(child, &status, WNOHANG), 0);
     process_tree_signal(&tree, SIGKILL);
     assert_int_equal(__real_waitpid(child, &status, 0), child);
-    process_tree_signal(&tree, SIGKILL); /* it is gone: nobody gets it */
+    process_tree_signal(&tree, SIGKILL); /* the process is gone, so no signal is sent */
     process_tree_release(&tree);
 }
 
@@ -521,7 +524,7 @@ static void a_child_that_somebody_else_waits_for_has_no_row(void **state)
     assert_false(watched);
 }
 
-/* As some daemons and shells leave it to what they start. */
+/* Some daemons and shells start their children with SIGCHLD ignored. */
 static void ends_of_children_that_were_ignored_are_heard(void **state)
 {
     struct trial_outcome outcome;
@@ -559,7 +562,7 @@ static void more_signals_than_anybody_reads_hold_nothing_up(void **state)
     close(stderr_before);
     close(nowhere);
     assert_false(held);
-    interrupts_release(&interrupts); /* nothing to let go of */
+    interrupts_release(&interrupts); /* nothing was held, so nothing is released */
     sigaction(SIGTERM, NULL, &now);
     assert_true(now.sa_handler == SIG_DFL);
 }

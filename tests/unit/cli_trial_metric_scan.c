@@ -1,4 +1,5 @@
-/* Numbers with names in lines that programs print: the forms that real programs use, and what must not be read. */
+/* Tests how named numbers are found in printed lines: the forms that real programs use, and text that must not be read
+ * as a number. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -161,7 +162,8 @@ static void bad_patterns_are_explained(void **state)
     metric_pattern_free(NULL);
 }
 
-/* Whatever the bytes, the scan stays inside the line (sanitizers watch) and its answer does not depend on the prefilter. */
+/* Whatever the bytes, the scan stays inside the line (sanitizers check this), and its result does not depend on the
+ * prefilter. */
 static void any_bytes_are_accepted(void **state)
 {
     static const char alphabet[] = "loss acc_=:|\",.019-+eE\033[m\r\t{}(METRIC";
@@ -172,7 +174,7 @@ static void any_bytes_are_accepted(void **state)
         size_t n = 0;
         while (n < sizeof line && (draw = draw * 6364136223846793005u + 1442695040888963407u) >> 59)
             line[n++] = (draw >> 33) % 16 ? alphabet[(draw >> 40) % (sizeof alphabet - 1)] : (char)(draw >> 48);
-        copy = malloc(n ? n : 1); /* exactly as long: a read past the end is seen */
+        copy = malloc(n ? n : 1); /* exact size, so sanitizers find a read past the end */
         memcpy(copy, line, n);
         struct text text = {.length = 0};
         metric_scan_line(&asked, copy, n, write_down, &text);

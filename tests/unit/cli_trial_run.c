@@ -1,4 +1,5 @@
-/* A trial from its request to its row, in a store: what is kept of it, and that no row is lost for what cannot be kept. */
+/* Tests a trial of a store from its request to its row: which files are kept, and that the row is added even if files
+ * cannot be kept. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -38,10 +39,10 @@ struct bench {
     struct trial_request request;
     struct interrupts interrupts;
     const char *argv[4];
-    const char *in_the_way;      /* a directory of this name is there before the trial says anything */
-    bool refuse;                 /* to prepare */
+    const char *in_the_way;      /* a directory that is made before the trial's first event */
+    bool refuse;                 /* make prepare() fail */
     struct trial_outcome outcome;
-    char events[4096], said[4096]; /* what those outside could read; what went to standard error */
+    char events[4096], said[4096]; /* what followers of the trial read; its standard error */
     char status[32], notes[1024], metric[32], snapshot[256];
 };
 
@@ -107,7 +108,7 @@ static void keep_row(struct bench *b, const struct lineage_trial *row)
     snprintf(b->snapshot, sizeof b->snapshot, "%s", row->snapshot_path ? row->snapshot_path : "");
 }
 
-/* Run a shell command as a trial of the store; what it says to people is kept in b->said. */
+/* Runs a shell command as a trial of the store. Its messages to people are stored in b->said. */
 static int run(struct bench *b, const char *words)
 {
     struct lineage_trial row = {0};
@@ -175,11 +176,11 @@ static void a_finished_trial_leaves_its_directory(void **state)
     assert_string_equal(b.status, "keep");
     assert_string_equal(b.metric, "0.5");
     assert_true(snapshot_holds(&b, "model"));
-    assert_false(snapshot_holds(&b, "events.jsonl")); /* for those outside, while it ran */
+    assert_false(snapshot_holds(&b, "events.jsonl")); /* kept only while the trial ran, for followers */
     assert_has(b.events, "{\"name\":\"name\",\"params\":{}}\n");
     assert_has(b.events, "\"step\":0");
     assert_has(b.events, "\"score\":0.5");
-    assert_null(strstr(b.events, "\"step\":11")); /* of a long trial as much as of its telemetry */
+    assert_null(strstr(b.events, "\"step\":11")); /* a long trial's file is thinned out like its telemetry */
     end(&b);
 }
 
@@ -206,7 +207,7 @@ static void a_refused_trial_has_a_row(void **state)
     end(&b);
 }
 
-/* What cannot be copied, or not be written at all, costs the snapshot and never the row. */
+/* Files that cannot be copied or written cost the snapshot, but never the row. */
 static void what_cannot_be_kept_does_not_cost_the_row(void **state)
 {
     (void)state;
@@ -236,14 +237,15 @@ static void a_row_that_cannot_be_written_is_said(void **state)
     assert_int_equal(mkdir(path, 0777), 0);
     assert_int_not_equal(run(&b, "echo '{\"score\": 0.5}' >&3"), CLI_GO_ON); /* with a snapshot and without */
     assert_has(b.said, "results.tsv");
-    assert_int_not_equal(run(&b, "exit 3"), CLI_GO_ON); /* nothing but the row */
+    assert_int_not_equal(run(&b, "exit 3"), CLI_GO_ON); /* no snapshot, only the row */
     assert_has(b.said, "results.tsv");
     assert_int_equal(rmdir(path), 0);
     free(path);
     end(&b);
 }
 
-/* The checkpoint of a night: without it a row would promise its children a parent. */
+/* The checkpoint of a night is kept before the row is added. Otherwise the row would promise its children a parent
+ * that is missing. */
 static void what_is_to_be_kept_comes_before_the_row(void **state)
 {
     static const char words[] = "echo x >$TRIAL_DIR/model; echo '{\"score\": 0.5}' >&3";
@@ -269,7 +271,7 @@ static void what_is_to_be_kept_comes_before_the_row(void **state)
 
     int before = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(null, STDERR_FILENO);
-    b.argv[2] = words; /* the same without a row */
+    b.argv[2] = words; /* the same trials without a row */
     assert_true(trial_run_unrecorded(&b.request, b.dir, &b.outcome));
     b.request.keep_as = nowhere;
     assert_false(trial_run_unrecorded(&b.request, b.dir, &b.outcome));
@@ -305,7 +307,8 @@ static void what_did_not_run_has_no_row(void **state)
     end(&b);
 }
 
-/* A person's own command: what it prints is shown, it works where it likes, its directory names the job. */
+/* A person's own command runs guarded: its output is shown, it runs in any directory, and its directory names the
+ * job. */
 static void a_command_s_trial_is_guarded(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Any command as a trial: sh in the place of a trainer. Nothing here knows a recipe or a store. */
+/* Tests watching a command as a trial, with sh in the place of a trainer. No recipe and no store is involved. */
 #include "support/unit.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void on_event(void *context, const struct trial_event *event)
     trial_results_event(context, event);
 }
 
-/* Run a shell command to its end and make the row. */
+/* Runs a shell command until it exits and makes the row. */
 static void run(struct run *r, const char *command)
 {
     const char *const argv[] = {"sh", "-c", command, NULL};
@@ -132,7 +132,7 @@ static void a_failure_says_what_its_label_is_made_of(void **state)
     }
 }
 
-/* A process that is nobody's child here, as the other ranks of a run are none of the watcher. */
+/* Starts a process that the watcher did not start, like the other ranks of a run. */
 static pid_t stranger(const char *seconds)
 {
     pid_t pid = fork();
@@ -165,7 +165,7 @@ static void a_trial_ends_with_a_process_it_needs(void **state)
     waitpid(pid, NULL, 0);
     memset(&r, 0, sizeof r);
     snprintf(command, sizeof command, "echo '{\"peers\": [{\"name\": \"rank 1\", \"pid\": %ld}]}' >&3; sleep 60", (long)pid);
-    run(&r, command); /* gone before anybody looked */
+    run(&r, command); /* the rank was gone before the watcher looked */
     assert_has(r.row.notes, "rank 1");
     release(&r);
 }
@@ -212,7 +212,7 @@ static void walls_are_of_a_phase(void **state)
     release(&r);
 }
 
-/* What a trial says of its own time decides, and of two evaluations the first is the final one. */
+/* The durations that a trial reports decide over the watcher's clock. Of two evaluations the first is the final one. */
 static void its_own_clock_counts_for_the_evaluation(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void its_own_clock_counts_for_the_evaluation(void **state)
     release(&r);
 }
 
-/* Longer than the longest timeout of poll. */
+/* These budgets are longer than the longest timeout of poll. */
 static void budgets_may_be_of_years(void **state)
 {
     (void)state;
@@ -280,7 +280,7 @@ static void a_descendant_that_holds_the_pipe_holds_nothing_up(void **state)
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_true(r.outcome.total_s < 30);
     release(&r);
-    /* A command that keeps printing is read for a while, because output from before its end may follow. */
+    /* A command that keeps printing is read for a while after its end, because earlier output may still follow. */
     for (int i = 0; i < 2; i++) {
         r = (struct run){.job = {.guarded = i, .output = i ? ignore_output : NULL, .hold = -1, .settings.train_seconds = 60}};
         run(&r, i ? "echo METRIC score=1; yes & sleep 0.1" : "echo '{\"score\": 1}' >&3; yes '{\"step\": 1}' >&3 & sleep 0.1");
@@ -295,7 +295,7 @@ static void memory_of_the_whole_group_counts(void **state)
     (void)state;
     if (access("/proc/self/stat", R_OK) != 0)
         return;
-    /* sh holds a string of 2^26 bytes; another process of the group is asleep */
+    /* sh holds a string of 2^26 bytes, while another process of its group sleeps */
     struct run r = {.job = {.settings.memory_bytes = 30e6}};
     run(&r, "(x=0123456789abcdef; i=0; while [ $i -lt 22 ]; do x=$x$x; i=$((i + 1)); done; sleep 60)");
     assert_int_equal(r.outcome.end, TRIAL_MEMORY_OVERRUN);
@@ -335,7 +335,7 @@ static void artifacts_are_there_and_small_enough(void **state)
     assert_has(r.row.notes, "did not leave");
     release(&r);
     struct run r2 = {.job = {.artifacts = (const struct trial_artifact[]){artifact, {"/", 0}}, .n_artifacts = 2}};
-    run(&r2, "echo '{\"score\": 1}' >&3"); /* the first that is missing is the reason */
+    run(&r2, "echo '{\"score\": 1}' >&3"); /* the reason names the first missing artifact */
     assert_has(r2.row.notes, "did not leave");
     assert_has(r2.row.notes, path);
     release(&r2);
@@ -354,7 +354,7 @@ static void the_environment_is_ours_and_the_job_s(void **state)
     assert_true(r.row.core_metric.present);
     assert_string_equal(getenv("TRIAL_TEST"), "own");
     release(&r);
-    setenv("LINEAGE_EVENTS", "/nowhere", 1); /* of a trial that this one runs in */
+    setenv("LINEAGE_EVENTS", "/nowhere", 1); /* as set by an outer trial that runs this test */
     run(&r, "[ $(env | grep -c ^LINEAGE_EVENTS=) = 1 ] && echo '{\"score\": 1}' >\"$LINEAGE_EVENTS\"");
     unsetenv("LINEAGE_EVENTS");
     assert_true(r.row.core_metric.present);
@@ -389,7 +389,8 @@ static void lines_of_output_without_end_hide_no_metric(void **state)
     release(&r);
 }
 
-/* A program is found by its path, whatever it calls itself; without a listener it prints where this process does. */
+/* A program is found by its path, whatever its argv[0] is. Without an output callback it prints to this process's
+ * output. */
 static void a_guarded_program_has_a_name_of_its_own(void **state)
 {
     (void)state;

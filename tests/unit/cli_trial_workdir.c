@@ -1,5 +1,6 @@
-/* The directory in which a trial works: made and locked whole or not at all, whatever happens meanwhile, and removed with
- * all that a trial may leave in it. Linked with --wrap of the calls that another process or the machine plays into. */
+/* Tests the directory in which a trial works. It is made and locked completely or not at all, whatever happens
+ * meanwhile, and it is removed with everything that a trial may leave in it. Linked with --wrap of the calls that
+ * other processes or the machine can disturb. */
 #include "support/unit.h"
 
 #include <dirent.h>
@@ -48,7 +49,7 @@ static int fails(int error)
     return -1;
 }
 
-/* The moment between a directory's birth and its lock is another process's. */
+/* Between the creation of a directory and its lock, another process may remove or replace the directory. */
 int __wrap_flock(int fd, int how)
 {
     if (made && happens(REMOVED))
@@ -101,7 +102,7 @@ static size_t count(const char *dir, const char *prefix)
     return n;
 }
 
-/* Try with this happening so often. Its message is not looked at. */
+/* Tries to make a directory while `what` happens so_often times. The message is not checked. */
 static bool make(struct workdir *workdir, const char *dir, enum meanwhile what, unsigned so_often)
 {
     int before = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -131,12 +132,12 @@ static void it_is_made_again_when_another_process_took_it(void **state)
     assert_int_equal(count(dir, ".trial-"), 1);
     workdir_remove(&workdir);
     assert_int_equal(workdir.fd, -1);
-    workdir_remove(&workdir); /* there is none */
-    assert_false(make(&workdir, dir, REMOVED, 100)); /* at some time it is enough */
+    workdir_remove(&workdir); /* the directory is gone already */
+    assert_false(make(&workdir, dir, REMOVED, 100)); /* after enough tries it gives up */
     assert_int_equal(count(dir, ".trial-"), 0);
     assert_true(make(&workdir, dir, REPLACED, 1));
     workdir_remove(&workdir);
-    assert_int_equal(count(dir, ".trial-"), 1); /* the one that was moved, whoever it is of */
+    assert_int_equal(count(dir, ".trial-"), 1); /* the renamed directory, which may be another process's */
     remove_dir(dir);
 }
 
@@ -151,14 +152,14 @@ static void what_fails_leaves_nothing(void **state)
         assert_int_equal(workdir.fd, -1);
         assert_int_equal(count(dir, ".trial-"), 0);
     }
-    assert_true(make(&workdir, dir, NO_STAT, 1)); /* it may have been removed: another one is made */
+    assert_true(make(&workdir, dir, NO_STAT, 1)); /* the directory may have been removed, so another is made */
     workdir_remove(&workdir);
     assert_int_equal(count(dir, ".trial-"), 0);
     assert_false(make(&workdir, none, NOTHING, 0));
     assert_false(file_exists(none));
     memset(far, '/', sizeof far);
     memcpy(far, dir, strlen(dir));
-    far[PATH_MAX - 70] = '\0'; /* the files in it would have no room in a path */
+    far[PATH_MAX - 70] = '\0'; /* no path would be left for files in the directory */
     assert_false(make(&workdir, far, NOTHING, 0));
     assert_int_equal(count(dir, ".trial-"), 0);
     free(none);
@@ -179,7 +180,7 @@ static void make_at(const char *dir, const char *name)
     free(path);
 }
 
-/* Only directories are removed that no process holds and that no row will need. */
+/* Removes only directories that no process holds and that no row will need. */
 static void the_next_one_sweeps_what_was_left(void **state)
 {
     char *dir = make_dir(), *link = join(dir, ".trial-link"), *elsewhere = join(dir, "elsewhere"), *record;
@@ -194,12 +195,12 @@ static void the_next_one_sweeps_what_was_left(void **state)
     make_at(dir, "elsewhere");
     put(dir, "elsewhere/mine");
     assert_int_equal(symlink("elsewhere", link), 0);
-    assert_true(make(&workdir, dir, NO_MEMORY, 1)); /* to look into it: it stays for the next one */
+    assert_true(make(&workdir, dir, NO_MEMORY, 1)); /* no memory to read it: .trial-left stays */
     workdir_remove(&workdir);
     assert_int_equal(count(dir, ".trial-left"), 1);
     assert_true(make(&workdir, dir, NOTHING, 0));
     assert_int_equal(count(dir, ".trial-left"), 0);
-    assert_int_equal(count(dir, ".trial-"), 5); /* two at work, the record, the file and the link */
+    assert_int_equal(count(dir, ".trial-"), 5); /* two in use, the record, the file and the link */
     record = join(elsewhere, "mine");
     assert_true(file_exists(record));
     workdir_remove(&workdir);
@@ -210,7 +211,8 @@ static void the_next_one_sweeps_what_was_left(void **state)
     remove_dir(dir);
 }
 
-/* A trial may make what it likes: directories that nobody may write to, or deeper than there are descriptors. */
+/* A trial may create anything: directories without write permission, or a tree deeper than the number of
+ * descriptors. */
 static void all_of_it_goes(void **state)
 {
     enum { DEPTH = 700 };
@@ -238,7 +240,7 @@ static void all_of_it_goes(void **state)
     make_at(workdir.path, "below");
     meanwhile = NO_DESCRIPTORS;
     times = 2;
-    workdir_remove(&workdir); /* not now; then the next one does */
+    workdir_remove(&workdir); /* fails now; the next directory's sweep removes it */
     meanwhile = NOTHING;
     assert_int_equal(count(dir, ".trial-"), 1);
     make_at(dir, "tree");
