@@ -1,4 +1,4 @@
-/* lineage_abi.c: compares the list of sizes with the public headers, which it reads as text. */
+/* Tests that the list of struct sizes is complete, by comparing it with the text of the public headers. */
 #include "support/unit.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ static const struct lineage_abi_size *find(const char *name)
     return NULL;
 }
 
-/* Structs defined in a header, each of which must be listed. */
+/* Checks that every struct defined in a header is listed. */
 static size_t check_header(const char *path)
 {
     char line[256], name[64], brace;

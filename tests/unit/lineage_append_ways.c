@@ -1,6 +1,6 @@
 /*
- * Rows that reach the log in other ways than a single append (many at once, imported, restored), and settings that
- * are set once.
+ * Tests rows that reach the log in other ways than a single append (many in one call, imported, restored), and
+ * settings that are written once.
  */
 #include "support/unit.h"
 
@@ -57,7 +57,7 @@ static size_t findings_of(const char *kind)
     return found;
 }
 
-/* Cuts the line end off, as some editors leave a file; the notes cell is complete. */
+/* Cuts off the last line end, as some editors do when they save. The notes cell stays complete. */
 static void cut_last_line_end(void)
 {
     struct stat st;
@@ -105,7 +105,7 @@ static void a_status_may_be_asked_for_row_by_row(void **state)
     end();
 }
 
-/* The next writer ends a line that has no end, so that nothing is joined to it. */
+/* If the last line has no line end, the next writer adds one first, so its rows are not joined to that line. */
 static void a_last_line_without_end_is_ended_first(void **state)
 {
     const struct lineage_trial trials[] = {{.status = LINEAGE_CRASH}, {.status = LINEAGE_CRASH}};
@@ -125,7 +125,8 @@ static void a_last_line_without_end_is_ended_first(void **state)
         size_t n = 0;
         for (const char *at = all; *at; at++)
             n += *at == ' ';
-        assert_true(n == 4 || (n == 3 && file_exists(in_dir(dir, "results.tsv.torn-1")))); /* or it proved nothing, and was moved aside */
+        /* either the unfinished row is kept, or, if its bytes do not prove that it was complete, it was moved aside */
+        assert_true(n == 4 || (n == 3 && file_exists(in_dir(dir, "results.tsv.torn-1"))));
         free(from);
         remove_dir(other);
         end();
@@ -142,7 +143,7 @@ static const char *first_lines(void)
     return text;
 }
 
-/* The canonical header counts as complete without its line end, which the next writer adds. */
+/* A canonical header counts as complete without its line end. The next writer adds the line end. */
 static void a_header_without_end_is_ended_first(void **state)
 {
     const struct lineage_trial trials[] = {{.exp_id = "x1", .status = LINEAGE_CRASH}, {.exp_id = "x2", .status = LINEAGE_CRASH}};
@@ -180,8 +181,8 @@ static void a_header_without_end_is_ended_first(void **state)
     }
 }
 
-/* Rows that another program added and the mirror has not read: their numbers are used, sound or not, and their
- * parents may come later, in either spelling. */
+/* Tests rows that another program added and that the mirror has not read. Their ids are used even if the rows are
+ * faulty, and their parents may be added later, in either spelling. */
 static void rows_that_another_program_wrote_count(void **state)
 {
     const struct lineage_trial crash = {.status = LINEAGE_CRASH};
@@ -203,12 +204,13 @@ static void rows_that_another_program_wrote_count(void **state)
     assert_int_equal(lineage_store_append(store, &crash, &options, &row, &err), LINEAGE_OK);
     assert_string_equal(row.exp_id, "078");
     lineage_trial_release(&row);
-    assert_int_equal(lineage_store_append(store, &closing, &options, NULL, &err), LINEAGE_EINVAL); /* its ancestor awaits it */
+    /* its parent, row 040, already names row 050 as its own parent */
+    assert_int_equal(lineage_store_append(store, &closing, &options, NULL, &err), LINEAGE_EINVAL);
     assert_non_null(strstr(err.text, "cycle"));
     end();
 }
 
-/* Behind a quote that is never closed, only the record at fault is moved aside. */
+/* If a quote is never closed, only the faulty record is moved aside, not the rows after it. */
 static void a_quote_that_is_never_closed_takes_one_record(void **state)
 {
     const struct lineage_trial crash = {.status = LINEAGE_CRASH};
@@ -229,12 +231,12 @@ static void a_quote_that_is_never_closed_takes_one_record(void **state)
         assert_null(strstr(ids(), "x1 "));
         end();
     }
-    begin(); /* nothing behind it, and no end */
+    begin(); /* no row follows, and the record has no end */
     add_bytes(dir, "x1\t\t\"a");
     assert_int_equal(lineage_store_append(store, &crash, NULL, NULL, &err), LINEAGE_OK);
     assert_string_equal(ids(), "000 001 002 ");
     end();
-    begin(); /* half of a line end does not count */
+    begin(); /* half of CR LF does not end the record */
     add_bytes(dir, "x1\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\r");
     assert_int_equal(lineage_store_append(store, &crash, NULL, NULL, &err), LINEAGE_OK);
     assert_string_equal(ids(), "000 001 002 ");
@@ -259,7 +261,8 @@ static void an_import_gives_no_id_twice(void **state)
         assert_int_equal(findings_of("id:"), 0);
     }
     remove(from);
-    add_rows(other, rows); /* the same ids again, in the other program's own format */
+    /* the same ids again, in the format of the other program */
+    add_rows(other, rows);
     assert_int_not_equal(lineage_import(store, from, NULL, &stats, NULL, NULL, &err), LINEAGE_OK);
     free(from);
     remove_dir(other);
@@ -306,7 +309,7 @@ static void what_is_put_back_is_sound_and_new(void **state)
     assert_string_equal(ids(), "000 001 ");
     assert_int_equal(restore("\n\n"), LINEAGE_OK); /* nothing in it */
     assert_string_equal(ids(), "000 001 ");
-    assert_int_equal(restore(row), LINEAGE_OK); /* blank lines belong to nobody */
+    assert_int_equal(restore(row), LINEAGE_OK); /* blank lines are not a torn record */
     assert_string_equal(ids(), "000 001 002 ");
     assert_false(file_exists(in_dir(dir, "results.tsv.torn-1")));
     end();
@@ -319,7 +322,8 @@ static void what_is_put_back_is_sound_and_new(void **state)
 
 /* ---- names of snapshots ---- */
 
-/* a + b_c and a_b + c give the same name, whether or not the mirror has read the rows that have it. */
+/* a + b_c and a_b + c give the same name. The collision is found whether or not the mirror has read the existing
+ * rows. */
 static void no_two_trials_share_a_snapshot(void **state)
 {
     static const char *const named[][2] = {{"a", "b_c_d"}, {"a_b", "c_d"}, {"a_b_c", "d"}};
@@ -374,7 +378,7 @@ static int fail_call(void *context, const char *call)
     return countdown && !--countdown ? EIO : 0;
 }
 
-/* All or nothing: the file and the handle agree. */
+/* Setting the noise floor succeeds or fails as a whole: the file and the handle agree. */
 static void a_noise_floor_that_cannot_be_written_is_none(void **state)
 {
     (void)state;

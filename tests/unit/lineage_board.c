@@ -1,4 +1,4 @@
-/* What the blackboard's own program reads from a store: rows, links between them, best.json. */
+/* Tests that a report reads a store like the blackboard's own program: rows, the links between them, and best.json. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static struct lineage_report *load(const char *dir, const char *best_json, enum 
     return report;
 }
 
-/* As Python's str() prints it. */
+/* Values of best.json are printed as Python's str() prints them. */
 static void best_json_is_printed_value_by_value(void **state)
 {
     static const struct {
@@ -62,7 +62,7 @@ static void without_an_object_there_is_no_best(void **state)
         assert_false(report->board->best.present);
         lineage_report_release(report);
     }
-    assert_null(load(dir, elsewhere, LINEAGE_ENOTFOUND)); /* one that was asked for by name */
+    assert_null(load(dir, elsewhere, LINEAGE_ENOTFOUND)); /* a missing file that the caller named is an error */
     write_file(elsewhere, "{\"exp_id\": \"7\"}", 15);
     struct lineage_report *report = load(dir, elsewhere, LINEAGE_OK);
     assert_string_equal(report->board->best.id, "7");
@@ -71,8 +71,8 @@ static void without_an_object_there_is_no_best(void **state)
     remove_dir(dir);
 }
 
-/* Cells are unchanged; a row that is too short has no status, one that is not UTF-8 is dropped, a malformed score
- * sorts last. */
+/* Cells are not changed. A row that is too short has no status, a row that is not UTF-8 is dropped, and a malformed
+ * score sorts last. */
 static void rows_are_taken_as_they_stand(void **state)
 {
     static const char log[] = "exp_id\tparent_exp\tstatus\tcore_metric\tspecialist\n"
@@ -93,7 +93,7 @@ static void rows_are_taken_as_they_stand(void **state)
     assert_string_equal(board->rows[1].score, "");
     assert_string_equal(board->rows[2].status, "whatever");
     assert_string_equal(board->rows[3].hypothesis, ""); /* no such column */
-    assert_int_equal(board->last_row[0], 2); /* a later row of an id replaces an earlier one */
+    assert_int_equal(board->last_row[0], 2); /* a later row replaces an earlier one with its id */
     assert_int_equal(board->parent_row[1], 2);
     assert_true(board->parent_row[0] == LINEAGE_BOARD_NONE && board->parent_row[2] == LINEAGE_BOARD_NONE);
     assert_int_equal(board->by_parent[0], 1);

@@ -1,4 +1,5 @@
-/* Chains and the tree: kept ancestors, passed-over ones, missing parents, cycles, deep chains. */
+/* Tests chains and the tree: kept ancestors, ancestors that are passed over, missing parents, cycles, and deep
+ * chains. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 
 static struct lineage_error err;
 
-/* "1:000 0:001 | root ": the number passed over above, then the id, root first; then how the walk ended. */
+/* Formats a chain like "1:000 0:001 | root ". Each entry, root first, is the number of trials passed over above it and
+ * its id. The word at the end says how the walk ended. */
 static const char *chain_text(struct lineage_store *store, const char *id)
 {
     static const char *const ends[] = {"root", "missing", "cycle"};
@@ -45,7 +47,7 @@ static void kept_ancestors_are_shown_and_the_others_counted(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_string_equal(chain_text(store, "4"), "1:0 0:1 2:4 | root ");
     assert_string_equal(chain_text(store, "5"),
-                        "1:0 0:1 2:4 0:5 | root "); /* the trial itself, whatever its label */
+                        "1:0 0:1 2:4 0:5 | root "); /* the trial itself is listed, kept or not */
     assert_string_equal(chain_text(store, "00"), "0:00 | root ");
     assert_string_equal(chain_text(store, "exp_1"), "1:0 0:1 | root ");
     struct lineage_chain chain;
@@ -140,13 +142,14 @@ static enum lineage_status add_child(struct lineage_store *store, const char *id
                                 &options, NULL, &err);
 }
 
-/* A row that others name as their parent before it exists closes a cycle only if its own ancestors end at its id, in
- * either spelling. */
+/* A new row may already be named as a parent by other rows. It closes a cycle only if its own ancestors lead back to
+ * its id, in either spelling. */
 static void an_awaited_row_may_close_a_cycle(void **state)
 {
     (void)state;
     static const struct {
-        const char *awaits, *from_parent, *id; /* a row that awaits, the parent of `from`, and the row to come */
+        /* the parent that an existing row names, the parent of the row `from`, and the id of the new row */
+        const char *awaits, *from_parent, *id;
         enum lineage_status status;
     } cases[] = {{"b", "b", "b", LINEAGE_EINVAL},         {"exp_b", "exp_b", "b", LINEAGE_EINVAL},
                  {"b", "b", "exp_b", LINEAGE_EINVAL},     {"b", "q", "b", LINEAGE_OK},

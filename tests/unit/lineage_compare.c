@@ -1,4 +1,4 @@
-/* Student's t against closed forms and tables; paired comparisons worked out by hand. */
+/* Tests Student's t against closed forms and tables, and paired comparisons against results worked out by hand. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void assert_near(double got, double wanted, double tolerance)
 
 /* ---- the distribution ---- */
 
-/* P(|T| >= t) by the finite series for whole df (Abramowitz and Stegun 26.7.3 and 26.7.4). */
+/* P(|T| >= t), computed by the finite series for integer df (Abramowitz and Stegun 26.7.3 and 26.7.4). */
 static double series_two_sided(double t, int df)
 {
     double angle = atan(t / sqrt(df)), c = cos(angle), s = sin(angle), term, sum = 0;
@@ -46,7 +46,8 @@ static void tail_is_that_of_the_finite_series(void **state)
             assert_near(student_two_sided(ts[i], df), series_two_sided(ts[i], df), 1e-12);
 }
 
-/* Far out the series cancels to nothing; with one and two degrees of freedom the tail has closed forms. */
+/* For large t the series cancels to zero, so it is not used here; for one and two degrees of freedom the tail has
+ * closed forms. */
 static void far_tail_keeps_its_digits(void **state)
 {
     (void)state;
@@ -76,7 +77,7 @@ static void quantile_is_that_of_the_tables(void **state)
     assert_near(student_quantile(0.05 / 6, 7), 3.635807421953935, 1e-12);
 }
 
-/* df 1: tan; df 2 and 4: roots of a quadratic and a cubic. */
+/* Closed forms: tan for df 1, the root of a quadratic for df 2, and of a cubic for df 4. */
 static void quantile_is_that_of_the_closed_forms(void **state)
 {
     (void)state;
@@ -113,7 +114,8 @@ static void assert_refused(const char *dir, const struct lineage_compare_options
     lineage_store_close(store);
 }
 
-/* Differences of b are 0.1, 0.3, 0.2; of c -0.1 on two seeds, the second equal; d shares one seed. */
+/* Differences to the baseline: b has 0.1, 0.3, 0.2; c has -0.1 on two seeds, equal up to rounding; d shares one
+ * seed. */
 static const struct row seeds_and_variants[] = {
     {"000", "a", .status = "baseline", .metric = "1.0", .notes = "seed=1; lr=0.1"},
     {"001", "b", .status = "keep", .metric = "1.1", .notes = "seed=1; lr=0.1"},
@@ -211,7 +213,7 @@ static void a_seed_run_twice_counts_once(void **state)
     remove_dir(dir);
 }
 
-/* Four variants on four seeds, their differences laid out so that t is 3, 1, 6 and 2. */
+/* Four variants on four seeds. Their differences are chosen so that t is 3, 1, 6 and 2. */
 static void holm_steps_down_and_bonferroni_covers_all(void **state)
 {
     (void)state;
@@ -224,7 +226,7 @@ static void holm_steps_down_and_bonferroni_covers_all(void **state)
     for (int v = 0; v < 5; v++)
         for (int seed = 0; seed < 4; seed++, n++) {
             static const char *const names[] = {"a", "b", "c", "d", "e"};
-            /* Deviations -1, 1, -1, 1 about the mean: standard error sqrt(4 / 3) / 2. */
+            /* The deviations from the mean are -1, 1, -1, 1, so the standard error is sqrt(4 / 3) / 2. */
             double mean = v ? ts[v - 1] * sqrt(4.0 / 3) / 2 : 0, deviation = v ? (seed % 2 ? 1 : -1) : 0;
             snprintf(ids[n], sizeof ids[n], "%03zu", n);
             snprintf(metrics[n], sizeof metrics[n], "%.17g", 10 + mean + deviation);
@@ -242,7 +244,7 @@ static void holm_steps_down_and_bonferroni_covers_all(void **state)
         assert_near(c.variants[i].family_high.value - c.variants[i].difference.value, half, 1e-11);
         assert_near(c.variants[i].difference.value - c.variants[i].family_low.value, half, 1e-11);
     }
-    /* Sorted: t 6 (d), 3 (b), 2 (e), 1 (c). */
+    /* Sorted by t: 6 (d), 3 (b), 2 (e), 1 (c). */
     assert_near(c.variants[3].p_holm.value, 4 * p[3], 1e-11);
     assert_near(c.variants[1].p_holm.value, 3 * p[1], 1e-11);
     assert_near(c.variants[4].p_holm.value, 2 * p[4], 1e-11);
@@ -311,7 +313,7 @@ static void what_cannot_be_compared_is_refused(void **state)
     remove_dir(dir);
 }
 
-/* Texts of variants as people type them: quotes, extra commas, trials that do not exist. */
+/* Tests variants as people type them: with quotes, with extra commas, and with trials that do not exist. */
 static void texts_of_variants_are_read_to_their_end(void **state)
 {
     (void)state;
@@ -349,7 +351,8 @@ static void texts_of_variants_are_read_to_their_end(void **state)
     remove_dir(dir);
 }
 
-/* A setting that some trials lack, or that has another kind in some, is distinguished from one that all share. */
+/* A setting that some trials lack, or that is a number in some and text in others, is reported, unlike a setting that
+ * all trials share. */
 static void what_else_differs_is_named(void **state)
 {
     (void)state;
@@ -364,7 +367,7 @@ static void what_else_differs_is_named(void **state)
     struct lineage_comparison c;
     add_rows(dir, rows);
     compare(&c, dir, &(struct lineage_compare_options){0});
-    assert_int_equal(c.n_variants, 2); /* a trial of no specialist is of no variant */
+    assert_int_equal(c.n_variants, 2); /* a trial without a specialist belongs to no variant */
     for (size_t i = 0; i < c.n_confounded; i++)
         strcat(strcat(names, c.confounded[i]), " ");
     assert_string_equal(names, "none opt part wd ");
@@ -372,7 +375,7 @@ static void what_else_differs_is_named(void **state)
     remove_dir(dir);
 }
 
-/* A setting that is a number on one side and a text on the other, in either order; a variant whose trials all failed
+/* A setting may be a number in one trial and text in the other, in either order. A variant whose trials all failed
  * does not count. */
 static void numbers_and_texts_differ(void **state)
 {
@@ -398,7 +401,7 @@ static void numbers_and_texts_differ(void **state)
     remove_dir(dir);
 }
 
-/* Rows of two specialists of which one has no seed; and nobody asks why. */
+/* Of two specialists one has no seed, and the caller passes no error struct. */
 static void some_without_seeds_are_counted(void **state)
 {
     (void)state;
@@ -430,7 +433,8 @@ static void limits_are_told(void **state)
     for (int i = 0; i <= LINEAGE_COMPARE_MAX_VARIANTS; i++) {
         snprintf(id, sizeof id, "%03d", i);
         int n = snprintf(notes, sizeof notes, "seed=%d; v=%d", i % 40, i);
-        for (int j = 0; j < 40; j++) /* more settings than are expected, in one of them */
+        /* the first row has more settings than expected */
+        for (int j = 0; j < 40; j++)
             n += i ? 0 : snprintf(notes + n, sizeof notes - (size_t)n, "; p%d=%d", j, j);
         add_rows(dir, (const struct row[]){{id, "y", .status = "keep", .metric = "1", .notes = notes}, {.id = NULL}});
     }

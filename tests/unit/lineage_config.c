@@ -1,4 +1,4 @@
-/* lineage.json: what is accepted, what is refused with which message, and writing it back. */
+/* Tests lineage.json: which files are accepted, which are refused with which message, and how the file is written. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ static void a_store_is_created_once(void **state)
     remove_dir(dir);
 }
 
-/* What init writes must be readable again, or the store could never be opened. */
+/* init refuses settings that it could not read again, because the store could then never be opened. */
 static void what_could_not_be_read_back_is_not_written(void **state)
 {
     struct lineage_config long_name = {0}, no_text = {.metric_label = "\xff"};
@@ -89,7 +89,7 @@ static void what_could_not_be_read_back_is_not_written(void **state)
     remove_dir(dir);
 }
 
-/* Each member decides whether the existing settings are the same. */
+/* A difference in any member makes the settings different from the existing ones. */
 static void other_settings_are_not_written_over(void **state)
 {
     const struct lineage_config there = {.direction = LINEAGE_LOWER, .metric = "a", .metric_label = "b", .min_delta = 1,
@@ -112,7 +112,8 @@ static void other_settings_are_not_written_over(void **state)
     remove_dir(dir);
 }
 
-/* An override of one handle: an impossible column name is refused before anything is compared with it. */
+/* A handle can override the name of the score's column. An impossible name is refused before it is compared with the
+ * columns. */
 static void an_override_is_a_possible_name(void **state)
 {
     char name[LINEAGE_NAME_MAX + 1] = "";

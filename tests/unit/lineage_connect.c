@@ -1,11 +1,13 @@
-/* Why connecting failed, from what libpq says: a table of libpq's functions that answers as the test wants. */
+/* Tests how the reason for a failed connection is derived from libpq's messages. The test replaces libpq by a table of
+ * functions that give scripted answers. */
 #include "support/unit.h"
 
 #include <string.h>
 
 #include "postgres/connect.h"
 
-/* What the server does: texts of the first attempt and of the one with the SQLSTATE; NULL: the connection succeeds. */
+/* The server's messages for the first attempt and for the second, which adds the SQLSTATE. NULL: the connection
+ * succeeds. */
 static struct script {
     const char *first, *second;
     PGPing ping;
@@ -104,7 +106,7 @@ static void must_be(enum lineage_status wanted, const char *text)
     assert_int_equal(why.status, wanted);
 }
 
-/* The words are in the server's language, and are never looked at. */
+/* The words of a message are in the server's language, so only the SQLSTATE decides. */
 static void the_sqlstate_decides_in_any_language(void **unused)
 {
     (void)unused;
@@ -116,10 +118,10 @@ static void the_sqlstate_decides_in_any_language(void **unused)
     must_be(LINEAGE_EAWAY, "NAME is away: " AT "FATALE:  57P03: il sistema di database è in avvio");
     script.second = AT "FATAL:  53300: too many connections\n";
     must_be(LINEAGE_EAWAY, "NAME is away: " AT "FATAL:  53300: too many connections");
-    script.second = AT "FATAL:  no state\n"; /* of a server older than SQLSTATEs */
+    script.second = AT "FATAL:  no state\n"; /* a server too old to send SQLSTATEs */
     must_be(LINEAGE_EAWAY, "NAME is away: " AT "FATAL:  no state");
     assert_int_equal(resets, 1);
-    script.second = AT "Connection refused\n"; /* it went in between */
+    script.second = AT "Connection refused\n"; /* the server stopped in between */
     must_be(LINEAGE_EAWAY, "NAME is away: " AT "Connection refused");
     assert_int_equal(pings, 0);
 }
@@ -137,7 +139,8 @@ static void a_server_that_comes_in_between_is_there(void **unused)
     must_be(LINEAGE_EREFUSED, "NAME: refused: its PostgreSQL is version 13.14, and 14 is the oldest that will do");
 }
 
-/* No server answered: the network, or libpq itself. Others choose the names, so these do not count. */
+/* No server answered, so the message comes from the network or from libpq. Names in a message do not decide, because
+ * other people choose them. */
 static void the_words_of_libpq_are_sorted(void **unused)
 {
     static const struct {
@@ -169,8 +172,8 @@ static void the_words_of_libpq_are_sorted(void **unused)
     }
 }
 
-/* The host that refuses is what counts; a lost attempt with TLS says more than the one without, which is not
- * allowed. */
+/* Among several hosts, the one that refuses decides. A lost attempt with TLS is more informative than the attempt
+ * without TLS, which the server does not allow. */
 static void of_several_attempts_the_telling_one_counts(void **unused)
 {
     (void)unused;

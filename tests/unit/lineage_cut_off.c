@@ -1,6 +1,6 @@
 /*
- * Appends that were cut off, as seen by writers that wait for the lock, by other tools, and by a mirror that has read
- * their rows. The marathon test found each of these.
+ * Tests appends that were cut off: what happens to writers that wait for the lock, to other tools, and to a mirror
+ * that has read their rows. The marathon test found each of these cases.
  */
 #include "support/last_words.h"
 #include "support/unit.h"
@@ -32,7 +32,7 @@ static void add(const char *path, const char *how, const char *bytes, size_t n)
     assert_int_equal(fclose(out), 0);
 }
 
-/* Leaves DIR/results.tsv as after an append_many of `staged` that was killed when `there` bytes of it were written. */
+/* Leaves DIR/results.tsv as if an append_many of `staged` had been killed after writing `there` of its bytes. */
 static void cut_off(const char *dir, const char *staged, size_t there)
 {
     char *path = join(dir, "results.tsv"), *import = join(dir, "results.tsv.import"), head[32];
@@ -87,8 +87,9 @@ static int others_come_first(void *context, const char *call)
     return 0;
 }
 
-/* The handle has read rows of an import that was killed. While it waits for the lock they are taken back, and other
- * rows take their place. Its ids, and the place where it looks for a torn end, are those of the new log. */
+/* The handle has read rows of an import that was killed. While the handle waits for the lock, those rows are taken
+ * back and other rows are written in their place. The handle must then use the ids of the new log and look for a torn
+ * end in the new log. */
 static void rows_taken_back_while_waiting_are_forgotten(void **state)
 {
     (void)state;
@@ -133,7 +134,7 @@ static void assert_in_step(const char *dir, const char *ids)
     lineage_store_close(store);
 }
 
-/* A reader shows rows of an import that was killed, and they are in the mirror from then on. */
+/* A reader shows the rows of an import that was killed, so the mirror contains them from then on. */
 static void let_a_reader_see_a_cut_import(const char *dir, const char *ids)
 {
     char *staged = row_text("b", "imported");
@@ -149,8 +150,8 @@ static void let_a_reader_see_a_cut_import(const char *dir, const char *ids)
     free(staged);
 }
 
-/* After they are taken back, the log ends where a handle that appends row after row left it. Its next row is written
- * like an import; otherwise it would erase the import's trace. */
+/* After the rows are taken back, the log ends exactly where a handle that appends single rows left it. The handle must
+ * write its next row like an import; otherwise it would erase the traces of the killed import. */
 static void a_handle_that_left_the_log_so_makes_the_mirror_anew(void **state)
 {
     (void)state;
@@ -165,7 +166,8 @@ static void a_handle_that_left_the_log_so_makes_the_mirror_anew(void **state)
     remove_dir(dir);
 }
 
-/* A process that cannot rebuild the mirror leaves it to the next one that can, whatever is written in between. */
+/* A process that cannot rebuild the mirror leaves the rebuild to the next process that can, whatever is written in
+ * between. */
 static void a_mirror_that_others_hold_is_made_anew_later(void **state)
 {
     (void)state;
@@ -191,7 +193,7 @@ static void a_mirror_that_others_hold_is_made_anew_later(void **state)
     }
 }
 
-/* The row that replaced a cut one begins with the same bytes, but is not part of it. */
+/* The row that replaces a cut row begins with the same bytes, but is a different row and stays. */
 static void a_row_in_the_place_of_a_cut_one_stays(void **state)
 {
     (void)state;
@@ -219,7 +221,7 @@ struct seen {
     bool done;
 };
 
-/* A reader comes between the write and the sync of a row, and the sync fails. */
+/* A reader reads between the write and the sync of a row, and then the sync fails. */
 static int read_and_fail(void *context, const char *call)
 {
     struct seen *seen = context;
@@ -264,8 +266,8 @@ static int look_at_writes(void *context, const char *call)
     return 0;
 }
 
-/* A row that a kill could cut right behind a line end in a cell is staged like many rows; any other row needs only
- * one write. */
+/* A row with a line end in a cell is staged like an import, because a kill could cut it right after that line end. Any
+ * other row needs only one write. */
 static void a_row_with_a_line_end_in_it_is_staged(void **state)
 {
     (void)state;
@@ -285,7 +287,8 @@ static void a_row_with_a_line_end_in_it_is_staged(void **state)
     free(import);
 }
 
-/* Where the cut falls, and what a tool that ignores the unfinished line writes behind it. */
+/* Cuts our append after `there` bytes and lets a tool that ignores the unfinished line write the bytes `behind` after
+ * it. */
 static void assert_theirs_survives(const char *ours, size_t there, const char *behind, const char *ids)
 {
     char *dir = make_dir();
@@ -308,7 +311,7 @@ static void rows_of_others_behind_a_cut_one_survive(void **state)
     assert_non_null(behind);
     sprintf(behind, "%s%s", theirs, more);
     assert_theirs_survives(ours, line_end, behind, "000 theirs more 001 ");
-    /* Written into our unfinished line, their first row is lost for everybody; the row behind it is not. */
+    /* Their first row is written into our unfinished line, so every reader loses it. Their second row survives. */
     assert_theirs_survives(ours, open, behind, "000 more 001 ");
     assert_theirs_survives(ours, 0, behind, "000 theirs more 001 ");
     free(behind);
@@ -317,7 +320,7 @@ static void rows_of_others_behind_a_cut_one_survive(void **state)
     free(ours);
 }
 
-/* The first write of a store was cut behind its header, and another tool then wrote rows under it. */
+/* The first write of a store was cut after its header, and another tool then wrote rows after that header. */
 static void a_header_stays_for_the_rows_of_others(void **state)
 {
     (void)state;
@@ -329,7 +332,8 @@ static void a_header_stays_for_the_rows_of_others(void **state)
     staged = malloc(n + strlen(ours) + 1);
     assert_non_null(staged);
     sprintf(staged, "%s%s", header, ours);
-    for (size_t more = 0; more < 12; more += 11) { /* nothing of the row, or some of it that no line end follows */
+    /* either no byte of the row follows the header, or some bytes without a line end */
+    for (size_t more = 0; more < 12; more += 11) {
         write_file(in_dir(dir, "results.tsv"), "", 0);
         cut_off(dir, staged, n + more);
         add_bytes(dir, theirs);
@@ -355,8 +359,8 @@ static int empty_it(void *context, const char *call)
     return 0;
 }
 
-/* The very first write was killed inside the header; the process that moved it aside was killed too, and the log is
- * empty again. */
+/* The very first write was killed inside the header. The process that moved the partial header aside was killed too,
+ * and the log is empty again. */
 static void a_cut_header_is_forgotten_with_its_bytes(void **state)
 {
     (void)state;
@@ -382,8 +386,8 @@ static int second_read_fails(void *context, const char *call)
     return strcmp(call, "read") == 0 && ++*n == 2 ? 5 : 0;
 }
 
-/* If the first reading fails behind the header, the handle must forget the header; otherwise the next reading takes
- * it for a row. */
+/* If the first reading fails after the header, the handle must forget the header; otherwise the next reading would
+ * take the header for a row. */
 static void a_header_is_read_once(void **state)
 {
     (void)state;

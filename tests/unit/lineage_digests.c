@@ -1,5 +1,6 @@
 /*
- * Digests of the rows: how they are computed, that every change of an old row is found, and what kills leave of them.
+ * Tests the digests of the rows: how they are computed, that every change of an old row is found, and what a killed
+ * process leaves behind.
  */
 #include "support/unit.h"
 
@@ -36,7 +37,7 @@ static enum lineage_status append(struct lineage_store *store, const char *hypot
     return lineage_store_append(store, &trial, &options, NULL, &err);
 }
 
-/* n rows, each with a handle of its own, as commands do. */
+/* Appends n rows, each with its own handle, as commands do. */
 static void append_rows(const char *dir, unsigned n)
 {
     const struct lineage_open_options options = {.no_mirror = true};
@@ -95,7 +96,7 @@ static void head_of(const char *dir, char text[DIGEST_TEXT])
     digest_write(text, digests.head.digest);
 }
 
-/* The expected values are those of Python's hashlib. */
+/* Python's hashlib computed the expected values. */
 static void a_digest_is_of_the_bytes_alone(void **state)
 {
     char head[DIGEST_TEXT];
@@ -133,7 +134,7 @@ static void each_row_has_its_line(void **state)
     assert_int_equal(assert_unbroken(*state), 0);
 }
 
-/* Rows of other tools, and rows that were not synced, get their digests together with the next synced row. */
+/* Rows of other tools, and rows that were not synced, get their digests when the next synced row is appended. */
 static void what_others_wrote_is_taken_in(void **state)
 {
     static const struct row theirs[] = {{.id = "x", .status = "keep", .metric = "1.0"}, {.id = NULL}};
@@ -156,14 +157,14 @@ static void old_stores_get_digests(void **state)
     assert_int_equal(assert_unbroken(*state), 0);
 }
 
-/* Every bit of every old row, with its line; the result does not depend on the bit. */
+/* A change of any byte is found in its line, whichever bit changes. */
 static void every_changed_byte_is_found(void **state)
 {
     static const unsigned char flips[] = {0x01, 0x20, 0x80};
     size_t length;
     append_rows(*state, 4);
     char *path = join(*state, "results.tsv"), *text = read_file(path, &length);
-    uint64_t line = 1; /* the header and the first row have one line of digests */
+    uint64_t line = 1; /* the header and the first row share one line of digests */
     for (size_t i = 0; i < length; i++) {
         for (size_t f = 0; f < sizeof flips; f++) {
             struct log_digests digests = {.known = NULL};
@@ -195,7 +196,7 @@ static void every_cut_is_found(void **state)
     free(path);
 }
 
-/* Each change is one finding, and the rows behind the first change are not reported. */
+/* Two changes give two findings, and unchanged rows after the first change are not reported. */
 static void two_changes_are_two_findings(void **state)
 {
     struct log_digests digests = {.known = NULL};
@@ -214,7 +215,7 @@ static void two_changes_are_two_findings(void **state)
     free(path);
 }
 
-/* Verify still finds it after the mirror was rebuilt, until somebody declares that it was intended. */
+/* Verify still finds the change after the mirror was rebuilt, until a person declares that the change was intended. */
 static void only_a_person_makes_them_anew(void **state)
 {
     struct lineage_digests digests;
@@ -249,7 +250,8 @@ static size_t findings_with(const char *dir, const char *known)
     return n;
 }
 
-/* The rows and everything beside them may be forged together, but they cannot match a digest that was noted before. */
+/* A forger may change the rows together with all files of the store, but they then do not match a digest that was
+ * noted before. */
 static void a_noted_digest_cannot_be_forged(void **state)
 {
     char head[DIGEST_TEXT];
@@ -294,7 +296,7 @@ static void a_line_that_was_cut_is_made_again(void **state)
     free(path);
 }
 
-/* A kill between the first line and the attribute: the attribute is missing. */
+/* A process was killed after it wrote the first line and before it set the attribute, so the attribute is missing. */
 static void a_first_line_that_was_cut_is_made_again(void **state)
 {
     append_rows(*state, 1);
@@ -305,7 +307,8 @@ static void a_first_line_that_was_cut_is_made_again(void **state)
     assert_int_equal(assert_unbroken(*state), 0);
 }
 
-/* Where the file system has attributes. A copy of the rows alone has none, and starts anew. */
+/* On a file system with extended attributes, deleted digests are reported and not made again. A copy of the rows has
+ * no attribute, so its digests start anew. */
 static void digests_that_are_gone_stay_gone(void **state)
 {
     struct heard heard = {0};
@@ -356,7 +359,7 @@ static void every_changed_digest_is_found(void **state)
     size_t length;
     append_rows(*state, 3);
     char *path = join(*state, DIGESTS), *text = read_file(path, &length);
-    for (size_t i = 0; i + 1 < length; i++) { /* without its end the last line counts as cut off */
+    for (size_t i = 0; i + 1 < length; i++) { /* without its line end the last line counts as cut off */
         struct log_digests digests = {.known = NULL};
         text[i] ^= 1;
         write_file(path, text, length);
@@ -368,7 +371,7 @@ static void every_changed_digest_is_found(void **state)
     free(path);
 }
 
-/* A damaged last line is not continued, and rows are appended all the same. */
+/* A damaged last line is not continued, but rows can still be appended. */
 static void a_damaged_last_line_is_left_and_said(void **state)
 {
     struct heard heard = {0};
@@ -390,7 +393,7 @@ static void a_damaged_last_line_is_left_and_said(void **state)
     assert_int_equal(check(*state, &digests).n, 1);
 }
 
-/* A link would lead the write elsewhere. */
+/* A symbolic link is not followed, because digests would then be written elsewhere. */
 static void a_link_is_not_followed(void **state)
 {
     struct heard heard = {0};
@@ -420,7 +423,7 @@ static void torn_end(const char *dir)
     add_bytes(dir, "009\t2026-01-01T00:00:00Z\ts\t");
 }
 
-/* A record of another tool with a quote that never closes, which is replaced by line ends. */
+/* Adds another tool's record with a quote that never closes. The next append replaces that record by line ends. */
 static void endless_record(const char *dir)
 {
     append_rows(dir, 2);
@@ -449,7 +452,7 @@ static void append_one(struct lineage_store *store)
     (void)append(store, "a row", true);
 }
 
-/* Such a row is written like an import. */
+/* A row with a line end in a cell is written like an import. */
 static void append_with_line_end(struct lineage_store *store)
 {
     (void)append(store, "a row\nof two lines", true);
@@ -462,7 +465,7 @@ static void rebuild(struct lineage_store *store)
     (void)!lineage_rebuild_digests(store, &digests, &n, NULL, NULL, &err);
 }
 
-/* In a child. Returns false when there are fewer calls than that. */
+/* Runs act in a child with this fault. Returns false if act makes fewer calls than the fault's number. */
 static bool act_with_fault(const char *dir, act_fn *act, struct file_fault fault)
 {
     int state;
@@ -495,7 +498,7 @@ static void copy_store(const char *from, const char *to)
     free_list(names);
 }
 
-/* *changed: whether some row did not match its digest before, so that it may be found afterwards. */
+/* changed: a row did not match its digest before the act, so a finding is allowed after it. */
 static void survive(const char *dir, prepare_fn *prepare, act_fn *act, bool changed)
 {
     static const int what[] = {0, EIO, FS_FAULT_SHORT};

@@ -1,6 +1,6 @@
 /*
- * The system calls of the store: what a signal, a full disk, another owner and odd names do to them. Linked with
- * --wrap, so that the test can answer for each call.
+ * Tests the system calls of the store under signals, a full disk, other owners and odd file names. Linked with --wrap,
+ * so that the test can choose the result of each call.
  */
 #include "support/unit.h"
 
@@ -108,7 +108,7 @@ off_t __wrap_lseek(int fd, off_t at, int from)
     return answered(LSEEK, &result) ? result : __real_lseek(fd, at, from);
 }
 
-/* Never the real one, because its result depends on the user that runs the test. */
+/* Never calls the real fchown, because its result depends on the user that runs the test. */
 int __wrap_fchown(int fd, uid_t user, gid_t group)
 {
     int result = 0;
@@ -207,7 +207,7 @@ static void failures_are_told(void **state)
     assert_int_equal(fs_read_at(fd, bytes, sizeof bytes, 0), -1);
     answer(PWRITE, 1, ENOSPC);
     assert_int_equal(fs_write_at(fd, "after", 5, 0), -1);
-    answer(WRITE, 1, 0); /* neither a byte nor an error: not retried for ever */
+    answer(WRITE, 1, 0); /* neither a byte nor an error: must not retry for ever */
     assert_int_equal(fs_write_all(fd, "after", 5), -1);
     assert_int_equal(errno, ENOSPC);
     answer(FLOCK, 1, ENOLCK);
@@ -220,7 +220,7 @@ static void failures_are_told(void **state)
     leave_place(place);
 }
 
-/* A network file system reports a full disk when the file is closed. */
+/* A network file system reports a full disk only when the file is closed. */
 static void a_file_that_cannot_be_closed_is_not_put_in_place(void **state)
 {
     struct place place = make_place("before");
@@ -230,9 +230,9 @@ static void a_file_that_cannot_be_closed_is_not_put_in_place(void **state)
     assert_int_equal(fs_replace(place.fd, "file", "after", 5, true, &err), LINEAGE_EIO);
     assert_int_equal(err.os_errno, EDQUOT);
     assert_file(place, "file", "before");
-    assert_int_equal(n_files(place), 1); /* no temporary is left */
+    assert_int_equal(n_files(place), 1); /* no temporary file is left */
     answer(WRITE, 1, ENOSPC);
-    answer(CLOSE, 1, EDQUOT); /* the first failure is the reason */
+    answer(CLOSE, 1, EDQUOT); /* the first failure is reported */
     assert_int_equal(fs_replace(place.fd, "file", "after", 5, true, &err), LINEAGE_EIO);
     assert_int_equal(err.os_errno, ENOSPC);
     assert_file(place, "file", "before");
@@ -258,11 +258,12 @@ static void rights_of_a_group_are_not_given_to_another(void **state)
     answer(FCHOWN, 1, EPERM);
     assert_int_equal(fs_create(place.fd, "kept", "x", 1, &like, &err), LINEAGE_OK);
     assert_int_equal(mode_of(place, "kept"), 0604);
-    assert_int_equal(fs_create(place.fd, "given", "x", 1, &like, &err), LINEAGE_OK); /* the group could be given */
+    /* here the group can be changed */
+    assert_int_equal(fs_create(place.fd, "given", "x", 1, &like, &err), LINEAGE_OK);
     assert_int_equal(mode_of(place, "given"), 0664);
     like.st_gid--;
     like.st_uid++;
-    answer(FCHOWN, 1, EPERM); /* the group is the same: only the owner differs */
+    answer(FCHOWN, 1, EPERM); /* the owner differs, but the group is the same */
     assert_int_equal(fs_create(place.fd, "owner", "x", 1, &like, &err), LINEAGE_OK);
     assert_int_equal(mode_of(place, "owner"), 0664);
     assert_int_equal(fs_create(place.fd, "owner", "y", 1, &like, &err), LINEAGE_EEXIST);
@@ -310,7 +311,7 @@ static void only_directories_below_are_below(void **state)
     leave_place(place);
 }
 
-/* On a file system without holes everything is data, and only room is lost. */
+/* A file system without holes reports everything as data, which only costs disk space. */
 static void holes_are_found_where_they_are_known(void **state)
 {
     struct place place = make_place("before");
@@ -320,7 +321,8 @@ static void holes_are_found_where_they_are_known(void **state)
     assert_true(fs_next_data(fd, 0, 6, &start, &end));
     assert_int_equal(start, 0);
     assert_int_equal(end, 6);
-    assert_true(fs_next_data(fd, 0, 4, &start, &end)); /* it grew since somebody asked for its size */
+    /* the file has grown since the caller read its size */
+    assert_true(fs_next_data(fd, 0, 4, &start, &end));
     assert_int_equal(end, 4);
     assert_false(fs_next_data(fd, 6, 6, &start, &end));
     answer(LSEEK, 1, EINVAL);

@@ -1,4 +1,5 @@
-/* Which bytes of a rendered file are a person's: handwritten_find on every kind of file in the table of handwritten.h. */
+/* Tests which bytes of a rendered file belong to a person: handwritten_find on every kind of file in the table of
+ * handwritten.h. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 static const char block[] = "# Session start\nCurrent best: **exp_1**.\n\n## Current Best\n- exp_1\n";
 
-/* A rendered file with `tail` below its line; release. */
+/* Makes a rendered file with `tail` after its line; release with buf_release. */
 static struct buf rendered(const char *text, const void *tail, size_t length)
 {
     struct buf file = {0};
@@ -57,7 +58,8 @@ static void a_changed_byte_above_the_line_puts_the_file_aside(void **state)
     (void)state;
     struct buf file = rendered(block, "mine", 4);
     for (size_t i = 0; i < sizeof block - 1; i++) {
-        bool joined = i == sizeof block - 2; /* without the line end before the line there is only text */
+        /* if the byte before the line is not a line end, the line is ordinary text */
+        bool joined = i == sizeof block - 2;
         file.data[i] ^= 1;
         struct handwritten keep = handwritten_find(file.data, file.length, "");
         assert_true(keep.aside);
@@ -93,7 +95,8 @@ static void a_note_proves_a_style_without_a_line(void **state)
     keep = handwritten_find(file.data, file.length, note.data);
     assert_int_equal(file.length - keep.start, 4);
     assert_false(keep.aside);
-    keep = handwritten_find(file.data, file.length, ""); /* without a note nothing is trusted and nothing lost */
+    /* without a note no text is trusted, and the whole file is set aside */
+    keep = handwritten_find(file.data, file.length, "");
     assert_int_equal(keep.start, file.length);
     assert_true(keep.aside);
     file.data[20] ^= 1;
@@ -105,7 +108,7 @@ static void a_note_proves_a_style_without_a_line(void **state)
     buf_release(&file);
 }
 
-/* A cell of another tool's file can forge our line, even with a correct digest. */
+/* A cell in another tool's file can contain a forged copy of our line, even with a correct digest. */
 static void a_forged_line_is_not_believed(void **state)
 {
     (void)state;
@@ -145,7 +148,8 @@ static const char mine[] = "\n## Key Insights\nmine\n";
 
 struct disturbance {
     int countdown, fault;
-    const char *save; /* instead of failing: append "more" to this file */
+    /* NULL: the call fails; otherwise "more" is appended to this file instead */
+    const char *save;
     bool done;
 };
 
@@ -175,7 +179,7 @@ static bool ends_with(const char *path, const char *end)
     return ok;
 }
 
-/* Rendered once, with a person's text below. */
+/* Renders a file once and appends a person's text to it. */
 static char *make_rendered(struct lineage_store *store, const char *dir)
 {
     struct lineage_error err;
@@ -218,7 +222,7 @@ static void no_failing_call_loses_what_is_below(void **state)
     remove_dir(dir);
 }
 
-/* Whenever the person saves, before or after the text was read, it is in the file afterwards. */
+/* A person may save at any moment, before or after the text was read. The saved text is in the file afterwards. */
 static void a_person_may_save_meanwhile(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What trials say in words: numbers, settings, citations, similar trials, claims of novelty; and hostile texts. */
+/* Tests what is found in the texts of trials: numbers, settings, citations, similar trials and claims of novelty; and
+ * that hostile texts are handled. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static void numbers_are_read_as_people_write_them(void **state)
     }
 }
 
-/* Each power of two and of ten in all its spellings. */
+/* All spellings of a power of two or ten are read as the same number. */
 static void spellings_of_one_number_are_equal(void **state)
 {
     (void)state;
@@ -95,7 +96,7 @@ static void spellings_of_one_number_are_equal(void **state)
 
 struct stated_case {
     const char *text;
-    const char *changes; /* "name from to;", - for no old value */
+    const char *changes; /* "name from to;" for each change, with - for a missing old value */
 };
 
 static void settings_are_read_from(const struct stated_case *cases, size_t n)
@@ -138,7 +139,7 @@ static void settings_are_read_in_all_forms(void **state)
     settings_are_read_from(cases, sizeof cases / sizeof *cases);
 }
 
-/* What a text only mentions is not a change. */
+/* A setting that a text only mentions is not a change. */
 static void settings_that_are_mentioned_are_not_changes(void **state)
 {
     static const struct stated_case cases[] = {
@@ -151,7 +152,8 @@ static void settings_that_are_mentioned_are_not_changes(void **state)
     settings_are_read_from(cases, sizeof cases / sizeof *cases);
 }
 
-/* Case, hyphens, dots, Greek letters, subscripts; and short words that the log itself spells out. */
+/* Names that differ in case, hyphens, dots, Greek letters or subscripts are the same knob, and so is an abbreviation
+ * that the log itself spells out. */
 static void spellings_of_one_knob_are_one(void **state)
 {
     static const char *const texts[] = {
@@ -173,7 +175,7 @@ static void spellings_of_one_knob_are_one(void **state)
     lineage_ideas_release(ideas);
 }
 
-/* A name and a longer one are one knob if both had one value; two identifiers stay two, and so do names without that. */
+/* A name and a longer form of it are merged into one knob if they share a value. Two identifiers are never merged. */
 static void names_are_merged_where_the_log_shows_it(void **state)
 {
     static const struct {
@@ -258,7 +260,7 @@ static void citations_are_edges_to_trials_of_the_log(void **state)
 
 /* ---- similar trials ---- */
 
-/* Trials of four fields, none of which the library knows. */
+/* Trials from four fields. The library has no built-in knowledge of any of them. */
 static struct lineage_ideas *mixed_log(void)
 {
     static const char *const texts[] = {
@@ -375,7 +377,8 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A megabyte of each costs no more than its length: all together a few seconds even with sanitizers. */
+/* A text of one megabyte takes time proportional to its length. All texts together take a few seconds, even with
+ * sanitizers. */
 static void hostile_texts_are_cheap_and_harmless(void **state)
 {
     static const char *const pieces[] = {"→", "1→", "a=1→", "9", "(", "((1,", ")", "[1,2", "x ", "from 1 to ", "exp_1, ",
@@ -409,7 +412,7 @@ static void hostile_texts_are_cheap_and_harmless(void **state)
     free(text);
 }
 
-/* Bytes at random, the same in every run. */
+/* Random bytes, which are the same in every run. */
 static void any_bytes_are_accepted(void **state)
 {
     uint32_t x = 2463534242u;

@@ -1,4 +1,4 @@
-/* Ids of rows that the mirror has not read: consecutive numbers and others. */
+/* Tests the set of ids of rows that the mirror has not read, both consecutive numbers and other ids. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static void assert_has(const struct id_set *set, const char *const *ids, bool th
             fail_msg("%s is %sin the set", *ids, there ? "not " : "");
 }
 
-/* 008 to 1001 are consecutive, padded to three digits; nothing else that looks similar is in the set. */
+/* The ids 008 to 1001 are consecutive and padded to three digits. Ids that only look similar are not in the set. */
 static void counted_ids_are_found_as_they_were_written(void **state)
 {
     struct id_set set = {0};

@@ -1,6 +1,6 @@
 /*
- * Jansson without memory, one allocation further each time: the answer is the usual one, or LINEAGE_ENOMEM. It is
- * never an answer with something missing.
+ * Tests JSON functions while Jansson runs out of memory, one allocation later in each round. The result is the usual
+ * one or LINEAGE_ENOMEM, never a result with something missing.
  */
 #include "support/unit.h"
 
@@ -19,7 +19,7 @@
 static unsigned countdown;
 static bool struck;
 
-/* Sets errno, as malloc does. */
+/* An allocator that fails once. It sets errno, as malloc does. */
 static void *scarce(size_t size)
 {
     if (countdown && !--countdown) {

@@ -1,4 +1,4 @@
-/* Every list of the status labels agrees with the library's table. */
+/* Tests that every list of status labels agrees with the library's table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static char *source_text(const char *path)
     return read_file(whole, &length);
 }
 
-/* Whether the text begins with the ten names in their order, with nothing but punctuation and blanks between them. */
+/* True if the text begins with the ten names in their order, separated only by punctuation and blanks. */
 static bool begins_with_all(const char *text)
 {
     for (int i = 0; i < LINEAGE_N_LABELS; i++) {

@@ -1,6 +1,6 @@
 /*
- * A long log is loaded at once, with a second thread if possible: the rows are the same as when read a piece at a
- * time.
+ * Tests that a long log, which is loaded in one go (with a second thread if possible), gives the same rows as one that
+ * is read piece by piece.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +35,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     return no_threads ? EAGAIN : __real_pthread_create(thread, attributes, work, context);
 }
 
-/* Every kind of record there is: quoted cells with line ends, empty lines, CR LF, a row longer than what is read at a
- * time, text parameters, turns, faults; and a last one without line end. */
+/* Writes records of every kind: quoted cells with line ends, empty lines, CR LF, a row longer than one read, text
+ * parameters, turns, faults, and a last record without a line end. */
 static void put_row(FILE *out, int i)
 {
     static const char *const labels[] = {"discard", "keep", "crash", "harness_abort"};
@@ -78,7 +78,7 @@ static void sync_store(const char *dir)
     lineage_store_close(store);
 }
 
-/* The same bytes, with a mirror that follows every megabyte, wherever that falls in a row. */
+/* Copies the log one megabyte at a time and syncs the mirror after each, even in the middle of a row. */
 static char *make_in_pieces(const char *from)
 {
     enum { PIECE = 1 << 20 };
@@ -158,7 +158,8 @@ static void a_load_gives_what_pieces_give(void **state)
     remove_dir(pieces);
 }
 
-/* Whether lineage.db is found sound a piece at a time, without a second complete mirror. */
+/* True if lineage.db is found sound by a check that reads the log piece by piece, without building a second complete
+ * mirror. */
 static bool is_sound(const char *dir)
 {
     const struct lineage_open_options options = {.no_mirror = true};
@@ -184,7 +185,7 @@ static void edit_mirror(const char *dir, const char *sql)
     free(path);
 }
 
-/* Findings, one a line; free. */
+/* Writes findings, one on each line. */
 static void put_finding(void *context, const struct lineage_finding *finding)
 {
     fprintf(context, "%s %d %s %s\n", finding->kind, (int)finding->line, finding->exp_id, finding->text);
@@ -208,7 +209,7 @@ static void a_sound_mirror_is_found_so_in_pieces(void **state)
     char *dir = make_log(), *path = join(dir, "results.tsv");
     FILE *out = fopen(path, "ab");
     assert_true(out && fputs("\n", out) >= 0 && fclose(out) == 0);
-    assert_false(is_sound(dir)); /* nothing is mirrored yet */
+    assert_false(is_sound(dir)); /* the mirror is still empty */
     char *without = findings_of(dir);
     sync_store(dir);
     assert_true(is_sound(dir));

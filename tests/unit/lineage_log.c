@@ -1,4 +1,4 @@
-/* results.tsv as bytes: what a lock means, what happens to torn bytes, which file is followed. */
+/* Tests results.tsv as bytes: what a lock guarantees, what happens to torn bytes, and which file is followed. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static void assert_holds(const char *dir, const char *name, const char *bytes)
     free(text);
 }
 
-/* Whether another open file description can take the lock now. */
+/* True if another open file description can take the lock now. */
 static bool can_lock(const char *dir)
 {
     int fd = open(in_dir(dir, "results.tsv"), O_RDWR | O_CLOEXEC);
@@ -128,7 +128,7 @@ static void a_replaced_file_is_followed(void **state)
     free(other);
 }
 
-/* Each step changes the log, or makes its claim one to wait for. */
+/* Each step changes the log, or makes the claim wait. In either case log_claim_unchanged must return false. */
 static void only_an_unchanged_log_is_claimed_at_one_look(void **state)
 {
     struct place *p = *state;
@@ -145,7 +145,8 @@ static void only_an_unchanged_log_is_claimed_at_one_look(void **state)
     log_release(p->log);
     assert_holds(p->dir, "results.tsv", "h\na\nb\n");
 
-    assert_false(log_claim_unchanged(p->log, &(struct log_state){.exists = true})); /* grown, and its size not known */
+    /* the log has grown, and this state has no size */
+    assert_false(log_claim_unchanged(p->log, &(struct log_state){.exists = true}));
     assert_false(log_claim_unchanged(p->log, &before));
     assert_int_equal(log_look(p->log, &before, &err), LINEAGE_OK);
     write_file(staged, "00000000000000000006\nc\n", 23); /* left by an import that was killed */
@@ -210,25 +211,25 @@ static void what_is_no_regular_file_is_refused(void **state)
 
 /* ---- what an import left that was cut off ---- */
 
-/* The log and the staged file before the claim, and the log after it. */
+/* Each case gives the log before the claim, with the staged file of a killed import, and the log after the claim. */
 static void what_an_import_left_is_taken_back(void **state)
 {
     struct place *p = *state;
     static const char staged[] = "00000000000000000002\na\nbb\n";
     static const struct {
-        const char *found, *left, *aside; /* aside: what is in torn-1, NULL if nothing */
+        const char *found, *left, *aside; /* aside: expected text of torn-1; NULL: no such file */
         bool taken_back, size_only;
     } cases[] = {
-        {"h\n", "h\n", NULL, true, false},                 /* nothing of it was written */
-        {"h\na", "h\n", NULL, true, false},                /* a piece of the first record */
-        {"h\na\n", "h\n", NULL, true, false},              /* a record */
-        {"h\na\nb", "h\n", NULL, true, false},             /* and a piece */
-        {"h\na\nbb\n", "h\na\nbb\n", NULL, false, false},  /* all of it */
+        {"h\n", "h\n", NULL, true, false},                 /* no byte of the import was written */
+        {"h\na", "h\n", NULL, true, false},                /* a part of the first record */
+        {"h\na\n", "h\n", NULL, true, false},              /* the first record */
+        {"h\na\nb", "h\n", NULL, true, false},             /* and a part of the second */
+        {"h\na\nbb\n", "h\na\nbb\n", NULL, false, false},  /* the complete import */
         {"h\na\nbb\nc\n", "h\na\nbb\nc\n", NULL, false, false},
-        {"h\na\nc\n", "h\n\n\nc\n", "a\n", true, false},   /* another tool wrote behind a record of it */
-        {"h\nac\n", "h\nac\n", NULL, true, false},         /* behind a piece, which is its own now */
-        {"h\nc\n", "h\nc\n", NULL, true, false},           /* instead of it */
-        {"h", "h", NULL, true, false},                     /* another tool cut the file */
+        {"h\na\nc\n", "h\n\n\nc\n", "a\n", true, false},   /* another tool wrote c after the first record */
+        {"h\nac\n", "h\nac\n", NULL, true, false},         /* it wrote c after a part, so ac is its record */
+        {"h\nc\n", "h\nc\n", NULL, true, false},           /* it wrote c instead of the import */
+        {"h", "h", NULL, true, false},                     /* another tool truncated the file */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct log_state now;
@@ -257,7 +258,7 @@ static void what_an_import_left_is_taken_back(void **state)
     }
 }
 
-/* A crash of the machine without sync, or another program's file with that name. */
+/* The file is incomplete after a machine crash without sync, or another program made a file with that name. */
 static void what_no_import_left_changes_nothing(void **state)
 {
     struct place *p = *state;
@@ -295,13 +296,14 @@ static void a_file_that_changes_under_the_lock_is_left_alone(void **state)
     now.size = 3;
     write_file(other, "x\nyyy\nz\n", 8);
     assert_int_equal(rename(other, in_dir(p->dir, "results.tsv")), 0);
-    assert_int_equal(log_blank(p->log, &now, 2, 3, name, &err), LINEAGE_EIO); /* the locked file is not that one */
+    /* the locked file is no longer results.tsv */
+    assert_int_equal(log_blank(p->log, &now, 2, 3, name, &err), LINEAGE_EIO);
     assert_holds(p->dir, "results.tsv", "x\nyyy\nz\n");
     log_release(p->log);
     free(other);
 }
 
-/* The n-th call of a kind. */
+/* The n-th call with this name fails. */
 struct failing {
     const char *call;
     unsigned at;
@@ -343,7 +345,7 @@ static void a_record_is_kept_or_moved_whole(void **state)
     }
 }
 
-/* The lock is polled for a second and then waited for; any other error ends it at once. */
+/* The lock is polled for a second and then waited for. Any error other than EWOULDBLOCK ends the attempt at once. */
 static int busy(void *context, const char *call)
 {
     unsigned *times = context;
@@ -360,7 +362,7 @@ static void a_lock_is_waited_for(void **state)
     fs_set_fault(busy, &times);
     assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
     log_release(p->log);
-    times = 1000; /* more than the second lasts, and no callback */
+    times = 1000; /* busy for longer than the second, without a callback */
     assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_ELOCKED);
     fs_set_fault(fail_nth, &failing);
     assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_ELOCKED);
@@ -382,9 +384,9 @@ static int fail_later(void *context, const char *call)
 }
 
 static const struct cut {
-    const char *before, *bytes; /* the log without it; the rows */
-    size_t there;               /* number of their bytes that were written */
-    const char *behind;         /* another tool's */
+    const char *before, *bytes; /* the log before the append; the appended rows */
+    size_t there;               /* number of appended bytes that were written */
+    const char *behind;         /* bytes that another tool wrote after them */
 } cuts[] = {
     {"h\nA\n", "B\nC\n", 4, ""},            {"h\nA\n", "B\nC\n", 0, ""},         {"h\nA\n", "B\nC\n", 3, ""},
     {"h\nA\n", "B\nC\n", 3, "o\tp\n"},      {"h\nA\n", "B\nC\n", 1, "o\tp\n"},   {"h\nA\n", "B\n\"C\nD\"\n", 4, "o\tp\nq\n"},
@@ -401,8 +403,8 @@ static void leave_cut(const char *dir, const struct cut *cut)
     write_file(in_dir(dir, "results.tsv"), text, (size_t)n);
 }
 
-/* Claims with the n-th call failing, then without a fault. Returns the log afterwards (free), and whether a call
- * failed. */
+/* Claims the log with the n-th call failing, then again without a fault. Returns the log's bytes afterwards (free);
+ * *struck is true if a call failed. */
 static char *take_back(const struct cut *cut, unsigned n, bool *struck)
 {
     char *dir = make_dir(), *text;
@@ -438,7 +440,8 @@ static void a_cut_append_is_taken_back_whatever_fails_meanwhile(void **state)
         bool struck;
         char *wanted = take_back(&cuts[i], 0, &struck);
         assert_true(strncmp(wanted, cuts[i].before, strlen(cuts[i].before)) == 0);
-        /* Except for a line that an open quote of ours would swallow, which was moved aside. */
+        /* The other tool's bytes survive, unless an open quote of ours would swallow them; such a line is moved
+         * aside. */
         assert_true(strchr(cuts[i].bytes, '"') || strstr(wanted, cuts[i].behind));
         for (size_t f = 0; f < sizeof failures / sizeof *failures; f++) {
             failure = failures[f];
@@ -454,7 +457,7 @@ static void a_cut_append_is_taken_back_whatever_fails_meanwhile(void **state)
     }
 }
 
-/* A piece of the staged bytes, or bytes that this program never staged. */
+/* The file holds only a part of the staged bytes, or bytes that this program never staged. */
 static void what_is_no_staged_append_changes_nothing(void **state)
 {
     struct place *p = *state;
