@@ -401,7 +401,7 @@ static void numbers_and_texts_differ(void **state)
     remove_dir(dir);
 }
 
-/* Of two specialists one has no seed, and the caller passes no error struct. */
+/* One of two specialists has no seed, and the caller passes no error struct. */
 static void some_without_seeds_are_counted(void **state)
 {
     (void)state;

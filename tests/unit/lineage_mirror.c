@@ -1,4 +1,4 @@
-/* Following results.tsv: appended bytes, sums, unterminated records, several processes. */
+/* Tests how the mirror follows results.tsv: appended bytes, sums, unterminated records, and several processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static void an_empty_directory_is_an_empty_store(void **state)
     assert_string_equal(best_of(store), "none");
     assert_string_equal(all_ids(store), "");
     assert_string_equal(lineage_store_metric(store), "core_metric");
-    add_rows(dir, three); /* the file comes to be under an open handle */
+    add_rows(dir, three); /* the file is created while a handle is open */
     assert_string_equal(best_of(store), "001");
     assert_int_equal(heard.n, 0);
     lineage_store_close(store);
@@ -67,7 +67,7 @@ static void appended_rows_are_read_by_every_handle(void **state)
     remove_dir(dir);
 }
 
-/* Everything that readers can see of the sums, in one text. */
+/* Returns everything that readers can see of the sums, as one text. */
 static const char *sums(struct lineage_store *store)
 {
     return sql_value(
@@ -150,13 +150,13 @@ static void an_unterminated_record_is_read_again(void **state)
                          *other = open_store(dir, LINEAGE_LOWER, NULL);
     snprintf(before, sizeof before, "%s", sums(store));
     add_bytes(dir, "003\tt\ts\t002\t\t\th\t-1\tkeep\t1\t\t-1\t\t\t\t\talpha=0.3");
-    assert_string_equal(all_ids(store), "000 001 002 003 "); /* what can be read is shown */
+    assert_string_equal(all_ids(store), "000 001 002 003 "); /* the unfinished row is shown too */
     assert_string_equal(best_of(other), "003");
     assert_string_equal(sql_value(store, "SELECT sum(n) FROM label_counts"), "4");
     assert_string_equal(
         sql_value(store, "SELECT low FROM param_values WHERE key = 'alpha' AND status = 'keep'"),
         "1.0");
-    add_bytes(dir, "5; gamma=2"); /* it was not whole */
+    add_bytes(dir, "5; gamma=2"); /* the row was not complete */
     assert_string_equal(
         sql_value(other, "SELECT group_concat(key || value) FROM (SELECT * FROM params WHERE"
                          " exp_id = '003' ORDER BY key)"),
@@ -208,7 +208,7 @@ static void line_ends_of_every_kind_are_followed(void **state)
     add_bytes(dir, "\r\n\nexp_id\tstatus\tnotes\r\n");
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_string_equal(all_ids(store), "");
-    add_bytes(dir, "a\tkeep\tx\r"); /* half of CR LF, or a line end */
+    add_bytes(dir, "a\tkeep\tx\r"); /* a complete line end, or half of CR LF */
     assert_string_equal(all_ids(store), "a ");
     add_bytes(dir, "\nb\tkeep\t\"two\r\nlines\"\r\rc\tkeep\t\n\n\n");
     assert_string_equal(all_ids(store), "a b c ");
@@ -307,7 +307,8 @@ static void assert_rows(const char *dir, size_t rows)
     lineage_store_close(store);
 }
 
-/* More is added than there is, and then less, but much; each time all sums and indexes equal those of one reading. */
+/* First the file more than doubles, and then it grows by less than its size, but still by much. Each time all sums and
+ * indexes equal those of a single reading. */
 static void a_file_that_grows_by_much(void **state)
 {
     (void)state;
@@ -332,7 +333,7 @@ static void a_file_that_grows_by_much(void **state)
     remove_dir(dir);
 }
 
-/* More than are kept in memory before they are written. */
+/* There are more specialists and parameters than are kept in memory before they are written. */
 static void many_specialists_and_parameters(void **state)
 {
     (void)state;
@@ -350,7 +351,7 @@ static void many_specialists_and_parameters(void **state)
     remove_dir(dir);
 }
 
-/* Another process has read another header: one as long as the current one, and a longer one. */
+/* Another process has read another header, first one of the same length as the current one, then a longer one. */
 static void a_header_that_another_process_read(void **state)
 {
     (void)state;
@@ -366,7 +367,7 @@ static void a_header_that_another_process_read(void **state)
         struct lineage_store *other = open_store(dir, LINEAGE_LOWER, NULL);
         assert_int_equal(lineage_rebuild(other, &err), LINEAGE_OK);
         lineage_store_close(other);
-        add_bytes(dir, "b\tkeep\t4\n"); /* there is something to read */
+        add_bytes(dir, "b\tkeep\t4\n"); /* so that the next call has bytes to read */
         assert_int_equal(lineage_find(store, "b", &trial, &err), LINEAGE_OK);
         assert_int_equal(trial.n_extras, 1);
         assert_string_equal(trial.extras[0].column, names[i]);

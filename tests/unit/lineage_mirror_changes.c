@@ -1,4 +1,4 @@
-/* Bytes that change under the mirror, and a mirror that cannot be used. */
+/* Tests bytes that change after the mirror has read them, and mirrors that cannot be used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static const struct row three[] = {
 static void assert_change(const char *dir, uint64_t line, const char *ids)
 {
     struct heard heard = {0};
-    for (int i = 0; i < 2; i++) { /* again and again, until rebuilt */
+    for (int i = 0; i < 2; i++) { /* on each opening until the mirror is rebuilt */
         struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
         assert_string_equal(all_ids(store), ids);
         assert_int_equal(heard.n, i + 1);
@@ -79,7 +79,7 @@ static void changed_bytes_are_noticed_with_their_line(void **state)
     }
 }
 
-/* Bytes between two records belong to no row, but somebody added them. */
+/* Bytes that somebody adds between two records belong to no row, but the change is reported. */
 static void a_row_in_an_empty_line_is_noticed(void **state)
 {
     (void)state;
@@ -88,12 +88,12 @@ static void a_row_in_an_empty_line_is_noticed(void **state)
     edit_bytes(dir, "\n\n\n\n003", "\n7\n\n003");
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(all_ids(store), "000 001 002 003 ");
-    assert_int_equal(heard.line, 9); /* of the row behind it */
+    assert_int_equal(heard.line, 9); /* the line of the row after those bytes */
     lineage_store_close(store);
     remove_dir(dir);
 }
 
-/* A log of empty lines has no header yet, and one that became so has lost its header. */
+/* A log of empty lines has no header yet; a log whose lines were all emptied has lost its header. */
 static void empty_lines_are_no_header(void **state)
 {
     (void)state;
@@ -131,7 +131,8 @@ static int cut_at_a_read(void *context, const char *call)
     return 0;
 }
 
-/* Another tool cuts the file while it is compared: the answer is what remains, now or at the next question. */
+/* Another tool truncates the file while the file is compared. The next answer, or the one after it, shows what
+ * remains. */
 static void a_file_that_is_cut_while_it_is_compared(void **state)
 {
     (void)state;
@@ -221,7 +222,7 @@ static void a_writer_goes_on_after_a_change(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     const struct lineage_trial trial = {.status = LINEAGE_DISCARD, .parent_exp = "902"};
     assert_int_equal(lineage_store_append(store, &trial, &options, &row, &err), LINEAGE_OK);
-    assert_string_equal(row.exp_id, "903"); /* from the current file, not from the mirror */
+    assert_string_equal(row.exp_id, "903"); /* the id follows the current file, not the mirror */
     lineage_trial_release(&row);
     assert_string_equal(all_ids(store), "000 001 902 903 ");
     assert_true(heard.n > 0);
@@ -229,7 +230,7 @@ static void a_writer_goes_on_after_a_change(void **state)
     remove_dir(dir);
 }
 
-/* With correct page digests, as another version of the library would write. */
+/* Changes the mirror with correct page digests, as another version of the library would. */
 static void exec_db(const char *dir, const char *sql)
 {
     sqlite3 *db;
@@ -288,7 +289,8 @@ static void another_score_column_does_not_use_the_mirror(void **state)
     assert_string_equal(best_of(store), "a");
     lineage_store_close(store);
     assert_int_equal(lineage_store_create(dir, &config, &err),
-                     LINEAGE_OK); /* the setting changes under the mirror */
+                     /* the setting changes after the mirror was made */
+                     LINEAGE_OK);
     store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(best_of(store), "b");
     assert_int_equal(heard.n, 1);
@@ -326,7 +328,8 @@ static void a_read_only_directory_is_answered_from_memory(void **state)
     struct heard heard = {0};
     add_rows(dir, three);
     if (geteuid() ==
-        0) { /* permissions do not stop root: a directory in the place of the file does */
+        /* root ignores permissions, so a directory takes the place of the file */
+        0) {
         assert_int_equal(mkdir(in_dir(dir, "lineage.db"), 0755), 0);
     } else {
         assert_int_equal(chmod(dir, 0555), 0);
@@ -384,7 +387,7 @@ static void best_and_ranges_use_indexes(void **state)
         assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
         assert_non_null(strstr((const char *)sqlite3_column_text(stmt, 3), plans[i][1]));
-        assert_int_equal(sqlite3_step(stmt), SQLITE_DONE); /* and nothing is sorted */
+        assert_int_equal(sqlite3_step(stmt), SQLITE_DONE); /* no second step, which would sort */
         sqlite3_finalize(stmt);
     }
     sqlite3_close(db);

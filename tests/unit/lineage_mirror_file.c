@@ -1,4 +1,4 @@
-/* lineage_mirror_file.c: what may have the name lineage.db, and which users may read and write it. */
+/* Tests which files may have the name lineage.db, and which users may read and write them. */
 #include "support/last_words.h"
 #include "support/unit.h"
 
@@ -23,7 +23,7 @@ static const struct row rows[] = {{.id = "000", .status = "keep", .metric = "2.0
                                   {.id = "001", .status = "keep", .metric = "1.0"},
                                   {.id = NULL}};
 
-/* A store with a mirror of its rows. */
+/* Makes a store with a mirror of its rows. */
 static char *mirrored(void)
 {
     char *dir = make_dir();
@@ -42,7 +42,7 @@ static void exec_plain(const char *path, const char *sql)
     sqlite3_close(db);
 }
 
-/* Answers must be right, with `said` in the last notice; NULL: no notice. */
+/* The answers must be right, and the last notice must contain `said`; with NULL there must be no notice. */
 static void must_answer(const char *dir, const char *said)
 {
     struct heard heard = {0};
@@ -65,7 +65,7 @@ static void a_link_is_not_followed(void **state)
     must_answer(dir, "not a regular file");
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_int_equal(lineage_rebuild(store, &err), LINEAGE_EDB);
-    assert_string_equal(all_ids(store), "000 001 "); /* a handle answers as before */
+    assert_string_equal(all_ids(store), "000 001 "); /* the handle still answers */
     lineage_store_close(store);
     char *text = read_file(theirs, &after);
     assert_string_equal(text, "dear diary\n");
@@ -190,7 +190,7 @@ static void who_may_write_the_rows_may_write_the_mirror(void **state)
     remove_dir(dir);
 }
 
-/* In a process without the superuser's rights: 0 for the right answer from the file, else 1. */
+/* Runs in a process without the superuser's rights. Returns 0 if the mirror on disk gave the right answer, else 1. */
 static int answers_from_file(const char *dir)
 {
     struct heard heard = {0};
@@ -199,7 +199,7 @@ static int answers_from_file(const char *dir)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     bool right = strcmp(all_ids(store), "000 001 ") == 0;
     lineage_store_close(store);
-    if (seteuid(0) != 0) /* otherwise a coverage build could not write its counts */
+    if (seteuid(0) != 0) /* else a coverage build could not write its counts */
         return 2;
     return right && heard.n == 0 ? 0 : 1;
 }
@@ -221,7 +221,7 @@ static void a_sound_mirror_serves_who_may_only_read(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(WEXITSTATUS(status), behind);
         if (!behind)
-            add_bytes(dir, "\n"); /* then answers come from results.tsv, with a notice */
+            add_bytes(dir, "\n"); /* then results.tsv gives the answers, with a notice */
     }
     remove_dir(dir);
 }
@@ -247,14 +247,15 @@ static void a_handle_that_lives_long_gets_over_edits(void **state)
     lineage_store_close(other);
     heard.n = 0;
     assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "002");
-    edit_bytes(dir, "0.25", "9.25"); /* it is back on the file, and notices the next one there */
+    /* the handle reads the rebuilt mirror and notices the next edit */
+    edit_bytes(dir, "0.25", "9.25");
     assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "000");
     assert_non_null(strstr(heard.text, "lineage rebuild"));
     lineage_store_close(store);
     remove_dir(dir);
 }
 
-/* As for a user without write permission; the hook answers instead, because the superuser has it. */
+/* Simulates a user without write permission, because the superuser always has write permission. */
 static int not_writable(void *context, const char *call)
 {
     (void)context;
@@ -283,7 +284,8 @@ static void a_mirror_that_may_not_be_written_is_read_without_locks(void **state)
     assert_int_equal(lineage_store_append(writer, &trial, NULL, NULL, &err), LINEAGE_OK);
     assert_string_equal(all_ids(writer), "000 001 002 ");
     fs_set_fault(not_writable, NULL);
-    assert_string_equal(all_ids(store), "000 001 002 "); /* from the log: the file is behind, or being written */
+    /* read from the log, because the mirror on disk is out of date or being written */
+    assert_string_equal(all_ids(store), "000 001 002 ");
     lineage_store_close(store);
     heard.n = 0;
     store = open_store(dir, LINEAGE_LOWER, &heard);
@@ -309,13 +311,14 @@ static void a_mirror_that_may_not_be_written_is_read_without_locks(void **state)
     remove_dir(base);
 }
 
-/* Two signs identify a mirror. A file with neither, but with the mirror's tables, is a mirror of an older version. */
+/* Two signs identify a mirror. A database without either sign is still a mirror, of an older version, if it has the
+ * mirror's tables. */
 static void whose_a_database_is_is_told_by_more_than_one_sign(void **state)
 {
     (void)state;
     static const struct {
         const char *sql;
-        const char *notice; /* NULL: it is used unchanged */
+        const char *notice; /* NULL: the mirror is used unchanged */
     } cases[] = {{"PRAGMA application_id = 0", "making it anew"},
                  {"PRAGMA application_id = 77", "making it anew"},
                  {"PRAGMA user_version = 0", NULL}};
@@ -350,7 +353,7 @@ static void whose_a_database_is_is_told_by_more_than_one_sign(void **state)
     }
 }
 
-/* A lasting failure costs the row its metrics and nothing else; a temporary one fails the sync. */
+/* If opening a telemetry file always fails, the row only loses its metrics. A temporary failure fails the sync. */
 static int fail_open(void *context, const char *call)
 {
     unsigned *times = context;
@@ -385,8 +388,8 @@ static void telemetry_that_cannot_be_read_hides_no_row(void **state)
     remove_dir(dir);
 }
 
-/* A page may be read in parts: each part is of a page that was compared as a whole, or the read fails. Other reads
- * are not of a page. */
+/* A page may be read in parts. Each such read compares the whole page with its digest and fails if they differ. Reads
+ * that do not lie in a page are not checked. */
 static void parts_of_pages_are_compared_whole(void **state)
 {
     (void)state;
@@ -411,14 +414,14 @@ static void parts_of_pages_are_compared_whole(void **state)
         assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()), SQLITE_OK);
         assert_int_equal(sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file), SQLITE_OK);
         const sqlite3_io_methods *io = file->pMethods;
-        assert_int_equal(io->xRead(file, got, 100, 0), SQLITE_OK); /* the size of a page is learned */
+        assert_int_equal(io->xRead(file, got, 100, 0), SQLITE_OK); /* this read tells the size of a page */
         if (damaged) {
-            bytes[30000] ^= 1; /* in no part that is asked for */
+            bytes[30000] ^= 1; /* outside all parts that are read below */
             bytes[PAGE + 30000] ^= 1;
             write_file(path, bytes, length);
         }
         for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
-            bool refused = damaged && reads[i].is_in_a_page && reads[i].n != 100; /* the header is compared with its page */
+            bool refused = damaged && reads[i].is_in_a_page && reads[i].n != 100; /* reading the header checks no digest */
             assert_int_equal(io->xRead(file, got, reads[i].n, reads[i].at), refused ? SQLITE_CORRUPT : SQLITE_OK);
             assert_memory_equal(got, bytes + reads[i].at, (size_t)reads[i].n);
         }
@@ -426,7 +429,8 @@ static void parts_of_pages_are_compared_whole(void **state)
         assert_int_equal(io->xRead(file, got, 512, 256), SQLITE_NOMEM);
         sqlite3_hard_heap_limit64(0);
         assert_true(io->xSectorSize(file) >= 512);
-        assert_int_equal(io->xWrite(file, "some", 4, (sqlite3_int64)length), SQLITE_OK); /* other lengths than a page have no digest */
+        /* only writes of a whole page get a digest */
+        assert_int_equal(io->xWrite(file, "some", 4, (sqlite3_int64)length), SQLITE_OK);
         size_t longer;
         char *all = read_file(path, &longer);
         assert_int_equal(longer, length + 4);
@@ -440,7 +444,7 @@ static void parts_of_pages_are_compared_whole(void **state)
     remove_dir(dir);
 }
 
-/* As many statements as there is room for; one more is refused, and the others stay. */
+/* The cache of statements is filled. One more statement is refused, and the cached ones still work. */
 static void more_statements_than_there_is_room_for(void **state)
 {
     (void)state;

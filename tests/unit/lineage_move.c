@@ -1,6 +1,6 @@
 /*
- * The log as bytes out of a store and into another: nothing changes on the way, whatever it contains and whatever is
- * killed.
+ * Tests that the bytes of a log do not change when they are exported from a store and imported into another, whatever
+ * they contain and whichever process is killed.
  */
 #include "support/unit.h"
 
@@ -19,7 +19,7 @@
 #include "support/files.h"
 #include "support/rows.h"
 
-/* Rows of every kind of damage, an end without line end, and more than one piece of reading. */
+/* Rows with every kind of damage, a last row without line end, and more bytes than one read returns. */
 #define DAMAGED "short\trow\r\n\n\xff\xfe\t\tno text\nexp\t\"a cell\nof two lines\"\n\ttoo\tmany\rlone\n\"never closed\ttorn"
 
 struct places {
@@ -97,7 +97,8 @@ static void all_of_it_comes_back(void **state)
     free(here);
 }
 
-/* New rows are added behind the rest, and rows of its own make a store a different one. */
+/* Only new rows are added, after the existing ones. A store with rows of its own is a different store, so the import
+ * fails. */
 static void the_rest_is_added_and_nothing_else(void **state)
 {
     struct places *p = *state;
@@ -205,7 +206,7 @@ static void a_log_that_shrinks_is_a_failure(void **state)
 
 enum { SOUND, REFUSED, NOT_HIT, KILLED };
 
-/* In a child, with its mirror in memory, because other tests cover the mirror on disk. */
+/* Runs in a child, with the mirror in memory, because other tests cover the mirror on disk. */
 static int move_with_fault(const char *dir, const char *path, bool in, struct file_fault fault)
 {
     int state;
@@ -247,7 +248,8 @@ static void an_export_is_whole_or_as_it_was(void **state)
                 assert_same_bytes(here, copy);
             assert_false(old && (outcome == SOUND || outcome == NOT_HIT));
             char **left = list_dir(p->to, "copy.");
-            assert_true(outcome == KILLED || !left[0]); /* a temporary file of a killed one is nobody's */
+            /* only a killed process may leave a temporary file */
+            assert_true(outcome == KILLED || !left[0]);
             for (size_t i = 0; left[i]; i++)
                 remove(in_dir(p->to, left[i]));
             free_list(left);
@@ -273,7 +275,8 @@ static void an_import_is_whole_or_nothing(void **state)
                 assert_same_bytes(here, there);
                 free(there);
             }
-            assert_int_equal(import_from(to, here, &added), LINEAGE_OK); /* a partial import is taken back first */
+            /* first takes back a partial import */
+            assert_int_equal(import_from(to, here, &added), LINEAGE_OK);
             char *there = join(to, "results.tsv");
             assert_same_bytes(here, there);
             free(there);

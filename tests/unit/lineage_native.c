@@ -1,4 +1,5 @@
-/* Cells of the native block: names without backticks, numbers in the fewest bytes, why a trial was discarded. */
+/* Tests the cells of the native block: names without backticks, numbers in as few bytes as possible, and the reason
+ * why a trial was discarded. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -129,7 +130,7 @@ static void sections_are_known_by_name(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         options.sections = wrong[i];
         enum lineage_status status = lineage_render(&text, &length, store, &options, &err);
-        if (i == 2) { /* a comma at the end ends nothing */
+        if (i == 2) { /* a comma at the end is accepted */
             assert_int_equal(status, LINEAGE_OK);
             lineage_free(text);
         } else {
@@ -169,7 +170,7 @@ static void the_first_lines_stand_for_themselves(void **state)
     remove_dir(dir);
 }
 
-/* A person's text is printed whole, whatever the room; a title that must be cut is cut between characters. */
+/* A person's text is printed whole, whatever the budget. A title that must be shortened is cut between characters. */
 static void insights_take_their_room_first(void **state)
 {
     struct lineage_render_options options;

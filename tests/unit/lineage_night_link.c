@@ -1,4 +1,4 @@
-/* The piece of notes that says which trial of a night a row records. */
+/* Tests the part of notes that says which trial of a night a row records. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void what_a_night_writes_reads_back(void **state)
     struct lineage_night_link link;
     char piece[LINEAGE_NIGHT_LINK_MAX], name[600];
     memset(name, 'x', sizeof name);
-    memcpy(name + LINEAGE_NIGHT_SWEEP_MAX - 2, "\xc3\xa9", 2); /* é, not to be cut in two */
+    memcpy(name + LINEAGE_NIGHT_SWEEP_MAX - 2, "\xc3\xa9", 2); /* é, which must not be cut in two */
     name[sizeof name - 1] = '\0';
     assert_link(lineage_night_link_format(piece, "a; alpha=9", "b\nc", 0xfedcba9876543210u),
                 "a, alpha=9|b c|fedcba9876543210");
@@ -57,12 +57,13 @@ static void what_a_night_writes_reads_back(void **state)
     assert_true(lineage_night_link_parse(&link, lineage_night_link_format(piece, name, name, 2)));
     assert_int_equal(strlen(link.sweep), LINEAGE_NIGHT_SWEEP_MAX - 2);
     assert_int_equal(strlen(link.trial), LINEAGE_NIGHT_TRIAL_MAX - 1);
-    char notes[2 * sizeof name + 64]; /* a name that is too long to come from a night: cut, it would be another's */
+    /* a name longer than a night writes is refused, because a shortened name could be another night's */
+    char notes[2 * sizeof name + 64];
     snprintf(notes, sizeof notes, "night %s, trial b, key 0000000000000001", name);
     assert_link(notes, "");
     snprintf(notes, sizeof notes, "night a, trial %s, key 0000000000000001", name);
     assert_link(notes, "");
-    memset(name, '\xbf', sizeof name - 1); /* no byte begins a code point */
+    memset(name, '\xbf', sizeof name - 1); /* no byte starts a code point */
     assert_link(lineage_night_link_format(piece, name, "b", 3), "|b|3");
 }
 

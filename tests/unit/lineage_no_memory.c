@@ -1,6 +1,6 @@
 /*
- * Running out of memory, one allocation further each time, in functions that write files from a store: the message,
- * and the files afterwards. Linked with --wrap of the allocation functions.
+ * Tests functions that write files from a store while memory runs out, one allocation later in each round: the
+ * message, and the files afterwards. Linked with --wrap of the allocation functions.
  */
 #include "support/unit.h"
 
@@ -169,7 +169,7 @@ static void end(void)
     remove_dir(dir);
 }
 
-/* Done or not done; in either case what existed before still exists. */
+/* Whether or not the call succeeded, everything that existed before it still exists. */
 static void check(const char *name, unsigned n, const char *before, enum lineage_status status)
 {
     size_t length;
@@ -204,7 +204,8 @@ static void what_there_is_no_memory_for_is_not_done_by_half(void **state)
             check(deeds[i].name, n, before, status);
             if (!struck && status != LINEAGE_OK)
                 fail_msg("%s: %s", deeds[i].name, err.text);
-            /* Memory is available again. A row that was added may have lacked memory for the returned copy. */
+            /* Memory is available again, so the call must succeed. It may find that its row exists, because the first
+             * call ran out of memory only when it copied the added row for the caller. */
             if (status != LINEAGE_OK && (status = deeds[i].call()) != LINEAGE_OK && status != LINEAGE_EEXIST)
                 fail_msg("%s, piece %u: not done when it could be: %s", deeds[i].name, n, err.text);
             free(before);

@@ -1,4 +1,4 @@
-/* Settings in notes: what sets a parameter, and the much larger part that must not. */
+/* Tests which parts of notes set a parameter, and which of the many other parts must not. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "format/row.h"
 
-/* "alpha=0.3 gamma=1 " of what notes set */
+/* Compares the parameters that `notes` sets with `want`, such as "alpha=0.3 gamma=1 ". */
 static void assert_params(const char *notes, const char *want)
 {
     struct lineage_trial trial = {0};
@@ -85,7 +85,7 @@ static void a_piece_of_texts_sets_texts(void **state)
     assert_params("β=high", "beta=<high> ");
 }
 
-/* Each is a piece as people and older tools write it, and must not become a setting. */
+/* People and older tools write notes like these, which must not set a parameter. */
 static void prose_sets_no_text(void **state)
 {
     static const char *const prose[] = {
@@ -101,7 +101,7 @@ static void prose_sets_no_text(void **state)
         assert_params(prose[i], "");
 }
 
-/* A number that an older program read stays that number, and the only value of its name. */
+/* A number that an older program reads from notes stays that number, and stays the only value of its name. */
 static void texts_never_change_a_number(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void parameter_names_are_checked(void **state)
                  lineage_param_name_ok("a;b") || lineage_param_name_ok("a=b") || lineage_param_name_ok("é"));
 }
 
-/* Statistics with members of their own are never parameters, however they are written. */
+/* Statistics that have their own members in a trial never become parameters, however they are written. */
 static void clip_scale_may_stand_as_parameters(void **state)
 {
     struct lineage_trial trial = {0};

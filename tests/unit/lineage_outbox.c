@@ -1,4 +1,4 @@
-/* The outbox: a request is in its file completely or not at all, and one process at a time delivers it. */
+/* Tests the outbox: a file holds its request completely or not at all, and one process at a time delivers a request. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static int open_dir(const char *dir)
     return fd;
 }
 
-/* What a walk found: the requests' texts, one after the other. */
+/* What a walk found: the number of requests, and their texts joined together. */
 struct seen {
     size_t n;
     char text[256];
@@ -54,7 +54,7 @@ static void put(int dir_fd, const char *rows)
     outbox_leave(&file);
 }
 
-/* The path of the only file. */
+/* Finds the path of the only file in the outbox. */
 static void only_file(char path[512], const char *dir)
 {
     char command[512];
@@ -101,7 +101,8 @@ static void a_damaged_request_is_none(void **state)
         assert_int_equal(fwrite(bytes, 1, n, out), n);
         fclose(out);
         struct seen seen = walk(fd, NULL);
-        if (seen.n) /* a blank of the head may be another blank; the request is intact */
+        /* only white space of the header has changed, so the request is intact */
+        if (seen.n)
             assert_string_equal(seen.text, "text of a row");
         else
             assert_int_not_equal(access(path, F_OK), 0);
@@ -113,7 +114,8 @@ static void a_damaged_request_is_none(void **state)
     remove_dir(dir);
 }
 
-/* A request that is struck out was delivered; a shorter request over a longer one is read as the shorter one. */
+/* A request that is struck out counts as delivered. If a shorter request overwrites a longer one, the shorter one is
+ * read. */
 static void a_file_is_used_again(void **state)
 {
     (void)state;
@@ -137,8 +139,8 @@ static void a_file_is_used_again(void **state)
     remove_dir(dir);
 }
 
-/* A process that delivers a request has it locked: others count it and leave it alone. When the process is killed, it
- * is free at once. */
+/* A process locks the request that it delivers. Others count a locked request and leave it alone. When the process is
+ * killed, its request is free at once. */
 static void a_request_on_its_way_is_left_alone(void **state)
 {
     (void)state;
@@ -173,7 +175,8 @@ static int listing_fails(void *context, const char *call)
     return strcmp(call, "list") == 0 && --*left == 0 ? EIO : 0;
 }
 
-/* Failing before the walk and at each name: a failure is never reported as an empty or shorter list. */
+/* Listing fails before the first name and then at each name. A failure is never reported as an empty or shorter
+ * list. */
 static void a_list_that_fails_is_no_empty_one(void **state)
 {
     size_t n_held, failures = 0;

@@ -1,4 +1,4 @@
-/* Names of a store's files: valid names, paths by kind, the holder of a lock; and the texts of errors. */
+/* Tests the names of a store's files: valid names, paths by kind, the holder of a lock, and the texts of errors. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -102,7 +102,8 @@ static int no_list(void *context, const char *call)
     return strcmp(call, "open") == 0 && (*reads)-- == 0 ? EACCES : 0;
 }
 
-/* Where /proc has it. A shared lock, or one on another file, is not the one that is waited for. */
+/* The holder is named if /proc/locks shows it. A holder of a shared lock, or of a lock on another file, is not
+ * named. */
 static void the_holder_of_a_lock_is_named(void **state)
 {
     char *dir = make_dir(), *name = join(dir, "file"), holder[LOCK_HOLDER_MAX], wanted[64];
@@ -119,7 +120,7 @@ static void the_holder_of_a_lock_is_named(void **state)
     assert_string_equal(holder, "");
     assert_int_equal(flock(fd, LOCK_EX), 0);
     lock_holder(holder, st.st_dev, st.st_ino);
-    if (!holder[0]) { /* a sandbox, or another namespace of processes */
+    if (!holder[0]) { /* in a sandbox or another pid namespace */
         print_message("SKIP: /proc/locks does not show this process\n");
     } else {
         snprintf(wanted, sizeof wanted, ", held by process %ld (", (long)getpid());
@@ -128,7 +129,7 @@ static void the_holder_of_a_lock_is_named(void **state)
         assert_string_equal(holder, "");
         lock_holder(holder, st.st_dev + 1, st.st_ino);
         assert_string_equal(holder, "");
-        fs_set_fault(no_list, &reads); /* the second file, the name of the process */
+        fs_set_fault(no_list, &reads); /* the second open, which reads the process's name */
         lock_holder(holder, st.st_dev, st.st_ino);
         fs_set_fault(NULL, NULL);
         snprintf(wanted, sizeof wanted, ", held by process %ld", (long)getpid());
@@ -147,7 +148,7 @@ static void the_holder_of_a_lock_is_named(void **state)
 static void each_status_has_its_own_text(void **state)
 {
     (void)state;
-    size_t compared = 0; /* statuses count down from 0 */
+    size_t compared = 0; /* status codes are 0 and below */
     for (int i = LINEAGE_OK; i >= LINEAGE_ECANCELLED; i--) {
         assert_string_not_equal(lineage_status_text((enum lineage_status)i), "unknown status");
         for (int j = LINEAGE_OK; j > i; j--, compared++)
@@ -157,7 +158,7 @@ static void each_status_has_its_own_text(void **state)
     assert_string_equal(lineage_status_text((enum lineage_status)99), "unknown status");
 }
 
-/* Whatever a name in it contains, a message is one line; a long one keeps its beginning. */
+/* A message is one line, whatever a name in it contains. A message that is too long keeps its beginning. */
 static void a_message_is_one_line(void **state)
 {
     struct lineage_error err = {0};

@@ -1,6 +1,7 @@
 /*
- * A log on a server whose answers the test scripts: short, null or missing answers, a connection lost in each state,
- * and what happens to the append then. tests/server/call_faults.c does the same to a real server, blindly.
+ * Tests a log on a server whose answers are scripted: short, null or missing answers, a connection lost in each state,
+ * and the outcome of the append in each case. tests/server/call_faults.c does the same to a real server, without
+ * knowing the state of each call.
  */
 #include "support/unit.h"
 
@@ -19,7 +20,7 @@
 #define NAME "postgres://h/d/team"
 #define UUID "00112233-4455-6677-8899-aabbccddeeff"
 #define DIGEST "\\x0000000000000001000000000000000000000000000000000000000000000000"
-/* Three records of 30 bytes: seq, size, digest, open end, open ends. */
+/* A log of three records and 30 bytes. The cells are: seq, size, digest, open end, open ends. */
 #define HEAD "3|30|" DIGEST "|\\x|0"
 #define FIND {"lineage.version", ROWS, "4|7"}
 #define CLAIM "BEGIN ISOLATION LEVEL"
@@ -47,7 +48,7 @@ static struct log *open_log(void)
     return log;
 }
 
-/* A log whose state is known, through an open connection. */
+/* Makes a log with an open connection and a known state. */
 static struct log *known_log(struct log_state *state)
 {
     struct log *log = open_log();
@@ -118,7 +119,7 @@ static void each_failure_has_its_kind(void **unused)
         }
 }
 
-/* Missing cells read as null: no answer of a server ends the program. */
+/* Missing cells read as null, so no answer of a server can crash the program. */
 static void what_is_not_in_an_answer_is_null(void **unused)
 {
     static const struct answer answers[] = {{"SELECT 2", DONE, ""}, {"SELECT 2", ROWS, ""}, {"SELECT 2", ROWS, "x"}, {"SELECT 2", ROWS, "x|~"}};
@@ -358,14 +359,16 @@ static void a_look_tells_state_and_identity(void **unused)
     assert_int_equal(state.revision, 1);
     assert_int_equal(state.identity[0], 0x0011223344556677);
     assert_int_equal(state.identity[1], 0x8899aabbccddeeff);
-    SCRIPT({"SELECT s.seq", ROWS, "0|0||\\x41ff|2|00"}); /* no digest and half a UUID: none of it is read beyond its end */
+    /* the digest is empty and the UUID too short: no byte after their ends is read */
+    SCRIPT({"SELECT s.seq", ROWS, "0|0||\\x41ff|2|00"});
     assert_int_equal(log_look(log, &again, &err), LINEAGE_OK);
     assert_int_equal(again.size, 2);
     assert_int_equal(again.revision, 2);
     assert_int_equal(again.identity[1], 0);
     SCRIPT({"SELECT s.seq", ROWS, ""});
     must_say(log_look(log, &again, &err), LINEAGE_EREFUSED, "the store is gone");
-    SCRIPT({"SELECT s.seq", LOST, ""}, {"SELECT s.seq", ROWS, HEAD "|" UUID}); /* a server that was started again */
+    /* the server was restarted */
+    SCRIPT({"SELECT s.seq", LOST, ""}, {"SELECT s.seq", ROWS, HEAD "|" UUID});
     assert_int_equal(log_look(log, &again, &err), LINEAGE_OK);
     assert_int_equal(again.session, state.session + 1);
     SCRIPT({"SELECT s.seq", LOST, ""}, {"SELECT s.seq", LOST, ""});
@@ -414,7 +417,7 @@ static void a_short_answer_is_no_end_of_the_log(void **unused)
     must_say(log_read(log, 0, 9, &out, &err), LINEAGE_EIO, "gives 0 bytes");
     buf_reset(&out);
     SCRIPT({"SELECT position, bytes", ROWS, "30|\\x41"});
-    assert_int_equal(log_read(log, 30, INT64_MAX, &out, &err), LINEAGE_OK); /* to the end, wherever that is */
+    assert_int_equal(log_read(log, 30, INT64_MAX, &out, &err), LINEAGE_OK); /* reads to the end of the log */
     assert_string_equal(out.data, "A");
     SCRIPT({"SELECT position, bytes", NO, "22023 no"});
     assert_int_equal(log_read(log, 0, 9, &out, &err), LINEAGE_EIO);
@@ -466,7 +469,8 @@ static void a_claim_that_cannot_be_had(void **unused)
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_ELOCKED);
     SCRIPT({CLAIM, LOST, ""}, {CLAIM, LOST, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
-    SCRIPT({CLAIM, NO, "53100 full"}, {"ROLLBACK", DONE, ""}); /* away, but still connected: not tried again */
+    /* unavailable, but still connected: no second attempt */
+    SCRIPT({CLAIM, NO, "53100 full"}, {"ROLLBACK", DONE, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
     SCRIPT({CLAIM, ROWS, HEAD "|" UUID "|1|~"}, {"ROLLBACK; SELECT lineage.flush()", ROWS, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
@@ -500,7 +504,8 @@ static void a_claim_is_assumed_only_where_nothing_speaks_against_it(void **unuse
     SCRIPT({"FROM lineage.append(7, 3", NO, "LN001 grown"}, {"lineage_flush", DONE, ""});
     assert_int_equal(log_append(log, &state, "a\n", 2, true, &err), LINEAGE_EAWAY);
     assert_true(log->lost);
-    assert_false(log_claim_unchanged(log, &state)); /* crowded, until a claim finds that nobody came */
+    /* false until a claim finds that no other writer has appended */
+    assert_false(log_claim_unchanged(log, &state));
     script_break();
     assert_false(log_claim_unchanged(log, &state));
     close_log(log);
@@ -519,7 +524,8 @@ static void a_claim_that_is_waited_for_is_told(void **unused)
     unsigned told = 0;
     (void)unused;
     SCRIPT({CLAIM, SILENT, ""}, {CLAIM, SILENT, ""});
-    assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY); /* nobody wants to hear of it */
+    /* no callback is set */
+    assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
     log->tell = tell;
     log->context = &told;
     script_seconds += 1;
@@ -545,16 +551,18 @@ static void an_append_comes_with_its_commit(void **unused)
     log_release(log);
     SCRIPT({CLAIM, ROWS, AFTER "|" UUID "|0|~"}, {"'\\x62'::bytea)", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
-    log->after = (struct log_after){.next_id = UINT64_MAX}; /* no number of a server */
+    /* larger than any number of the server */
+    log->after = (struct log_after){.next_id = UINT64_MAX};
     assert_int_equal(log_append(log, &state, "a\nb", 3, true, &err), LINEAGE_OK);
-    assert_int_equal(state.size, 33); /* with what has not ended */
+    assert_int_equal(state.size, 33); /* the unfinished "b" is counted */
     SCRIPT({CLAIM, ROWS, AFTER "|" UUID "|0|~"}, {"ARRAY[]::bytea[], '\\x610d'::bytea)", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
-    assert_int_equal(log_append(log, &state, "a\r", 2, true, &err), LINEAGE_OK); /* perhaps half a line end */
+    /* perhaps half a line end */
+    assert_int_equal(log_append(log, &state, "a\r", 2, true, &err), LINEAGE_OK);
     close_log(log);
 }
 
-/* An append that is too large for one message goes in several, of which only the last commits. */
+/* An append that is too large for one message is sent in several messages. Only the last message commits. */
 static void a_large_append_goes_in_several_calls(void **unused)
 {
     const size_t length = 3 << 20;
@@ -586,22 +594,23 @@ static void what_became_of_an_append_is_found_out(void **unused)
         enum lineage_status status;
         bool found, lost;
     } cases[] = {
-        /* lost before or after the commit: added, not added, or unknown */
+        /* The connection is lost before or after the commit. The rows were added, were not added, or the server cannot
+         * tell. */
         {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
           {"ROLLBACK; SELECT", DONE, ""}}, 5, LINEAGE_OK, true, false},
         {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, ROWS, HEAD "|" UUID "|0|~"},
           {"ROLLBACK", DONE, ""}}, 5, LINEAGE_EAWAY, false, true},
         {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, NO, "22023 no"},
           {"ROLLBACK", DONE, ""}}, 5, LINEAGE_EAWAY, false, false},
-        /* committed, and the flush was refused */
+        /* The append was committed, but the flush was refused. */
         {{{"lineage.append(", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", NO, "57014 ended"}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
           {"ROLLBACK; SELECT", DONE, ""}}, 5, LINEAGE_OK, true, false},
-        /* it came through before */
+        /* An earlier attempt of this append had succeeded. */
         {{{"lineage.append(", NO, "LN002 before"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
           {"ROLLBACK; SELECT", DONE, ""}}, 5, LINEAGE_OK, true, false},
         {{{"lineage.append(", NO, "23505 twice"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
           {"ROLLBACK; SELECT", NO, "57014 ended"}}, 5, LINEAGE_EAWAY, true, false},
-        /* refused: nothing took place */
+        /* The append is refused, so nothing was added. */
         {{{"lineage.append(", NO, "22023 no"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}}, 4, LINEAGE_EIO, false, false},
         {{{"lineage.append(", NO, "LN001 grown"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}}, 4, LINEAGE_EAWAY, false, true}};
     (void)unused;
@@ -652,14 +661,16 @@ static void a_row_by_the_next_id(void **unused)
     assert_int_equal(append_next(log, &state, id), LINEAGE_OK);
     assert_string_equal(id, "004");
     assert_int_equal(state.size, 32);
-    SCRIPT({"lineage_next", ROWS, "9|90|" DIGEST "|\\x|0|009"}, {"lineage_flush", DONE, ""}); /* others came in between */
+    /* other clients appended in between */
+    SCRIPT({"lineage_next", ROWS, "9|90|" DIGEST "|\\x|0|009"}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_OK);
     assert_string_equal(id, "009");
     assert_int_equal(state.size, 32);
     SCRIPT({"lineage_next", ROWS, "~|~|~|~|~|~"}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_EAWAY);
     assert_true(log->lost);
-    SCRIPT({"lineage_next", ROWS, ""}, {"lineage_flush", DONE, ""}); /* no answer that says where the row is */
+    /* the answer does not say where the row is */
+    SCRIPT({"lineage_next", ROWS, ""}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_EAWAY);
     SCRIPT({"lineage_next", NO, "22023 no"}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_EIO);
@@ -729,7 +740,8 @@ static void hear_broken(void *context, uint64_t line, const char *text)
 
 static void records_are_held_against_their_digests(void **unused)
 {
-    /* the last two cells: of "a\n", of which nobody made the first digest; and of a record that is short of the log */
+    /* Each row has a position, its bytes and its digest. No digest is that of its bytes. The rows of the first and the
+     * last case end before the log does, and those of the second case have a gap. */
     static const struct {
         const char *rows, *more;
         unsigned broken;
@@ -777,10 +789,12 @@ static void waiting_hears_of_rows(void **unused)
     assert_false(news);
     script_notifies = 1;
     SCRIPT({"SELECT s.seq", ROWS, HEAD "|" UUID}, {"SELECT s.seq", ROWS, HEAD "|" UUID}, {"SELECT s.seq", ROWS, AFTER "|" UUID});
-    assert_int_equal(log_wait(log, -1, &news, &err), LINEAGE_OK); /* a notice of nothing, then silence, which is asked about */
+    /* a notice without news, then silence, after which the server is asked */
+    assert_int_equal(log_wait(log, -1, &news, &err), LINEAGE_OK);
     assert_true(news);
     news = false;
-    script_break(); /* the server says goodbye and is back */
+    /* the server closed the connection and is available again */
+    script_break();
     SCRIPT({"LISTEN lineage_7", DONE, ""}, {"SELECT s.seq", ROWS, AFTER "|99" UUID});
     assert_int_equal(log_wait(log, 0, &news, &err), LINEAGE_OK);
     assert_true(news);
@@ -791,7 +805,8 @@ static void waiting_hears_of_rows(void **unused)
     SCRIPT({"LISTEN lineage_7", DONE, ""}, {"SELECT s.seq", NO, "22023 no"});
     assert_int_equal(log_wait(log, 0, &news, &err), LINEAGE_EIO);
     assert_false(news);
-    script_faults.consume = true; /* goodbye, between the look and the wait, and once more */
+    /* the connection is lost between the look and the wait, and again when it is reopened */
+    script_faults.consume = true;
     SCRIPT({"SET search_path", LOST, ""});
     assert_int_equal(log_wait(log, 0, &news, &err), LINEAGE_EAWAY);
     close_log(log);

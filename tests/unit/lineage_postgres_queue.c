@@ -1,4 +1,4 @@
-/* Claims, and trees of files, on a server whose answers the test scripts (support/libpq_script.h). */
+/* Tests claims and file trees on a server whose answers are scripted (support/libpq_script.h). */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static void begin(void)
     assert_int_equal(lineage_queue_open(&queue, &store, &err), LINEAGE_OK);
 }
 
-/* The store's number is known. */
+/* Begins a test in which the store's number is already known. */
 static void begin_known(void)
 {
     char number[LOG_POSTGRES_STORE];
@@ -82,7 +82,8 @@ static void a_claim_is_the_first_that_is_free(void **unused)
     assert_int_equal(which, 1);
     assert_int_equal(one.key, 12);
     assert_int_equal(one.attempt, 5);
-    SCRIPT({"lineage.claim_trial", ROWS, ""}, {"lineage.claim_trial", ROWS, "4|1"}); /* behind the first window */
+    /* the claimed trial is in the second window */
+    SCRIPT({"lineage.claim_trial", ROWS, ""}, {"lineage.claim_trial", ROWS, "4|1"});
     assert_int_equal(claim(600, &which, &one), LINEAGE_OK);
     assert_int_equal(which, 259);
     SCRIPT({"lineage.claim_trial", ROWS, ""}, {"lineage.claim_trial", ROWS, ""});
@@ -90,7 +91,8 @@ static void a_claim_is_the_first_that_is_free(void **unused)
     assert_int_equal(claim(0, &which, &one), LINEAGE_ENOTFOUND);
     SCRIPT({"lineage.claim_trial", REFUSED});
     assert_int_equal(claim(3, &which, &one), LINEAGE_EIO);
-    SCRIPT({"lineage.claim_trial", LOST, ""}, {"lineage.claim_trial", ROWS, "1|1"}); /* a server that was started again */
+    /* the server was restarted */
+    SCRIPT({"lineage.claim_trial", LOST, ""}, {"lineage.claim_trial", ROWS, "1|1"});
     assert_int_equal(claim(3, &which, &one), LINEAGE_OK);
     SCRIPT({"lineage.claim_trial", LOST, ""}, {"lineage.claim_trial", LOST, ""});
     assert_int_equal(claim(3, &which, &one), LINEAGE_EAWAY);
@@ -150,7 +152,8 @@ static void claims_are_visited(void **unused)
     assert_int_equal(first.n, 1);
     assert_int_equal(lineage_queue_each(queue, see, &none, &err), LINEAGE_EIO);
     assert_int_equal(none.n, 0);
-    assert_int_equal(lineage_queue_each(queue, see, &none, &err), LINEAGE_OK); /* nulls: claims that ended */
+    /* nulls: these claims have ended */
+    assert_int_equal(lineage_queue_each(queue, see, &none, &err), LINEAGE_OK);
     assert_int_equal(none.n_free, 2);
     end();
 }
@@ -197,13 +200,13 @@ static void waiting_listens_until_a_claim_is_had(void **unused)
     script_notifies = 1;
     assert_int_equal(lineage_queue_wait(queue, 60, NULL, 0, &news, &err), LINEAGE_OK);
     assert_true(news);
-    SCRIPT({LEASE, ROWS, "~"}); /* nobody has a lease: the time ends it */
+    SCRIPT({LEASE, ROWS, "~"}); /* no lease is held: the timeout ends the wait */
     assert_int_equal(lineage_queue_wait(queue, 60, NULL, 0, &news, &err), LINEAGE_OK);
     assert_false(news);
     SCRIPT({LEASE, ROWS, ""});
     assert_int_equal(lineage_queue_wait(queue, 60, NULL, 0, &news, &err), LINEAGE_OK);
     assert_false(news);
-    SCRIPT({LEASE, ROWS, "5.5"}); /* one ends before */
+    SCRIPT({LEASE, ROWS, "5.5"}); /* a lease ends earlier */
     assert_int_equal(lineage_queue_wait(queue, 60, NULL, 0, &news, &err), LINEAGE_OK);
     assert_true(news);
     SCRIPT({LEASE, REFUSED});
@@ -220,7 +223,7 @@ static void waiting_listens_until_a_claim_is_had(void **unused)
     SCRIPT({LISTEN, DONE, ""});
     assert_int_equal(lineage_queue_wait(queue, 60, NULL, 0, &news, &err), LINEAGE_OK);
     script_break();
-    SCRIPT({LISTEN, DONE, ""}); /* a new connection begins anew */
+    SCRIPT({LISTEN, DONE, ""}); /* the new connection must listen again */
     assert_int_equal(lineage_queue_wait(queue, 60, NULL, 0, &news, &err), LINEAGE_OK);
     assert_true(news);
     script_break();
@@ -277,7 +280,7 @@ static void what_comes_from_a_server_is_not_believed(void **unused)
     assert_int_equal(bring("[{\"path\":\"l\",\"link\":\"x\"},{\"path\":\"\",\"mode\":448},{\"path\":\"..b\",\"mode\":448}]", NULL), LINEAGE_OK); /* links last */
     assert_int_equal(bring("[{\"path\":\"\",\"mode\":448},{\"path\":\"\",\"mode\":448}]", NULL), LINEAGE_EIO);
     assert_int_equal(bring("[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"link\":\"x\"},{\"path\":\"a\",\"link\":\"y\"}]", NULL), LINEAGE_EIO);
-    assert_int_equal(bring("[{\"path\":\"a\",\"chunks\":[]}]", NULL), LINEAGE_EIO); /* in a directory that nothing made */
+    assert_int_equal(bring("[{\"path\":\"a\",\"chunks\":[]}]", NULL), LINEAGE_EIO); /* its directory is not listed */
     assert_int_equal(bring("[]", NULL), LINEAGE_EIO);
     assert_int_equal(bring("", NULL), LINEAGE_ENOTFOUND);
     SCRIPT({MANIFEST, REFUSED}, {MANIFEST, ROWS, file}, {CHUNK, REFUSED}, {MANIFEST, ROWS, "[]"});
@@ -353,7 +356,7 @@ static void what_cannot_travel_is_told(void **unused)
     end();
 }
 
-/* The number of the call that fails, counted down; 0: none. */
+/* *context: the number of calls until one fails; 0: none fails. */
 static int file_fault(void *context, const char *call)
 {
     long *left = context;
@@ -361,8 +364,8 @@ static int file_fault(void *context, const char *call)
     return *left > 0 && --*left == 0 ? ENOSPC : 0;
 }
 
-/* Every call on files fails once: a file that was not fetched completely does not exist, and one that was not sent is
- * not reported as sent. */
+/* Every call on files fails once. A file that was not fetched completely does not exist afterwards, and a file that
+ * was not sent completely is not reported as sent. */
 static void files_that_fail_on_the_way(void **unused)
 {
     static const char tree[] = "[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"mode\":420,\"chunks\":[\"" ABC "\"]},{\"path\":\"l\",\"link\":\"a\"}]";

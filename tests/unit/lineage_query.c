@@ -1,4 +1,4 @@
-/* Best, find, queries, sweeps, tried and SQL, on stores written by hand. */
+/* Tests best, find, queries, sweeps, tried and SQL on stores whose rows are given in the test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,10 +80,10 @@ static void ids_resolve_with_and_without_prefix(void **state)
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_int_equal(lineage_find(store, "014", &trial, &err), LINEAGE_OK);
-    assert_int_equal(trial.seq, 4); /* the last row of a duplicate id */
+    assert_int_equal(trial.seq, 4); /* the last row of a repeated id */
     lineage_trial_release(&trial);
     assert_int_equal(lineage_find(store, "exp_014", &trial, &err), LINEAGE_OK);
-    assert_int_equal(trial.seq, 3); /* as given comes first */
+    assert_int_equal(trial.seq, 3); /* an exact match is preferred */
     lineage_trial_release(&trial);
     assert_int_equal(lineage_find(store, "7", &trial, &err), LINEAGE_OK);
     assert_string_equal(trial.exp_id, "exp_7");
@@ -242,7 +242,7 @@ static void a_sweep_shows_cells_and_what_lacks_them(void **state)
     assert_int_equal(sweep.n_cells, 4);
     assert_int_equal(sweep.n_xs, 3);
     assert_int_equal(sweep.n_ys, 2);
-    assert_int_equal(sweep.without, 2); /* 0 has neither, 5 has no alpha that is a number */
+    assert_int_equal(sweep.without, 2); /* trial 0 has neither, trial 5 has no numeric alpha */
     assert_true(sweep.cells[1].x == 0.3 && sweep.cells[1].y == 0.9 && sweep.cells[1].count == 1);
     assert_false(sweep.cells[1].best.present); /* nan does not count */
     assert_true(sweep.cells[2].best.present && sweep.cells[2].best.value == 9);
@@ -317,7 +317,7 @@ static const struct row page_rows[] = {
     {"6", "s", .status = "discard", .metric = "-0.0", .notes = "alpha=0.3"},
     {.id = NULL}};
 
-/* Pages of one trial each, put together, are the whole list. */
+/* Pages of one trial each, joined together, equal the whole list. */
 static void assert_pages(struct lineage_store *store, struct lineage_query query, const char *ids)
 {
     char all[256] = "";
@@ -364,14 +364,14 @@ static void pages_go_on_behind_a_trial_in_any_order(void **state)
     assert_pages(store, query, "3 1 4 6 5 ");
     query.sort = "lr";
     assert_pages(store, query, "4 ");
-    query = (struct lineage_query){.sort = "score", .after = 4}; /* trial 3, a crash without score */
+    query = (struct lineage_query){.sort = "score", .after = 4}; /* row 4 is trial 3, a crash without score */
     assert_string_equal(ids_of(store, &query), "");
     lineage_store_close(store);
     remove_dir(dir);
 }
 
-/* Of 45,000 trials the first 12,000 and the last 500 have an alpha in the range: too many to be looked up one by one,
- * and in the reverse order a gap longer than what is read for a page. */
+/* Of 45,000 trials the first 12,000 and the last 500 have an alpha in the range. These are too many to be looked up
+ * one by one, and in reverse order the gap between them is longer than what is read for one page. */
 static void a_page_of_a_wide_range_is_the_same_as_of_the_list(void **state)
 {
     (void)state;
@@ -398,7 +398,8 @@ static void a_page_of_a_wide_range_is_the_same_as_of_the_list(void **state)
     remove_dir(dir);
 }
 
-/* Trials 1 to 30,000: many ties, some without a score, and conditions that hold for a third, a few, the last, none. */
+/* Adds trials 1 to 30,000. They have many ties, some have no score, and conditions hold for a third of them, for a
+ * few, for the last one, or for none. */
 static void add_many(const char *dir)
 {
     char *lines = malloc(30000 * 96), *end = lines;
@@ -414,11 +415,12 @@ static void add_many(const char *dir)
     free(lines);
 }
 
-/* A list of any length begins like the whole list, and continues so behind any trial of it. */
+/* A list of any length begins like the whole list. A list after any trial continues like the whole list. */
 static void assert_list_begins(struct lineage_store *store, struct lineage_query query)
 {
     char first[4096], rest[4096];
-    query.limit = 1001; /* longer than what is walked for */
+    /* longer than the lists that are read by walking an index */
+    query.limit = 1001;
     const char *all = ids_of(store, &query), *at = all;
     size_t n = 0;
     for (; n < 40 && *at; n++)
@@ -430,7 +432,7 @@ static void assert_list_begins(struct lineage_store *store, struct lineage_query
     snprintf(first, sizeof first, "%.*s", (int)(middle - all), all);
     snprintf(rest, sizeof rest, "%.*s", (int)(at - middle), middle);
     for (const char *p = first; *p; p = strchr(p, ' ') + 1)
-        query.after = strtoull(p, NULL, 10); /* an id is its row's number here */
+        query.after = strtoull(p, NULL, 10); /* ids equal row numbers here */
     uint64_t after = query.after;
     query.after = 0;
     assert_string_equal(ids_of(store, &query), first);
@@ -470,7 +472,8 @@ static void counts_what_a_query_finds(void **state)
     const struct lineage_condition alpha = {.name = "alpha", .range = range("0.2:1")};
     struct lineage_query query = {.conditions = &alpha, .n_conditions = 1, .sort = "-score", .after = 6};
     assert_int_equal(lineage_query_count(&n, store, &query, &err), LINEAGE_OK);
-    assert_int_equal(n, 4); /* of five, one has no score; where a page begins does not matter */
+    /* one of five has no score; `after` does not change the count */
+    assert_int_equal(n, 4);
     query.limit = 3;
     assert_int_equal(lineage_query_count(&n, store, &query, &err), LINEAGE_OK);
     assert_int_equal(n, 3);
@@ -489,7 +492,7 @@ static const struct row text_rows[] = {
     {"f", .status = "keep", .metric = "5", .notes = "mixed=one; optimizer=Adam"},
     {.id = NULL}};
 
-/* The ids that a condition finds, in the order of `sort`. */
+/* Asserts which ids a condition finds, in the order of `sort`. */
 static void assert_texts_find(struct lineage_store *store, const char *name, const char *const *texts, size_t n,
                               const char *sort, const char *want)
 {
@@ -517,7 +520,8 @@ static void texts_are_found_exactly(void **state)
     assert_texts_find(store, "optimizer", texts, 2, NULL, "abc");
     assert_texts_find(store, "optimizer", texts, 2, "-optimizer", "bac");
     assert_texts_find(store, "optimizer", none, 1, NULL, "");
-    assert_texts_find(store, "optimizer", NULL, 0, "optimizer", "faceb"); /* open at both ends: whoever has it */
+    /* no values: every trial that has an optimizer */
+    assert_texts_find(store, "optimizer", NULL, 0, "optimizer", "faceb");
     assert_texts_find(store, "size", size, 1, NULL, "a");
     assert_texts_find(store, "mixed", NULL, 0, "mixed", "ef"); /* numbers come first */
     assert_texts_find(store, "status", kept, 1, NULL, "abdf");
@@ -527,7 +531,7 @@ static void texts_are_found_exactly(void **state)
     remove_dir(dir);
 }
 
-/* The other kind of value is a mistake, not "never tried". */
+/* A condition with the wrong kind of value is an error, not "never tried". */
 static void a_condition_of_the_wrong_kind_is_an_error(void **state)
 {
     (void)state;
@@ -589,13 +593,13 @@ static void texts_and_numbers_are_tried_together(void **state)
     assert_tried(store, "adam", 0.31, "c");
     assert_tried(store, "adam", 0.1, "a");
     assert_tried(store, "sgd", 0.1, "");
-    assert_tried(store, "muon", 0.1, ""); /* an abort tried nothing */
+    assert_tried(store, "muon", 0.1, ""); /* an aborted trial does not count as tried */
     lineage_store_close(store);
     remove_dir(dir);
 }
 
-/* Enough rows that sums and pairs are read instead of rows; a plain pass over the written values must agree. Scores
- * are coarse, so the first of equal ones is wanted; each 40th row has no y. */
+/* There are enough rows that a sweep reads sums and pairs instead of rows. A plain pass over the written values must
+ * agree with it. Scores are coarse, so of several equal scores the first must be chosen. Every 40th row has no y. */
 enum { SWEPT = 4000, XS = 8 };
 
 static enum lineage_label swept_label(size_t i)
@@ -627,7 +631,7 @@ static void add_swept(const char *dir)
     }
 }
 
-/* mode is NULL for all. */
+/* mode: the mode to check; NULL: all modes. */
 static void check_cell(const struct lineage_sweep_cell *cell, const char *mode, bool higher)
 {
     size_t count = 0, kept = 0, best = SWEPT;
@@ -689,12 +693,13 @@ static void a_sweep_has_texts_on_its_axes(void **state)
     assert_true(sweep.n_xs == 3 && sweep.aborted == 1 && strcmp(sweep.x_texts[2], "sgd") == 0 && sweep.n_ys == 1);
     lineage_sweep_release(&sweep);
     assert_int_equal(lineage_sweep_load(store, "optimizer", "alpha", &sweep, &err), LINEAGE_OK);
-    assert_int_equal(sweep.n_cells, 3); /* adam 0.1, adam 0.3, sgd 0.3 of 2 x 2 */
+    assert_int_equal(sweep.n_cells, 3); /* 4 possible pairs, without sgd 0.1 */
     assert_true(sweep.n_xs == 2 && sweep.n_ys == 2 && !sweep.y_texts[0] && sweep.ys[0] == 0.1);
     assert_true(sweep.cells[0].y == 0.1 && sweep.cells[1].y == 0.3 && sweep.cells[2].y == 0.3);
     lineage_sweep_release(&sweep);
     assert_int_equal(lineage_sweep_load(store, "mixed", NULL, &sweep, &err), LINEAGE_OK);
-    assert_true(sweep.n_xs == 1 && strcmp(sweep.x_texts[0], "one") == 0); /* the number is the abort's */
+    /* only the aborted trial has a number */
+    assert_true(sweep.n_xs == 1 && strcmp(sweep.x_texts[0], "one") == 0);
     lineage_sweep_release(&sweep);
     lineage_store_close(store);
     remove_dir(dir);
@@ -771,7 +776,8 @@ static void sql_cannot_write(void **state)
     remove_dir(dir);
 }
 
-/* Parameters and extra columns: one leads to the rows, the others are read from each; sorted by a third. */
+/* Combines conditions on parameters and extra columns. One condition selects the rows, the others are checked on each
+ * row, and a third name sorts them. */
 static void conditions_of_every_kind_meet(void **state)
 {
     (void)state;
@@ -810,7 +816,7 @@ static bool at_once(void *context)
     return ++*(int *)context > 0;
 }
 
-/* Questions other than SQL are cancelled in the middle as well. */
+/* Queries other than SQL can be cancelled while they run, too. */
 static void a_long_list_can_be_cancelled(void **state)
 {
     (void)state;
@@ -829,7 +835,7 @@ static void a_long_list_can_be_cancelled(void **state)
     remove_dir(dir);
 }
 
-/* An empty sweep is an error that names the parameters; infinite scores are never best. */
+/* An empty sweep is an error that names the parameters. An infinite score is never the best. */
 static void a_sweep_of_nothing_is_said(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Claims in a directory: taking, keeping, losing and giving up the claim of a trial of a night. */
+/* Tests claims in a directory: a worker takes, keeps, loses or gives up the claim of a trial of a night. */
 #include "support/last_words.h"
 #include "support/unit.h"
 
@@ -24,7 +24,8 @@ static const uint64_t keys[] = {0xfedcba9876543210, 2, 3};
 struct place {
     char *dir;
     struct lineage_store *store;
-    struct lineage_queue *a, *b; /* two workers in one process, which the files cannot show */
+    /* two workers of one process, which the files cannot tell from two processes */
+    struct lineage_queue *a, *b;
 };
 
 static int set_up(void **state)
@@ -64,7 +65,7 @@ static enum lineage_status take_of(struct lineage_queue *queue, double lease, si
     return lineage_queue_claim(queue, &request, which, claim, &err);
 }
 
-/* Claims the only key that is asked for, and checks the attempt. */
+/* Claims the only key that is requested, and checks the number of the attempt. */
 static struct lineage_claim take(struct lineage_queue *queue, double lease, uint64_t attempt)
 {
     struct lineage_claim claim;
@@ -106,7 +107,7 @@ static void each_worker_has_its_own_trial(void **state)
     size_t which;
     char *checkpoints = join(p->dir, "checkpoints");
     assert_claims(p->a, "");
-    assert_false(file_exists(checkpoints)); /* asking makes nothing */
+    assert_false(file_exists(checkpoints)); /* asking creates no directory */
     free(checkpoints);
     assert_int_equal(take_of(p->a, LONG, 0, 3, &which, &first), LINEAGE_OK);
     assert_int_equal(which, 0);
@@ -143,7 +144,7 @@ static void no_more_are_held_than_asked_for(void **state)
     assert_int_equal(lineage_queue_claim(p->b, &of_another, &which, &other, &err), LINEAGE_OK);
     assert_int_equal(take_of(p->b, LONG, 2, 3, &which, &second), LINEAGE_OK);
     assert_int_equal(which, 2);
-    lineage_queue_leave(&first); /* as if it had been killed */
+    lineage_queue_leave(&first); /* as if the worker had been killed */
     assert_int_equal(take_of(p->b, LONG, 2, 3, &which, &first), LINEAGE_OK);
     assert_int_equal(which, 0);
     lineage_queue_leave(&first);
@@ -151,7 +152,8 @@ static void no_more_are_held_than_asked_for(void **state)
     lineage_queue_leave(&other);
 }
 
-/* The worker was only stopped: when it goes on it notices, and takes nothing away from the one that came after it. */
+/* The worker was only stopped. When it continues, it notices that its lease ended, and takes nothing away from the
+ * worker that claimed the trial after it. */
 static void a_lease_that_ended_is_anothers(void **state)
 {
     struct place *p = *state;
@@ -209,7 +211,7 @@ static void who_was_killed_holds_nothing(void **state)
     close(ready[1]);
 }
 
-/* As in a night with several jobs: the process that runs the trial has its claim. */
+/* In a night with several jobs, the child process that runs the trial takes over its claim. */
 static void a_claim_goes_over_to_a_child(void **state)
 {
     struct place *p = *state;
@@ -275,7 +277,7 @@ static void leavings_of_kills_are_in_nobodys_way(void **state)
     free(other);
 }
 
-/* A process that is stopped in the middle of a claim does not block the others' trials. */
+/* A process that is stopped in the middle of a claim does not block the other workers for ever. */
 static void nobody_waits_for_ever(void **state)
 {
     struct place *p = *state;
@@ -287,7 +289,7 @@ static void nobody_waits_for_ever(void **state)
     assert_int_equal(lineage_queue_renew(p->a, &claim, LONG, NULL, &err), LINEAGE_ELOCKED);
     assert_int_equal(take_of(p->b, LONG, 0, 3, &which, &none), LINEAGE_ELOCKED);
     assert_non_null(strstr(err.text, "by a process that does not go on"));
-    assert_claims(p->b, "fedcba9876543210 s 1 held|"); /* a reader does not wait */
+    assert_claims(p->b, "fedcba9876543210 s 1 held|"); /* readers do not wait */
     close(fd);
     assert_int_equal(lineage_queue_renew(p->a, &claim, LONG, NULL, &err), LINEAGE_OK);
     lineage_queue_leave(&claim);

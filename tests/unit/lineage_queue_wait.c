@@ -1,6 +1,6 @@
 /*
- * Waiting for the trials of others, in a directory: what ends the wait and what does not. A wait that nothing ends
- * has a timeout longer than the test may take.
+ * Tests waiting for other workers' trials, in a directory: what ends the wait and what does not. A wait that nothing
+ * should end has a timeout longer than the test may take.
  */
 #include "support/last_words.h"
 #include "support/unit.h"
@@ -81,7 +81,7 @@ static void a_row_is_news(void **state)
     assert_true(has_news(p, never)); /* listening begins */
     assert_false(has_news(p, 0));
     assert_false(has_news(p, 0.05));
-    add_row(p); /* the first makes the file */
+    add_row(p); /* the first row creates the file */
     assert_true(has_news(p, never));
     add_row(p);
     assert_true(has_news(p, never));
@@ -95,7 +95,7 @@ static void so_is_another_file_in_the_place_of_the_log(void **state)
     add_row(p);
     has_news(p, 0);
     copy_file(results, other);
-    assert_false(has_news(p, 0)); /* other files are nothing */
+    assert_false(has_news(p, 0)); /* changes of other files are ignored */
     assert_int_equal(rename(other, results), 0);
     assert_true(has_news(p, never));
     add_row(p);
@@ -111,12 +111,12 @@ static void a_claim_that_is_released_is_news(void **state)
     size_t which;
     has_news(p, 0);
     assert_int_equal(lineage_queue_renew(p->other, &p->held, never, "at step 3", &err), LINEAGE_OK);
-    assert_false(has_news(p, 0.05)); /* a renewal is nothing */
+    assert_false(has_news(p, 0.05)); /* a renewed claim is not news */
     assert_int_equal(lineage_queue_release(p->other, &p->held, LINEAGE_CLAIM_GIVEN_UP, &err), LINEAGE_OK);
     assert_true(has_news(p, never));
     assert_int_equal(lineage_queue_claim(p->other, &request, &which, &p->held, &err), LINEAGE_OK);
     while (has_news(p, 0.05))
-        ; /* the claim before it went */
+        ; /* skip the news of the claim */
     assert_int_equal(lineage_queue_release(p->other, &p->held, LINEAGE_CLAIM_DONE, &err), LINEAGE_OK);
     assert_true(has_news(p, never));
 }
@@ -166,7 +166,7 @@ static void the_end_of_a_lease_is_news(void **state)
     lineage_queue_leave(&claim);
 }
 
-/* A claim ends listening: the next wait starts anew and returns news. */
+/* Taking a claim stops listening. The next wait therefore listens anew and returns news. */
 static void what_happened_during_a_trial_is_asked_for(void **state)
 {
     struct place *p = *state;
@@ -207,7 +207,7 @@ static int no_inotify(void *context, const char *call)
     return strcmp(call, "watch") == 0 ? ENOSYS : 0;
 }
 
-/* Then it looks every second, whatever it finds. */
+/* Without inotify the wait ends after a second and reports news, whether or not anything changed. */
 static void it_ends_without_inotify_too(void **state)
 {
     struct place *p = *state;

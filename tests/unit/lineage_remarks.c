@@ -1,4 +1,4 @@
-/* Remarks on trials: appended under a lock, read by trial, whatever else is in the file. */
+/* Tests remarks on trials: they are appended under a lock and read by trial, whatever else the file contains. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,8 @@ static void a_remark_is_kept_with_its_trial(void **state)
     assert_int_equal(remark(store, "001", NULL, "out of memory"), LINEAGE_OK);
     assert_int_equal(remark(store, "000", "", "again"), LINEAGE_OK);
     assert_string_equal(remarks_on(store, "000", 0), "000/ada/line one\nline \"two\"\t|000//again|");
-    assert_string_equal(remarks_on(store, "exp_001", 0), "exp_001//out of memory|"); /* the id as the trial has it */
+    /* the id is spelled as in the trial's row */
+    assert_string_equal(remarks_on(store, "exp_001", 0), "exp_001//out of memory|");
     assert_string_equal(remarks_on(store, NULL, 2), "000/ada/line one\nline \"two\"\t|exp_001//out of memory|");
     lineage_store_close(store);
     remove_dir(dir);
@@ -91,7 +92,7 @@ static void what_is_no_remark_is_refused(void **state)
     remove_dir(dir);
 }
 
-/* A writer that was killed, an editor, another tool. */
+/* The other lines come from a killed writer, an editor or another tool. */
 static void what_others_left_in_the_file_hides_no_remark(void **state)
 {
     (void)state;
@@ -108,7 +109,7 @@ static void what_others_left_in_the_file_hides_no_remark(void **state)
     remove_dir(dir);
 }
 
-/* The caller may give the time, and a pipe in place of the file is not written to. */
+/* The caller may pass the time. If the file was replaced by a pipe, nothing is written to the pipe. */
 static void a_remark_has_a_time_and_a_file(void **state)
 {
     (void)state;
@@ -131,7 +132,7 @@ static void a_remark_has_a_time_and_a_file(void **state)
     remove_dir(dir);
 }
 
-/* Half a line that could not be written completely is removed. */
+/* A line that could be written only in part is removed. */
 static int cut_writes(void *context, const char *call)
 {
     return strcmp(call, context) != 0 ? 0 : strcmp(call, "write") == 0 ? FS_FAULT_SHORT : EIO;

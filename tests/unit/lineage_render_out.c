@@ -1,4 +1,5 @@
-/* Where a rendered block goes: files that somebody saves meanwhile, devices, links, records, small budgets. */
+/* Tests the output of a rendered block: files that somebody saves meanwhile, devices, links, records, and small
+ * budgets. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -74,13 +75,13 @@ static void a_section_s_name_is_one_that_can_be_asked_for(void **state)
     ours = render(NULL, &length);
     lineage_render_options_init(&options);
     theirs = render(&options, &length);
-    assert_string_equal(ours, theirs); /* no options are the default ones */
+    assert_string_equal(ours, theirs); /* NULL means the default options */
     lineage_free(ours);
     lineage_free(theirs);
     end();
 }
 
-/* Whatever the room, the block fits, and no character is cut in half. */
+/* The block fits into any budget, and no character is cut in half. */
 static void any_budget_holds(void **state)
 {
     struct lineage_render_options options;
@@ -101,7 +102,7 @@ static void any_budget_holds(void **state)
     end();
 }
 
-/* With a noise floor the threshold states the number of seeds of a score. */
+/* If a noise floor is set, the text about the threshold states the number of seeds per score. */
 static void the_noise_floor_is_said(void **state)
 {
     static const struct {
@@ -138,7 +139,7 @@ static void what_is_asked_for_is_all_that_is_shown(void **state)
     end();
 }
 
-/* A store with these rows and settings, as the blackboard's files; one of them (free). */
+/* Renders a store with these rows and settings as the blackboard's files, and returns one of the files (free). */
 static char *board_file(const struct row *given, const char *config, const char *file)
 {
     size_t length;
@@ -158,7 +159,8 @@ static char *board_file(const struct row *given, const char *config, const char 
     return text;
 }
 
-/* Kept trials by score, in either direction; those without one last; rows without an id, or in a cycle, end no walk. */
+/* Kept trials are sorted by score, in either direction; trials without a score are last. Rows without an id, or in a
+ * cycle, do not end a walk over the rows. */
 static void a_blackboard_is_made_of_any_rows(void **state)
 {
     static const struct row odd[] = {{"000", "a", .status = "keep", .metric = "0.5"}, {"001", "a", "000", .status = "keep"},
@@ -178,7 +180,7 @@ static void a_blackboard_is_made_of_any_rows(void **state)
     }
 }
 
-/* The columns of its own runs have short names; any other column is its own. */
+/* The columns of the blackboard's own runs have short names; any other column keeps its name. */
 static void the_score_is_called_by_a_short_name(void **state)
 {
     static const char *const cases[][2] = {{"{\"metric\": \"val_bpb\"}", ", bpb="}, {"{\"metric\": \"train_s\"}", ", time="},
@@ -194,7 +196,7 @@ static void the_score_is_called_by_a_short_name(void **state)
     }
 }
 
-/* Items that a list has no room for are counted. */
+/* A list prints the number of items that do not fit. */
 static void lists_say_that_there_is_more(void **state)
 {
     size_t length;
@@ -225,7 +227,7 @@ static void lists_say_that_there_is_more(void **state)
 static enum meddling { QUIET, GROWS, IS_TOUCHED, IS_REPLACED, APPEARS, GOES, NEVER_RESTS } other;
 static unsigned stats;
 
-/* Another program changes the file between two looks at it. */
+/* Another program changes the file between two stat calls. */
 static int meddle(void *context, const char *call)
 {
     const char *path = in_dir(dir, "block.md");
@@ -318,7 +320,7 @@ static int fail_call(void *context, const char *call)
     return strcmp(call, failing) == 0 && countdown && !--countdown ? EIO : 0;
 }
 
-/* A device or a pipe by any name is written to, never replaced. */
+/* A device or a pipe is written to under any name, and is never replaced. */
 static void a_stream_is_written_to(void **state)
 {
     static const char *const calls[] = {"open", "write", "close"};
@@ -346,7 +348,7 @@ static void a_stream_is_written_to(void **state)
             fs_set_fault(NULL, NULL);
             refused += status != LINEAGE_OK && strstr(err.text, link);
         }
-        assert_true(refused > 0); /* the refusal is of this file */
+        assert_true(refused > 0); /* the error names this file */
     }
     assert_int_equal(stat("/dev/null", &st), 0);
     assert_true(S_ISCHR(st.st_mode));

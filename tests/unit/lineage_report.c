@@ -1,4 +1,5 @@
-/* A report: its parts, that it outlives its store, and which rules fill what; rows that fit a budget. */
+/* Tests reports: their parts, that a report stays valid after its store is closed, which rules fill which parts, and
+ * how rows are chosen to fit a budget. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ static struct lineage_report *load(const struct row *rows, enum lineage_report_r
     options.rules = rules;
     assert_int_equal(lineage_report_load(&report, store, &options, &err), LINEAGE_OK);
     lineage_store_close(store);
-    remove_dir(dir); /* what follows reads the report alone */
+    remove_dir(dir); /* the tests need only the report */
     return report;
 }
 
@@ -78,7 +79,8 @@ static void a_trial_is_told_by_what_it_changed(void **state)
     struct lineage_report *r = load(sweep, LINEAGE_RULES_NATIVE);
     const struct lineage_report_full *f = full_of(r, "3");
     assert_string_equal(f->compared_with, "2");
-    assert_int_equal(f->n_changes, 3); /* alpha moved, gamma gone, seed new; lr is what it was */
+    /* alpha changed, gamma is missing, seed is new; lr is unchanged */
+    assert_int_equal(f->n_changes, 3);
     assert_string_equal(f->changes[0].name, "alpha");
     assert_true(f->changes[0].before.value == 0.3 && f->changes[0].after.value == 0.1);
     assert_string_equal(f->changes[1].name, "gamma");
@@ -86,7 +88,8 @@ static void a_trial_is_told_by_what_it_changed(void **state)
     assert_string_equal(f->changes[2].name, "seed");
     assert_false(f->changes[2].before.present);
     assert_string_equal(full_of(r, "2")->remark, "cold start");
-    f = full_of(r, "0"); /* names itself as the best of its time: nothing to compare with */
+    /* it names itself as the best of its time, so it is compared with no trial */
+    f = full_of(r, "0");
     assert_string_equal(f->compared_with, "");
     assert_int_equal(f->n_changes, 2); /* lr is constant */
     lineage_report_release(r);
@@ -102,7 +105,7 @@ static void coverage_names_what_nobody_tried(void **state)
     assert_int_equal(r->params[0].values[0].n, 2); /* without the abort */
     assert_true(r->params[0].values[0].best.value == 3);
     assert_int_equal(r->params[0].values[1].labels[LINEAGE_CRASH], 2);
-    assert_true(r->params[2].constant); /* the abort's own value does not count */
+    assert_true(r->params[2].constant); /* the aborted trial's value does not count */
     assert_false(r->params[3].constant);
     assert_int_equal(r->n_grids, 1);
     assert_int_equal(r->grids[0].n_untried, 1);
@@ -111,7 +114,7 @@ static void coverage_names_what_nobody_tried(void **state)
     lineage_report_release(r);
 }
 
-/* The report lists at most its limit; for the others it gives their number, and the range of a parameter. */
+/* The report lists parameters and values up to its limits. It counts the others, and gives the range of a parameter. */
 static void more_parameters_and_values_than_are_listed(void **state)
 {
     (void)state;
@@ -135,7 +138,7 @@ static void more_parameters_and_values_than_are_listed(void **state)
     lineage_report_release(r);
 }
 
-/* A setting that is text here and a number there changed; a nan that stayed did not. */
+/* A setting changed if it is text in one trial and a number in the other. A nan that stayed nan did not change. */
 static void settings_of_two_kinds_are_compared(void **state)
 {
     (void)state;
@@ -152,7 +155,7 @@ static void settings_of_two_kinds_are_compared(void **state)
     lineage_report_release(r);
 }
 
-/* Two parameters that were always tried together are not a gap, nor are two without any common trial. */
+/* Two parameters that always changed together do not form a grid with gaps, nor do two that no trial has in common. */
 static void a_grid_has_gaps_or_is_none(void **state)
 {
     (void)state;
@@ -182,7 +185,7 @@ static void rules_that_are_none_are_refused(void **state)
     options.rules = (enum lineage_report_rules)77;
     assert_int_equal(lineage_report_load(&report, store, &options, &err), LINEAGE_EINVAL);
     assert_null(report);
-    options.rules = LINEAGE_RULES_FIELDKIT; /* the best has no name to look for ancestors by */
+    options.rules = LINEAGE_RULES_FIELDKIT; /* the best trial has no id, so it has no chain */
     assert_int_equal(lineage_report_load(&report, store, &options, &err), LINEAGE_OK);
     assert_non_null(report->best);
     assert_int_equal(report->chain.n, 0);
@@ -191,7 +194,7 @@ static void rules_that_are_none_are_refused(void **state)
     remove_dir(dir);
 }
 
-/* Found by the walk of both lists, because it is not among the first trials with the value. */
+/* The pair is found by walking both lists of trials, because its trial is not among the first ones with that value. */
 static void a_pair_tried_late_is_tried(void **state)
 {
     (void)state;
@@ -201,7 +204,7 @@ static void a_pair_tried_late_is_tried(void **state)
         snprintf(ids[i], sizeof ids[i], "%d", i);
         rows[i] = (struct row){ids[i], .status = "discard", .metric = "1", .notes = "alpha=0.1; gamma=1"};
     }
-    rows[25].status = "harness_abort"; /* does not try what it has */
+    rows[25].status = "harness_abort"; /* an aborted trial does not count as tried */
     rows[25].notes = "alpha=0.3; gamma=0.9";
     rows[40].notes = "alpha=0.1; gamma=0.9";
     rows[50].notes = "alpha=0.3; gamma=1";
@@ -283,7 +286,7 @@ static void an_empty_store_is_no_failure(void **state)
 
 /* ---- rows that fit ---- */
 
-/* Two parts: an essential row and a list of ten rows whose worth falls. */
+/* Makes a block of two parts: an essential row, and a list of ten rows of decreasing worth. */
 static void make_block(struct block *block)
 {
     *block = (struct block){0};
@@ -319,10 +322,12 @@ static void any_budget_holds_and_is_filled(void **state)
         budget_print(&out, &block);
         budget_tell(&told, &block);
         assert_true(out.length <= room);
-        assert_true(out.length >= before || room < 40); /* more room never shows less once the headings fit */
+        /* once the headings fit, a larger budget never shows less */
+        assert_true(out.length >= before || room < 40);
         assert_true(room < 12 || strstr(out.data, "essential"));
         assert_true((told.length == 0) == (out.length == all));
-        assert_true(room < 60 || room - out.length < 10 || out.length == all); /* less is left than a row takes */
+        /* the unused rest is smaller than a row */
+        assert_true(room < 60 || room - out.length < 10 || out.length == all);
         before = out.length;
         buf_release(&out);
         buf_release(&told);

@@ -1,4 +1,4 @@
-/* What an append refuses, and which process may append: these rules hold whatever tool wrote the rows before. */
+/* Tests which rows an append refuses and which process may append. These rules hold for rows of any tool. */
 #include "support/last_words.h"
 #include "support/unit.h"
 
@@ -50,7 +50,8 @@ static enum lineage_status append(struct lineage_store *store, const char *id, c
     return lineage_store_append(store, &trial, NULL, NULL, &err);
 }
 
-/* In both orders, and found among the rows of this handle and in the mirror. */
+/* The second spelling of an id is refused, in both orders, and whether the first row was written by this handle or is
+ * in the mirror. */
 static void one_trial_has_one_id(void **state)
 {
     struct place *p = *state;
@@ -85,12 +86,12 @@ static void assert_had(struct place *p, uint64_t key)
     assert_non_null(strstr(err.text, "trial 't' of the night 's' has a row already"));
 }
 
-/* Found among the rows of this handle, in the mirror, and behind rows of another handle. */
+/* The existing row is found among the rows of this handle, in the mirror, and after rows of another handle. */
 static void a_trial_of_a_night_has_one_row(void **state)
 {
     struct place *p = *state;
     struct lineage_store *other;
-    const uint64_t high = UINT64_MAX - 1; /* SQLite's numbers have a sign */
+    const uint64_t high = UINT64_MAX - 1; /* a key too large for SQLite's signed integers */
     assert_int_equal(append_once(p->store, LINEAGE_HARNESS_ABORT, "s", high), LINEAGE_OK);
     assert_int_equal(append_once(p->store, LINEAGE_DISCARD, "s", high), LINEAGE_OK);
     assert_had(p, high);
@@ -105,7 +106,8 @@ static void a_trial_of_a_night_has_one_row(void **state)
     assert_had(p, high);
     assert_had(p, 2);
     assert_int_equal(append_once(p->store, LINEAGE_DISCARD, "s", 3), LINEAGE_OK);
-    assert_int_equal(append(p->store, NULL, "night s, trial t, key 0000000000000003"), LINEAGE_OK); /* without once_per_night */
+    /* without the option once_per_night */
+    assert_int_equal(append(p->store, NULL, "night s, trial t, key 0000000000000003"), LINEAGE_OK);
     assert_string_equal(sql_value(p->store, "SELECT count(*) FROM night_rows"), "5");
 }
 
@@ -124,7 +126,7 @@ static void import_foreign(struct place *p, const char *rows, enum lineage_statu
     free(path);
 }
 
-/* Imported, or written by a tool that does not know the prefix. */
+/* The row is imported, or written by a tool that does not know the prefix exp_. */
 static void one_trial_has_one_id_wherever_it_comes_from(void **state)
 {
     struct place *p = *state;
@@ -198,7 +200,7 @@ static void an_import_may_come_through_a_pipe(void **state)
     free(pipe_path);
 }
 
-/* Nobody will ever write into it: a reader that waited would block every writer. */
+/* No process will ever write to the pipe, so a reader that waited for it would block every writer. */
 static void a_pipe_in_the_place_of_telemetry_is_not_waited_for(void **state)
 {
     struct place *p = *state;
@@ -216,7 +218,7 @@ static size_t size_of_log(const struct place *p)
     return stat(in_dir(p->dir, "results.tsv"), &st) == 0 ? (size_t)st.st_size : 0;
 }
 
-/* Rows of one call are in the order of single appends, with the same contents. */
+/* Rows of one call are stored in the same order and with the same contents as by single appends. */
 static void many_rows_are_as_if_appended_one_by_one(void **state)
 {
     struct place *p = *state, one = {.dir = make_dir()};
@@ -275,7 +277,7 @@ static void assert_refused(struct place *p, const struct lineage_trial *trials, 
     assert_int_equal(size_of_log(p), before);
 }
 
-/* If one row is bad, none of its call is added; the next append finds ids and best unchanged. */
+/* If one row is bad, no row of its call is added, and the next append finds ids and best unchanged. */
 static void many_rows_are_all_there_or_none(void **state)
 {
     struct place *p = *state;
@@ -286,7 +288,7 @@ static void many_rows_are_all_there_or_none(void **state)
     struct lineage_trial unscored[] = {good, good, {.status = LINEAGE_KEEP}};
     struct lineage_trial cycle[] = {{.exp_id = "a", .parent_exp = "b", .status = LINEAGE_CRASH},
                                     {.exp_id = "b", .parent_exp = "a", .status = LINEAGE_CRASH}};
-    for (int round = 0; round < 2; round++) { /* without a file, and with one */
+    for (int round = 0; round < 2; round++) { /* first without a file, then with one */
         assert_refused(p, twice, 3, false, LINEAGE_EEXIST, "row 3: exp_id 'exp_x' names the same trial as 'x'");
         assert_refused(p, orphan, 2, false, LINEAGE_ENOTFOUND, "row 2: parent_exp 'nobody' is not in ");
         assert_refused(p, later, 2, false, LINEAGE_ENOTFOUND, "row 1: parent_exp 'c' is not in ");
@@ -303,7 +305,7 @@ static void many_rows_are_all_there_or_none(void **state)
     lineage_trial_release(&row);
 }
 
-/* The ancestors that close a cycle may be rows that the mirror has not read. */
+/* A cycle is also found if it is closed through rows that the mirror has not read. */
 static void a_cycle_through_fresh_rows_is_refused(void **state)
 {
     struct place *p = *state;
@@ -319,7 +321,7 @@ static void a_cycle_through_fresh_rows_is_refused(void **state)
     assert_non_null(strstr(err.text, "a cycle"));
 }
 
-/* The ancestors may end at the new row's id in either spelling. */
+/* A cycle is also found if the ancestors end at the other spelling of the new row's id. */
 static void a_cycle_is_met_in_either_spelling(void **state)
 {
     struct place *p = *state;
@@ -360,7 +362,7 @@ static void what_cannot_be_written_is_refused(void **state)
     assert_false(file_exists(in_dir(p->dir, "results.tsv")));
 }
 
-/* Statistics given in notes and by the caller are written once; two values are refused. */
+/* A statistic that is given in notes and by the caller is written once. Two different values are refused. */
 static void statistics_are_said_once(void **state)
 {
     struct place *p = *state;
@@ -387,7 +389,7 @@ static void statistics_are_said_once(void **state)
     lineage_trial_release(&row);
 }
 
-/* Reopens a store whose log has these columns, with this setting. */
+/* Reopens a store whose log has this header and whose lineage.json has this text. */
 static void reopen_with(struct place *p, const char *header, const char *config)
 {
     lineage_store_close(p->store);
@@ -405,7 +407,7 @@ static void assert_ends_with(struct place *p, const char *end)
     free(text);
 }
 
-/* The columns of another tool's file: existing ones are filled in, and a value without a column is refused. */
+/* In another tool's file, existing columns are filled in, and a value that has no column is refused. */
 static void a_row_has_the_columns_of_its_file(void **state)
 {
     struct place *p = *state;
@@ -430,7 +432,7 @@ static void a_row_has_the_columns_of_its_file(void **state)
     assert_non_null(strstr(err.text, "five-column log"));
 }
 
-/* A new file has the 17 columns, so a score with another name would have no place. */
+/* A new file has the 17 standard columns, so a score column with another name is refused. */
 static void a_new_file_has_a_column_for_the_score(void **state)
 {
     struct place *p = *state;
@@ -444,7 +446,8 @@ static void a_new_file_has_a_column_for_the_score(void **state)
     assert_false(file_exists(in_dir(p->dir, "results.tsv")));
 }
 
-/* Canonical except for its end: another tool was cut off behind the header, or an editor saved without a line end. */
+/* The header is complete except for its line end: another tool was cut off after the header, or an editor saved
+ * without a line end. */
 static void a_whole_header_without_line_end_is_finished(void **state)
 {
     struct place *p = *state;
@@ -461,7 +464,8 @@ static void a_whole_header_without_line_end_is_finished(void **state)
     assert_memory_equal(text + header, "\nsecond\t", 8);
     assert_false(file_exists(in_dir(p->dir, "results.tsv.torn-1")));
     lineage_store_close(p->store);
-    write_file(in_dir(p->dir, "results.tsv"), text, header - 3); /* cut: nothing tells which columns there were */
+    /* cut inside the header, so its columns are unknown */
+    write_file(in_dir(p->dir, "results.tsv"), text, header - 3);
     assert_int_equal(lineage_store_open(&p->store, p->dir, NULL, &err), LINEAGE_OK);
     assert_int_equal(append(p->store, "third", ""), LINEAGE_OK);
     assert_true(file_exists(in_dir(p->dir, "results.tsv.torn-1")));
@@ -471,7 +475,7 @@ static void a_whole_header_without_line_end_is_finished(void **state)
     free(text);
 }
 
-/* Rows that another tool adds while a handle is open: ids that only that tool can read are used too. */
+/* Another tool adds rows while a handle is open. Their ids count as used, even in rows that only that tool can read. */
 static void rows_of_others_are_read_at_the_next_append(void **state)
 {
     struct place *p = *state;
@@ -487,7 +491,8 @@ static void rows_of_others_are_read_at_the_next_append(void **state)
     assert_string_equal(row.exp_id, "010");
     assert_string_equal(row.baseline_exp, "exp_007");
     lineage_trial_release(&row);
-    add_bytes(p->dir, "011\tT\ts\r"); /* perhaps half of CR LF: not yet a record */
+    /* perhaps half of CR LF: not yet a record */
+    add_bytes(p->dir, "011\tT\ts\r");
     assert_int_equal(lineage_store_append(p->store, &trial, NULL, &row, &err), LINEAGE_OK);
     assert_true(file_exists(in_dir(p->dir, "results.tsv.torn-1")));
     lineage_trial_release(&row);

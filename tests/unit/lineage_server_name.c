@@ -1,4 +1,5 @@
-/* Names of stores on servers: what libpq gets, which store it is, what is refused, and the local directory. */
+/* Tests the names of stores on servers: the text that libpq gets, the store that is meant, the names that are refused,
+ * and the local directory. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -56,7 +57,8 @@ static void the_store_is_taken_out_of_the_name(void **unused)
     must_be("postgres://h/db?&&x=1&", "postgresql://h/db?x=1", "default");
     must_be("postgres://h/db?storey=1&passwords=2&store", "postgresql://h/db?storey=1&passwords=2&store", "default");
     must_be("postgres://%2Ftmp%2Fs:5432/db/one", "postgresql://%2Ftmp%2Fs:5432/db", "one");
-    must_be("postgres://h/db/one?x=a@b:c", "postgresql://h/db?x=a@b:c", "one"); /* behind the authority nothing is a password */
+    /* after the host part, text with @ and : is not a password */
+    must_be("postgres://h/db/one?x=a@b:c", "postgresql://h/db?x=a@b:c", "one");
 }
 
 static void must_not_be(const char *text, const char *why)
@@ -153,7 +155,7 @@ static void one_name_has_one_directory(void **state)
     assert_string_equal(first, again);
     free(text);
     text = read_file(settings, &length);
-    assert_string_equal(text, "{}"); /* what a person changed stays */
+    assert_string_equal(text, "{}"); /* a person's change is kept */
     assert_int_equal(server_name_make_dir(&other, "postgresql://h/db/one", &err), LINEAGE_OK);
     assert_string_not_equal(first, other);
     free(first), free(again), free(other), free(settings), free(text);
@@ -198,7 +200,7 @@ static int fail_call(void *context, const char *call)
     return *left && !--*left ? EIO : 0;
 }
 
-/* Whatever fails, the next try completes it. */
+/* Whichever call fails, the next attempt completes the work. */
 static void what_fails_is_said_and_mended_by_the_next(void **state)
 {
     unsigned failed = 0;

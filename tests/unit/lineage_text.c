@@ -1,4 +1,4 @@
-/* Numbers and text: the vectors of fixtures/cases/tables, and cases that they do not cover. */
+/* Tests numbers and text: the vectors of fixtures/cases/tables, and cases that the vectors do not cover. */
 #include "support/unit.h"
 
 #include <locale.h>
@@ -77,7 +77,7 @@ static void any_double_reads_back(void **state)
     }
 }
 
-/* The digits that printf gives for that number of places, laid out as CPython's repr lays them out. */
+/* Writes the digits that printf gives with this number of significant digits, in the layout of CPython's repr. */
 static void reference(char *out, double value, int places)
 {
     char text[64], digits[32];
@@ -99,7 +99,7 @@ static void reference(char *out, double value, int places)
         sprintf(out, "%.*s.%.*s", exponent + 1, digits, n - exponent - 1, digits + exponent + 1);
 }
 
-/* Digits from the first to the last that is not 0. */
+/* Counts the digits from the first to the last that is not 0. */
 static int count_digits(const char *text)
 {
     int n = 0, last = 0;
@@ -110,7 +110,7 @@ static int count_digits(const char *text)
     return last;
 }
 
-/* It reads back, no shorter decimal does, and it is the nearest of its length. */
+/* The text reads back as the same value, no shorter decimal does, and the text is the nearest decimal of its length. */
 static void assert_shortest(double value)
 {
     char text[LINEAGE_NUMBER_MAX], want[64], shorter[64];
@@ -124,7 +124,8 @@ static void assert_shortest(double value)
     assert_true(places == 1 || strtod(shorter, NULL) != value);
 }
 
-/* Decimals of up to 17 digits and up to 24 places, and the doubles beside them, which are as long as can be. */
+/* Tests decimals of up to 17 digits and up to 24 places, and their neighbouring doubles, whose texts have the maximal
+ * length. */
 static void short_decimals_are_what_printf_finds(void **state)
 {
     uint64_t x = 362436069362436069u;
@@ -224,7 +225,7 @@ static void cutting_keeps_characters_whole(void **state)
     (void)state;
     assert_safe("abcdef", 6, "abcdef");
     assert_safe("abcdefg", 6, "abcde…");
-    assert_safe("ab\u0301cd", 3, "a…"); /* b and its accent belong together */
+    assert_safe("ab\u0301cd", 3, "a…"); /* b and its accent are not separated */
     assert_safe("漢字漢字", 3, "漢字…");
 }
 
@@ -245,7 +246,7 @@ static void messages_show_what_hides_and_leave_the_rest(void **state)
     }
 }
 
-/* Fifteen digits that are all nines and too low: the next decimal is one place longer. */
+/* The first fifteen digits are all nines and too low, so the shortest decimal needs one more digit. */
 static void nines_roll_over(void **state)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -255,23 +256,25 @@ static void nines_roll_over(void **state)
     assert_string_equal(lineage_number_format(text, 1e23), "1e+23");
 }
 
-/* 2^-1074 * 3/2, with its 751 digits, lies exactly between two doubles; any digit behind them decides, however far
- * behind. */
+/* 2^-1074 * 3/2 has 751 digits and lies exactly between two doubles. Any later digit that is not 0 decides, however
+ * far to the right it is. */
 static void numbers_of_any_length_are_rounded_once(void **state)
 {
     char digits[2000], *text = malloc(200000);
     double value;
     (void)state;
-    int n = snprintf(digits, sizeof digits, "%.1074f", 4.9406564584124654e-324); /* exact: one and a half of it is built below */
+    /* 2^-1074 exactly; 3/2 of this number is built below */
+    int n = snprintf(digits, sizeof digits, "%.1074f", 4.9406564584124654e-324);
     assert_int_equal(n, 1076);
     int carry = 0;
-    for (int i = n - 1; i > 1; i--) { /* times three, one place further right, halved by times five */
+    /* 3/2 of the number is 15 times it, shifted by one place */
+    for (int i = n - 1; i > 1; i--) {
         int d = (digits[i] - '0') * 15 + carry;
         digits[i] = (char)('0' + d % 10);
         carry = d / 10;
     }
     assert_int_equal(carry, 0);
-    /* digits is now 15 * 2^-1074: as e-1 it is one and a half. */
+    /* digits is now 15 * 2^-1074, and with the suffix e-1 it is 3/2 * 2^-1074. */
     n = sprintf(text, "%se-1", digits);
     assert_true(lineage_number_parse(&value, text, (size_t)n));
     assert_true(value == 2 * 4.9406564584124654e-324); /* to even */
@@ -286,7 +289,8 @@ static void numbers_of_any_length_are_rounded_once(void **state)
     assert_true(lineage_number_parse(&value, text, (size_t)n) && isinf(value));
     n = sprintf(text, "+1%0*de-1000", 1000, 0);
     assert_true(lineage_number_parse(&value, text, (size_t)n) && value == 1);
-    /* 2^53 + 1 is half way between two doubles and goes to the even one, unless anything follows. */
+    /* 2^53 + 1 lies half way between two doubles. It is rounded to the even one, unless a digit other than 0
+     * follows. */
     n = sprintf(text, "9007199254740993.%0*d", 900, 0);
     assert_true(lineage_number_parse(&value, text, (size_t)n) && value == 9007199254740992.0);
     n = sprintf(text, "9007199254740993.%0*d1", 900, 0);
@@ -307,11 +311,11 @@ static void what_looks_like_a_number_is_none(void **state)
     assert_true(lineage_number_parse(&value, "-INFINITY", 9) && value < 0 && isinf(value));
 }
 
-/* A letter with its accents, a hand with its colour, a family: none is cut in two. */
+/* No character is cut in two: a letter with accents, a hand with a skin colour, or an emoji of a family. */
 static void marks_stay_with_what_they_mark(void **state)
 {
     static const struct {
-        const char *text, *cut; /* to three code points, the mark among them */
+        const char *text, *cut; /* cut: at most three code points, with the cut mark */
     } cases[] = {{"xa\u0301\u0302b", "x…"}, {"xक\u093Fख", "x…"}, {"x1\u20DDy", "x…"}, {"x👋🏽y", "x…"}, {"xa\u200Dby", "x…"},
                  {"a\u0301\u0302\u0303b", "…"}, {"\u0301\u0302\u0303b", "…"}, {"xy🏽", "x…"}, {"xyz👋a", "xy…"},
                  {"xy\u2026z", "xy…"}};
@@ -324,7 +328,7 @@ static void marks_stay_with_what_they_mark(void **state)
     }
 }
 
-/* A text that cannot be formatted must not look complete. */
+/* If a text cannot be formatted, the result must not look complete. */
 static void a_text_that_cannot_be_made_fails(void **state)
 {
     struct buf out = {0};
@@ -338,7 +342,7 @@ static void a_text_that_cannot_be_made_fails(void **state)
     assert_false(buf_reserve(&out, SIZE_MAX / 2));
     assert_true(out.failed);
     buf_release(&out);
-    assert_null(arena_alloc(&arena, SIZE_MAX / 2, 4)); /* the product is too large */
+    assert_null(arena_alloc(&arena, SIZE_MAX / 2, 4)); /* n * size overflows */
     assert_null(arena_alloc(&arena, SIZE_MAX / 4, 3)); /* the sum would be */
     arena_release(&arena);
 }

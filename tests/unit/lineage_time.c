@@ -1,4 +1,4 @@
-/* Dates in ISO 8601 and in words, and what is refused. */
+/* Tests dates in ISO 8601 and in words, and which dates are refused. */
 #include "support/unit.h"
 
 #include <string.h>
@@ -99,7 +99,7 @@ static void months_keep_to_the_calendar(void **state)
     assert_string_equal(lineage_time_format(out, seconds), "2024-02-29T00:00:00Z");
 }
 
-/* Day and month cannot be told apart, or the form is unknown: the message says what to write. */
+/* If day and month cannot be told apart, or the form is unknown, the message shows what to write instead. */
 static void other_dates_are_refused(void **state)
 {
     (void)state;
@@ -122,7 +122,7 @@ static void other_dates_are_refused(void **state)
     assert_int_equal(lineage_time_parse(&(int64_t){0}, NULL, 0, NULL), LINEAGE_EINVAL);
 }
 
-/* Every day of 800 years there and back, and as libc counts them. */
+/* Every day of 800 years is formatted and read back, and agrees with libc. */
 static void the_calendar_is_that_of_libc(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void instants_beyond_the_years_are_moved_in(void **state)
     assert_reads("0000-01-01", "0000-03-01T00:00:00Z");
 }
 
-/* One mistake in each, each found at another place. */
+/* Each text contains one mistake, at a different place. */
 static void almost_dates_are_refused(void **state)
 {
     static const char *const wrong[] = {
@@ -178,7 +178,7 @@ static void more_forms_of_the_standard(void **state)
     assert_reads("5s", "2026-05-07T15:30:05Z");
 }
 
-/* Each can be read in two ways, one way, or no way. */
+/* A date in another country's form can be read in two ways, in one way, or not at all. */
 static void dates_of_other_countries_are_told_how_to_be_written(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Records and cells: the vectors of fixtures/cases/tables, positions, and random round trips. */
+/* Tests records and cells: the vectors of fixtures/cases/tables, positions, and random round trips. */
 #include "support/unit.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void records_are_written_as_the_table_says(void **state)
                                          json_string_length(json_array_get(fields, j))};
         tsv_write(&out, cells, json_array_size(fields));
         const char *want = json_string_value(json_object_get(item, "tsv"));
-        if (!strchr(want, '\r')) /* a lone CR is quoted here and not by the reference */
+        if (!strchr(want, '\r')) /* we quote a lone CR, the reference does not */
             assert_string_equal(out.data, want);
         buf_release(&out);
     }
@@ -84,7 +84,7 @@ static void a_lone_carriage_return_is_quoted(void **state)
     buf_release(&out);
 }
 
-/* At any position in a cell of any length, each byte is quoted or not. */
+/* Whether a byte makes its cell quoted does not depend on its position or the length of the cell. */
 static void four_bytes_and_no_other_make_a_quoted_cell(void **state)
 {
     char text[20];
@@ -136,7 +136,7 @@ static void an_open_quote_at_the_end_is_seen(void **state)
     assert_true(record.in_quotes && !record.terminated);
 }
 
-/* Cells of the characters that matter. */
+/* Makes a random cell of characters that matter for quoting. */
 static size_t random_cell(char *out, unsigned *seed)
 {
     static const char alphabet[] = "ab\t\n\r\"\" \0'\\,";

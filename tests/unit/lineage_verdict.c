@@ -1,4 +1,5 @@
-/* Keep or discard: differences as a person computes them, and reasons whose figures agree with the verdict. */
+/* Tests the verdict keep or discard: differences are those that a person computes by hand, and the figures of a reason
+ * agree with the verdict. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static void differences_are_those_of_the_written_digits(void **state)
     assert_true(verdict_difference(0.123, 0.1) == 0.023);
 }
 
-/* Numbers that were not written by hand stay exact: rounding would invent digits. */
+/* Differences of numbers with many digits stay exact, because rounding would invent digits. */
 static void other_differences_are_exact(void **state)
 {
     static const double pairs[][2] = {{1e-7, 0.25}, {0.25, 1e-7}, {1234.5, 0.1}, {0.1234567890123456, 0.1}, {0.1, -1e300}};

@@ -1,4 +1,4 @@
-/* What verify and findings report, and what they leave alone. */
+/* Tests what verify and findings report, and which rows they leave alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,11 +49,12 @@ static void a_sound_store_has_no_findings(void **state)
     assert_string_equal(findings_in(dir), "");
     add_rows(dir, sound);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    assert_string_equal(findings(store), ""); /* nothing mirrored yet */
+    assert_string_equal(findings(store), ""); /* the mirror is still empty */
     assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 ");
     add_rows(dir, (const struct row[]){{"003", "t", "002", .status = "crash"}, {.id = NULL}});
     assert_string_equal(findings(store),
-                        ""); /* the mirror is behind, and right as far as it goes */
+                        /* the mirror lacks the last row, but the rest is right */
+                        "");
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -89,7 +90,7 @@ static void each_fault_is_named_with_its_line(void **state)
     remove_dir(dir);
 }
 
-/* With correct page digests, as another version of the library would write. */
+/* Changes the mirror with correct page digests, as another version of the library would. */
 static void edit_mirror(const char *dir, const char *sql)
 {
     sqlite3 *db;
@@ -146,7 +147,7 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
     }
 }
 
-/* A contradiction is resolved from the log: right answers, a notice, and a rebuilt mirror. */
+/* If the mirror contradicts itself, the answers come from the log, a notice is given, and the mirror is rebuilt. */
 static void a_mirror_that_contradicts_itself_is_made_anew(void **state)
 {
     (void)state;
@@ -205,7 +206,7 @@ static void a_mirror_that_contradicts_itself_is_made_anew(void **state)
     }
 }
 
-/* A setting that is a number in some rows and text in others, in their order. */
+/* A setting may be a number in some rows and text in others, without a finding. */
 static void mixed_settings_are_sound(void **state)
 {
     (void)state;
@@ -235,7 +236,8 @@ static void a_changed_row_is_named(void **state)
     edit_bytes(dir, "h 001", "H 001");
     assert_string_equal(findings(store), "mirror:3 ");
     ids_of(store,
-           &(struct lineage_query){0}); /* now the handle knows it too, and answers from memory */
+           /* now the handle has noticed the change too, and answers from memory */
+           &(struct lineage_query){0});
     assert_string_equal(findings(store), "mirror:3 ");
     lineage_store_close(store);
     remove_dir(dir);

@@ -1,4 +1,5 @@
-/* Waiting for a log to change, and what is new in it: with inotify and without, and whatever happens to the file. */
+/* Tests waiting for a log to change, and what is reported as new: with inotify and without, and whatever happens to
+ * the file. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -85,9 +86,9 @@ static void each_change_is_news_once(void **state)
     add_rows(w->dir, one);
     assert_true(has_news(w, 30));
     copy_file(results, other);
-    assert_int_equal(rename(other, results), 0); /* another file of the same bytes */
+    assert_int_equal(rename(other, results), 0); /* another file with the same bytes */
     assert_true(has_news(w, 30));
-    add_rows(w->dir, one); /* to that one */
+    add_rows(w->dir, one); /* appended to the new file */
     assert_true(has_news(w, 30));
     assert_int_equal(remove(results), 0);
     assert_true(has_news(w, 30));
@@ -103,7 +104,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Another process writes while this one waits, each time after the previous wait. */
+/* Another process appends a row while this one waits, once in each round. */
 static void a_row_ends_the_wait(void **state)
 {
     struct waiting *w = *state;
@@ -121,7 +122,8 @@ static void a_row_ends_the_wait(void **state)
         assert_true(has_news(w, 60));
         assert_true(now() - start < 30);
         assert_int_equal(waitpid(child, NULL, 0), child);
-        while (has_news(w, 0)) /* the header and the row may be two */
+        /* the header and the row may arrive as two changes */
+        while (has_news(w, 0))
             ;
     }
 }
