@@ -32,7 +32,7 @@ struct machine {
 
 /* ---- what the kernel does ---- */
 
-/* the machine in which watched trials find their groups; NULL: this one */
+/* The machine in which watched trials find their groups; NULL: this one. */
 static const struct machine *of_trials;
 static const char *const (*group_files)[2]; /* files of a new group, ended by {NULL}; NULL: no files */
 static bool no_memory; /* reading a directory fails with ENOMEM */
@@ -154,7 +154,7 @@ static void its_own_group_is_found(void **state)
     put(&m, "proc/self/cgroup", "4:memory:/user/own\n");
     must_find(&m, NULL);
     put(&m, "proc/self/cgroup", "0::/user/own\n");
-    put(&m, "proc/self/mountinfo", "41 31 0:38 /user /cg rw - cgroup2 none rw\n"); /* a part of the tree */
+    put(&m, "proc/self/mountinfo", "41 31 0:38 /user /cg rw - cgroup2 none rw\n"); /* only /user is mounted */
     must_find(&m, "/cg/own");
     put(&m, "proc/self/mountinfo", "41 31 0:38 /us /cg rw - cgroup2 none rw\n");
     must_find(&m, NULL);
@@ -215,11 +215,11 @@ static void a_group_with_processes_is_left_alone(void **state)
     put(&m, "cg/user/own/cgroup.procs", "1\n2\n");
     must_refuse(&m);
     must_hold(&m, "cg/user/own/cgroup.procs", "1\n2\n");
-    /* alone in the group: this process moves aside, is refused there too, and moves back */
+    /* Alone in the group: this process moves aside, is refused there too, and moves back. */
     snprintf(self, sizeof self, "%ld\n", (long)getpid());
     put(&m, "cg/user/own/cgroup.procs", self);
     must_refuse(&m);
-    /* moving back wrote "0", the kernel's name for the calling process, over the first byte */
+    /* Moving back wrote "0", the kernel's name for the calling process, over the first byte. */
     self[0] = '0';
     must_hold(&m, "cg/user/own/cgroup.procs", self);
     free(control);
@@ -392,7 +392,7 @@ static void what_the_kernel_ended_for_memory_is_said_so(void **state)
     watch(&outcome, &m, files, 0, "exit 3"); /* the kernel killed a part of the trial */
     assert_int_equal(outcome.end, TRIAL_MEMORY_OVERRUN);
     assert_string_equal(outcome.text, "out of memory: the kernel ended it, peak 123456789 bytes");
-    /* the trial survives this kill */
+    /* The trial survives this kill. */
     watch(&outcome, &m, files, 0, "(exec setsid sleep 600) & sleep 1.2; echo '{\"score\": 1}' >&3");
     assert_true(outcome.end == TRIAL_FINISHED && !outcome.out_of_memory && scored && outcome.unseen == 0);
     watch(&outcome, &m, files, 0, "sleep 600"); /* the time limit stays the reason */

@@ -170,7 +170,7 @@ static void what_is_no_metric_is_passed_over(void **state)
     strcpy(line + 7 + METRIC_NAME_BYTES, "=1");
     assert_false(read_printed(&lines, &event, line));
     strcpy(line + 7 + METRIC_NAME_BYTES - 1, "=1");
-    assert_true(read_printed(&lines, &event, line)); /* the longest */
+    assert_true(read_printed(&lines, &event, line)); /* the longest valid name */
     assert_true(read_printed(&lines, &event, "METRIC step=-1 loss=1"));
     assert_int_equal(event.step, 3); /* steps -1 and 1e300 are ignored */
     assert_true(read_printed(&lines, &event, "METRIC step=1e300 other=1"));
@@ -309,7 +309,7 @@ static void settings_and_turns_are_those_that_notes_can_hold(void **state)
     take(&record, "{\"param\": {\"lr\": 1, \"a name\": 2, \"mode\": \"x\", \"wd\": NaN}}");
     take(&record, "{\"param\": {\"lr\": 0.5, \"0123456789012345678901234567890123456789012345678901234567890123\": 1}}");
     assert_int_equal(record.n_params, 1);
-    assert_true(record.params[0].value == 0.5); /* the later one */
+    assert_true(record.params[0].value == 0.5); /* the later value wins */
     int n = snprintf(line, sizeof line, "{\"param\": {\"p\": 1");
     for (int i = 0; i < TRIAL_PARAMS_MAX + 4; i++)
         n += snprintf(line + n, sizeof line - (size_t)n, ", \"p%d\": %d", i, i);
@@ -526,7 +526,7 @@ static void a_score_of_a_step_that_is_not_kept_counts(void **state)
 /* ---- what is shown ---- */
 
 struct screen {
-    int fd; /* of the reader */
+    int fd; /* a descriptor of the reader */
 };
 
 /* Opens a terminal with this number of columns (0: unknown), or a file if columns is -1. */
@@ -675,10 +675,11 @@ static void on_a_terminal_one_line_is_written_over(void **state)
     show(&progress, "{\"text\": \"a word\"}");
     assert_has(seen(&screen), ": a wo");
     progress.rapid = true;
-    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* too soon to be read */
+    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* too early to be readable */
     assert_shown("");
     progress.told -= 1;
-    show(&progress, "{\"step\": 2, \"steps\": 3, \"loss\": 1, \"tokens_s\": 7}"); /* and now it can be */
+    /* Now a person can read it. */
+    show(&progress, "{\"step\": 2, \"steps\": 3, \"loss\": 1, \"tokens_s\": 7}");
     assert_has(seen(&screen), ": step");
     show(&progress, "{\"param\": {\"lr\": 1}}"); /* an event that people are not shown */
     assert_shown("");
@@ -714,7 +715,7 @@ static void the_time_left_is_that_of_the_steps_left(void **state)
     assert_has(seen(&screen), ", 1:00 left");
     progress.began -= 100000000;
     show(&progress, "{\"step\": 2, \"steps\": 3}");
-    assert_has(seen(&screen), ", 1000:00:00 left"); /* at most */
+    assert_has(seen(&screen), ", 1000:00:00 left"); /* the longest time shown */
     progress.began += 200000000;
     show(&progress, "{\"step\": 2, \"steps\": 3}"); /* the clock went back */
     assert_has(seen(&screen), ", 0:00 left");

@@ -167,7 +167,7 @@ int __wrap_fcntl(int fd, int what, ...)
 {
     va_list rest;
     va_start(rest, what);
-    void *value = va_arg(rest, void *); /* or a number */
+    void *value = va_arg(rest, void *); /* or an integer */
     va_end(rest);
     return strikes(what == F_DUPFD_CLOEXEC ? EMFILE : 0) ? -1 : __real_fcntl(fd, what, value);
 }

@@ -235,7 +235,7 @@ static void a_row_that_cannot_be_written_is_said(void **state)
     begin(&b);
     char *path = join(b.dir, "results.tsv");
     assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_not_equal(run(&b, "echo '{\"score\": 0.5}' >&3"), CLI_GO_ON); /* with a snapshot and without */
+    assert_int_not_equal(run(&b, "echo '{\"score\": 0.5}' >&3"), CLI_GO_ON); /* the trial has a snapshot */
     assert_has(b.said, "results.tsv");
     assert_int_not_equal(run(&b, "exit 3"), CLI_GO_ON); /* no snapshot, only the row */
     assert_has(b.said, "results.tsv");
@@ -260,7 +260,7 @@ static void what_is_to_be_kept_comes_before_the_row(void **state)
     assert_int_equal(rows_of(&b), 0);
     write_file(kept, "of an earlier night", 19);
     b.request.keep_as = kept;
-    assert_int_equal(run(&b, "exit 3"), CLI_GO_ON); /* nothing to keep */
+    assert_int_equal(run(&b, "exit 3"), CLI_GO_ON); /* no files to keep */
     assert_int_equal(run(&b, words), CLI_GO_ON);
     size_t length;
     char *text = read_file(kept, &length);
@@ -300,7 +300,7 @@ static void what_did_not_run_has_no_row(void **state)
     no_calloc = 1;
     assert_int_equal(run(&b, "exit 0"), CLI_SYSTEM);
     assert_has(b.said, "out of memory");
-    no_memstream = 1; /* for its telemetry */
+    no_memstream = 1; /* for the telemetry */
     assert_int_equal(run(&b, "echo '{\"score\": 1}' >&3"), CLI_SYSTEM);
     assert_has(b.said, "out of memory");
     assert_int_equal(rows_of(&b), 0);

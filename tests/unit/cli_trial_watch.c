@@ -203,7 +203,7 @@ static void walls_are_of_a_phase(void **state)
     assert_int_equal(r.row.status, LINEAGE_EVAL_BUDGET_OVERRUN);
     release(&r);
     r = (struct run){.job = {.settings.train_seconds = 60, .settings.eval_seconds = 60}};
-    run(&r, "echo '{\"phase\": \"eval\", \"train_s\": 61}' >&3"); /* its own clock */
+    run(&r, "echo '{\"phase\": \"eval\", \"train_s\": 61}' >&3"); /* the trial's own clock */
     assert_int_equal(r.row.status, LINEAGE_TRAIN_BUDGET_OVERRUN);
     release(&r);
     r = (struct run){.job = {.settings.train_seconds = 0.3}};
@@ -384,7 +384,8 @@ static void lines_of_output_without_end_hide_no_metric(void **state)
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_float_equal(r.row.core_metric.value, 0.5, 0);
     release(&r);
-    run(&r, "head -c 3000000 /dev/zero | tr '\\0' x; sleep 0.1; printf 'acc: 9\\nacc: 0.25\\n'"); /* 9 ends that line */
+    /* "acc: 9" is the end of the long line. */
+    run(&r, "head -c 3000000 /dev/zero | tr '\\0' x; sleep 0.1; printf 'acc: 9\\nacc: 0.25\\n'");
     assert_float_equal(r.row.core_metric.value, 0.25, 0);
     release(&r);
 }

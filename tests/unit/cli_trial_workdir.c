@@ -23,7 +23,7 @@ enum meanwhile { NOTHING, REMOVED, REPLACED, NO_DESCRIPTORS, NO_MODE, NO_LOCKS, 
 
 static enum meanwhile meanwhile;
 static unsigned times;
-static struct workdir *made; /* that it happens to */
+static struct workdir *made; /* that another process disturbs */
 
 static bool happens(enum meanwhile what)
 {

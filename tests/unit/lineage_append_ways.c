@@ -125,7 +125,7 @@ static void a_last_line_without_end_is_ended_first(void **state)
         size_t n = 0;
         for (const char *at = all; *at; at++)
             n += *at == ' ';
-        /* either the unfinished row is kept, or, if its bytes do not prove that it was complete, it was moved aside */
+        /* Either the unfinished row is kept, or, if its bytes do not prove that it was complete, it was moved aside. */
         assert_true(n == 4 || (n == 3 && file_exists(in_dir(dir, "results.tsv.torn-1"))));
         free(from);
         remove_dir(other);
@@ -204,7 +204,7 @@ static void rows_that_another_program_wrote_count(void **state)
     assert_int_equal(lineage_store_append(store, &crash, &options, &row, &err), LINEAGE_OK);
     assert_string_equal(row.exp_id, "078");
     lineage_trial_release(&row);
-    /* its parent, row 040, already names row 050 as its own parent */
+    /* Its parent, row 040, already names row 050 as its own parent. */
     assert_int_equal(lineage_store_append(store, &closing, &options, NULL, &err), LINEAGE_EINVAL);
     assert_non_null(strstr(err.text, "cycle"));
     end();
@@ -261,7 +261,7 @@ static void an_import_gives_no_id_twice(void **state)
         assert_int_equal(findings_of("id:"), 0);
     }
     remove(from);
-    /* the same ids again, in the format of the other program */
+    /* The same ids again, in the format of the other program. */
     add_rows(other, rows);
     assert_int_not_equal(lineage_import(store, from, NULL, &stats, NULL, NULL, &err), LINEAGE_OK);
     free(from);
@@ -307,7 +307,7 @@ static void what_is_put_back_is_sound_and_new(void **state)
     assert_non_null(strstr(err.text, "quote is never closed"));
     assert_int_equal(restore("001\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n"), LINEAGE_EEXIST);
     assert_string_equal(ids(), "000 001 ");
-    assert_int_equal(restore("\n\n"), LINEAGE_OK); /* nothing in it */
+    assert_int_equal(restore("\n\n"), LINEAGE_OK); /* restores no row */
     assert_string_equal(ids(), "000 001 ");
     assert_int_equal(restore(row), LINEAGE_OK); /* blank lines are not a torn record */
     assert_string_equal(ids(), "000 001 002 ");

@@ -75,7 +75,7 @@ static void the_walk_ends_at_missing_parents_and_cycles(void **state)
     assert_string_equal(chain_text(store, "a"), "1:c 0:a | cycle a");
     assert_string_equal(chain_text(store, "d"), "0:a 1:c 0:d | cycle c");
     assert_string_equal(chain_text(store, "self"), "0:self | cycle self");
-    assert_string_equal(chain_text(store, "exp_s"), "0:exp_s | cycle exp_s"); /* s is exp_s */
+    assert_string_equal(chain_text(store, "exp_s"), "0:exp_s | cycle exp_s"); /* exp_s and s are the same id */
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -148,7 +148,7 @@ static void an_awaited_row_may_close_a_cycle(void **state)
 {
     (void)state;
     static const struct {
-        /* the parent that an existing row names, the parent of the row `from`, and the id of the new row */
+        /* The parent that an existing row names, the parent of the row `from`, and the id of the new row. */
         const char *awaits, *from_parent, *id;
         enum lineage_status status;
     } cases[] = {{"b", "b", "b", LINEAGE_EINVAL},         {"exp_b", "exp_b", "b", LINEAGE_EINVAL},

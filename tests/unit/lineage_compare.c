@@ -190,7 +190,7 @@ static void what_is_left_out_is_counted(void **state)
     assert_int_equal(d->failed, 3); /* crash, size_blocked, nan */
     assert_int_equal(d->aborted, 1);
     assert_int_equal(d->without_seed, 1);
-    assert_int_equal(d->unpaired, 3); /* a's 1 and 2, d's 9 */
+    assert_int_equal(d->unpaired, 3); /* seeds 1 and 2 of a, seed 9 of d */
     assert_int_equal(c.n_confounded, 1);
     assert_string_equal(c.confounded[0], "lr");
     lineage_comparison_release(&c);
@@ -346,7 +346,7 @@ static void texts_of_variants_are_read_to_their_end(void **state)
     assert_int_equal(c.n_variants, 2);
     lineage_comparison_release(&c);
     compare(&c, dir, &(struct lineage_compare_options){.variants = (const char *[]){"a"}, .n_variants = 1, .baseline = "b"});
-    assert_string_equal(c.variants[0].name, "b"); /* one more of them */
+    assert_string_equal(c.variants[0].name, "b"); /* the baseline is added */
     lineage_comparison_release(&c);
     remove_dir(dir);
 }
@@ -395,7 +395,7 @@ static void numbers_and_texts_differ(void **state)
         strcat(strcat(names, c.confounded[i]), " ");
     assert_string_equal(names, "p q r ");
     assert_int_equal(c.n_variants, 3);
-    assert_int_equal(c.variants[1].without_seed, 1); /* inf is none */
+    assert_int_equal(c.variants[1].without_seed, 1); /* inf is not a seed */
     lineage_comparison_release(&c);
     lineage_comparison_release(NULL);
     remove_dir(dir);
@@ -433,7 +433,7 @@ static void limits_are_told(void **state)
     for (int i = 0; i <= LINEAGE_COMPARE_MAX_VARIANTS; i++) {
         snprintf(id, sizeof id, "%03d", i);
         int n = snprintf(notes, sizeof notes, "seed=%d; v=%d", i % 40, i);
-        /* the first row has more settings than expected */
+        /* The first row has more settings than expected. */
         for (int j = 0; j < 40; j++)
             n += i ? 0 : snprintf(notes + n, sizeof notes - (size_t)n, "; p%d=%d", j, j);
         add_rows(dir, (const struct row[]){{id, "y", .status = "keep", .metric = "1", .notes = notes}, {.id = NULL}});

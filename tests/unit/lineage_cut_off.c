@@ -332,7 +332,7 @@ static void a_header_stays_for_the_rows_of_others(void **state)
     staged = malloc(n + strlen(ours) + 1);
     assert_non_null(staged);
     sprintf(staged, "%s%s", header, ours);
-    /* either no byte of the row follows the header, or some bytes without a line end */
+    /* Either no byte of the row follows the header, or some bytes without a line end. */
     for (size_t more = 0; more < 12; more += 11) {
         write_file(in_dir(dir, "results.tsv"), "", 0);
         cut_off(dir, staged, n + more);

@@ -51,7 +51,7 @@ static void append_rows(const char *dir, unsigned n)
 
 struct broken {
     unsigned n;
-    uint64_t line; /* of the first */
+    uint64_t line; /* line of the first finding */
     char text[300];
 };
 
@@ -64,7 +64,7 @@ static void hear_broken(void *context, uint64_t line, const char *text)
     }
 }
 
-/* Checks the file itself, without a mirror, which would notice a change as well. */
+/* Checks the file itself. The store is opened without a mirror, because the mirror would notice a change as well. */
 static struct broken check(const char *dir, struct log_digests *digests)
 {
     struct broken broken = {0};

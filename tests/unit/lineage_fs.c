@@ -144,7 +144,7 @@ static struct place make_place(const char *bytes)
 static void leave_place(struct place place)
 {
     for (enum call call = OPENAT; call < N_CALLS; call++)
-        assert_int_equal(answers[call].times, 0); /* each was asked for */
+        assert_int_equal(answers[call].times, 0); /* every prepared answer was used */
     close(place.fd);
     remove_dir(place.dir);
 }
@@ -258,7 +258,7 @@ static void rights_of_a_group_are_not_given_to_another(void **state)
     answer(FCHOWN, 1, EPERM);
     assert_int_equal(fs_create(place.fd, "kept", "x", 1, &like, &err), LINEAGE_OK);
     assert_int_equal(mode_of(place, "kept"), 0604);
-    /* here the group can be changed */
+    /* Here the group can be changed. */
     assert_int_equal(fs_create(place.fd, "given", "x", 1, &like, &err), LINEAGE_OK);
     assert_int_equal(mode_of(place, "given"), 0664);
     like.st_gid--;
@@ -321,7 +321,7 @@ static void holes_are_found_where_they_are_known(void **state)
     assert_true(fs_next_data(fd, 0, 6, &start, &end));
     assert_int_equal(start, 0);
     assert_int_equal(end, 6);
-    /* the file has grown since the caller read its size */
+    /* The file has grown since the caller read its size. */
     assert_true(fs_next_data(fd, 0, 4, &start, &end));
     assert_int_equal(end, 4);
     assert_false(fs_next_data(fd, 6, 6, &start, &end));
@@ -329,7 +329,7 @@ static void holes_are_found_where_they_are_known(void **state)
     assert_true(fs_next_data(fd, 2, 6, &start, &end));
     assert_int_equal(start, 2);
     assert_int_equal(end, 6);
-    answer(LSEEK, 1, ENXIO); /* a hole to the end */
+    answer(LSEEK, 1, ENXIO); /* a hole until the end of the file */
     assert_false(fs_next_data(fd, 2, 6, &start, &end));
     fs_close(fd);
     leave_place(place);

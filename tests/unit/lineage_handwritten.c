@@ -58,7 +58,7 @@ static void a_changed_byte_above_the_line_puts_the_file_aside(void **state)
     (void)state;
     struct buf file = rendered(block, "mine", 4);
     for (size_t i = 0; i < sizeof block - 1; i++) {
-        /* if the byte before the line is not a line end, the line is ordinary text */
+        /* If the byte before the line is not a line end, the line is ordinary text. */
         bool joined = i == sizeof block - 2;
         file.data[i] ^= 1;
         struct handwritten keep = handwritten_find(file.data, file.length, "");
@@ -95,7 +95,7 @@ static void a_note_proves_a_style_without_a_line(void **state)
     keep = handwritten_find(file.data, file.length, note.data);
     assert_int_equal(file.length - keep.start, 4);
     assert_false(keep.aside);
-    /* without a note no text is trusted, and the whole file is set aside */
+    /* Without a note no text is trusted, and the whole file is set aside. */
     keep = handwritten_find(file.data, file.length, "");
     assert_int_equal(keep.start, file.length);
     assert_true(keep.aside);
@@ -148,7 +148,7 @@ static const char mine[] = "\n## Key Insights\nmine\n";
 
 struct disturbance {
     int countdown, fault;
-    /* NULL: the call fails; otherwise "more" is appended to this file instead */
+    /* NULL: the call fails; otherwise "more" is appended to this file instead. */
     const char *save;
     bool done;
 };

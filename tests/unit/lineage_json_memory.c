@@ -165,7 +165,7 @@ static void an_answer_is_whole_or_says_that_memory_is_lacking(void **state)
                 fail_msg("%s, allocation %u: %s", questions[i].name, n, err.text);
             if (!struck) {
                 assert_int_equal(status, LINEAGE_OK);
-                assert_true(n > 1); /* Jansson was asked */
+                assert_true(n > 1); /* Jansson allocated memory */
                 break;
             }
         }

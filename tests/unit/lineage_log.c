@@ -145,7 +145,7 @@ static void only_an_unchanged_log_is_claimed_at_one_look(void **state)
     log_release(p->log);
     assert_holds(p->dir, "results.tsv", "h\na\nb\n");
 
-    /* the log has grown, and this state has no size */
+    /* The log has grown, and this state has no size. */
     assert_false(log_claim_unchanged(p->log, &(struct log_state){.exists = true}));
     assert_false(log_claim_unchanged(p->log, &before));
     assert_int_equal(log_look(p->log, &before, &err), LINEAGE_OK);
@@ -158,7 +158,7 @@ static void only_an_unchanged_log_is_claimed_at_one_look(void **state)
     now = before;
     assert_false(log_claim_unchanged(p->log, &now));
     close(held);
-    write_file(other, "h\nx\ny\n", 6); /* of the same size */
+    write_file(other, "h\nx\ny\n", 6); /* same size as before */
     assert_int_equal(rename(other, in_dir(p->dir, "results.tsv")), 0);
     now = before;
     assert_false(log_claim_unchanged(p->log, &now));
@@ -223,12 +223,12 @@ static void what_an_import_left_is_taken_back(void **state)
         {"h\n", "h\n", NULL, true, false},                 /* no byte of the import was written */
         {"h\na", "h\n", NULL, true, false},                /* a part of the first record */
         {"h\na\n", "h\n", NULL, true, false},              /* the first record */
-        {"h\na\nb", "h\n", NULL, true, false},             /* and a part of the second */
+        {"h\na\nb", "h\n", NULL, true, false},             /* the first record and a part of the second */
         {"h\na\nbb\n", "h\na\nbb\n", NULL, false, false},  /* the complete import */
         {"h\na\nbb\nc\n", "h\na\nbb\nc\n", NULL, false, false},
         {"h\na\nc\n", "h\n\n\nc\n", "a\n", true, false},   /* another tool wrote c after the first record */
-        {"h\nac\n", "h\nac\n", NULL, true, false},         /* it wrote c after a part, so ac is its record */
-        {"h\nc\n", "h\nc\n", NULL, true, false},           /* it wrote c instead of the import */
+        {"h\nac\n", "h\nac\n", NULL, true, false},         /* another tool completed a part to its own record */
+        {"h\nc\n", "h\nc\n", NULL, true, false},           /* another tool's c alone: the import wrote nothing */
         {"h", "h", NULL, true, false},                     /* another tool truncated the file */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -243,7 +243,7 @@ static void what_an_import_left_is_taken_back(void **state)
         assert_false(file_exists(in_dir(p->dir, "results.tsv.import")));
         log_release(p->log);
         assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
-        assert_int_equal(now.taken_back, cases[i].taken_back); /* until it is settled */
+        assert_int_equal(now.taken_back, cases[i].taken_back); /* true until log_settle */
         assert_false(now.cut_off);
         assert_int_equal(log_settle(p->log, &err), LINEAGE_OK);
         log_release(p->log);
@@ -296,7 +296,7 @@ static void a_file_that_changes_under_the_lock_is_left_alone(void **state)
     now.size = 3;
     write_file(other, "x\nyyy\nz\n", 8);
     assert_int_equal(rename(other, in_dir(p->dir, "results.tsv")), 0);
-    /* the locked file is no longer results.tsv */
+    /* The locked file is no longer results.tsv. */
     assert_int_equal(log_blank(p->log, &now, 2, 3, name, &err), LINEAGE_EIO);
     assert_holds(p->dir, "results.tsv", "x\nyyy\nz\n");
     log_release(p->log);

@@ -99,7 +99,7 @@ static void sums_do_not_depend_on_when_the_file_was_read(void **state)
         add_rows(dir, rows);
         add_rows(again, rows);
         if (i % 11 == 0)
-            best_of(store); /* read in many pieces */
+            best_of(store); /* the rows are read in many pieces */
     }
     snprintf(want, sizeof want, "%s", sums(store));
     struct lineage_store *fresh = open_store(again, LINEAGE_LOWER, NULL);

@@ -101,7 +101,7 @@ static void empty_lines_are_no_header(void **state)
     size_t length;
     char *dir = make_dir(), lines[8000];
     memset(lines, '\n', sizeof lines);
-    write_file(in_dir(dir, "results.tsv"), lines, 5000); /* more than one look */
+    write_file(in_dir(dir, "results.tsv"), lines, 5000); /* more bytes than one read */
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(all_ids(store), "");
     add_bytes(dir, "exp_id\tstatus\n000\tkeep\n");
@@ -200,7 +200,7 @@ static void a_copy_or_a_touch_is_no_change(void **state)
     add_rows(dir, (const struct row[]){{"003", .status = "keep"}, {.id = NULL}});
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(all_ids(store), "000 001 002 003 ");
-    edit_bytes(dir, "003", "003"); /* another time */
+    edit_bytes(dir, "003", "003"); /* only the file's time changes */
     assert_string_equal(all_ids(store), "000 001 002 003 ");
     assert_int_equal(heard.n, 0);
     lineage_store_close(store);
@@ -257,7 +257,7 @@ static void a_deleted_or_damaged_mirror_is_made_anew(void **state)
     lineage_store_close(store);
     store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(all_ids(store), "000 001 002 ");
-    assert_int_equal(heard.n, 1); /* once */
+    assert_int_equal(heard.n, 1); /* only one notice */
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -273,7 +273,7 @@ static void a_newer_mirror_is_left_alone(void **state)
     assert_int_equal(heard.n, 1);
     assert_non_null(strstr(heard.text, "99"));
     lineage_store_close(store);
-    exec_db(dir, "DROP TABLE theirs"); /* still there */
+    exec_db(dir, "DROP TABLE theirs"); /* the table still exists */
     remove_dir(dir);
 }
 
@@ -289,8 +289,7 @@ static void another_score_column_does_not_use_the_mirror(void **state)
     assert_string_equal(best_of(store), "a");
     lineage_store_close(store);
     assert_int_equal(lineage_store_create(dir, &config, &err),
-                     /* the setting changes after the mirror was made */
-                     LINEAGE_OK);
+                     LINEAGE_OK); /* the setting changes after the mirror was made */
     store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(best_of(store), "b");
     assert_int_equal(heard.n, 1);
@@ -328,8 +327,7 @@ static void a_read_only_directory_is_answered_from_memory(void **state)
     struct heard heard = {0};
     add_rows(dir, three);
     if (geteuid() ==
-        /* root ignores permissions, so a directory takes the place of the file */
-        0) {
+        0) { /* root ignores permissions, so a directory takes the file's place */
         assert_int_equal(mkdir(in_dir(dir, "lineage.db"), 0755), 0);
     } else {
         assert_int_equal(chmod(dir, 0555), 0);

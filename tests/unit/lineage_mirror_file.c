@@ -70,7 +70,7 @@ static void a_link_is_not_followed(void **state)
     char *text = read_file(theirs, &after);
     assert_string_equal(text, "dear diary\n");
     free(text);
-    /* a link to a missing file creates nothing; a link to a mirror is refused too */
+    /* A link to a missing file does not create the file. A link to a mirror is refused too. */
     assert_int_equal(unlink(theirs), 0);
     must_answer(dir, "not a regular file");
     assert_false(file_exists(theirs));
@@ -247,7 +247,7 @@ static void a_handle_that_lives_long_gets_over_edits(void **state)
     lineage_store_close(other);
     heard.n = 0;
     assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "002");
-    /* the handle reads the rebuilt mirror and notices the next edit */
+    /* The handle reads the rebuilt mirror and notices the next edit. */
     edit_bytes(dir, "0.25", "9.25");
     assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "000");
     assert_non_null(strstr(heard.text, "lineage rebuild"));
@@ -276,7 +276,7 @@ static void a_mirror_that_may_not_be_written_is_read_without_locks(void **state)
     store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(all_ids(store), "000 001 ");
     assert_int_equal(heard.n, 0);
-    assert_int_equal(lineage_rebuild(store, &err), LINEAGE_EDB); /* nor rebuilt */
+    assert_int_equal(lineage_rebuild(store, &err), LINEAGE_EDB); /* not rebuilt either */
     assert_string_equal(all_ids(store), "000 001 ");
     fs_set_fault(NULL, NULL);
     writer = open_store(dir, LINEAGE_LOWER, NULL);
@@ -284,7 +284,7 @@ static void a_mirror_that_may_not_be_written_is_read_without_locks(void **state)
     assert_int_equal(lineage_store_append(writer, &trial, NULL, NULL, &err), LINEAGE_OK);
     assert_string_equal(all_ids(writer), "000 001 002 ");
     fs_set_fault(not_writable, NULL);
-    /* read from the log, because the mirror on disk is out of date or being written */
+    /* Read from the log, because the mirror on disk is out of date or being written. */
     assert_string_equal(all_ids(store), "000 001 002 ");
     lineage_store_close(store);
     heard.n = 0;
@@ -421,7 +421,8 @@ static void parts_of_pages_are_compared_whole(void **state)
             write_file(path, bytes, length);
         }
         for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
-            bool refused = damaged && reads[i].is_in_a_page && reads[i].n != 100; /* reading the header checks no digest */
+            /* SQLite reads the 100 bytes of the header alone; they are compared later, with the rest of their page. */
+            bool refused = damaged && reads[i].is_in_a_page && reads[i].n != 100;
             assert_int_equal(io->xRead(file, got, reads[i].n, reads[i].at), refused ? SQLITE_CORRUPT : SQLITE_OK);
             assert_memory_equal(got, bytes + reads[i].at, (size_t)reads[i].n);
         }
@@ -429,7 +430,7 @@ static void parts_of_pages_are_compared_whole(void **state)
         assert_int_equal(io->xRead(file, got, 512, 256), SQLITE_NOMEM);
         sqlite3_hard_heap_limit64(0);
         assert_true(io->xSectorSize(file) >= 512);
-        /* only writes of a whole page get a digest */
+        /* Only writes of a whole page get a digest. */
         assert_int_equal(io->xWrite(file, "some", 4, (sqlite3_int64)length), SQLITE_OK);
         size_t longer;
         char *all = read_file(path, &longer);

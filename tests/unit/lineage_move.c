@@ -83,7 +83,7 @@ static void all_of_it_comes_back(void **state)
 {
     struct places *p = *state;
     uint64_t n;
-    fill(p->from, 30000); /* two pieces */
+    fill(p->from, 30000); /* too long for one read */
     char *copy = join(p->to, "copy"), *there = join(p->to, "results.tsv"), *here = join(p->from, "results.tsv");
     export_into(p->from, copy);
     assert_same_bytes(here, copy);
@@ -248,7 +248,7 @@ static void an_export_is_whole_or_as_it_was(void **state)
                 assert_same_bytes(here, copy);
             assert_false(old && (outcome == SOUND || outcome == NOT_HIT));
             char **left = list_dir(p->to, "copy.");
-            /* only a killed process may leave a temporary file */
+            /* Only a killed process may leave a temporary file. */
             assert_true(outcome == KILLED || !left[0]);
             for (size_t i = 0; left[i]; i++)
                 remove(in_dir(p->to, left[i]));
@@ -275,7 +275,7 @@ static void an_import_is_whole_or_nothing(void **state)
                 assert_same_bytes(here, there);
                 free(there);
             }
-            /* first takes back a partial import */
+            /* First takes back a partial import. */
             assert_int_equal(import_from(to, here, &added), LINEAGE_OK);
             char *there = join(to, "results.tsv");
             assert_same_bytes(here, there);

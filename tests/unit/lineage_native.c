@@ -187,7 +187,7 @@ static void insights_take_their_room_first(void **state)
         assert_true(strlen(text) <= max + strlen("\nkeep this\n") || strlen(text) <= max);
         lineage_free(text);
     }
-    options.sections = "best"; /* not asked for */
+    options.sections = "best"; /* insights are not requested */
     options.max_bytes = 0;
     text = render(dir, &options);
     assert_null(strstr(text, "keep this"));

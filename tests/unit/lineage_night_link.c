@@ -57,7 +57,7 @@ static void what_a_night_writes_reads_back(void **state)
     assert_true(lineage_night_link_parse(&link, lineage_night_link_format(piece, name, name, 2)));
     assert_int_equal(strlen(link.sweep), LINEAGE_NIGHT_SWEEP_MAX - 2);
     assert_int_equal(strlen(link.trial), LINEAGE_NIGHT_TRIAL_MAX - 1);
-    /* a name longer than a night writes is refused, because a shortened name could be another night's */
+    /* A name longer than a night writes is refused, because a shortened name could be another night's. */
     char notes[2 * sizeof name + 64];
     snprintf(notes, sizeof notes, "night %s, trial b, key 0000000000000001", name);
     assert_link(notes, "");

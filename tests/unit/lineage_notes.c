@@ -302,7 +302,7 @@ static void turns_are_whole_numbers(void **state)
     assert_int_equal(lineage_notes_parse(&trial, notes, NULL), LINEAGE_OK);
     assert_int_equal(trial.n_turns, 2);
     assert_true(trial.turns[0].turn == 1 && trial.turns[0].count == 5);
-    assert_true(trial.turns[1].turn == 2 && trial.turns[1].mean == 6); /* the last one said */
+    assert_true(trial.turns[1].turn == 2 && trial.turns[1].mean == 6); /* the last mean of turn 2 wins */
     lineage_trial_release(&trial);
 }
 

@@ -101,7 +101,7 @@ static void a_damaged_request_is_none(void **state)
         assert_int_equal(fwrite(bytes, 1, n, out), n);
         fclose(out);
         struct seen seen = walk(fd, NULL);
-        /* only white space of the header has changed, so the request is intact */
+        /* Only white space of the header has changed, so the request is intact. */
         if (seen.n)
             assert_string_equal(seen.text, "text of a row");
         else

@@ -152,7 +152,7 @@ static void a_server_that_is_away_is_asked_once_a_second(void **unused)
     must_say(pg_connect(pg, &fresh, &err), LINEAGE_EAWAY, "broken");
     assert_false(fresh);
     script_faults.connect = false;
-    must_say(pg_connect(pg, &fresh, &err), LINEAGE_EAWAY, "broken"); /* not asked */
+    must_say(pg_connect(pg, &fresh, &err), LINEAGE_EAWAY, "broken"); /* libpq is not called again yet */
     script_seconds += 1;
     assert_int_equal(pg_connect(pg, &fresh, &err), LINEAGE_OK);
     assert_true(fresh);
@@ -359,7 +359,7 @@ static void a_look_tells_state_and_identity(void **unused)
     assert_int_equal(state.revision, 1);
     assert_int_equal(state.identity[0], 0x0011223344556677);
     assert_int_equal(state.identity[1], 0x8899aabbccddeeff);
-    /* the digest is empty and the UUID too short: no byte after their ends is read */
+    /* The digest is empty and the UUID too short: no byte after their ends is read. */
     SCRIPT({"SELECT s.seq", ROWS, "0|0||\\x41ff|2|00"});
     assert_int_equal(log_look(log, &again, &err), LINEAGE_OK);
     assert_int_equal(again.size, 2);
@@ -367,7 +367,7 @@ static void a_look_tells_state_and_identity(void **unused)
     assert_int_equal(again.identity[1], 0);
     SCRIPT({"SELECT s.seq", ROWS, ""});
     must_say(log_look(log, &again, &err), LINEAGE_EREFUSED, "the store is gone");
-    /* the server was restarted */
+    /* The server was restarted. */
     SCRIPT({"SELECT s.seq", LOST, ""}, {"SELECT s.seq", ROWS, HEAD "|" UUID});
     assert_int_equal(log_look(log, &again, &err), LINEAGE_OK);
     assert_int_equal(again.session, state.session + 1);
@@ -442,11 +442,12 @@ static void a_claim_brings_what_is_newer(void **unused)
     SCRIPT({CLAIM, ROWS, "4|32|" DIGEST "|\\x|0|" UUID "|0|\\x410a"});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
     assert_true(log->only_grew);
-    assert_int_equal(log_read(log, 30, 2, &out, &err), LINEAGE_OK); /* nobody is asked */
+    assert_int_equal(log_read(log, 30, 2, &out, &err), LINEAGE_OK); /* no query to the server */
     assert_string_equal(out.data, "A\n");
     SCRIPT({"ROLLBACK", DONE, ""});
     log_release(log);
-    SCRIPT({CLAIM, ROWS, "5|40|" DIGEST "|\\x|0|" UUID "|0|\\x410a"}, {"ROLLBACK", NO, "22023 no"}); /* less than there is */
+    /* Fewer bytes than the log's size says. */
+    SCRIPT({CLAIM, ROWS, "5|40|" DIGEST "|\\x|0|" UUID "|0|\\x410a"}, {"ROLLBACK", NO, "22023 no"});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
     assert_false(log->only_grew);
     log_release(log);
@@ -469,7 +470,7 @@ static void a_claim_that_cannot_be_had(void **unused)
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_ELOCKED);
     SCRIPT({CLAIM, LOST, ""}, {CLAIM, LOST, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
-    /* unavailable, but still connected: no second attempt */
+    /* Unavailable, but still connected: no second attempt. */
     SCRIPT({CLAIM, NO, "53100 full"}, {"ROLLBACK", DONE, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
     SCRIPT({CLAIM, ROWS, HEAD "|" UUID "|1|~"}, {"ROLLBACK; SELECT lineage.flush()", ROWS, ""});
@@ -504,7 +505,7 @@ static void a_claim_is_assumed_only_where_nothing_speaks_against_it(void **unuse
     SCRIPT({"FROM lineage.append(7, 3", NO, "LN001 grown"}, {"lineage_flush", DONE, ""});
     assert_int_equal(log_append(log, &state, "a\n", 2, true, &err), LINEAGE_EAWAY);
     assert_true(log->lost);
-    /* false until a claim finds that no other writer has appended */
+    /* False until a claim finds that no other writer has appended. */
     assert_false(log_claim_unchanged(log, &state));
     script_break();
     assert_false(log_claim_unchanged(log, &state));
@@ -524,7 +525,7 @@ static void a_claim_that_is_waited_for_is_told(void **unused)
     unsigned told = 0;
     (void)unused;
     SCRIPT({CLAIM, SILENT, ""}, {CLAIM, SILENT, ""});
-    /* no callback is set */
+    /* No callback is set. */
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
     log->tell = tell;
     log->context = &told;
@@ -551,13 +552,13 @@ static void an_append_comes_with_its_commit(void **unused)
     log_release(log);
     SCRIPT({CLAIM, ROWS, AFTER "|" UUID "|0|~"}, {"'\\x62'::bytea)", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
-    /* larger than any number of the server */
+    /* Larger than any number of the server. */
     log->after = (struct log_after){.next_id = UINT64_MAX};
     assert_int_equal(log_append(log, &state, "a\nb", 3, true, &err), LINEAGE_OK);
     assert_int_equal(state.size, 33); /* the unfinished "b" is counted */
     SCRIPT({CLAIM, ROWS, AFTER "|" UUID "|0|~"}, {"ARRAY[]::bytea[], '\\x610d'::bytea)", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
-    /* perhaps half a line end */
+    /* Perhaps half a line end. */
     assert_int_equal(log_append(log, &state, "a\r", 2, true, &err), LINEAGE_OK);
     close_log(log);
 }
@@ -661,7 +662,7 @@ static void a_row_by_the_next_id(void **unused)
     assert_int_equal(append_next(log, &state, id), LINEAGE_OK);
     assert_string_equal(id, "004");
     assert_int_equal(state.size, 32);
-    /* other clients appended in between */
+    /* Other clients appended in between. */
     SCRIPT({"lineage_next", ROWS, "9|90|" DIGEST "|\\x|0|009"}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_OK);
     assert_string_equal(id, "009");
@@ -669,7 +670,7 @@ static void a_row_by_the_next_id(void **unused)
     SCRIPT({"lineage_next", ROWS, "~|~|~|~|~|~"}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_EAWAY);
     assert_true(log->lost);
-    /* the answer does not say where the row is */
+    /* The answer does not say where the row is. */
     SCRIPT({"lineage_next", ROWS, ""}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_EAWAY);
     SCRIPT({"lineage_next", NO, "22023 no"}, {"lineage_flush", DONE, ""});
@@ -789,11 +790,11 @@ static void waiting_hears_of_rows(void **unused)
     assert_false(news);
     script_notifies = 1;
     SCRIPT({"SELECT s.seq", ROWS, HEAD "|" UUID}, {"SELECT s.seq", ROWS, HEAD "|" UUID}, {"SELECT s.seq", ROWS, AFTER "|" UUID});
-    /* a notice without news, then silence, after which the server is asked */
+    /* A notice without news, then silence, after which the server is asked. */
     assert_int_equal(log_wait(log, -1, &news, &err), LINEAGE_OK);
     assert_true(news);
     news = false;
-    /* the server closed the connection and is available again */
+    /* The server closed the connection and is available again. */
     script_break();
     SCRIPT({"LISTEN lineage_7", DONE, ""}, {"SELECT s.seq", ROWS, AFTER "|99" UUID});
     assert_int_equal(log_wait(log, 0, &news, &err), LINEAGE_OK);
@@ -805,7 +806,7 @@ static void waiting_hears_of_rows(void **unused)
     SCRIPT({"LISTEN lineage_7", DONE, ""}, {"SELECT s.seq", NO, "22023 no"});
     assert_int_equal(log_wait(log, 0, &news, &err), LINEAGE_EIO);
     assert_false(news);
-    /* the connection is lost between the look and the wait, and again when it is reopened */
+    /* The connection is lost between the look and the wait, and again when it is reopened. */
     script_faults.consume = true;
     SCRIPT({"SET search_path", LOST, ""});
     assert_int_equal(log_wait(log, 0, &news, &err), LINEAGE_EAWAY);

@@ -82,7 +82,7 @@ static void a_claim_is_the_first_that_is_free(void **unused)
     assert_int_equal(which, 1);
     assert_int_equal(one.key, 12);
     assert_int_equal(one.attempt, 5);
-    /* the claimed trial is in the second window */
+    /* The claimed trial is in the second window. */
     SCRIPT({"lineage.claim_trial", ROWS, ""}, {"lineage.claim_trial", ROWS, "4|1"});
     assert_int_equal(claim(600, &which, &one), LINEAGE_OK);
     assert_int_equal(which, 259);
@@ -91,7 +91,7 @@ static void a_claim_is_the_first_that_is_free(void **unused)
     assert_int_equal(claim(0, &which, &one), LINEAGE_ENOTFOUND);
     SCRIPT({"lineage.claim_trial", REFUSED});
     assert_int_equal(claim(3, &which, &one), LINEAGE_EIO);
-    /* the server was restarted */
+    /* The server was restarted. */
     SCRIPT({"lineage.claim_trial", LOST, ""}, {"lineage.claim_trial", ROWS, "1|1"});
     assert_int_equal(claim(3, &which, &one), LINEAGE_OK);
     SCRIPT({"lineage.claim_trial", LOST, ""}, {"lineage.claim_trial", LOST, ""});
@@ -152,7 +152,7 @@ static void claims_are_visited(void **unused)
     assert_int_equal(first.n, 1);
     assert_int_equal(lineage_queue_each(queue, see, &none, &err), LINEAGE_EIO);
     assert_int_equal(none.n, 0);
-    /* nulls: these claims have ended */
+    /* Nulls: these claims have ended. */
     assert_int_equal(lineage_queue_each(queue, see, &none, &err), LINEAGE_OK);
     assert_int_equal(none.n_free, 2);
     end();
@@ -277,7 +277,8 @@ static void what_comes_from_a_server_is_not_believed(void **unused)
     must_be_corrupt("[{\"path\":\"/b\",\"mode\":448}]", NULL, "leads elsewhere");
     must_be_corrupt("[1", NULL, "cannot be read");
     must_be_corrupt("~", NULL, "cannot be read");
-    assert_int_equal(bring("[{\"path\":\"l\",\"link\":\"x\"},{\"path\":\"\",\"mode\":448},{\"path\":\"..b\",\"mode\":448}]", NULL), LINEAGE_OK); /* links last */
+    /* Links are made last. */
+    assert_int_equal(bring("[{\"path\":\"l\",\"link\":\"x\"},{\"path\":\"\",\"mode\":448},{\"path\":\"..b\",\"mode\":448}]", NULL), LINEAGE_OK);
     assert_int_equal(bring("[{\"path\":\"\",\"mode\":448},{\"path\":\"\",\"mode\":448}]", NULL), LINEAGE_EIO);
     assert_int_equal(bring("[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"link\":\"x\"},{\"path\":\"a\",\"link\":\"y\"}]", NULL), LINEAGE_EIO);
     assert_int_equal(bring("[{\"path\":\"a\",\"chunks\":[]}]", NULL), LINEAGE_EIO); /* its directory is not listed */
@@ -318,7 +319,7 @@ static void what_is_there_is_not_sent(void **unused)
     SCRIPT({"has_chunk", ROWS, "t"}, {"name_blob", REFUSED});
     assert_int_equal(blobs_send(&store, "tree/a", "snapshots/x", &err), LINEAGE_EIO);
     SCRIPT({"has_chunk", ROWS, "t"});
-    assert_int_equal(blobs_send(&store, "tree", NULL, &err), LINEAGE_OK); /* pieces alone */
+    assert_int_equal(blobs_send(&store, "tree", NULL, &err), LINEAGE_OK); /* only chunks, without a name */
     assert_int_equal(blobs_send(&store, "nothing", "snapshots/x", &err), LINEAGE_EIO);
     SCRIPT({"clean_blobs", ROWS, "2|300"}, {"clean_blobs", ROWS, ""}, {"clean_blobs", REFUSED});
     assert_int_equal(blobs_clean_server(&store, "{}", 1, &stats, &err), LINEAGE_OK);

@@ -419,7 +419,7 @@ static void add_many(const char *dir)
 static void assert_list_begins(struct lineage_store *store, struct lineage_query query)
 {
     char first[4096], rest[4096];
-    /* longer than the lists that are read by walking an index */
+    /* Too long to be filled by walking, as short lists are. */
     query.limit = 1001;
     const char *all = ids_of(store, &query), *at = all;
     size_t n = 0;
@@ -472,7 +472,7 @@ static void counts_what_a_query_finds(void **state)
     const struct lineage_condition alpha = {.name = "alpha", .range = range("0.2:1")};
     struct lineage_query query = {.conditions = &alpha, .n_conditions = 1, .sort = "-score", .after = 6};
     assert_int_equal(lineage_query_count(&n, store, &query, &err), LINEAGE_OK);
-    /* one of five has no score; `after` does not change the count */
+    /* One of five has no score; `after` does not change the count. */
     assert_int_equal(n, 4);
     query.limit = 3;
     assert_int_equal(lineage_query_count(&n, store, &query, &err), LINEAGE_OK);
@@ -520,10 +520,10 @@ static void texts_are_found_exactly(void **state)
     assert_texts_find(store, "optimizer", texts, 2, NULL, "abc");
     assert_texts_find(store, "optimizer", texts, 2, "-optimizer", "bac");
     assert_texts_find(store, "optimizer", none, 1, NULL, "");
-    /* no values: every trial that has an optimizer */
+    /* No values: every trial that has an optimizer. */
     assert_texts_find(store, "optimizer", NULL, 0, "optimizer", "faceb");
     assert_texts_find(store, "size", size, 1, NULL, "a");
-    assert_texts_find(store, "mixed", NULL, 0, "mixed", "ef"); /* numbers come first */
+    assert_texts_find(store, "mixed", NULL, 0, "mixed", "ef"); /* numbers sort first */
     assert_texts_find(store, "status", kept, 1, NULL, "abdf");
     assert_string_equal(sql_value(store, "SELECT group_concat(value) FROM params WHERE value > 0.2"), "0.3,0.3,0.9,1.0");
     assert_string_equal(sql_value(store, "SELECT count(*) FROM text_params WHERE value = 'adam'"), "2");
@@ -631,7 +631,7 @@ static void add_swept(const char *dir)
     }
 }
 
-/* mode: the mode to check; NULL: all modes. */
+/* mode: the mode of the counted rows; NULL: any mode or none. */
 static void check_cell(const struct lineage_sweep_cell *cell, const char *mode, bool higher)
 {
     size_t count = 0, kept = 0, best = SWEPT;
@@ -651,7 +651,7 @@ static void check_cell(const struct lineage_sweep_cell *cell, const char *mode, 
     assert_true(best < SWEPT && cell->best.present);
     assert_int_equal(cell->best.value, swept_score(best));
     assert_int_equal(strtoull(cell->best_id, NULL, 10), best);
-    assert_int_equal(signbit(cell->x) != 0, cell->x == 0); /* as it was written */
+    assert_int_equal(signbit(cell->x) != 0, cell->x == 0); /* 0 was written as -0 */
 }
 
 static void a_sweep_of_many_rows_is_what_one_pass_gives(void **state)
@@ -698,7 +698,7 @@ static void a_sweep_has_texts_on_its_axes(void **state)
     assert_true(sweep.cells[0].y == 0.1 && sweep.cells[1].y == 0.3 && sweep.cells[2].y == 0.3);
     lineage_sweep_release(&sweep);
     assert_int_equal(lineage_sweep_load(store, "mixed", NULL, &sweep, &err), LINEAGE_OK);
-    /* only the aborted trial has a number */
+    /* Only the aborted trial has a number. */
     assert_true(sweep.n_xs == 1 && strcmp(sweep.x_texts[0], "one") == 0);
     lineage_sweep_release(&sweep);
     lineage_store_close(store);

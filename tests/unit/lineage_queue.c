@@ -24,7 +24,7 @@ static const uint64_t keys[] = {0xfedcba9876543210, 2, 3};
 struct place {
     char *dir;
     struct lineage_store *store;
-    /* two workers of one process, which the files cannot tell from two processes */
+    /* Two workers of one process. The files do not show that they share a process. */
     struct lineage_queue *a, *b;
 };
 
@@ -127,7 +127,7 @@ static void each_worker_has_its_own_trial(void **state)
     assert_int_equal(which, 1);
     assert_int_equal(second.attempt, 1);
     assert_int_equal(take_of(p->b, LONG, 0, 3, &which, &third), LINEAGE_OK);
-    assert_int_equal(third.attempt, 2); /* it had been begun */
+    assert_int_equal(third.attempt, 2); /* an attempt had begun */
     lineage_queue_leave(&first);
     lineage_queue_leave(&second);
     lineage_queue_leave(&third);
@@ -160,7 +160,7 @@ static void a_lease_that_ended_is_anothers(void **state)
     struct lineage_claim late = take(p->a, 0.02, 1), next;
     pause_for(0.05);
     assert_claims(p->b, "fedcba9876543210 s 1 free|");
-    assert_int_equal(lineage_queue_renew(p->a, &late, LONG, NULL, &err), LINEAGE_OK); /* nobody came */
+    assert_int_equal(lineage_queue_renew(p->a, &late, LONG, NULL, &err), LINEAGE_OK); /* no other worker came */
     refuse(p->b);
     assert_int_equal(lineage_queue_renew(p->a, &late, 0.02, NULL, &err), LINEAGE_OK);
     pause_for(0.05);
@@ -269,7 +269,8 @@ static void leavings_of_kills_are_in_nobodys_way(void **state)
     claim = take(p->a, LONG, 1);
     lineage_queue_leave(&claim);
     claim = (struct lineage_claim){.key = keys[0], .attempt = 1, .free = true, .hold = -1};
-    assert_int_equal(lineage_queue_release(p->b, &claim, LINEAGE_CLAIM_DONE, &err), LINEAGE_OK); /* cleared away */
+    /* Removes the claim that was left. */
+    assert_int_equal(lineage_queue_release(p->b, &claim, LINEAGE_CLAIM_DONE, &err), LINEAGE_OK);
     assert_claims(p->a, "");
     assert_true(file_exists(other));
     free(made);

@@ -28,7 +28,7 @@ struct place {
     char *dir;
     struct lineage_store *store, *others;
     struct lineage_queue *queue, *other;
-    struct lineage_claim held; /* the other's */
+    struct lineage_claim held; /* claimed by the other worker */
 };
 
 static int set_up(void **state)
@@ -78,7 +78,7 @@ static void add_row(struct place *p)
 static void a_row_is_news(void **state)
 {
     struct place *p = *state;
-    assert_true(has_news(p, never)); /* listening begins */
+    assert_true(has_news(p, never)); /* the first wait starts listening */
     assert_false(has_news(p, 0));
     assert_false(has_news(p, 0.05));
     add_row(p); /* the first row creates the file */
@@ -194,7 +194,7 @@ static void descriptors_of_the_caller_end_it_too(void **state)
     assert_false(news);
     assert_int_equal(fds[0].revents, 0);
     assert_int_equal(fds[1].revents, POLLIN);
-    add_row(p); /* both at once */
+    add_row(p); /* a row and a descriptor at once */
     assert_int_equal(lineage_queue_wait(p->queue, INFINITY, fds, 2, &news, &err), LINEAGE_OK);
     assert_int_equal(fds[1].revents, POLLIN);
     for (int i = 0; i < 2; i++)

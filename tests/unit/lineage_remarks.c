@@ -62,7 +62,7 @@ static void a_remark_is_kept_with_its_trial(void **state)
     assert_int_equal(remark(store, "001", NULL, "out of memory"), LINEAGE_OK);
     assert_int_equal(remark(store, "000", "", "again"), LINEAGE_OK);
     assert_string_equal(remarks_on(store, "000", 0), "000/ada/line one\nline \"two\"\t|000//again|");
-    /* the id is spelled as in the trial's row */
+    /* The id is spelled as in the trial's row. */
     assert_string_equal(remarks_on(store, "exp_001", 0), "exp_001//out of memory|");
     assert_string_equal(remarks_on(store, NULL, 2), "000/ada/line one\nline \"two\"\t|exp_001//out of memory|");
     lineage_store_close(store);

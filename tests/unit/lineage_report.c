@@ -55,7 +55,7 @@ static void parts_agree_with_the_rows(void **state)
     assert_int_equal(r->chain.passed_over[2], 1);
     assert_int_equal(r->n_leaders, 2);
     assert_string_equal(r->leaders[0].exp_id, "3");
-    assert_int_equal(r->n_recent, 7); /* not the abort */
+    assert_int_equal(r->n_recent, 7); /* without the aborted trial */
     assert_string_equal(r->recent[0].exp_id, "6");
     assert_int_equal(r->n_calibration, 2);
     assert_string_equal(r->calibration[0].specialist, "b");
@@ -79,7 +79,7 @@ static void a_trial_is_told_by_what_it_changed(void **state)
     struct lineage_report *r = load(sweep, LINEAGE_RULES_NATIVE);
     const struct lineage_report_full *f = full_of(r, "3");
     assert_string_equal(f->compared_with, "2");
-    /* alpha changed, gamma is missing, seed is new; lr is unchanged */
+    /* The changes: alpha has another value, gamma is missing, seed is new. lr is unchanged. */
     assert_int_equal(f->n_changes, 3);
     assert_string_equal(f->changes[0].name, "alpha");
     assert_true(f->changes[0].before.value == 0.3 && f->changes[0].after.value == 0.1);
@@ -88,7 +88,7 @@ static void a_trial_is_told_by_what_it_changed(void **state)
     assert_string_equal(f->changes[2].name, "seed");
     assert_false(f->changes[2].before.present);
     assert_string_equal(full_of(r, "2")->remark, "cold start");
-    /* it names itself as the best of its time, so it is compared with no trial */
+    /* It names itself as the best of its time, so it is compared with no trial. */
     f = full_of(r, "0");
     assert_string_equal(f->compared_with, "");
     assert_int_equal(f->n_changes, 2); /* lr is constant */
@@ -102,7 +102,7 @@ static void coverage_names_what_nobody_tried(void **state)
     assert_int_equal(r->n_params, 4); /* alpha gamma lr seed */
     assert_string_equal(r->params[0].name, "alpha");
     assert_int_equal(r->params[0].n_values, 2);
-    assert_int_equal(r->params[0].values[0].n, 2); /* without the abort */
+    assert_int_equal(r->params[0].values[0].n, 2); /* without the aborted trial */
     assert_true(r->params[0].values[0].best.value == 3);
     assert_int_equal(r->params[0].values[1].labels[LINEAGE_CRASH], 2);
     assert_true(r->params[2].constant); /* the aborted trial's value does not count */
@@ -110,7 +110,7 @@ static void coverage_names_what_nobody_tried(void **state)
     assert_int_equal(r->n_grids, 1);
     assert_int_equal(r->grids[0].n_untried, 1);
     assert_true(r->grids[0].x->values[r->grids[0].untried[0][0]].value == 0.1 &&
-                r->grids[0].y->values[r->grids[0].untried[0][1]].value == 0.9); /* an abort tried it */
+                r->grids[0].y->values[r->grids[0].untried[0][1]].value == 0.9); /* only an abort tried it */
     lineage_report_release(r);
 }
 
@@ -155,7 +155,8 @@ static void settings_of_two_kinds_are_compared(void **state)
     lineage_report_release(r);
 }
 
-/* Two parameters that always changed together do not form a grid with gaps, nor do two that no trial has in common. */
+/* Two parameters that always changed together do not form a grid with gaps, nor do two parameters that no trial sets
+ * together. */
 static void a_grid_has_gaps_or_is_none(void **state)
 {
     (void)state;
@@ -258,7 +259,7 @@ static void rules_fill_their_own_parts(void **state)
 {
     (void)state;
     struct lineage_report *r = load(sweep, LINEAGE_RULES_FIELDKIT);
-    assert_string_equal(r->best->exp_id, "6"); /* whatever its label */
+    assert_string_equal(r->best->exp_id, "6"); /* the best score, with any status */
     assert_int_equal(r->n_recent, 8);
     assert_int_equal(r->n_failures, 0);
     lineage_report_release(r);
@@ -322,11 +323,11 @@ static void any_budget_holds_and_is_filled(void **state)
         budget_print(&out, &block);
         budget_tell(&told, &block);
         assert_true(out.length <= room);
-        /* once the headings fit, a larger budget never shows less */
+        /* Once the headings fit, a larger budget never shows less. */
         assert_true(out.length >= before || room < 40);
         assert_true(room < 12 || strstr(out.data, "essential"));
         assert_true((told.length == 0) == (out.length == all));
-        /* the unused rest is smaller than a row */
+        /* The unused rest is smaller than a row. */
         assert_true(room < 60 || room - out.length < 10 || out.length == all);
         before = out.length;
         buf_release(&out);

@@ -106,7 +106,7 @@ static void a_trial_of_a_night_has_one_row(void **state)
     assert_had(p, high);
     assert_had(p, 2);
     assert_int_equal(append_once(p->store, LINEAGE_DISCARD, "s", 3), LINEAGE_OK);
-    /* without the option once_per_night */
+    /* Without the option once_per_night. */
     assert_int_equal(append(p->store, NULL, "night s, trial t, key 0000000000000003"), LINEAGE_OK);
     assert_string_equal(sql_value(p->store, "SELECT count(*) FROM night_rows"), "5");
 }
@@ -177,7 +177,7 @@ static void a_child_may_not_use_its_parents_handle(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(append(p->store, "001", ""), LINEAGE_EEXIST); /* the child's */
+    assert_int_equal(append(p->store, "001", ""), LINEAGE_EEXIST); /* the child has appended 001 */
     assert_int_equal(append(p->store, NULL, ""), LINEAGE_OK);
 }
 
@@ -464,7 +464,7 @@ static void a_whole_header_without_line_end_is_finished(void **state)
     assert_memory_equal(text + header, "\nsecond\t", 8);
     assert_false(file_exists(in_dir(p->dir, "results.tsv.torn-1")));
     lineage_store_close(p->store);
-    /* cut inside the header, so its columns are unknown */
+    /* Cut inside the header, so its columns are unknown. */
     write_file(in_dir(p->dir, "results.tsv"), text, header - 3);
     assert_int_equal(lineage_store_open(&p->store, p->dir, NULL, &err), LINEAGE_OK);
     assert_int_equal(append(p->store, "third", ""), LINEAGE_OK);
@@ -491,7 +491,7 @@ static void rows_of_others_are_read_at_the_next_append(void **state)
     assert_string_equal(row.exp_id, "010");
     assert_string_equal(row.baseline_exp, "exp_007");
     lineage_trial_release(&row);
-    /* perhaps half of CR LF: not yet a record */
+    /* Perhaps half of CR LF: not yet a record. */
     add_bytes(p->dir, "011\tT\ts\r");
     assert_int_equal(lineage_store_append(p->store, &trial, NULL, &row, &err), LINEAGE_OK);
     assert_true(file_exists(in_dir(p->dir, "results.tsv.torn-1")));

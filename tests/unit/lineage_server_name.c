@@ -57,7 +57,7 @@ static void the_store_is_taken_out_of_the_name(void **unused)
     must_be("postgres://h/db?&&x=1&", "postgresql://h/db?x=1", "default");
     must_be("postgres://h/db?storey=1&passwords=2&store", "postgresql://h/db?storey=1&passwords=2&store", "default");
     must_be("postgres://%2Ftmp%2Fs:5432/db/one", "postgresql://%2Ftmp%2Fs:5432/db", "one");
-    /* after the host part, text with @ and : is not a password */
+    /* After the host part, text with @ and : is not a password. */
     must_be("postgres://h/db/one?x=a@b:c", "postgresql://h/db?x=a@b:c", "one");
 }
 

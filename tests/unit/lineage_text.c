@@ -263,11 +263,11 @@ static void numbers_of_any_length_are_rounded_once(void **state)
     char digits[2000], *text = malloc(200000);
     double value;
     (void)state;
-    /* 2^-1074 exactly; 3/2 of this number is built below */
+    /* 2^-1074 exactly; 3/2 of this number is built below. */
     int n = snprintf(digits, sizeof digits, "%.1074f", 4.9406564584124654e-324);
     assert_int_equal(n, 1076);
     int carry = 0;
-    /* 3/2 of the number is 15 times it, shifted by one place */
+    /* 3/2 of the number is 15 times it, shifted by one place. */
     for (int i = n - 1; i > 1; i--) {
         int d = (digits[i] - '0') * 15 + carry;
         digits[i] = (char)('0' + d % 10);
@@ -277,7 +277,7 @@ static void numbers_of_any_length_are_rounded_once(void **state)
     /* digits is now 15 * 2^-1074, and with the suffix e-1 it is 3/2 * 2^-1074. */
     n = sprintf(text, "%se-1", digits);
     assert_true(lineage_number_parse(&value, text, (size_t)n));
-    assert_true(value == 2 * 4.9406564584124654e-324); /* to even */
+    assert_true(value == 2 * 4.9406564584124654e-324); /* rounded to even */
     n = sprintf(text, "%s%0*d1e-1", digits, 100000, 0);
     assert_true(lineage_number_parse(&value, text, (size_t)n));
     assert_true(value == 2 * 4.9406564584124654e-324);
@@ -342,8 +342,9 @@ static void a_text_that_cannot_be_made_fails(void **state)
     assert_false(buf_reserve(&out, SIZE_MAX / 2));
     assert_true(out.failed);
     buf_release(&out);
-    assert_null(arena_alloc(&arena, SIZE_MAX / 2, 4)); /* n * size overflows */
-    assert_null(arena_alloc(&arena, SIZE_MAX / 4, 3)); /* the sum would be */
+    assert_null(arena_alloc(&arena, SIZE_MAX / 2, 4)); /* n * size would overflow */
+    /* The sum would be too large. */
+    assert_null(arena_alloc(&arena, SIZE_MAX / 4, 3));
     arena_release(&arena);
 }
 

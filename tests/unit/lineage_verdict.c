@@ -20,7 +20,7 @@ static void differences_are_those_of_the_written_digits(void **state)
     assert_true(verdict_difference(0.123, 0.1) == 0.023);
 }
 
-/* Differences of numbers with many digits stay exact, because rounding would invent digits. */
+/* Differences of numbers that a person would not write by hand stay exact, because rounding would invent digits. */
 static void other_differences_are_exact(void **state)
 {
     static const double pairs[][2] = {{1e-7, 0.25}, {0.25, 1e-7}, {1234.5, 0.1}, {0.1234567890123456, 0.1}, {0.1, -1e300}};

@@ -53,7 +53,7 @@ static void a_sound_store_has_no_findings(void **state)
     assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 ");
     add_rows(dir, (const struct row[]){{"003", "t", "002", .status = "crash"}, {.id = NULL}});
     assert_string_equal(findings(store),
-                        /* the mirror lacks the last row, but the rest is right */
+                        /* The mirror lacks the last row, but the rest is right. */
                         "");
     lineage_store_close(store);
     remove_dir(dir);
@@ -138,7 +138,7 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
         lineage_store_close(store);
         edit_mirror(dir, edits[i].sql);
         assert_string_equal(findings_in(dir), edits[i].finding);
-        assert_string_equal(findings_in(dir), edits[i].finding); /* still there */
+        assert_string_equal(findings_in(dir), edits[i].finding); /* still reported the second time */
         store = open_store(dir, LINEAGE_LOWER, NULL);
         assert_int_equal(lineage_rebuild(store, &err), LINEAGE_OK);
         lineage_store_close(store);
@@ -236,8 +236,7 @@ static void a_changed_row_is_named(void **state)
     edit_bytes(dir, "h 001", "H 001");
     assert_string_equal(findings(store), "mirror:3 ");
     ids_of(store,
-           /* now the handle has noticed the change too, and answers from memory */
-           &(struct lineage_query){0});
+           &(struct lineage_query){0}); /* now the handle has noticed the change too, and answers from memory */
     assert_string_equal(findings(store), "mirror:3 ");
     lineage_store_close(store);
     remove_dir(dir);

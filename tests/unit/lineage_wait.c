@@ -80,7 +80,7 @@ static void each_change_is_news_once(void **state)
     struct waiting *w = *state;
     char *results = join(w->dir, "results.tsv"), *other = join(w->dir, "other");
     has_news(w, 0);
-    add_rows(w->dir, one); /* the first file */
+    add_rows(w->dir, one); /* the first row creates the file */
     assert_true(has_news(w, 30));
     assert_false(has_news(w, 0));
     add_rows(w->dir, one);
@@ -122,7 +122,7 @@ static void a_row_ends_the_wait(void **state)
         assert_true(has_news(w, 60));
         assert_true(now() - start < 30);
         assert_int_equal(waitpid(child, NULL, 0), child);
-        /* the header and the row may arrive as two changes */
+        /* The header and the row may arrive as two changes. */
         while (has_news(w, 0))
             ;
     }
