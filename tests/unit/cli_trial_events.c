@@ -448,7 +448,8 @@ static void a_name_that_is_no_text_does_not_cost_the_row(void **state)
     trial_results_release(&record);
 }
 
-/* The trial chooses its phase names. Names that have a meaning in telemetry cannot be confused with it. */
+/* The trial chooses its phase names. A phase that is named like a member of telemetry gets a prefix, so the two cannot
+ * be confused. */
 static void telemetry_is_json_whatever_phases_are_called(void **state)
 {
     static const char *const lines[] = {
@@ -615,7 +616,7 @@ static void a_file_gets_a_line_for_what_is_worth_one(void **state)
     assert_has(text, "step 10/100");
     assert_has(text, "step 60/100, EM 0.250");
     assert_has(text, "step 90/100, EM 0.250");
-    assert_lacks(text, "step 80/100"); /* the line after step 60 is a score's, not step 80's */
+    assert_lacks(text, "step 80/100"); /* scores are shown instead of steps */
     show(&progress, "{\"phase\": \"eval\"}");
     show(&progress, "{\"phase\": \"done\", \"score\": 0.5, \"acc\": 0.75, \"ig_clip_scale_mean\": 1, \"train_s\": 2, \"eval_s\": 3}");
     text = seen(&screen);
