@@ -18,7 +18,10 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* All processes begin at the same moment, and finish their current row at the end. */
+/*
+ * Waits until `start`, then appends rows until `end`. All processes start together; a row in progress at the end is
+ * finished.
+ */
 static size_t append_until(const char *dir, double start, double end)
 {
     struct lineage_trial trial = {.specialist = "opt", .hypothesis = "raise the learning rate of the embedding, keep the warm-up",

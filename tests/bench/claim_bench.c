@@ -1,10 +1,10 @@
 /*
- * claim_bench.c: how often a worker can claim and release a trial of a list of N keys, of which other workers hold
- * the first 100. It prints one line for each length of the list: claims per second, and the bytes of the list if it
- * were sent whole.
+ * claim_bench.c: how many times per second a worker can claim and release one trial of a list of N keys, while other
+ * workers hold the first 100 keys. It prints one line for each N: claims per second, and the bytes of the
+ * list of keys if it were sent whole.
  *
- * usage: claim_bench STORE [SECONDS] (a directory, or a store on a server that `lineage init` made; default: 2
- * each)
+ * usage: claim_bench STORE [SECONDS]
+ * STORE is a directory, or a store on a server that `lineage init` made; SECONDS is the time per N (default: 2).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void measure(struct lineage_queue *queue, const uint64_t *keys, size_t n,
     printf("%10zu%14.1f%12.3f%16zu\n", n, (double)claims / took, 1000 * took / (double)claims, bytes);
 }
 
-/* Keys have twenty digits, as digests have. */
+/* Makes keys of twenty digits, like the digests that real keys are. */
 static void make_keys(uint64_t *keys)
 {
     uint64_t x = 88172645463325252;

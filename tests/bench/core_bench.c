@@ -3,14 +3,14 @@
  *
  *     core_bench [--json]
  *
- * B = 256 rows of T = 2048 tokens in groups of 8, with about 5 turns per row, on 1 and 2 threads. Kernels work in
- * double precision, in float if the name ends in f, and in float with bfloat16 log-probs and advantages. Each
- * kernel runs for a fifth of a second and at least 6 times, and the best run counts. Successive runs use different
- * batches, so that a batch comes from memory and not from the cache. core_bench_cached does the same with 16 rows
- * and one batch, which stay in the cache: there only arithmetic takes time, as on a machine with fast memory.
+ * A batch has B = 256 rows of T = 2048 tokens in groups of 8, with about 5 turns per row; kernels run on 1 and 2
+ * threads. Kernels work in double precision, in float if the name ends in f, and in float with bfloat16 log-probs and
+ * advantages. Each kernel runs for a fifth of a second and at least 6 times, and the fastest run is reported.
+ * Successive runs use different batches, so the inputs come from memory and not from the cache. core_bench_cached
+ * does the same with 16 rows and one batch, which stay in the cache: it measures only the arithmetic.
  *
- * Beside the time it prints tokens per second and the share of memory bandwidth: the bytes that must move (each
- * input read once, each output written once) / time / the rate of a copy of long arrays, measured here.
+ * It also prints tokens per second and the share of memory bandwidth: the bytes that must move (each input read once,
+ * each output written once) divided by the time and by the rate of a copy of long arrays, measured here.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ enum { TOKENS = 2048, GROUP = 8, TURNS = 9, COPY_ARRAYS = 32 * 256 / ROWS };
 
 static const size_t cells = (size_t)ROWS * TOKENS;
 
-/* The inputs of the float kernels, and their upper halves (bfloat16). */
+/* The inputs of the float kernels; `half` holds the same numbers in bfloat16. */
 struct singles {
     float *log_prob, *old_log_prob, *ref_log_prob, *advantages, *weights, *values, *rewards;
     float *out, *out2;
@@ -59,7 +59,7 @@ struct bench {
     double *spare[2]; /* arrays for the copy */
     uint8_t *mask_out;
     struct rl_stream_metrics *stream_metrics;
-    size_t *starts; /* starts of rows as sequences, or of their steps */
+    size_t *starts; /* first tokens of the rows packed as sequences, or of their steps */
     double *step_values, *step_sums;
     uint8_t *flags;
     struct singles single, all_singles[BATCHES];
@@ -180,7 +180,7 @@ static enum rl_status token_baseline(struct bench *b, struct rl_error *err)
     return rl_token_baseline(&b->data->batch, &in, &options, b->out, b->out2, &b->ws, err);
 }
 
-/* Turns as steps, with random flags. */
+/* Treats each turn as a step; the flags are random. */
 static enum rl_status prm(struct bench *b, struct rl_error *err)
 {
     struct rl_adca_options options;
@@ -370,8 +370,8 @@ static enum rl_status valuef(struct bench *b, struct rl_error *err)
 }
 
 /*
- * Bytes per token: mask 1, turn id 4, a double 8, a float 4, a bfloat16 2. reference: PyTorch with 2 threads on a
- * similar machine.
+ * Bytes per token: mask 1, turn id 4, a double 8, a float 4, a bfloat16 2. `reference` was measured with PyTorch and
+ * 2 threads on a similar machine.
  */
 static const struct entry {
     const char *name;
@@ -500,7 +500,7 @@ static void free_batches(struct bench *b)
     }
 }
 
-/* Seconds of the best run. */
+/* Returns the time of the fastest run, in seconds. */
 static double best_time(const struct entry *e, struct bench *b)
 {
     struct rl_error err = {0};

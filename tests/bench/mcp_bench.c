@@ -3,11 +3,11 @@
  *
  *     LINEAGE=build-test/cli/lineage mcp_bench [--json] [--trials N]...
  *
- *   start       from exec to the answer to server/discover, with a warm mirror; and with a first call
- *   NAME        answers per second of one tool call after another, waiting for each
+ *   start       time from exec to the answer to server/discover, with a warm mirror; and the same plus a first call
+ *   NAME        calls of the tool NAME per second; each call waits for the answer to the previous one
  *
- * The ratio compares with the same case at the first size: a page should cost the same at any size. A table on
- * stdout, or with --json a list of {case, trials, per_s, seconds, ratio}.
+ * The ratio compares a case with the same case at the first size: a page should cost the same at any size. The output
+ * is a table on stdout, or with --json a list of {case, trials, per_s, seconds, ratio}.
  */
 #include <stdbool.h>
 #include <stdio.h>

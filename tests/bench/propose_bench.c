@@ -5,12 +5,13 @@
  *     propose_bench [--json] [--trials N] [--seeds N] [--store DIR]
  *
  * With --store it uses a measured table instead: the rows of a store whose sweep tried every combination of lr,
- * alpha and beta (fixtures/experiments/hop-grid). A proposal is a cell, and its score is what was measured there.
- * Distances are to the best cell, and a night has a third as many trials as the table has cells.
+ * alpha and beta (fixtures/experiments/hop-grid). A proposal is a cell of the table, and its score is the measured
+ * score of that cell. Distances are to the best cell, and a night has a third as many trials as the table has cells.
  *
- * Each line is one function and one method: quartiles over the seeds (default 20) of the best value minus the
- * optimum, and the number of seeds in which the method ended better than random did with the same seed. No times
- * are measured, so the numbers are the same on every machine, up to the last bits of libm in the functions.
+ * Each line of the output is for one function and one method. It shows the quartiles, over the seeds (default 20), of
+ * the best value minus the optimum, and the number of seeds for which the method beat random search with the same
+ * seed. No times are measured, so the numbers are the same on every machine, up to the last bits of libm in the
+ * functions.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@ enum { SEEDS_MAX = 1000, DIMENSIONS_MAX = 6 };
 
 static const double pi = 3.14159265358979324;
 
-/* Dixon and Szego 1978. */
+/* The Branin function (Dixon and Szego 1978). */
 static double branin(const double *x, size_t n)
 {
     double a = x[0], b = x[1];
@@ -75,7 +76,7 @@ struct function {
     const char *name;
     double (*value)(const double *x, size_t n);
     size_t n;
-    double low[2], high[2]; /* of the first range, and of all others */
+    double low[2], high[2]; /* [0]: bounds of the first parameter; [1]: of all others */
     double optimum;
     const struct table *table; /* instead of value */
 };
@@ -94,7 +95,7 @@ static const char *const table_names[TABLE_NAMES] = {"lr", "alpha", "beta"};
 struct table {
     double values[TABLE_NAMES][TABLE_VALUES]; /* values of each parameter, ascending */
     size_t n_values[TABLE_NAMES], n_cells;
-    /* negated, so that lower is better as in the functions; NaN: no row */
+    /* Negated scores, because the functions are minimised too; NaN: the cell has no row. */
     double score[TABLE_VALUES * TABLE_VALUES * TABLE_VALUES];
     double best;
 };
@@ -151,7 +152,7 @@ static bool take_score(struct table *table, const struct lineage_trial *trial)
     return true;
 }
 
-/* Goes through the rows twice, because the place of a cell is known only once all values are. */
+/* Calls `take` for every row. load_table does this twice, because a row's cell is known only after all values are. */
 static bool visit_rows(struct lineage_store *store, struct table *table,
                        bool (*take)(struct table *, const struct lineage_trial *), struct lineage_error *err)
 {
@@ -169,7 +170,7 @@ static bool load_table(struct table *table, const char *dir)
 {
     struct lineage_store *store;
     struct lineage_error err = {.text = "a row lacks a parameter or its score"};
-    const struct lineage_open_options options = {.no_mirror = true}; /* a fixture must not change */
+    const struct lineage_open_options options = {.no_mirror = true}; /* leaves the fixture unchanged */
     table->best = INFINITY;
     bool good = lineage_store_open(&store, dir, &options, &err) == LINEAGE_OK &&
                 visit_rows(store, table, take_values, &err) && visit_rows(store, table, take_score, &err);
@@ -187,7 +188,7 @@ enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
 static const enum propose_method methods[] = {PROPOSE_RANDOM, PROPOSE_SOBOL, PROPOSE_TPE};
 enum { N_METHODS = sizeof methods / sizeof *methods };
 
-/* The best value of one night, minus the optimum. */
+/* Runs one night and returns its best value minus the optimum. */
 static double night(const struct function *f, enum propose_method method, uint64_t seed, size_t n_trials)
 {
     struct propose_range ranges[DIMENSIONS_MAX];

@@ -1,18 +1,20 @@
 /*
- * store_bench.c: the speed of the store, compared with the least that a program must do, in one run on one machine.
+ * store_bench.c: compares the speed of the store with the fastest simple program for the same job, in one run on one
+ * machine.
  *
  *     store_bench [--json] [--rows N]... [--appends N]
  *
- *   append            one handle, no sync, against a bare write loop; with sync, against write + fdatasync
- *   build             the mirror of N rows, against `sqlite3 .import` of the same file
- *   open, render, query    with a warm mirror, at each N; ratio to the same at the first N
- *   sweep, verify     of N rows, against the same .import; memory: the peak of a process, against the size of the file
- *   export            every byte of N rows into a file, against a loop of read and write
- *   follow            rows that another process appends, seen as they come; against the appends alone
- *   lineage best      the command on a small store, against an empty program (the one of this build, or what LINEAGE
- *                     names)
+ *   append                 appends with one handle: without sync, against a bare write loop; with sync, against
+ *                          write + fdatasync
+ *   build                  builds the mirror of N rows, against `sqlite3 .import` of the same file
+ *   open, render, query    with a warm mirror, at each N; the ratio is to the same case at the first N
+ *   sweep, verify          read N rows, against the same .import; memory: a process's peak, against the file's size
+ *   export                 writes every byte of N rows into a file, against a loop of read and write
+ *   follow                 sees rows as another process appends them, against the appends alone
+ *   lineage best           runs the command (the one of this build, or $LINEAGE) on a small store, against an empty
+ *                          program
  *
- * A table on stdout, or with --json a list of {case, rows, per_s, seconds, ratio}.
+ * The output is a table on stdout, or with --json a list of {case, rows, per_s, seconds, ratio}.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -37,7 +39,7 @@ enum { MAX_SIZES = 8, REPEATS = 5 };
 struct bench {
     bool json, any;
     size_t sizes[MAX_SIZES], n_sizes, appends;
-    double first[4]; /* open, render, queries at the first size */
+    double first[4]; /* open, render and two queries at the first N */
 };
 
 static double now(void)
@@ -98,7 +100,7 @@ static double time_appends(const char *dir, size_t n, bool sync)
     return seconds;
 }
 
-/* All rows in one call. */
+/* Appends all rows in one call and returns the time. */
 static double time_batch(const char *dir, size_t n, bool sync)
 {
     struct lineage_append_options options;
@@ -127,7 +129,7 @@ static double time_batch(const char *dir, size_t n, bool sync)
     return seconds;
 }
 
-/* The same bytes, one write per row. */
+/* Writes the same bytes with one bare write per row. */
 static double time_bare(const char *dir, size_t n, bool sync)
 {
     char *path = join(dir, "bare.tsv"), row[400];
@@ -152,7 +154,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Both take turns, and the median ratio counts, because other load on the machine disturbs single rounds. */
+/*
+ * Alternates between our appends and the bare writes, and reports the median ratio, because other load on the machine
+ * disturbs single rounds.
+ */
 static void bench_append(struct bench *bench, bool sync)
 {
     size_t n = sync ? bench->appends / 50 + 1 : bench->appends;
@@ -211,7 +216,7 @@ static double time_export(const char *dir)
     return seconds;
 }
 
-/* A loop of read and write, as in cat. */
+/* Copies the log with a loop of read and write, as cat does. */
 static double time_copy(const char *dir)
 {
     static char piece[128 << 10];
@@ -298,7 +303,7 @@ static void write_rows(const char *path, size_t n)
         const char *label = i ? labels[(size_t)rand_r(&seed) % 7] : "baseline";
         double metric = 1 + 0.1 * (double)(rand_r(&seed) % 100000) / 100000;
         fprintf(out, "%03zu\t2026-05-12T00:00:00Z\t%s\t", i, specialists[(size_t)rand_r(&seed) % 4]);
-        if (i) /* chains of about a dozen */
+        if (i) /* the parent; this gives chains of about a dozen rows */
             fprintf(out, "%03zu", i - 1 - (size_t)rand_r(&seed) % (i < 12 ? i : i / 2 + 1));
         fprintf(out, "\t000\topt\t%s %zu\t-0.0015\t%s\t", hypothesis, i, label);
         if (strcmp(label, "crash") != 0 && strcmp(label, "harness_abort") != 0)
@@ -320,7 +325,7 @@ static void render_once(struct lineage_store *store)
     lineage_free(text);
 }
 
-/* The first ten trials with one alpha and a range of gamma. */
+/* Queries the first ten trials with one value of alpha and a range of gamma. */
 static void query_once(struct lineage_store *store)
 {
     struct lineage_condition conditions[] = {
@@ -336,7 +341,7 @@ static void query_once(struct lineage_store *store)
     lineage_cursor_close(cursor);
 }
 
-/* Twenty trials within two ranges that contain most trials. */
+/* Queries twenty trials with ranges of alpha and gamma that contain most trials. */
 static void wide_query_once(struct lineage_store *store)
 {
     struct lineage_condition conditions[] = {{.name = "alpha", .range = {{true, 0.2}, {true, 0.8}}},
@@ -411,7 +416,7 @@ static void verify_once(struct lineage_store *store)
         exit(1);
 }
 
-/* Runs in a process of its own, to measure its memory. */
+/* Runs `work` in a child process, so that the child's peak memory can be measured. */
 static double time_apart(const char *dir, void (*work)(struct lineage_store *), double *bytes)
 {
     double start = now();
@@ -446,7 +451,7 @@ static void bench_apart(struct bench *bench, const char *name, const char *dir, 
     free(path);
 }
 
-/* The fastest of many runs, which is the cost of the program itself. */
+/* Returns the time of the fastest of many runs, because other load only makes a run slower. */
 static double time_program(const char *command)
 {
     double least = 1e9;

@@ -5,12 +5,13 @@
  *                 [--reference hop.py [--reference-policy a.pt]]
  *
  * Trains N iterations (default 20) of turn-group-v1d on 1 and 2 threads, from a policy that is warm-started first
- * (or from --policy). For each phase it prints seconds, tokens per second (generation: sampled tokens;
- * information_gain and update: tokens fed), and the share of the machine's sgemm rate, measured here, that the
- * phase's unavoidable matrix products take. `trial` is everything with one evaluation. "update, recomputed" has
- * memory for the activations of one micro-batch per thread, so that all of them go forward twice.
+ * (or from --policy). For each phase it prints the seconds, the tokens per second (sampled tokens for generation; fed
+ * tokens for information_gain and update), and how much of the phase's time its unavoidable matrix products would
+ * take at the machine's sgemm rate, which is measured here. `trial` is the whole run with one evaluation.
+ * "update, recomputed" has memory for the activations of only one micro-batch per thread, so the forward pass of
+ * every micro-batch is computed twice.
  *
- * --reference runs the PyTorch program of that name with one thread for the same number of iterations, from
+ * --reference runs the given PyTorch program with one thread for the same number of iterations, from
  * --reference-policy or from a policy that it warm-starts itself, and prints how many times faster each of our
  * phases is for the same number of rollouts.
  */
@@ -56,7 +57,7 @@ static double now(void)
 
 /* ---- what the machine can do -------------------------------------------------------------- */
 
-/* The best of several square products on one thread, in flops per second. */
+/* Returns the fastest rate of several products of square matrices on one thread, in flops per second. */
 static double sgemm_rate(void)
 {
     enum { N = 768, RUNS = 12 };
@@ -80,7 +81,7 @@ static double sgemm_rate(void)
 
 /* ---- what a phase must multiply ----------------------------------------------------------- */
 
-/* Flops of the forward products of n tokens, of which `asked` need the last layer's output. */
+/* Returns the flops of the forward products of n tokens; the last layer's output is computed for `asked` of them. */
 static double forward_flops(const struct trainer_model *model, double n, double asked)
 {
     double d = model->width, m = model->mlp, layers = model->layers;

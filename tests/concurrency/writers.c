@@ -1,11 +1,9 @@
 /*
- * writers.c: 8 processes append 250 rows each to a new store, together with another program that
- * appends with flock in the same format, while a killer stops writers at random (SIGKILL) and
- * restarts them.
+ * writers.c: 8 processes append 250 rows each to a new store, together with another program that appends in the same
+ * format and locks the file with flock. Meanwhile writers are killed at random (SIGKILL) and restarted.
  *
- * Afterwards every acknowledged row exists once, there is one header, ids are unique, the store
- * verifies (the mirror equals results.tsv), and there are no more rows than acknowledgements and
- * kills explain.
+ * Afterwards every acknowledged row exists exactly once, there is one header, ids are unique, the store verifies (the
+ * mirror equals results.tsv), and the number of rows is at most acknowledged rows plus kills.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -31,7 +29,7 @@ static void die(const char *what)
     exit(2);
 }
 
-/* Acknowledgements are lines in one file per writer, each written with one write. */
+/* Each writer has a file of acknowledgements; each line of it is written with one write. */
 static int open_acks(const char *dir, int writer)
 {
     char name[32];
@@ -77,7 +75,7 @@ static struct lineage_store *open_store(const char *dir)
     return store;
 }
 
-/* Odd writers open the store for each row, like a shell script; even ones keep their handle. */
+/* Writers with odd numbers open the store for each row, like a shell script; the others keep their handle. */
 static void run_writer(const char *dir, const char *log_dir, int writer)
 {
     struct lineage_append_options options;
@@ -106,7 +104,10 @@ static void run_writer(const char *dir, const char *log_dir, int writer)
     exit(0);
 }
 
-/* Another program: flock, header if the file is empty, one write per row. */
+/*
+ * Appends as another program would: takes flock, writes the header if the file is empty, and writes each row with one
+ * write.
+ */
 static void run_stranger(const char *dir, const char *log_dir)
 {
     static const char header[] =
@@ -119,8 +120,8 @@ static void run_stranger(const char *dir, const char *log_dir)
         struct stat st, named;
         if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, &st) != 0)
             die("stranger");
-        if (stat(path, &named) != 0 || named.st_ino != st.st_ino) { /* an empty file that was removed
-                                                                       in between */
+        /* the file was empty and has been removed since the open */
+        if (stat(path, &named) != 0 || named.st_ino != st.st_ino) {
             close(fd);
             done--;
             continue;
@@ -157,8 +158,8 @@ static void sleep_ms(unsigned ms)
 }
 
 /*
- * Kills writers at random and restarts them, but not the other program, which would leave torn rows
- * of its own.
+ * Kills writers at random and restarts them. The other program is not killed, because it would leave torn rows that
+ * it does not repair.
  */
 static unsigned run_all(const char *dir, const char *log_dir)
 {

@@ -1,12 +1,11 @@
 /*
- * append_faults.c: every system call of an append, and every file operation of SQLite under it, is
- * made to fail, to do half its work, or to be the last call of the process: first the first call,
- * then the second, until none is left.
+ * append_faults.c: in each case one system call of an append, or one file operation of SQLite during it, fails, does
+ * half its work, or is the last call before the process is killed. The cases cover the first call, the second, and so
+ * on to the last.
  *
- * The append has one row with all of its files, or several rows in one call. After each fault:
- * earlier bytes are unchanged, there is one header, the row is in the file completely or not at all
- * (of several rows all or none), an acknowledged row is in the file, and the next append succeeds
- * and leaves a store that verifies.
+ * The append has one row with all of its files, or several rows in one call. After each fault: earlier bytes are
+ * unchanged; there is one header; the new row is in the file completely or not at all (several rows: all or none); an
+ * acknowledged row is in the file; and the next append succeeds and leaves a store that verifies.
  */
 #include <errno.h>
 #include <signal.h>
@@ -37,8 +36,8 @@ struct fault {
 };
 
 /*
- * A full disk is simulated in calls that create or extend a file, and half a write in write only;
- * in other calls they would repeat EIO.
+ * A full disk is simulated only in calls that create or extend a file, and half a write only in write. Other calls
+ * would repeat the tests with EIO.
  */
 static bool can_meet(enum mode mode, const char *call)
 {
@@ -116,7 +115,7 @@ static enum lineage_status append_batch(struct lineage_store *store)
     return lineage_store_append_many(store, trials, BATCH_ROWS, NULL, NULL, NULL, &err);
 }
 
-/* Exit status of the child: 0 acknowledged, 1 refused, 3 no fault was injected. */
+/* Exit status of the child: 0 the append was acknowledged, 1 it was refused, 3 no fault was injected. */
 static int run_child(const char *dir, const char *work, unsigned rows, struct fault fault)
 {
     struct lineage_store *store = NULL;
@@ -158,7 +157,7 @@ static size_t findings_that_matter;
 
 static void count_finding(void *context, const struct lineage_finding *finding)
 {
-    /* telemetry of a row that was not written may remain if the process was killed before it */
+    /* Telemetry of an unwritten row may remain if the process was killed before it wrote the row. */
     if (strcmp(finding->kind, "telemetry") != 0) {
         printf("  %s: %s\n", finding->kind, finding->text);
         ++*(size_t *)context;
@@ -215,7 +214,7 @@ static bool is_whole_snapshot(const char *snapshot)
     return whole;
 }
 
-/* The snapshot of a written row is complete; a refused row leaves none. A kill may leave one. */
+/* A written row has its complete snapshot, and a refused row has none. After a kill, a snapshot may be left over. */
 static bool snapshots_are_right(const char *dir, int outcome)
 {
     char *snapshots = join(dir, "snapshots"), **names = list_dir(snapshots, "");
@@ -273,7 +272,7 @@ static const char *broken(const char *dir, const char *before, size_t good_lengt
     return why;
 }
 
-/* All calls for one initial store and one mode. Returns the number of faults. */
+/* Tries the fault at every call, for one initial store and one mode. Returns the number of faults. */
 static unsigned run_all(enum start start, enum mode mode, const char *work, unsigned rows, unsigned *failures)
 {
     for (unsigned n = 1; n < 2000; n++) {

@@ -1,21 +1,20 @@
 /*
- * flips.c: one bit of one byte of one file of a small store is flipped; then every question is
- * asked and a row appended.
+ * flips.c: flips one bit in one byte of one file of a small store, then asks every question and appends a row.
  *
- * usage: flips N [SEED]              N flips at random places; `flips 20s`: for twenty seconds
+ * usage: flips N [SEED]              N flips at random places; `flips 20s`: random flips for twenty seconds
  *        flips all [SEED [I/N]]      one flip in every byte of every file, or in every N-th byte from the I-th on
- *        flips killed [SEED [I/N]]   likewise, in the store whose writer was killed
+ *        flips killed [SEED [I/N]]   like `all`, in the store of a killed writer (see below)
  *
- * First every bit of lineage.db is flipped; the digest of its page must detect it. `flips all` does
- * not repeat flips in the free space of its pages (long runs of zeros).
+ * First every bit of lineage.db is flipped, and the digest of its page must detect each flip. Therefore `flips all`
+ * skips the free space of the pages (long runs of zeros).
  *
- * Then the same is done to lineage.db-wal and -shm of a store whose writer was killed, which exist
- * only then: a quarter as many flips, or a quarter of the time, except with `all`.
+ * Afterwards lineage.db-wal and lineage.db-shm are flipped in the same way, in a store whose writer was killed, because
+ * these files exist only then. They get a quarter of the flips, or a quarter of the time, except with `all`.
  *
- * Each answer must be right, or come with a notice, or be an error with a reason. The appended row
- * must be right in any case: the data that its rules depend on is checked or does not come from the
- * damaged file. A flip in a file that people write (settings, telemetry) may also be a valid
- * change; then the answers are those of a store that always had that content.
+ * Each answer must be right, or come with a notice, or be an error with a reason. The appended row must always be
+ * right: the data that its rules depend on is checked or does not come from the damaged file. A flip in a file that
+ * people write (settings, telemetry) may also be a valid change; then the answers must be those of a store that always
+ * had the changed file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -50,7 +49,7 @@ struct file {
     bool written_by_people;
 };
 
-/* An answer, and whether a notice came with it. */
+/* The answers to all questions, and for each whether a notice came with it. */
 struct answers {
     char *text[MAX_ANSWERS];
     bool noticed[MAX_ANSWERS];
@@ -60,7 +59,7 @@ struct answers {
 struct laboratory {
     char *dir;
     struct file files[MAX_FILES];
-    int n_files, first; /* files from this one on are flipped */
+    int n_files, first; /* only the files from `first` on are flipped */
     struct answers sound;
     char *sound_row;           /* the row that is appended to the undamaged store */
     struct answers sound_then; /* after the append */
@@ -69,12 +68,12 @@ struct laboratory {
 /* The bytes to flip. */
 struct plan {
     bool all;
-    size_t flips, step, first; /* `flips all` counts the flips that are skipped here */
+    size_t flips, step, first; /* flips: with `all`, includes the flips in free space, which are skipped */
     time_t seconds; /* 0: without a time limit */
     uint64_t seed;
 };
 
-/* Shared with the child: its current flip, so that a crash can be reported with its place. */
+/* Memory shared with the child. It holds the child's current flip, so the parent can report where the child crashed. */
 struct place {
     size_t done, passed_over, failures;
     int file;
@@ -88,8 +87,8 @@ struct trial {
     const struct laboratory *lab;
     struct place *place;
     const struct file *flipped;
-    struct lineage_store *store; /* NULL: each question opens a handle */
-    struct lineage_error err;    /* status of opening it */
+    struct lineage_store *store; /* NULL: each question opens its own handle */
+    struct lineage_error err;    /* result of opening the store */
     bool appended;
 };
 
@@ -113,7 +112,7 @@ static struct lineage_store *open_lab(const struct laboratory *lab, bool no_mirr
     return lineage_store_open(&store, lab->dir, &options, err) == LINEAGE_OK ? store : NULL;
 }
 
-/* An error with a message is a notice too. */
+/* Asks question i. *noticed is true if a notice was heard, or if the answer is an error with a message. */
 static char *ask_on(struct lineage_store *store, int i, struct lineage_error err, bool *noticed)
 {
     char *text = NULL;
@@ -125,7 +124,7 @@ static char *ask_on(struct lineage_store *store, int i, struct lineage_error err
     return text;
 }
 
-/* One question with its own handle, like a command. */
+/* Opens a handle for one question, as a command does. */
 static char *ask_one(const struct laboratory *lab, int i, bool no_mirror, bool *noticed)
 {
     struct lineage_error err = {0};
@@ -153,8 +152,8 @@ static void forget_answers(struct answers *answers)
 /* ---- the store ----------------------------------------------------------------------------------------------------- */
 
 /*
- * The label, the best score so far, the id and the parent of the row follow from the store. NULL if
- * it was refused.
+ * Appends a row whose label, best score so far, id and parent follow from the store. Returns the row as text, or NULL
+ * if it was refused.
  */
 static char *append_probe(struct lineage_store *store, struct lineage_error *err)
 {
@@ -209,7 +208,7 @@ static bool is_kept(const struct laboratory *lab, const char *name)
     return strcmp(name, "telemetry") == 0 || strcmp(name, "snapshots") == 0;
 }
 
-/* Restore all files, and remove any others. */
+/* Restores all files, and removes files that did not exist in the undamaged store. */
 static void restore(const struct laboratory *lab)
 {
     char **names = list_dir(lab->dir, "");
@@ -244,7 +243,7 @@ static void take_files(struct laboratory *lab)
     take_file(lab, ".results.tsv.digests", false);
 }
 
-/* The right answers: those of the undamaged store, before and after the append. */
+/* Collects the right answers, which the undamaged store gives before and after the append. */
 static void ask_what_is_right(struct laboratory *lab)
 {
     struct lineage_error err;
@@ -281,7 +280,7 @@ static _Noreturn void append_and_die(const struct laboratory *lab)
     leave(ok ? 0 : 1); /* nothing is closed */
 }
 
-/* The last commits are only in the write-ahead log. */
+/* Prepares the store of a killed writer, whose last commits are only in the write-ahead log. */
 static void prepare_killed(struct laboratory *lab)
 {
     int state;
@@ -313,7 +312,10 @@ static void fail(const struct laboratory *lab, struct place *place, const char *
     place->failures++;
 }
 
-/* The answers without a mirror, which show the meaning of a changed setting or measurement. */
+/*
+ * Returns true if reading without the mirror gives the same answer (or a notice). Then the flip was a valid change of
+ * a setting or a measurement.
+ */
 static bool is_what_the_files_say(const struct laboratory *lab, int i, const char *answer)
 {
     bool noticed;
@@ -332,7 +334,10 @@ static void judge_answer(const struct trial *trial, int i, const char *answer)
         fail(lab, trial->place, questions[i].name, answer, wanted);
 }
 
-/* In each flip another question is the first to read the damage. */
+/*
+ * Asks all questions. The first question is a different one for each flip, because the first question reads the
+ * damage.
+ */
 static void judge_answers(struct trial *trial)
 {
     bool noticed;
@@ -357,13 +362,13 @@ static void judge_verify(struct trial *trial)
     enum lineage_status status = lineage_verify(trial->store, &n, ignore_finding, NULL, &err);
     if (status != LINEAGE_OK && !err.text[0])
         fail(trial->lab, trial->place, "verify fails without a word", NULL, NULL);
-    if (status == LINEAGE_OK && !n && trial->place->file == 0) /* even if a mirror was made since */
+    if (status == LINEAGE_OK && !n && trial->place->file == 0) /* also if a question has already rebuilt the mirror */
         fail(trial->lab, trial->place, "verify does not find it", NULL, NULL);
 }
 
 /*
- * After a flip in results.tsv or the settings, the row follows their new content; only earlier
- * bytes of the log must be unchanged.
+ * After a flip in results.tsv or the settings, the appended row follows their new content. Then only the log's
+ * earlier bytes must be unchanged.
  */
 static void judge_append(struct trial *trial)
 {
@@ -382,7 +387,8 @@ static void judge_append(struct trial *trial)
     if (row && place->file != 0 && !file->written_by_people && strcmp(row, lab->sound_row) != 0)
         fail(lab, place, "another row was appended", row, lab->sound_row);
     if (length < before->length || memcmp(now, before->bytes, before->length) != 0)
-        if (place->file != 0) /* a flipped line end at the end is a torn record, which is moved aside */
+        /* Only results.tsv may lose bytes: a flip in its last line end makes a torn record, which is moved aside. */
+        if (place->file != 0)
             fail(lab, place, "earlier bytes changed", NULL, NULL);
     free(row);
     free(path);
@@ -390,8 +396,8 @@ static void judge_append(struct trial *trial)
 }
 
 /*
- * All questions with one handle, like a program. The first question, which reads the damaged store,
- * changes from byte to byte. A store that cannot be opened must give a reason.
+ * Asks all questions with one handle, as a program does. Which operation comes first, and thus reads the damaged
+ * store, depends on the byte. A store that cannot be opened must give a reason.
  */
 static void judge_in_turn(struct trial *trial)
 {
@@ -422,7 +428,7 @@ static void flip(const struct laboratory *lab, struct place *place)
     put_file(lab, &flipped, false);
     judge_in_turn(&trial);
     restore(lab);
-    if (place->done % 32 == 0) { /* each question with its own handle, like a command */
+    if (place->done % 32 == 0) { /* also ask each question with its own handle, as a command does */
         trial = (struct trial){.lab = lab, .place = place, .flipped = &flipped};
         put_file(lab, &flipped, false);
         judge_answers(&trial);
@@ -445,7 +451,7 @@ static size_t page_size(const struct file *db)
     return (size_t)(unsigned char)db->bytes[16] << 8 | (unsigned char)db->bytes[17];
 }
 
-/* The number of bits of lineage.db whose flip does not keep the page from SQLite. */
+/* Counts the bits of lineage.db whose flip the page digests do not detect, so SQLite would read the page. */
 static size_t count_blind_bits(const struct laboratory *lab, const struct file *db)
 {
     char *path = join(lab->dir, db->name), *page = malloc(page_size(db));
@@ -457,7 +463,7 @@ static size_t count_blind_bits(const struct laboratory *lab, const struct file *
         sqlite3_exec(connection, "SELECT * FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_file_control(connection, NULL, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
         abort();
-    for (size_t at = 0; at < db->length; at += n) /* undamaged pages pass */
+    for (size_t at = 0; at < db->length; at += n) /* pages without a flip must be accepted */
         blind += file->pMethods->xRead(file, page, (int)n, (sqlite3_int64)at) != SQLITE_OK;
     for (size_t i = 0; i < 8 * db->length; i++) {
         write_byte(fd, (char)(db->bytes[i / 8] ^ (1 << i % 8)), i / 8);
@@ -507,8 +513,8 @@ static size_t all_bytes(const struct laboratory *lab)
 }
 
 /*
- * The n-th flip: one in every byte, or in a sample half of them in the first file and half
- * anywhere.
+ * Chooses the n-th flip. With `all` it is in the n-th byte. In a sample, half of the flips are in the first file and
+ * the others in any file.
  */
 static void aim(const struct laboratory *lab, const struct plan *plan, size_t n, struct place *place)
 {
@@ -536,7 +542,10 @@ static void work(const struct laboratory *lab, const struct plan *plan, struct p
     leave(0);
 }
 
-/* `share` of the requested number, unless all are requested. */
+/*
+ * Reads the arguments. A requested number of flips or seconds is reduced to share/4 of it; `all` and `killed` are
+ * not.
+ */
 static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes, unsigned share)
 {
     char *end = "";
@@ -554,8 +563,8 @@ static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes, un
 }
 
 /*
- * Returns the number of failures. A crash ends only a child, and the next child continues behind
- * it.
+ * Returns the number of failures. The flips run in a child; if it crashes, the next child continues after the flip
+ * that crashed it.
  */
 static size_t flip_all(const struct laboratory *lab, const struct plan *plan)
 {

@@ -1,11 +1,11 @@
 /*
- * marathon.c: N kills in rounds, each round on its own store.
+ * marathon.c: kills processes N times, in rounds; each round has its own store.
  *
  * usage: marathon KILLS [SEED [LINEAGE]]
  *
- * A round in which a promise was broken prints its seed and keeps its store; the rounds continue.
- * SIGTERM ends the program after the current round. The same seed gives the same actions, but the
- * scheduler determines the instants of the kills.
+ * A round that finds a broken promise prints its seed and keeps its store; then the next round runs. SIGTERM ends the
+ * program after the current round. The same seed gives the same actions, but the scheduler determines the instants of
+ * the kills.
  */
 #include "marathon.h"
 
@@ -29,7 +29,7 @@ struct round {
     struct part *parts; /* one per actor, shared with it */
     pid_t slots[SLOTS];
     time_t since[SLOTS];
-    unsigned (*deaths)[N_DEATHS]; /* by the interrupted action */
+    unsigned (*deaths)[N_DEATHS]; /* kills counted by the action that they interrupted */
     unsigned kills, failures;
 };
 
@@ -47,7 +47,7 @@ static void start(struct round *round, int slot)
     if (child < 0)
         abort();
     if (child == 0) {
-        setpgid(0, 0); /* a command that the actor runs dies with it */
+        setpgid(0, 0); /* so that killing the actor also kills a command that it runs */
         leave(act(&round->war, &round->parts[slot], seed, 30));
     }
     setpgid(child, child);
@@ -66,15 +66,15 @@ static void bury(struct round *round, int slot, int state)
         round->failures++;
     if (WIFSIGNALED(state) && WTERMSIG(state) != SIGKILL)
         printf("FAIL an actor ended by signal %d in %s\n", WTERMSIG(state), deeds[part->deed]);
-    while (waitpid(-round->slots[slot], NULL, 0) > 0) /* the command must also be gone before
-                                                         another actor takes its place */
+    /* wait until the actor's command is gone too, before another actor takes the slot */
+    while (waitpid(-round->slots[slot], NULL, 0) > 0)
         ;
     round->slots[slot] = 0;
 }
 
 /*
- * The trials of a night are in a separate process group and die with their parent; this process
- * then reaps them.
+ * Reaps dead children. Among them are trials of a night, which have their own process group and die with their
+ * parent.
  */
 static void wait_for_the_dead(struct round *round)
 {
@@ -120,14 +120,14 @@ static void fight(struct round *round, unsigned kills)
         usleep((useconds_t)(draw(&round->seed) % (draw(&round->seed) % 4 ? 2500 : 20000)));
         kill_one(round);
     }
-    for (int i = 0; i < SLOTS; i++) /* the last actors may finish */
+    for (int i = 0; i < SLOTS; i++) /* let the last actors finish */
         while (round->slots[i]) {
             look_after(round, i);
             usleep(1000);
         }
 }
 
-/* A night whose trials take a few hundredths of a second. */
+/* Writes the sweep file of a night whose trials take a few hundredths of a second. */
 static void write_sweep(const char *sweep, const char *dir)
 {
     static const char recipe[] =
@@ -149,7 +149,7 @@ static void write_sweep(const char *sweep, const char *dir)
 static void prepare(const struct arena_of_war *war)
 {
     static const char knowledge[] = "# anything\n\n## Key Insights\n\nwhat a person wrote\n";
-    static const char settings[] = "{\"direction\": \"higher\"}\n"; /* otherwise nights refuse the store */
+    static const char settings[] = "{\"direction\": \"higher\"}\n"; /* a night refuses a store without a direction */
     char *path = join(war->dir, "KNOWLEDGE.md"), *file = join(war->work, "train.py");
     char *config = join(war->dir, "lineage.json");
     write_file(path, knowledge, sizeof knowledge - 1);
@@ -160,7 +160,7 @@ static void prepare(const struct arena_of_war *war)
     free(config);
 }
 
-/* The settings of all rounds, and their sums. */
+/* The settings and totals of all rounds. */
 struct marathon {
     const char *command;
     bool nights;
@@ -231,8 +231,8 @@ int main(int argc, char **argv)
     marathon.parts = mmap(NULL, SLOTS * sizeof *marathon.parts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (marathon.parts == MAP_FAILED)
         return 2;
-    signal(SIGTERM, end_soon); /* after the current round, including its sums */
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* this process reaps the children of killed children */
+    signal(SIGTERM, end_soon); /* SIGTERM: finish the current round and print the totals */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* this process also reaps orphans: the children of killed children */
     while (marathon.kills < wanted && marathon.bad_rounds < 10 && !asked_to_end) {
         unsigned left = wanted - marathon.kills;
         run_round(&marathon, seed + marathon.rounds, left < KILLS_PER_ROUND ? left : KILLS_PER_ROUND);

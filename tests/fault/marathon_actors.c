@@ -45,8 +45,8 @@ static int strike(void *context, const char *call)
 }
 
 /*
- * Kill this process at the n-th faultable call of the store from now on, or, with `torn`, in the
- * middle of the n-th write.
+ * Kills this process at the n-th faultable call of the store from now on or, with `torn`, in the middle of the n-th
+ * write.
  */
 static void arm_kill(struct part *part, unsigned n, bool torn, uint64_t seed)
 {
@@ -57,7 +57,10 @@ static void arm_kill(struct part *part, unsigned n, bool torn, uint64_t seed)
     fs_set_fault(strike, NULL);
 }
 
-/* Replaces write: a kill, a full disk or a power cut in the middle of a write leaves a prefix. */
+/*
+ * Replaces write. In the chosen call it writes only a prefix, as a kill, a full disk or a power cut would, and ends
+ * the process.
+ */
 ssize_t __real_write(int fd, const void *data, size_t length);
 ssize_t __wrap_write(int fd, const void *data, size_t length);
 ssize_t __wrap_write(int fd, const void *data, size_t length)
@@ -87,8 +90,8 @@ struct actor {
 };
 
 /*
- * A kill may cut a line, so every line begins with a line end, and its own end shows that it is
- * complete.
+ * Appends a line to the file of acknowledgements. The line begins with a line end, because a kill may have cut the
+ * previous line. The line end after it shows that it is complete.
  */
 static void note(const struct actor *actor, char what, uint64_t tag, uint64_t length, const char *id)
 {
@@ -120,14 +123,10 @@ static size_t pick_length(struct actor *actor)
 
 static uint64_t new_tag(struct actor *actor)
 {
-    return draw(&actor->seed) << 1 >> 1 | (uint64_t)1 << 62; /* bit 62: a single row, not one of an
-                                                                import */
+    return draw(&actor->seed) << 1 >> 1 | (uint64_t)1 << 62; /* bit 62 marks a single row; rows of an import lack it */
 }
 
-/*
- * Run a command and keep 300 bytes of its output; returns false unless its exit status is 0 or
- * `other`.
- */
+/* Runs a command and keeps 300 bytes of its output. Returns false unless its exit status is 0 or `other`. */
 static bool run_command(struct actor *actor, const char *const *argv, char out[301], int other)
 {
     posix_spawn_file_actions_t actions;
@@ -178,7 +177,10 @@ static bool opened(struct actor *actor)
 
 static const char *const telemetry = "{\"steps\": [{\"step\": 0, \"loss\": 1.5}, {\"step\": 1, \"loss\": 1.25}]}";
 
-/* Every fourth row chooses its id and has files; it is retried until it is written, as in a night. */
+/*
+ * Appends a row. Every fourth row chooses its id and has files; the append is retried until it succeeds, as in a
+ * night.
+ */
 static bool append_row(struct actor *actor)
 {
     uint64_t tag = new_tag(actor);
@@ -248,10 +250,7 @@ static bool rebuild(struct actor *actor)
     return lineage_rebuild(actor->store, &err) == LINEAGE_OK || failed(actor, "rebuild", err.text);
 }
 
-/*
- * While others write, verify may report only what they really left, and never that the mirror
- * differs.
- */
+/* While others write, verify may report what they have left unfinished, but never that the mirror differs. */
 static void hear(void *context, const struct lineage_finding *finding)
 {
     struct actor *actor = context;
@@ -294,7 +293,7 @@ static char *foreign_record(uint64_t tag, size_t length, const char *end)
     return record;
 }
 
-/* Write n rows like fieldkit. */
+/* Writes a file of n rows in the form of fieldkit. */
 static void write_foreign_file(const char *path, uint64_t batch, unsigned n, uint64_t seed)
 {
     FILE *out = fopen(path, "wb");
@@ -310,7 +309,7 @@ static void write_foreign_file(const char *path, uint64_t batch, unsigned n, uin
         abort();
 }
 
-/* Announced first, so that half an import can be recognised. */
+/* Imports rows. The import is announced first, so that the check can recognise a partial import. */
 static bool import(struct actor *actor, const char *command)
 {
     struct lineage_error err = {0};
@@ -336,7 +335,7 @@ static bool import(struct actor *actor, const char *command)
     return ok || failed(actor, "import", err.text);
 }
 
-/* Open and lock the file, and make sure that it still has its name; -1 on failure. */
+/* Opens and locks the file, and makes sure that the path still leads to it. Returns -1 on failure. */
 static int lock_results(const char *path, struct stat *st)
 {
     struct stat named;
@@ -346,13 +345,13 @@ static int lock_results(const char *path, struct stat *st)
             return -1;
         if (stat(path, &named) == 0 && named.st_ino == st->st_ino)
             return fd;
-        close(fd); /* an empty file that was removed in between */
+        close(fd); /* the file was empty and has been removed since the open */
     }
 }
 
 /*
- * Two unclosed quotes close each other: everything between them is one cell for every reader,
- * permanently.
+ * Returns true if a quote is still open. A second unclosed quote would close it; then every reader would take
+ * everything between them as one cell, permanently.
  */
 static bool has_open_quote(int fd, off_t size)
 {
@@ -367,8 +366,8 @@ static bool has_open_quote(int fd, off_t size)
 }
 
 /*
- * Write a record, or in a dirty run one whose quote is never closed. `what` tells the check how to
- * judge it.
+ * Returns a record or, in a dirty run, one whose quote is never closed. *what tells the check how to judge the
+ * record.
  */
 static char *next_foreign(struct actor *actor, int fd, off_t size, uint64_t tag, size_t length, char *what)
 {
@@ -386,13 +385,14 @@ static char *next_foreign(struct actor *actor, int fd, off_t size, uint64_t tag,
 }
 
 /*
- * Writes like fieldkit: flock, a header if the file is empty, one write. Some records have no line
- * end yet (an editor does that). After such a record a careful program waits until it has one. A
- * careless one (in a dirty run) continues, and the two records that it merges are not checked.
+ * Appends a record as fieldkit does: takes flock, writes a header if the file is empty, and uses one write. Some
+ * records have no line end yet, as if an editor had written them. A careful program then waits until the line end is
+ * there. A careless one (in a dirty run) appends at once and merges two records, which are then not checked.
  */
 static bool append_foreign(struct actor *actor)
 {
-    uint64_t tag = new_tag(actor) | actor->war->dirty; /* without quotes, which would close an open quote */
+    /* in a dirty run, a tag whose text has no quotes, which would close an open quote */
+    uint64_t tag = new_tag(actor) | actor->war->dirty;
     size_t length = pick_length(actor);
     char path[400], last = '\n', what, *record = NULL;
     struct stat st;
@@ -408,8 +408,8 @@ static bool append_foreign(struct actor *actor)
             abort();
         sprintf(bytes, "%s%s", st.st_size ? "" : header, record);
         ok = __real_write(fd, bytes, strlen(bytes)) == (ssize_t)strlen(bytes);
-        if (what != 'Q' && last == '\n') /* after the write, because a process that is killed before
-                                            it has written nothing */
+        /* Noted after the write, because a process that is killed before the write has written nothing. */
+        if (what != 'Q' && last == '\n')
             note(actor, what, tag, length, "-");
         free(bytes);
     }
@@ -440,7 +440,7 @@ static bool command_append(struct actor *actor)
     return ok;
 }
 
-/* A night that waits for another one is refused, which is right. */
+/* Runs a night. Exit status 3 is also right: a night is refused while another one runs. */
 static bool night(struct actor *actor)
 {
     const char *const argv[] = {"lineage", "night", actor->war->sweep, "-C", actor->war->dir, "-q", NULL};
@@ -509,7 +509,8 @@ int act(const struct arena_of_war *war, struct part *part, uint64_t seed, unsign
     actor.acks = open(war->acks, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (actor.acks < 0)
         return 2;
-    unsigned fate = (unsigned)(draw(&actor.seed) % 10); /* an open makes some twenty calls, an append few writes */
+    /* which kill; opening makes some twenty calls, an append only a few writes */
+    unsigned fate = (unsigned)(draw(&actor.seed) % 10);
     if (fate < 4)
         arm_kill(part, 1 + (unsigned)(draw(&actor.seed) % 60), false, 0);
     else if (fate < 8)

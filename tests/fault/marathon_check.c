@@ -1,4 +1,4 @@
-/* marathon_check.c: compares the store with the promises. */
+/* marathon_check.c: checks all promises on the store after a round. */
 #include "marathon.h"
 
 #include <dirent.h>
@@ -13,8 +13,11 @@
 
 /* A row that was acknowledged or announced. */
 struct ack {
-    char what; /* A appended, F another program's, U another program's without a line end, J import
-                  announced, I acknowledged */
+    /*
+     * A: appended; F: another program's; U: another program's, without a line end; J: import announced; I: import
+     * acknowledged
+     */
+    char what;
     uint64_t tag;
     uint64_t length; /* length of the text, or number of rows of an import */
     char id[64];
@@ -32,13 +35,13 @@ struct check {
     const struct arena_of_war *war;
     struct ack *acks;
     size_t n_acks;
-    struct seen *rows; /* rows with a tag, sorted by it */
+    struct seen *rows; /* the rows that have a tag, sorted by tag */
     size_t n_rows;
     char **ids; /* of all rows, sorted */
     size_t n_ids;
     uint64_t night_keys[NIGHT_TRIALS];
     size_t n_nights;
-    uint64_t lines_reported[4096]; /* records that the store itself reports as bad */
+    uint64_t lines_reported[4096]; /* line numbers of records that the store reports as bad */
     size_t n_reported;
     unsigned failures;
 };
@@ -51,7 +54,7 @@ static void broken(struct check *c, const char *what, const char *detail)
 
 static void *grown(void *list, size_t n, size_t size)
 {
-    if (n & (n - 1)) /* room is a power of two */
+    if (n & (n - 1)) /* the capacity is a power of two */
         return list;
     list = realloc(list, (n ? 2 * n : 1) * size);
     if (!list)
@@ -59,7 +62,10 @@ static void *grown(void *list, size_t n, size_t size)
     return list;
 }
 
-/* A line may be incomplete if its writer was killed; then nobody relied on it. */
+/*
+ * Reads the acknowledgements. A line is incomplete if its writer was killed; such a line promised nothing and is
+ * ignored.
+ */
 static void read_acks(struct check *c)
 {
     size_t length;
@@ -104,7 +110,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The notes must be those that were given, possibly followed by the reason of a discard. */
+/* Returns true if the notes are those that were given, possibly followed by the reason of a discard. */
 static bool are_notes(const char *notes, uint64_t tag, size_t length)
 {
     char *given = tagged_text('N', tag, length);
@@ -115,7 +121,7 @@ static bool are_notes(const char *notes, uint64_t tag, size_t length)
     return same;
 }
 
-/* A trial of a night has exactly one row, however often the night was killed. */
+/* Checks that a trial of a night has only one row, even if the night was killed repeatedly. */
 static void see_night(struct check *c, const struct lineage_trial *trial)
 {
     struct lineage_night_link link;
@@ -233,7 +239,7 @@ static void check_import(struct check *c, const struct ack *ack)
         broken(c, ack->what == 'I' ? "an acknowledged import is not whole" : "half an import", detail);
 }
 
-/* results.tsv and every file that its bytes were moved to, as one text. */
+/* Returns as one text the bytes of results.tsv and of every file to which bytes of it were moved. */
 static char *all_bytes(const struct check *c, size_t *length)
 {
     char **names = list_dir(c->war->dir, "results.tsv"), *all = NULL;
@@ -251,7 +257,7 @@ static char *all_bytes(const struct check *c, size_t *length)
     return all;
 }
 
-/* A record that another program left unfinished is in the file or was moved aside. */
+/* Checks that a record that another program left unfinished is in the file or was moved aside. */
 static void check_unended(struct check *c, const struct ack *ack, const char *all, size_t length)
 {
     char *text = tagged_text('R', ack->tag, ack->length), *cell = csv_cell(text), detail[64];
@@ -296,7 +302,8 @@ static void check_next_append(struct check *c)
 }
 
 /*
- * A killed night can be resumed: after a night that was not killed, each of its trials has its row.
+ * Checks that a killed night can be resumed: runs it once without a kill, after which each of its trials must have
+ * its row.
  */
 static void finish_night(struct check *c)
 {
@@ -307,7 +314,7 @@ static void finish_night(struct check *c)
         broken(c, "the night does not end", command);
 }
 
-/* Without faults of other programs, verify may report only what a killed writer leaves behind. */
+/* If other programs wrote nothing wrong, verify may report only what a killed writer leaves behind. */
 static void hear_finding(void *context, const struct lineage_finding *finding)
 {
     struct check *c = context;
@@ -327,7 +334,7 @@ static void check_findings(struct check *c, struct lineage_store *store)
         broken(c, "verify", err.text);
 }
 
-/* A section written by a person is never lost. */
+/* Checks that the section that a person wrote is still there. */
 static void check_insights(struct check *c)
 {
     char *path = join(c->war->dir, "KNOWLEDGE.md");

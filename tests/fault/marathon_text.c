@@ -1,4 +1,4 @@
-/* marathon_text.c: texts of rows that contain their own check. */
+/* marathon_text.c: texts of rows from which a reader can tell that they are complete. */
 #include "marathon.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@ uint64_t draw(uint64_t *seed)
 }
 
 /*
- * Without `=` and `;`, because notes must not set parameters. Tabs, quotes and line ends make cells
- * that need quoting.
+ * Fills in text without `=` and `;`, because notes must not set parameters. Tabs, quotes and line ends are used, so
+ * that cells need quoting, unless `plain`.
  */
 static void fill(char *at, size_t n, uint64_t seed, bool plain)
 {

@@ -1,14 +1,14 @@
 /*
- * operation_faults.c: every operation of the store, with its allocations, file calls, file operations
- * of SQLite and statements made to fail: first the first call, then a later one, up to the last.
+ * operation_faults.c: runs every operation of the store while one of its allocations, file calls, file operations of
+ * SQLite or SQL statements fails: first the first call, then a later one, and so on to the last.
  *
- * `operation_faults all` (sh tests/run.sh long, minutes) makes each call fail, and a dense sample where
- * there are thousands. Without it, the first 8 calls of a kind fail, and then each call that is an
- * eighth further than the one before; on large stores the first 2, and each that is half as far again.
+ * `operation_faults all` (sh tests/run.sh long, takes minutes) makes each call fail, and a dense sample where there are
+ * thousands. Without `all`, the first 8 calls of a kind fail, and then calls whose number grows by an eighth each time.
+ * On large stores it is the first 2, and then calls whose number grows by half each time.
  *
- * After each fault: no crash and no leak (under sanitizers); the answer is right, or comes with a
- * notice, or is an error with a message; the store has its earlier rows, or those and all added
- * rows, and answers the next question correctly.
+ * After each fault: no crash and no leak (under sanitizers); the answer is right, or comes with a notice, or is an
+ * error with a message; the store has its earlier rows, or the earlier and all added rows; and it answers the next
+ * question correctly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ bool piece_strikes(void)
     return strikes(PIECES);
 }
 
-/* SQLite's own allocations: the content of a row may not fit. */
+/* SQLite's own allocator, which also fails on demand: for example, there may be no memory for a row's content. */
 static sqlite3_mem_methods sqlite_memory;
 
 static void *sqlite_malloc(int size)
@@ -76,7 +76,7 @@ static void *sqlite_realloc(void *old, int size)
     return strikes(SQLITE_MEMORY) ? NULL : sqlite_memory.xRealloc(old, size);
 }
 
-/* Set before the first call. Small allocations are included. */
+/* Must be called before the first call of SQLite. Small allocations can fail too. */
 static void install_sqlite_memory(void)
 {
     sqlite3_mem_methods methods;
@@ -162,7 +162,7 @@ static enum lineage_status do_import(struct lineage_store *store, FILE *out, str
     return status;
 }
 
-/* A log of five columns, with a repeated commit and lines that cannot be read. */
+/* Imports a log of five columns, with a repeated commit and lines that cannot be read. */
 static enum lineage_status do_import_five(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     struct lineage_import_stats stats;
@@ -187,7 +187,7 @@ static enum lineage_status do_rebuild(struct lineage_store *store, FILE *out, st
     return lineage_rebuild(store, err);
 }
 
-/* A finding may be caused by the fault; only a failure of the check is an error. */
+/* Runs verify. The fault may cause findings, so only a failure of verify itself is an error. */
 static enum lineage_status do_verify(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     size_t n, counted = 0;
@@ -200,14 +200,16 @@ static enum lineage_status do_verify(struct lineage_store *store, FILE *out, str
 static enum lineage_status do_render_file(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     struct lineage_render_options options;
-    char path[400]; /* the test's own memory must not be what fails */
+    char path[400]; /* on the stack, so that no allocation of the test itself can fail */
     (void)out;
     snprintf(path, sizeof path, "%s/KNOWLEDGE.md", lineage_store_dir(store));
     lineage_render_options_init(&options);
     return lineage_render_file(store, path, &options, err);
 }
 
-/* Runs twice: with the operations below, and with another program's file in the place of the log. */
+/*
+ * Renders KNOWLEDGE.md and reads its insights. Then another program's file takes its place, and it is rendered again.
+ */
 static enum lineage_status do_render_again(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     char path[400], *insights = NULL;
@@ -256,7 +258,7 @@ static enum lineage_status do_remark(struct lineage_store *store, FILE *out, str
     return lineage_remark_append(store, &remark, err);
 }
 
-/* The mirror is stale and locked by another client, so the end of the log is read here. */
+/* Appends while the mirror is stale and locked by another client, so the append must read the end of the log itself. */
 static enum lineage_status do_append_behind(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     static const char rows[] = "exp_020\tT\topt\t006\t\t\tof another tool\t\tkeep\t1.1\t\t\t\t\t\t\t\n"
@@ -269,7 +271,7 @@ static enum lineage_status do_append_behind(struct lineage_store *store, FILE *o
     if (fd < 0 || write(fd, rows, sizeof rows - 1) != sizeof rows - 1 || close(fd) != 0)
         abort();
     unsigned armed = countdown;
-    countdown = 0; /* the other client's allocations do not fail */
+    countdown = 0; /* the other client's allocations must not fail */
     sqlite3 *other = other_client_begin(mirror);
     countdown = armed;
     enum lineage_status status = do_append(store, out, err);
@@ -310,7 +312,7 @@ static void write_at(const struct lineage_store *store, const char *bytes, long 
         abort();
 }
 
-/* Line 2 is different during the second question, and restored before the third. */
+/* Asks three questions. Line 2 of the log is changed for the second question and restored before the third. */
 static enum lineage_status do_edit(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     enum { ID = 171 }; /* after the header */
@@ -323,7 +325,7 @@ static enum lineage_status do_edit(struct lineage_store *store, FILE *out, struc
     return status;
 }
 
-/* Another program's record without a line end is read, and read again when it has one. */
+/* Reads another program's record before it has a line end, and again after it has one. */
 static enum lineage_status do_read_unended(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     static const char record[] = "900\tT\topt\t003\t\t\thalf\t+0.1\tkeep\t0.5\t\t0.2\t\t\t\t\talpha=0.3; info_gain turn=0 mean=1 std=0";
@@ -340,7 +342,7 @@ static enum lineage_status do_read_unended(struct lineage_store *store, FILE *ou
     return status == LINEAGE_OK ? questions[0].ask(store, out, err) : status;
 }
 
-/* The answer is an error that lists the known names. */
+/* Sorts by an unknown name. The right answer is an error that lists the known names. */
 static enum lineage_status do_ask_for_nothing(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     struct lineage_cursor *cursor;
@@ -353,7 +355,7 @@ static enum lineage_status do_ask_for_nothing(struct lineage_store *store, FILE 
     return LINEAGE_OK;
 }
 
-/* A row that an earlier row names as its parent; its own ancestors are checked. */
+/* Appends a row that an earlier row names as its parent, so the append checks the ancestors of the new row. */
 static enum lineage_status do_append_awaited(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     static const char *const rows[][2] = {{"a", "b"}, {"b", "003"}};
@@ -383,8 +385,8 @@ static const struct question writing[] = {
 
 struct outcome {
     enum lineage_status status;
-    bool explained; /* a notice, or an error with its message */
-    bool again;     /* the handle answers after the fault */
+    bool explained; /* there was a notice, or an error with its message */
+    bool again;     /* the handle still answers after the fault */
     char *text;
 };
 
@@ -401,8 +403,8 @@ static bool answers(struct lineage_store *store)
 }
 
 /*
- * Opened with the fault armed, so that opening is tested too; a torn record only where it is
- * restored.
+ * Opens the store with the fault armed, so that opening is tested too, and asks the question. If neither reached the
+ * fault, closing the store may.
  */
 static struct outcome perform(const char *dir, const struct question *question, enum mode m, unsigned n)
 {
@@ -418,7 +420,7 @@ static struct outcome perform(const char *dir, const struct question *question, 
     if (outcome.status == LINEAGE_OK)
         outcome.status = question->ask(store, out, &err);
     outcome.explained = heard || (outcome.status != LINEAGE_OK && err.text[0] && err.status == outcome.status);
-    if (was_hit()) { /* otherwise closing fails */
+    if (was_hit()) { /* if the fault has not happened yet, closing gets it */
         disarm();
         outcome.again = !store || answers(store);
     }
@@ -428,20 +430,20 @@ static struct outcome perform(const char *dir, const struct question *question, 
     return outcome;
 }
 
-/* An operation that updates the mirror. */
+/* Asks the first question without a fault, which updates the mirror. */
 static void ask_once(const char *dir)
 {
     struct outcome outcome = perform(dir, &questions[0], MEMORY, 0);
     free(outcome.text);
 }
 
-/* The stores on which an operation runs. */
+/* A store on which an operation runs. */
 struct subject {
     void (*make)(const char *dir);
     bool torn, with_mirror;
-    bool writes; /* each time on a new store */
+    bool writes; /* the operation changes the store, so each case gets a new one */
     bool first;  /* of its kind */
-    bool large;  /* too many faults to try each, with a mirror that is slow to build */
+    bool large;  /* has too many faults to try each, and a mirror that is slow to build */
 };
 
 static char *make_store(const struct subject *subject)
@@ -468,7 +470,7 @@ static void broken(const struct question *question, enum mode m, unsigned n, con
     failures++;
 }
 
-/* The earlier rows are unchanged, and the next question is answered. */
+/* Checks that the earlier rows are unchanged and that the next question is answered. */
 static void check_after(const char *dir, const char *before, size_t length, const struct question *question, enum mode m,
                         unsigned n)
 {
@@ -488,7 +490,7 @@ static void check_after(const char *dir, const char *before, size_t length, cons
 
 static bool all;
 
-/* From one fault to the next. Even `all` tests samples of what comes in thousands. */
+/* Returns the distance to the next fault. Even `all` only samples calls that come in thousands. */
 static unsigned step_of(enum mode m, unsigned n, const struct subject *subject)
 {
     unsigned step = 1;
@@ -545,11 +547,13 @@ static void run_modes(const struct question *question, struct subject subject, c
         return;
     printf("%-14s", question->name);
     for (enum mode m = MEMORY; m < N_MODES; m++)
-        if (m != STARTS || subject.large) /* a question with few statements has all of them among these */
+        /* on a small store, every start of a statement is already among the other statement faults */
+        if (m != STARTS || subject.large)
             printf(" %s %u", mode_names[m], run_all(question, m, &subject));
     subject.with_mirror = false;
-    for (enum mode m = MEMORY; !subject.writes && !subject.large && m <= CALLS; m++) /* the mirror is built first */
-        if (m != PIECES || subject.first) /* the same pieces each time */
+    /* without a mirror: the operation builds it first */
+    for (enum mode m = MEMORY; !subject.writes && !subject.large && m <= CALLS; m++)
+        if (m != PIECES || subject.first) /* building the mirror uses the same pieces for every operation */
             printf(", new %s %u", mode_names[m], run_all(question, m, &subject));
     putchar('\n');
     fflush(stdout);

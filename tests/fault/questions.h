@@ -1,6 +1,6 @@
 /*
- * questions.h: small stores that contain every kind of data, and all questions that can be asked of
- * them, as text.
+ * questions.h: small stores that contain every kind of data, and all questions that can be asked of these stores.
+ * Answers are text.
  */
 #ifndef FAULT_QUESTIONS_H
 #define FAULT_QUESTIONS_H
@@ -9,7 +9,7 @@
 
 #include <lineage/store.h>
 
-/* Rows with parents, parameters and turns, telemetry of 001, a snapshot of 003. */
+/* Makes a store whose rows have parents, parameters and turns; 001 has telemetry and 003 a snapshot. */
 void make_asked_store(const char *dir);
 
 typedef enum lineage_status ask_fn(struct lineage_store *store, FILE *out, struct lineage_error *err);
@@ -21,14 +21,14 @@ struct question {
 extern const struct question questions[];
 extern const size_t n_questions;
 
-/* Rows of another program: seeds, text parameters, columns outside the 17, remarks, best.json. */
+/* Makes a store with the rows of another program: seeds, text parameters, columns beyond the 17, remarks, best.json. */
 void make_wide_store(const char *dir);
 extern const struct question wide_questions[];
 extern const size_t n_wide_questions;
 
 /*
- * More rows than the limits at which a sweep of two parameters, a list, and a report change their
- * method.
+ * Makes a store with enough rows that a sweep of two parameters, a list, and a report switch to their methods for
+ * large stores.
  */
 void make_large_store(const char *dir);
 extern const struct question large_questions[];

@@ -1,6 +1,6 @@
 /*
- * sqlite_faults.c: wraps the default VFS; the methods of each file call the real ones after a
- * countdown.
+ * sqlite_faults.c: wraps the default VFS. Each method of a file counts down, fails if it is its turn, and otherwise
+ * calls the real method.
  */
 #include "sqlite_faults.h"
 
@@ -14,7 +14,7 @@
 struct file {
     sqlite3_file base;
     sqlite3_io_methods methods;
-    sqlite3_int64 real[]; /* the wrapped sqlite3_file; SQLite aligns to 8 */
+    sqlite3_int64 real[]; /* the wrapped sqlite3_file, which SQLite aligns to 8 bytes */
 };
 
 static sqlite3_vfs *real_vfs, shim;

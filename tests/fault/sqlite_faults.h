@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 
-/* Make it the default VFS of this process. */
+/* Makes this VFS the default of the process. */
 void sqlite_faults_install(void);
 
 /*
- * The n-th call from now on (0: never) fails with SQLITE_IOERR, or for a lock with SQLITE_BUSY.
- * With `full`, writes fail with SQLITE_FULL; with `kill`, the process is killed at that call.
+ * The n-th call from now on (0: none) fails with SQLITE_IOERR, or with SQLITE_BUSY if it is a lock. With `full`,
+ * writes fail with SQLITE_FULL; with `kill`, the process is killed at that call.
  */
 void sqlite_faults_arm(unsigned n, bool full, bool kill);
 

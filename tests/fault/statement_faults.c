@@ -1,7 +1,4 @@
-/*
- * statement_faults.c: wrappers around the calls of SQLite. A call that fails here has not reached
- * SQLite.
- */
+/* statement_faults.c: wrappers around calls of SQLite. A call that the wrapper lets fail is not passed on to SQLite. */
 #include "statement_faults.h"
 
 #include <sqlite3.h>
@@ -12,7 +9,7 @@ static unsigned countdown;
 static int code;
 static bool starts_alone;
 static bool was_hit;
-static bool failing; /* the last call failed here and did not reach SQLite */
+static bool failing; /* the wrapper let the last call fail, so SQLite has no message for it */
 
 void statement_faults_arm(unsigned n, int with, bool starts)
 {

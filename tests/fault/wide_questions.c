@@ -185,7 +185,7 @@ static enum lineage_status ask_report(struct lineage_store *store, FILE *out, st
     return LINEAGE_OK;
 }
 
-/* Its chain of parents is a circle. */
+/* Asks for the chain of a row whose parents form a cycle. */
 static enum lineage_status ask_circle(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     struct lineage_chain chain;
@@ -265,7 +265,7 @@ void make_wide_store(const char *dir)
     free(snapshot);
 }
 
-/* A pair of parameters that no row has together has no cell. */
+/* Asks for a sweep of two parameters that no row has together, which therefore has no cell. */
 static enum lineage_status print_nothing(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     enum lineage_status status = print_sweep(store, "lr", "alone", out, err);
@@ -281,7 +281,7 @@ static enum lineage_status ask_sweep_large(struct lineage_store *store, FILE *ou
     return status == LINEAGE_OK ? print_nothing(store, out, err) : status;
 }
 
-/* Short lists of wide ranges, which are read in the requested order. */
+/* Asks for short lists within wide ranges, which the store reads in the requested order. */
 static enum lineage_status ask_walk(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     const struct lineage_condition conditions[] = {{.name = "seed", .range = {{true, 0}, {true, 3000}}},
@@ -314,8 +314,8 @@ const struct question large_questions[] = {{"sweep large", ask_sweep_large}, {"w
 const size_t n_large_questions = sizeof large_questions / sizeof *large_questions;
 
 /*
- * Scores are coarse, so that many are equal, and the second half of the rows reaches each score
- * late. u and v occur together only in one abort, after many rows that have one of them.
+ * Scores are coarse, so there are many ties, and rows in the second half reach each score later. u and v occur
+ * together only in one abort, after many rows that have only one of them.
  */
 void make_large_store(const char *dir)
 {

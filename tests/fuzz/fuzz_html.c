@@ -1,5 +1,5 @@
 /*
- * fuzz_html.c: arbitrary bytes as a cell of a page. The output must be text in HTML, in an
+ * fuzz_html.c: writes arbitrary bytes as a cell of an HTML page. The output must remain plain text in HTML, in an
  * attribute and in a script element.
  */
 #include <stdio.h>
@@ -29,8 +29,8 @@ static void as_json(FILE *file, const char *text, size_t length, size_t max)
 }
 
 /*
- * The output has no character that opens or ends markup and no control character, and every & was
- * written by the escaping.
+ * Checks that the output has no character that opens or ends markup and no control character, and that every & begins
+ * an escape that we wrote.
  */
 static void check_html(const char *out, size_t n)
 {

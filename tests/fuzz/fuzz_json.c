@@ -1,6 +1,6 @@
 /*
- * fuzz_json.c: hostile JSON. An object with a `family` is run as a case of that kernel, like the
- * golden vectors; anything else is read as lineage.json.
+ * fuzz_json.c: reads hostile JSON. An object with the key `family` is run as a case of that kernel, like the golden
+ * vectors; anything else is read as lineage.json.
  */
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /*
- * fuzz_judge.c: arbitrary bytes as the response of a judge's server, and arbitrary text as the
- * model's answer. The first byte is the number of steps. A complete answer has a flag for each
- * step; any other has a reason.
+ * fuzz_judge.c: reads arbitrary bytes as the response of a judge's server, and as the text of the model's answer. The
+ * first byte is the number of steps. A complete answer must give a flag for each step, and any other answer a reason.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n_steps = size ? 1 + data[0] % STEPS_MAX : 1;
     const char *body = size ? (const char *)data + 1 : "";
     size_t length = size ? size - 1 : 0;
-    n_steps -= n_steps > 1; /* files begin with the number itself */
+    n_steps -= n_steps > 1; /* files in the corpus begin with the number of steps itself */
     read_body(body, length, n_steps);
     read_error(body, length);
     json_t *response = json_pack("{s:[{s:s, s:{s:s%}}]}", "choices", "finish_reason", "stop", "message", "content", body, length);

@@ -1,7 +1,7 @@
 /*
- * fuzz_mcp.c: hostile bytes as messages of `lineage mcp`. The same lines must come out however the
- * bytes are split; every line has one of the kinds, with an error if it is invalid; and the id of a
- * request can always be sent back.
+ * fuzz_mcp.c: reads hostile bytes as messages of `lineage mcp`. However the bytes are split, the reader must find the
+ * same lines. Every line has one of the kinds, and an error if it is invalid. The id of a request can always be sent
+ * back.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * fuzz_notes.c: arbitrary text as notes. Parsed notes that the composer writes must parse to the
- * same notes again.
+ * fuzz_notes.c: parses arbitrary text as notes. If the parsed notes are composed to text again, that text must parse
+ * to the same notes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ static void compose_and_compare(const struct lineage_trial *trial)
 }
 
 /*
- * A link that is parsed and written must parse to the same link; names cannot break out of their
- * part.
+ * Checks that a parsed link, when written, parses to the same link again, and that a name cannot end its part of the
+ * link early.
  */
 static void check_link(const char *notes)
 {
@@ -64,7 +64,7 @@ static bool all_finite(const struct lineage_trial *trial)
     return true;
 }
 
-/* The output contains no line end, control character, pipe or backtick. */
+/* Checks that the output contains no line end, control character, pipe or backtick. */
 static void check_safe(const char *text, size_t length)
 {
     char *safe = lineage_text_safe(text, length, 40);

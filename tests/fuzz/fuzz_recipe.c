@@ -1,6 +1,6 @@
 /*
- * fuzz_recipe.c: hostile recipes and sweeps. An accepted recipe must survive being written and
- * read, and every trial of a sweep must be a recipe that is accepted on its own.
+ * fuzz_recipe.c: parses hostile recipes and sweeps. An accepted recipe must stay the same when it is written and
+ * parsed again, and every trial of a sweep must be a recipe that is accepted on its own.
  */
 #include <stdlib.h>
 #include <string.h>

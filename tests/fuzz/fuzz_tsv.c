@@ -1,6 +1,6 @@
 /*
- * fuzz_tsv.c: the TSV reader on arbitrary bytes. Records must tile the input, a header and its rows
- * are read, and cells that were read must survive the writer.
+ * fuzz_tsv.c: runs the TSV reader on arbitrary bytes. The records must cover the input without gap or overlap, the
+ * header and its rows are read, and cells must stay the same when they are written and read again.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * json_mutate.c: mutates JSON as a tree, so that the result still parses and reaches the code
- * behind the parser: values of another type or size; entries removed, duplicated and moved.
+ * json_mutate.c: mutates JSON as a tree, so that the result still parses and reaches the code after the parser.
+ * Values change their type or size; entries are removed, duplicated and moved.
  */
 #include <jansson.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void mutate_object(json_t *object, struct rng *rng)
     }
 }
 
-/* Descend at random, and stop at a random depth. */
+/* Descends at random and mutates at a random depth. */
 static void mutate_tree(json_t *value, struct rng *rng)
 {
     for (int depth = 0; depth < 5; depth++) {

@@ -11,7 +11,7 @@
 
 enum { MUTATIONS = 50, ROOM = 1 << 16 };
 
-/* Targets of structured input have one. */
+/* Fuzz targets with structured input define their own mutator. */
 __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                                      unsigned seed);
 

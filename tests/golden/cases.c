@@ -1,8 +1,8 @@
 /*
- * cases.c: every case folder of the format's reference set (fixtures/cases, and
- * ../shared/lineage-cases if it exists), found at run time: fk-* and run-* are rendered in fieldkit
- * style; best and chain are compared natively; then the blackboard files of bb-* and run-*,
- * imports, queries and reports of bad lines. Everything is compared byte for byte.
+ * cases.c: runs every case folder of the format's reference set (fixtures/cases, and ../shared/lineage-cases if it
+ * exists), found at run time. fk-* and run-* are rendered in fieldkit style, and best and chain are compared natively.
+ * Then come the blackboard files of bb-* and run-*, imports, queries and reports of bad lines. All output is compared
+ * byte for byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static enum lineage_direction direction(const json_t *params)
     return json_is_false(json_object_get(params, "lower_is_better")) ? LINEAGE_HIGHER : LINEAGE_LOWER;
 }
 
-/* Open a scratch store that holds a copy of results (if it exists). */
+/* Opens a scratch store with a copy of the file `results`, if that file exists. */
 static struct lineage_store *open_copy(const char *dir, const char *results, enum lineage_direction better,
                                        const char *metric)
 {
@@ -143,7 +143,7 @@ static void check_native(struct lineage_store *store, const json_t *native, cons
     struct lineage_error err;
     const json_t *id = json_object_get(native, "best");
     if (!id)
-        return; /* the case does not specify it */
+        return; /* the case does not say which trial is the best */
     enum lineage_status status = lineage_best(store, &best, &err);
     if (json_is_null(id)) {
         check(status == LINEAGE_ENOTFOUND, name, "no best");
@@ -309,7 +309,7 @@ static void import_run(const char *folder, const char *name)
 /* ---- blackboard ---- */
 
 struct bb_case {
-    const char *name, *folder;   /* folder of params.json and of relative paths */
+    const char *name, *folder;   /* folder: holds params.json, and relative paths start there */
     const char *results, *best;  /* paths */
     const char *old_knowledge;   /* NULL: none */
     const char *expected;        /* folder */

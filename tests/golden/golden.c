@@ -3,10 +3,10 @@
  *
  *     golden FAMILY double|single DIR...
  *
- * Every DIR/FAMILY/NAME.json is one call: `inputs` go through the adapters of `lineage core`, and
- * each key of `expected` must be in the result within the tolerance of fixtures/golden/README.md.
- * The result may have more keys. Whole numbers, booleans and strings are compared exactly. A family
- * without a kernel or without any vector fails. A DIR that does not exist is reported with SKIP.
+ * Every DIR/FAMILY/NAME.json is one call. Its `inputs` go through the adapters of `lineage core`, and the result must
+ * contain each key of `expected` within the tolerance of fixtures/golden/README.md. The result may have more keys.
+ * Whole numbers, booleans and strings are compared exactly. A family without a kernel or without any vector fails. A
+ * DIR that does not exist is reported with SKIP.
  */
 #include <dirent.h>
 #include <math.h>
@@ -128,8 +128,8 @@ static void compare(struct check *c, const char *path, const json_t *got, json_t
 }
 
 /*
- * Single precision cannot represent the inputs of files with their own abs_tol and of the KL edge
- * cases.
+ * Returns the tolerance of a vector. Vectors with their own abs_tol and the KL edge cases are not compared in single
+ * precision, because it cannot represent their inputs.
  */
 static struct tolerance tolerance_of(const json_t *vector, bool single)
 {

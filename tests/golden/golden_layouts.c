@@ -1,11 +1,11 @@
 /*
- * golden_layouts.c: the golden vectors of every kernel that reads other layouts of a batch, in each
- * layout: rows further apart than wide, ragged rows, masks and ids of 64 bits.
+ * golden_layouts.c: runs the golden vectors in other layouts of a batch, for every kernel that can read them: rows with
+ * a stride larger than their width, ragged rows, and 64-bit masks and ids.
  *
  *     golden_layouts double|single|bfloat16 DIR...
  *
- * Results must have the bits of the same numbers passed as lists; golden.c tests that those are the
- * expected ones. bfloat16 first rounds the inputs of both. A DIR that does not exist is skipped.
+ * The results must be bit-identical to those for the same numbers passed as lists; golden.c tests that the latter are
+ * right. With bfloat16, the inputs of both calls are rounded first. A DIR that does not exist is skipped.
  */
 #include <dirent.h>
 #include <math.h>
@@ -25,12 +25,12 @@ static const char *const layout_names[] = {"strided", "ragged"};
 
 enum precision { DOUBLE, SINGLE, HALF };
 
-/* The [B][T] inputs of one vector, taken out of its lists. */
+/* The [B][T] inputs of one vector as arrays; they are removed from its lists. */
 struct laid {
     struct rl_case_array arrays[ARRAYS];
     void *memory[ARRAYS];
     size_t n, b, t;
-    size_t *start; /* [b+1] of the ragged layout */
+    size_t *start; /* [b+1] starts of the rows in the ragged layout */
 };
 
 struct tally {
@@ -53,7 +53,7 @@ static double number(const json_t *rows, size_t i, size_t j)
     return json_is_true(item) ? 1 : json_number_value(item);
 }
 
-/* Lists that are not rectangular belong to vectors of errors, which golden.c runs. */
+/* Returns true if all rows have the same length. Vectors with other lists test errors, and golden.c runs them. */
 static bool is_rectangle(const json_t *rows, size_t b, size_t t)
 {
     if (json_array_size(rows) != b)
@@ -65,9 +65,9 @@ static bool is_rectangle(const json_t *rows, size_t b, size_t t)
 }
 
 /*
- * Where ragged rows end: after the last token that counts and the last reward, which some
- * estimators read outside the mask. The first row keeps its width, because T is the longest row and
- * some definitions divide by it.
+ * Returns the starts of ragged rows. A row ends after the last token that counts and the last reward, which some
+ * estimators read outside the mask. The first row keeps its width, because T is the length of the longest row and
+ * some definitions divide by T.
  */
 static size_t *starts_of(const json_t *inputs, size_t b, size_t t)
 {
@@ -101,9 +101,9 @@ static void put(void *memory, enum rl_case_type type, size_t at, double value)
 }
 
 /*
- * Elements between rows are poison: NaN, and invalid in masks. Strided arrays begin one element
- * into their block, as the columns of a slice do, because an array is aligned only as its own type.
- * Blocks end with the last row.
+ * Copies one input into its layout. Elements between rows are poison: NaN, or an invalid value in masks. Strided
+ * arrays begin one element into their memory block, as the columns of a slice do, because an array is aligned only to
+ * its own type. A block ends with the last row.
  */
 static void lay(struct laid *x, const char *name, const json_t *rows, enum rl_case_type type, enum layout layout)
 {
@@ -139,7 +139,7 @@ static void release(struct laid *x)
     free(x->start);
 }
 
-/* The names of a kernel's [B][T] inputs that this vector has, with their kinds; rounds reals for HALF. */
+/* Lists the names and kinds of the kernel's [B][T] inputs that this vector has. For HALF it rounds real inputs. */
 static size_t batch_inputs(const json_t *kernel, json_t *inputs, const char *names[ARRAYS], const char *kinds[ARRAYS])
 {
     size_t i, n = 0;

@@ -1,12 +1,12 @@
 /*
- * judge_server.c: a chat endpoint whose answers are determined by the trajectories. Usage:
+ * judge_server.c: a chat endpoint for tests of the judge. The trajectory in a request determines the answer.
  *
  *     judge_server LOG [--delay MS] [--no-form] [--key KEY] [--tls CERTIFICATE KEY]
  *
- * It prints its port and serves until its standard input ends. The first request about a task "... FAULT=name ..." gets
- * that fault, with FAULT=name! every request does; all others get a complete answer: GOOD for an action that contains
- * "good" or "search", else BAD. Each request is logged to LOG as a line of JSON: task, attempt, milliseconds, number of
- * requests in progress, whether a form was asked for, number of messages.
+ * The server prints its port and runs until its standard input ends. If a task contains "FAULT=name", the first request
+ * about the task gets that fault; with "FAULT=name!" every request gets it. All other requests get a complete answer:
+ * GOOD for an action that contains "good" or "search", else BAD. Each request is written to LOG as a line of JSON:
+ * task, attempt, milliseconds, number of requests in progress, whether a form was asked for, number of messages.
  */
 #include <jansson.h>
 #include <microhttpd.h>
@@ -25,16 +25,16 @@ enum { TASKS_MAX = 4096, HUGE_BYTES = 3 << 20 };
 struct server {
     pthread_mutex_t lock;
     FILE *log;
-    const char *key; /* what Authorization must contain; NULL: not checked */
+    const char *key; /* must be in the Authorization header; NULL: not checked */
     bool no_form;
     long delay_ms;
     int active;
-    char *tasks[TASKS_MAX]; /* tasks that were asked about .. */
+    char *tasks[TASKS_MAX]; /* tasks that requests were about .. */
     int times[TASKS_MAX];   /* .. and how often */
     size_t n_tasks;
 };
 
-/* One request, while it is received and answered. */
+/* One request while it is received and answered. */
 struct exchange {
     struct server *server;
     char *body, *reply;
@@ -63,7 +63,7 @@ static bool is_good(const json_t *step)
     return strstr(action, "good") || strstr(action, "search");
 }
 
-/* Returns the content of a complete answer, with the damage that the fault asks for. */
+/* Returns the content of a complete answer, damaged as the fault demands. */
 static char *content_of(const json_t *steps, const char *fault)
 {
     json_t *list = json_array();
@@ -137,7 +137,7 @@ static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned sta
                       MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY));
 }
 
-/* Sends one byte after another for longer than any timeout. */
+/* Sends single bytes for longer than any timeout. */
 static ssize_t drip(void *context, uint64_t at, char *to, size_t most)
 {
     (void)context;
@@ -147,7 +147,7 @@ static ssize_t drip(void *context, uint64_t at, char *to, size_t most)
     return 1;
 }
 
-/* Closes the connection in the middle, with a reset or with what looks like a normal end. */
+/* Closes the connection in the middle of the answer, with a reset or as if the answer had ended normally. */
 static ssize_t break_off(void *context, uint64_t at, char *to, size_t most)
 {
     struct MHD_Connection *connection = context;
@@ -203,7 +203,7 @@ static enum MHD_Result redirect(struct MHD_Connection *connection)
     return send_reply(connection, 302, response);
 }
 
-/* The message of a server that repeats the key it received. */
+/* Answers with an error message that repeats the received key, as some servers do. */
 static enum MHD_Result tell_the_key(struct MHD_Connection *connection, unsigned status)
 {
     const char *header = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
@@ -263,7 +263,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const json_t *s
 
 /* ---- requests ---- */
 
-/* Returns how often this task was asked about before. */
+/* Returns the number of earlier requests about this task. */
 static int times_before(struct server *server, const char *task)
 {
     size_t i = 0;
@@ -300,7 +300,7 @@ static bool has_key(struct MHD_Connection *connection, const struct server *serv
     return !server->key || (header && strncmp(header, "Bearer ", 7) == 0 && strcmp(header + 7, server->key) == 0);
 }
 
-/* The trajectory is the first message of the user, whatever the rules before it say. */
+/* Answers a request. The trajectory is in message 1, the user's first; the rules in message 0 are not read. */
 static enum MHD_Result handle(struct server *server, struct MHD_Connection *connection, const struct exchange *exchange)
 {
     json_t *request = json_loadb(exchange->body, exchange->length, 0, NULL);
@@ -389,7 +389,7 @@ static struct MHD_Daemon *start(struct server *server, const char *certificate, 
                             read_text(key), MHD_OPTION_END);
 }
 
-/* Exits without freeing, because a connection may still be sending. */
+/* main exits without freeing memory, because a connection may still be sending. */
 int main(int argc, char **argv)
 {
     static struct server server = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -1,7 +1,7 @@
 /*
- * hostile.c: tests `lineage serve` with hostile clients: other hosts and origins, wrong tokens, other methods, noise,
- * truncated and endless heads, silent connections, many of each, while the store grows. Afterwards it must still
- * answer, notify its listeners of new rows, and exit on a signal.
+ * hostile.c: tests `lineage serve` with hostile clients while the store grows. It sends other hosts and origins, wrong
+ * tokens, other methods, noise, and truncated and endless heads, and opens silent connections, many of each. Afterwards
+ * the server must still answer, notify its listeners of new rows, and exit on a signal.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ static int dial(const struct served *s)
     return fd;
 }
 
-/* Receives up to room - 1 bytes, until the other side closes or `until` has arrived. */
+/* Receives at most room - 1 bytes, until the peer closes the connection or `until` has arrived. */
 static size_t receive(int fd, char *out, size_t room, const char *until)
 {
     size_t n = 0;
@@ -90,7 +90,7 @@ static size_t receive(int fd, char *out, size_t room, const char *until)
     return n;
 }
 
-/* Returns the status of the answer to a request, or 0 if the connection was just closed. */
+/* Sends a request and returns the status of the answer, or 0 if the server closed the connection without one. */
 static int ask(const struct served *s, const char *request)
 {
     char answer[4096];
@@ -157,7 +157,7 @@ static void grow(struct served *s)
     check(s, out && fclose(out) == 0, "a row can be appended");
 }
 
-/* Random bytes: the answer is an error, or the connection is closed. */
+/* Sends random bytes. The server must answer with an error or close the connection. */
 static void noise(struct served *s)
 {
     static const char *const seeds[] = {"GET /?token=", "GET / HTTP/1.1\r\nHost: ", "\x16\x03\x01\x02", "PRI * HTTP/2.0\r\n\r\nSM",
@@ -196,7 +196,10 @@ static void noise(struct served *s)
     check(s, get(s, "/?token=", here, "") == 200, "it answers after the noise");
 }
 
-/* Connections that send nothing or half a request occupy places, but neither forever nor all memory. */
+/*
+ * Opens connections that send nothing or half a request. They occupy places in the server, but only for a time, and
+ * they must not fill its memory.
+ */
 static void slow(struct served *s)
 {
     int fds[SILENT];
@@ -218,14 +221,17 @@ static void slow(struct served *s)
     check(s, status == 200, "it answers after silent connections");
 }
 
-/* A fixed number of listeners is admitted; one that does not read delays nobody. */
+/*
+ * Opens many listeners. The server admits a fixed number, and a listener that does not read must not delay the
+ * others.
+ */
 static void listeners(struct served *s)
 {
     int fds[LISTENERS], admitted = 0, refused = 0;
     bool open[LISTENERS] = {false};
     char request[256], answer[2048];
     grow(s);
-    usleep(1200000); /* the server checks its store twice a second; wait for a check without listeners */
+    usleep(1200000); /* let the server check its store once without listeners; it does so twice a second */
     snprintf(request, sizeof request, "GET /events?token=%s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", s->token, s->port);
     for (int i = 0; i < LISTENERS; i++) {
         fds[i] = dial(s);

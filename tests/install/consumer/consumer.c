@@ -1,4 +1,7 @@
-/* consumer.c: trains a policy and appends to a store through the installed headers and libraries. */
+/*
+ * consumer.c: checks an installation: trains a policy and appends to a store through the installed headers and
+ * libraries.
+ */
 #include <stdio.h>
 
 #include <lineage/query.h>
@@ -6,14 +9,14 @@
 #include <rlcore/status.h>
 #include <trainer/train.h>
 
-/* A program may use any name that the libraries use inside. */
+/* The libraries also have an internal function of this name; a program may define its own. */
 int objective(void);
 int objective(void)
 {
     return 0;
 }
 
-/* One iteration on strings of one token, from random weights. */
+/* Trains one iteration from random weights, on strings of one token. */
 static int train(void)
 {
     struct trainer_recipe recipe;
