@@ -1,14 +1,13 @@
 /*
- * call_faults.c: all operations on a store on a server, with faults: every call of libpq failing,
- * once or from then on; the connection lost at each call; answers that are short, empty or null; no
- * memory at each allocation; every file call failing. In every case an accepted append has one row,
- * a refused one has none, and nothing is left waiting.
+ * call_faults.c: runs all operations on a store on a server while something fails: a call of libpq fails, once or from
+ * then on; the connection is lost at a call; an answer is short, empty or null; an allocation fails; a file call fails.
+ * In every case an accepted append has exactly one row, a refused one has none, and no trial is left waiting.
  *
  * usage: call_faults DIR NAME STEP [OPERATION]
  *
- * DIR: a store directory on the server NAME (postgres://..), whose last part may be any store.
- * STEP: 1 for every call, 2 for every second one. Linked with --wrap of libpq_load and of the
- * allocating functions.
+ * DIR is a store directory on the server NAME (postgres://..); the last part of NAME may be any store. STEP is 1 to
+ * fail every call, 2 for every second one. The program is linked with --wrap of libpq_load and of the allocating
+ * functions.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,7 +38,7 @@ static const char *const fault_names[N_FAULTS] = {"call", "calls from", "lost", 
 
 static struct {
     enum fault fault;
-    long left; /* number of calls until the fault; 0: none */
+    long left; /* number of calls until the fault; 0: no fault */
     bool struck;
 } state;
 
@@ -62,7 +61,7 @@ static bool call_strikes(void)
 /* ---- libpq -------------------------------------------------------------------------------------------------------- */
 
 static struct libpq real;
-static bool counted, blank; /* the length of a cell was read, which belongs to its text */
+static bool counted, blank; /* counted: a cell's length was just read, and its text gets the same answer */
 
 static void lose(PGconn *connection)
 {
@@ -133,7 +132,7 @@ static int consume_or_not(PGconn *connection)
     return call_strikes() ? 0 : real.consumeInput(connection);
 }
 
-/* A failure without details from the server: no SQLSTATE, no text. */
+/* Replaces a result by a failure without details from the server: no SQLSTATE, no text. */
 static PGresult *result_or_not(PGconn *connection)
 {
     PGresult *(*make)(PGconn *, ExecStatusType);
@@ -227,7 +226,7 @@ static int file_strikes(void *context, const char *call)
 
 struct test {
     const char *dir, *server;
-    char name[64];  /* hypothesis, store and file of this case */
+    char name[64];  /* used as hypothesis, store and file name of this case */
     bool taken;     /* the operation reported success */
     bool failed;    /* it reported partial success */
     bool set_aside; /* a waiting trial was refused by the rules */
@@ -299,7 +298,7 @@ static void run_append(struct test *t)
 
 static struct lineage_store *warm;
 
-/* A handle that has appended before need not ask for the claim again. */
+/* Prepares a handle that has appended before, which therefore need not ask for the claim again. */
 static void prepare_second(struct test *t)
 {
     char name[sizeof t->name];
@@ -331,7 +330,7 @@ static void run_many(struct test *t)
     lineage_store_close(store);
 }
 
-/* Exactly one row if the append was accepted, and nothing left to deliver. */
+/* Checks that an accepted append has exactly one row, and that no trial is left to deliver. */
 static void check_rows(struct test *t)
 {
     char sql[256];
@@ -346,17 +345,14 @@ static void check_rows(struct test *t)
         return;
     snprintf(sql, sizeof sql, "SELECT count(*) FROM trials WHERE hypothesis = '%s'", t->name);
     long n = atol(sql_value(store, sql));
-    /*
-     * Without memory Jansson reports that a text is not JSON; then the trial is set aside with a
-     * notice.
-     */
+    /* If memory runs out, Jansson reports that a text is not JSON; then the trial is set aside with a notice. */
     const bool lost = t->taken && n == 0 && !(state.fault == MEMORY && t->set_aside);
     if (n > 1 || lost)
         fail(t, t->taken ? "taken, and rows" : "refused, and rows", sql_value(store, sql));
     lineage_store_close(store);
 }
 
-/* A waiting trial with its snapshot. */
+/* Prepares a trial that waits in the outbox with its snapshot. */
 static void prepare_waiting(struct test *t)
 {
     struct lineage_store *store = open_as(t, t->dir);
@@ -380,7 +376,7 @@ static void run_deliver(struct test *t)
 static void prepare_waiting_many(struct test *t)
 {
     state.fault = LOST_FROM;
-    state.left = 60; /* open and not claimed */
+    state.left = 60; /* far enough that the store is open, and the claim has not been taken */
     state.struck = false;
     run_many(t);
     state.left = 0;
@@ -464,7 +460,10 @@ static void check_import(struct test *t)
         fail(t, "import again", t->err.text);
 }
 
-/* The append completes the unfinished end of an import, and reports what it cannot complete. */
+/*
+ * Imports a log whose last record is unfinished. The append completes the record, and reports one that it cannot
+ * complete.
+ */
 static void prepare_mend(struct test *t)
 {
     prepare_import(t);
@@ -572,7 +571,10 @@ static bool release_claim(void *context, const struct lineage_claim *claim)
     return lineage_queue_release(context, &mine, LINEAGE_CLAIM_DONE, &err) == LINEAGE_OK;
 }
 
-/* A claim left by a lost answer can be taken by others after its lease; here it is removed. */
+/*
+ * Removes claims. If the answer to a claim was lost, the claim remains, and other workers could take it only after
+ * its lease.
+ */
 static void check_queue(struct test *t)
 {
     struct lineage_queue *queue = NULL;
@@ -675,7 +677,9 @@ static const struct operation {
  * ----------------------------------------------------------------------------------------------------
  */
 
-/* Returns false if fewer than `at` calls were made, so that no fault is left. */
+/*
+ * Runs one case, with the fault at call `at`. Returns false if there were fewer calls, so all faults have been tried.
+ */
 static bool run_case(struct test *t, const struct operation *operation, enum fault fault, long at)
 {
     snprintf(t->name, sizeof t->name, "%s %s %ld of %ld", operation->name, fault_names[fault], at, (long)getpid());

@@ -1,12 +1,12 @@
 /*
- * cut_connection.c: appends through a proxy that cuts the connection after byte N, for every N in
- * both directions, once or each time. In every case there is exactly one row. If no answer came,
- * the trial is in the outbox and the next sync delivers it.
+ * cut_connection.c: appends through a proxy that cuts the connection after byte N, for every N in both directions, once
+ * or each time. In every case there is exactly one row. If no answer came, the trial is in the outbox and the next sync
+ * delivers it.
  *
- * usage: cut_connection DIR SOCKET PORT STEP     DIR: a store directory whose lineage.json names
- * the server by 127.0.0.1:PORT
+ * usage: cut_connection DIR SOCKET PORT STEP
  *
- * The proxy is a separate process on PORT of this machine; the server listens on SOCKET.
+ * DIR is a store directory whose lineage.json names the server by 127.0.0.1:PORT. The proxy is a separate process on
+ * PORT of this machine; the server listens on SOCKET.
  */
 #include <poll.h>
 #include <signal.h>
@@ -31,12 +31,12 @@
 enum direction { TO_SERVER, TO_CLIENT };
 enum { PAIRS = 64, CHUNK = 4096 };
 
-/* Memory shared by proxy and test. */
+/* Memory shared by the proxy and the test. */
 struct shared {
     _Atomic long cut_at;     /* -1: no cut */
-    _Atomic int direction;   /* the direction whose bytes are counted */
-    _Atomic int every_time;  /* cut each connection, not only the first one that gets that far */
-    _Atomic long bytes[2];   /* bytes passed since these were set to 0 */
+    _Atomic int direction;   /* the direction in which bytes are counted until the cut */
+    _Atomic int every_time;  /* cut every connection that gets to that byte, not only the first */
+    _Atomic long bytes[2];   /* bytes passed since the test set these counters to 0 */
     _Atomic int cuts;
 };
 
@@ -50,7 +50,7 @@ static void die(const char *what)
 
 struct pair {
     int client, server; /* -1: free */
-    long sent[2];       /* bytes over this connection */
+    long sent[2];       /* bytes passed over this connection, by direction */
 };
 
 static void close_pair(struct pair *pair)
@@ -83,7 +83,7 @@ static bool send_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
-/* Pass on received bytes up to the cut; returns false if the connection is to end. */
+/* Passes on received bytes up to the cut. Returns false if the connection must be closed. */
 static bool pass_on(struct shared *s, struct pair *pair, enum direction direction)
 {
     char bytes[CHUNK];
@@ -102,8 +102,8 @@ static bool pass_on(struct shared *s, struct pair *pair, enum direction directio
         s->cuts++;
         if (!s->every_time)
             s->cut_at = -1;
-        nanosleep(&(struct timespec){0, 300000}, NULL); /* the peer reads what was passed on, as on
-                                                           a slower line */
+        /* give the peer time to read the bytes before the cut, as on a slower line */
+        nanosleep(&(struct timespec){0, 300000}, NULL);
     }
     return sent && !cut;
 }
@@ -183,7 +183,7 @@ static struct lineage_store *open_or_fail(struct test *t, const char *name)
     return NULL;
 }
 
-/* Append one row with files through the proxy. */
+/* Appends one row with files through the proxy. */
 static void append(struct test *t, const char *name)
 {
     static const char telemetry[] = "{\"steps\": [{\"step\": 1, \"loss\": 0.5}]}";
@@ -203,7 +203,10 @@ static void append(struct test *t, const char *name)
     lineage_store_close(store);
 }
 
-/* With the connection restored: nothing is left waiting, and there is one row with that name. */
+/*
+ * Checks, with the connection restored, that no trial is left waiting and that there is exactly one row with that
+ * name.
+ */
 static void check(struct test *t, const char *name)
 {
     char sql[400];
@@ -243,7 +246,7 @@ static void run_case(struct test *t, enum direction direction, long at, bool eve
     t->cases++;
 }
 
-/* The number of bytes of an append in a direction that is not cut. */
+/* Returns the number of bytes that an append without a cut sends in this direction. */
 static long measure(struct test *t, enum direction direction)
 {
     set(t->shared, direction, -1, false);

@@ -1,12 +1,11 @@
 /*
- * race.c: N processes append to one store on a server. Each has a long-lived handle, so that its
- * knowledge of the store becomes stale.
+ * race.c: N processes append to one store on a server. Each keeps one handle for all its rows, so its knowledge of the
+ * store becomes stale.
  *
- *     race ROWS DIR...     one process for each DIR, which all lead to the store; ROWS rows each
+ *     race ROWS DIR...     one process for each DIR; all DIRs lead to the same store; each process appends ROWS rows
  *
- * Most rows are kept or discarded by their score; some are crashes, some choose their id, some
- * continue from the row before. Scores rise slowly with noise, so that the best changes now and
- * then. Exit status 1 if an append failed.
+ * Most rows are kept or discarded by their score; some are crashes, some choose their id, some continue from the
+ * previous row. Scores rise slowly with noise, so the best row changes now and then. Exit status 1 if an append failed.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * coverage_exit.c: in a build that measures coverage, writes the counts of a process before it
- * calls _exit or exec. Linked with --wrap of both into processes that end this way: the guardian of
- * a trial, and its command before exec.
+ * coverage_exit.c: in a build that measures coverage, writes the coverage counts of a process before it calls _exit
+ * or exec. Programs whose processes end this way are linked with --wrap of both calls: the guardian of a trial, and
+ * its command before exec.
  */
 #include "last_words.h"
 
@@ -13,7 +13,7 @@ int __real_execvpe(const char *file, char *const argv[], char *const environment
 int __wrap_execvpe(const char *file, char *const argv[], char *const environment[]);
 void __gcov_reset(void);
 
-extern bool counts_are_written; /* the calls below must not be hit by injected faults */
+extern bool counts_are_written; /* true while counts are written: those calls must not get an injected fault */
 bool counts_are_written;
 
 _Noreturn void __wrap__exit(int status)
@@ -23,7 +23,7 @@ _Noreturn void __wrap__exit(int status)
     __real__exit(status);
 }
 
-/* The counts are reset after they are written, because more follow if exec fails. */
+/* Writes the counts before exec and resets them, because the process continues and counts more if exec fails. */
 int __wrap_execvpe(const char *file, char *const argv[], char *const environment[])
 {
     counts_are_written = true;

@@ -1,6 +1,6 @@
 /*
- * file_fault.h: injects a fault into one file operation of a process: it fails, writes only half,
- * or is the last one.
+ * file_fault.h: injects a fault into one file operation of a process: the operation fails, writes only half of its
+ * data, or is where the process is killed.
  */
 #ifndef SUPPORT_FILE_FAULT_H
 #define SUPPORT_FILE_FAULT_H
@@ -11,12 +11,12 @@
 #include "support/last_words.h"
 
 struct file_fault {
-    unsigned countdown; /* number of the call that gets the fault; 0: none */
-    int what;           /* an errno; FS_FAULT_SHORT for writes; 0: the process is killed */
+    unsigned countdown; /* counts down to the call that gets the fault; 0: none */
+    int what;           /* an errno; FS_FAULT_SHORT: write only half; 0: kill the process */
     bool hit;
 };
 
-/* For fs_set_fault; context is the struct file_fault. */
+/* A callback for fs_set_fault; its context is the struct file_fault. */
 static inline int file_fault_strike(void *context, const char *call)
 {
     struct file_fault *fault = context;

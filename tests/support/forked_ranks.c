@@ -1,6 +1,6 @@
 /*
- * forked_ranks.c: see forked_ranks.h. A process that has started threads cannot fork a process that does, so the
- * parent here never trains, not even alone.
+ * forked_ranks.c: see forked_ranks.h. The parent never trains, not even alone: if it started threads, its children
+ * could not start any.
  */
 #include "support/forked_ranks.h"
 
@@ -23,7 +23,7 @@
 struct mesh {
     int rank, size;
     bool broken;
-    int (*fd)[TRAINER_RANKS_MAX]; /* [size][size] socket from a to b */
+    int (*fd)[TRAINER_RANKS_MAX]; /* [size][size] fd[a][b] is rank a's socket to rank b */
 };
 
 static bool put_all(int fd, const char *bytes, size_t n)
@@ -98,7 +98,10 @@ static void open_mesh(struct mesh *mesh, int size)
         }
 }
 
-/* A rank only keeps its own ends open, so that the others notice when it is gone. */
+/*
+ * Closes the sockets of all ranks except `but`. A rank keeps only its own open, so that the others notice when it
+ * dies.
+ */
 static void close_mesh(struct mesh *mesh, int but)
 {
     for (int a = 0; a < mesh->size; a++)
@@ -117,7 +120,10 @@ struct listener {
     size_t judged;
 };
 
-/* A judge that remembers, like one over a network: when asked twice, it answers differently. */
+/*
+ * A judge whose answers depend on earlier requests, as those of a judge over a network may: asked twice, it answers
+ * differently.
+ */
 static enum trainer_status judge_by_turns(void *context, struct trainer_judge_batch *batch,
                                           struct trainer_error *err)
 {
@@ -165,7 +171,7 @@ static bool listen_to(void *context, const struct trainer_event *e)
 
 /* ---- the ranks ------------------------------------------------------------------------------ */
 
-/* What a rank reports to its parent. */
+/* What a rank sends to the parent process. */
 struct told {
     enum trainer_status status;
     char error[TRAINER_ERROR_TEXT_MAX];

@@ -3,13 +3,11 @@
  *
  *     html_check FILE...        an .svg, or a report
  *
- * Elements are opened and closed in order. Attributes are quoted, and none is an event handler. No
- * attribute or style contains an address, and no element loads anything. Ids are unique and
- * references to them resolve. The policy of a report contains digests. Prints one line per problem;
- * exit status 0 without any.
+ * The checks: elements are opened and closed in order. Attributes are quoted, and none is an event handler. No
+ * attribute or style contains an address, and no element loads anything. Ids are unique and references to them resolve.
+ * The content security policy of a report contains digests. Prints one line per problem; exit status 0 without any.
  *
- * The program reads the language in which reports are written, which is deliberately much smaller
- * than HTML.
+ * The program reads only the language in which reports are written, which is deliberately much smaller than HTML.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -77,7 +75,7 @@ static void check_attribute(struct check *c, const char *element, const char *na
     }
 }
 
-/* Read from the end of a tag's name to its '>'. Returns true if it ended in "/>". */
+/* Reads from the end of a tag's name to its '>'. Returns true if the tag ends in "/>". */
 static bool read_attributes(struct check *c, const char *element)
 {
     while (c->at < c->length) {
@@ -121,7 +119,7 @@ static void close_element(struct check *c, const char *name)
         c->depth--;
 }
 
-/* Read the raw text of script and style up to the end tag. */
+/* Skips the raw text of a script or style element up to its end tag. */
 static void skip_raw(struct check *c, const char *name)
 {
     char end[NAME + 4];
@@ -170,7 +168,7 @@ static void read_tag(struct check *c)
         skip_raw(c, name);
 }
 
-/* Only &name; and &#number; are allowed. */
+/* Checks an entity: only &name; and &#number; are allowed. */
 static void check_entity(struct check *c)
 {
     static const char *const known[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;", "&#96;", NULL};
@@ -180,7 +178,9 @@ static void check_entity(struct check *c)
     wrong(c, "entity", "");
 }
 
-/* Bidirectional and other invisible controls: U+202A-E, U+2066-9, U+200E/F, controls of C0 and C1. */
+/*
+ * Rejects control characters (C0 and C1) and invisible characters: U+202A-E, U+2066-9, U+200E/F (bidirectional text).
+ */
 static void check_byte(struct check *c)
 {
     const unsigned char *b = (const unsigned char *)c->text + c->at;

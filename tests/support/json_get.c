@@ -27,7 +27,7 @@ static int reads_back(const char *text, const json_t *value)
     return same;
 }
 
-/* Numbers in the fewest digits that reproduce them. */
+/* Prints a value. Numbers get the fewest digits from which the same number is read again. */
 static int print(const json_t *value)
 {
     if (json_is_string(value))

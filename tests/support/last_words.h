@@ -1,7 +1,6 @@
 /*
- * last_words.h: how a child of a test ends without exit(3). Coverage counts are written at exit, so
- * a process that ends in another way, or kills itself to simulate a kill, must write its counts
- * first.
+ * last_words.h: lets a child of a test end without exit(3) and still write its coverage counts. Counts are normally
+ * written by exit, so a process that ends in another way, or kills itself to simulate a kill, must write them first.
  */
 #ifndef SUPPORT_LAST_WORDS_H
 #define SUPPORT_LAST_WORDS_H

@@ -14,7 +14,7 @@
 
 enum { ANSWERS_MAX = 64, PENDING_MAX = 32 };
 
-/* The PGresult of this library. */
+/* What this library returns as a PGresult. */
 struct reply {
     ExecStatusType kind;
     char state[6], text[200];
@@ -33,7 +33,7 @@ static size_t n_script, next_answer;
 static unsigned open_connections, open_replies;
 static char connection_itself[1];
 
-/* The connection: the pending answers, with NULL for the end of one. */
+/* The state of the connection. `pending` holds the results to return; a NULL ends an answer. */
 static struct {
     struct reply *pending[PENDING_MAX];
     size_t first, n;
@@ -216,7 +216,10 @@ static int prepare(PGconn *c, const char *name, const char *sql, int n, const Oi
     return 1;
 }
 
-/* Finds a prepared statement by its name; its text was sent on this connection or never. */
+/*
+ * Runs a prepared statement. The script expects its name, because its text is sent only when it is prepared, if at
+ * all.
+ */
 static int send_prepared(PGconn *c, const char *name, int n, const char *const *values, const int *lengths, const int *formats, int format)
 {
     (void)c, (void)lengths, (void)formats, (void)format;
@@ -286,7 +289,7 @@ static int count_rows(const PGresult *r)
 }
 
 /*
- * The beginning of a cell, or NULL if the answer does not have it; *length is up to the next
+ * Returns the beginning of a cell, or NULL if the result does not have it. *length is the distance to the next
  * separator.
  */
 static const char *cell_at(const PGresult *r, int row, int column, size_t *length)
@@ -318,7 +321,7 @@ static int length_of(const PGresult *r, int row, int column)
     return is_null(r, row, column) ? 0 : (int)length;
 }
 
-/* Like libpq: NULL if the answer does not have the cell. */
+/* Returns NULL, as libpq does, if the result does not have the cell. */
 static char *value_of(const PGresult *r, int row, int column)
 {
     static char cells[16][1 << 16];

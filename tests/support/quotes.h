@@ -1,11 +1,11 @@
-/* quotes.h: JSON in C strings without backslashes. */
+/* quotes.h: lets tests write JSON in C strings without backslashes, with ' in place of ". */
 #ifndef SUPPORT_QUOTES_H
 #define SUPPORT_QUOTES_H
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy with ' replaced by "; free. */
+/* Returns a copy of the text with every ' replaced by "; the caller frees it. */
 static inline char *quotes(const char *text)
 {
     char *copy = strdup(text);

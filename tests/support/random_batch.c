@@ -68,7 +68,7 @@ static struct random_shape with_defaults(struct random_shape s)
     return s;
 }
 
-/* A row: a prompt, then turns that may be adjacent and contain holes, then padding. */
+/* Fills a row: a prompt, then turns that may be adjacent and contain holes, then padding. */
 static void fill_row(struct random_batch *r, struct test_rng *rng, const struct random_shape *s,
                      size_t row)
 {

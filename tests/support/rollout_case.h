@@ -1,7 +1,7 @@
 /*
  * rollout_case.h: groups of rollouts for the tests of the named algorithms, and their samples.
  *
- * Every rollout has this tree; capitals are sampled, a star is a token at mask 1:
+ * Every rollout has the following tree. Nodes in capitals are sampled by the policy; a star is a token at mask 1.
  *
  *     0 user (3) - 1 ASSISTANT (2: **) - 2 tool (3, body 0 1 1) - 3 ASSISTANT (2: *.)
  *                                      \ 4 tool (2) - 5 ASSISTANT (2: **)
@@ -14,7 +14,9 @@
 
 enum { CASE_MAX = 8, CASE_NODES = 6, CASE_TOKENS = 14, CASE_SAMPLED = 5 };
 
-/* Positions of the nodes in the two samples of a rollout: 10 tokens, 0 1 2 3 and 9 tokens, 0 1 4 5.
+/*
+ * Positions of the nodes in the two samples of a rollout: nodes 0 1 2 3 with 10 tokens, and nodes 0 1 4 5 with 9
+ * tokens.
  */
 enum { FIRST_LENGTH = 10, SECOND_LENGTH = 9 };
 
@@ -29,19 +31,22 @@ struct rollout_case {
     struct rl_rollouts rollouts;
     struct rl_algorithm_options options;
     struct rl_sample_scores scores;
-    struct rl_samples samples; /* arrays of the sizes that rl_samples_measure returns */
+    struct rl_samples samples; /* its arrays have the sizes that rl_samples_measure returns */
     struct rl_error err;
 };
 
-/* n rollouts with rewards 0, 1, 2, ...; free with rollout_case_free. */
+/* Makes n rollouts with rewards 0, 1, 2, ...; rollout_case_free frees them. */
 struct rollout_case *rollout_case_new(size_t n);
 void rollout_case_free(struct rollout_case *c);
 
-/* Measure, cut and run; the first status that is not RL_OK. */
+/*
+ * Measures the samples and cuts them; rollout_case_run also runs the algorithm. Returns the first status that is not
+ * RL_OK.
+ */
 enum rl_status rollout_case_cut(struct rollout_case *c);
 enum rl_status rollout_case_run(struct rollout_case *c, const char *algorithm);
 
-/* Measure, cut and route with the given advantages. */
+/* Measures the samples, cuts them, and routes the given advantages to them. */
 enum rl_status rollout_case_route(struct rollout_case *c, const char *algorithm,
                                   const double *credit);
 

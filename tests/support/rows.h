@@ -1,33 +1,31 @@
-/*
- * rows.h: stores written by hand for tests, as another program might write them. Any failure ends
- * the test.
- */
+/* rows.h: writes stores without the library, as another program might, and reads them. Any failure ends the test. */
 #ifndef SUPPORT_ROWS_H
 #define SUPPORT_ROWS_H
 
 #include <lineage/query.h>
 #include <lineage/verify.h>
 
-/* A row with the columns that tests use; the others are empty. NULL means empty. */
+/* A row with the columns that tests use; the other columns are empty. NULL means an empty cell. */
 struct row {
     const char *id, *specialist, *parent, *status, *metric, *notes, *expected, *delta, *timestamp;
 };
 
-/* Append rows to DIR/results.tsv, with the 17-column header first if the file is new. The array
- * ends with {.id = NULL}. */
+/* Appends rows to DIR/results.tsv. A new file gets the 17-column header first. The array ends with {.id = NULL}. */
 void add_rows(const char *dir, const struct row *rows);
 
-/* Append bytes unchanged. */
+/* Appends bytes to DIR/results.tsv unchanged. */
 void add_bytes(const char *dir, const char *bytes);
 
-/* Overwrite bytes of DIR/results.tsv in place: the first occurrence of `from` by `to` of the same
- * length. */
+/*
+ * Overwrites bytes of DIR/results.tsv in place: replaces the first occurrence of `from` by `to`, which has the same
+ * length.
+ */
 void edit_bytes(const char *dir, const char *from, const char *to);
 
-/* Path of a file in dir, valid until the next call. */
+/* Returns the path of a file in dir, valid until the next call. */
 const char *in_dir(const char *dir, const char *name);
 
-/* The notices and findings that were received. */
+/* The notices and findings that a test has received. */
 struct heard {
     unsigned n;
     uint64_t line; /* of the last one */
@@ -39,15 +37,15 @@ struct lineage_store *open_store(const char *dir, enum lineage_direction directi
                                  struct heard *heard);
 void hear_finding(void *context, const struct lineage_finding *finding);
 
-/* The ids of a query's rows, "001 003 "; valid until the next call. */
+/* Returns the ids of a query's rows, for example "001 003 ". The text is valid until the next call. */
 const char *ids_of(struct lineage_store *store, const struct lineage_query *query);
 const char *ids_of_cursor(struct lineage_cursor *cursor);
 
-/* The ids of all rows, and of the best one or "none". Valid until the next call. */
+/* all_ids returns the ids of all rows; best_of returns the id of the best row, or "none". Valid until the next call. */
 const char *all_ids(struct lineage_store *store);
 const char *best_of(struct lineage_store *store);
 
-/* First value of an SQL statement as text ("NULL"); valid until the next call. */
+/* Returns the first value that an SQL statement selects, as text (null is "NULL"); valid until the next call. */
 const char *sql_value(struct lineage_store *store, const char *sql);
 
 #endif

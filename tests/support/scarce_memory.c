@@ -81,7 +81,7 @@ void __wrap_buf_puts(struct buf *buf, const char *text)
     __real_buf_puts(buf, text);
 }
 
-/* No __real_ function takes a va_list. */
+/* Formats the text first and passes it to buf_puts, because no __real_ function takes a va_list. */
 void __wrap_buf_printf(struct buf *buf, const char *format, ...)
 {
     char *text;

@@ -8,16 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Defined by the test: returns true if this allocation fails. */
+/* Defined by the test: returns true if the current allocation must fail. */
 bool memory_strikes(void);
 
 /*
- * Defined by the test, for a piece of an arena or a buffer. Most texts fit into a block that exists
- * already; each piece fails as if it needed the next block.
+ * Defined by the test: returns true if a request to an arena or a buffer must fail. Most requests fit into a block
+ * that exists already; each fails as if it needed a new block.
  */
 bool piece_strikes(void);
 
-/* Allocations that never fail. */
+/* An allocation that never fails. */
 void *__real_malloc(size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * skewed_clock.c: preloaded into a process of a test, sets its time of day wrong by SKEWED_CLOCK
- * seconds. Clocks that cannot be set (monotonic, boot time) are right, as on a real machine.
+ * skewed_clock.c: a library that a test preloads into a process. It shifts the process's time of day by SKEWED_CLOCK
+ * seconds. Clocks that cannot be set (monotonic, boot time) remain right, as on a real machine.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-/* unit.h: cmocka and the headers that it needs. */
+/* unit.h: includes cmocka and the headers that cmocka needs. */
 #ifndef SUPPORT_UNIT_H
 #define SUPPORT_UNIT_H
 

@@ -1,14 +1,15 @@
 /*
- * warm_place.h: a directory with a policy that has seen a few demonstrations, for the setup and teardown of a
- * cmocka test.
+ * warm_place.h: makes a directory with a policy trained on a few demonstrations, as setup and teardown of a cmocka
+ * test.
  */
 #ifndef SUPPORT_WARM_PLACE_H
 #define SUPPORT_WARM_PLACE_H
 
 struct warm_place {
     char *dir;
-    char *warm;  /* checkpoint of small_recipe(TRAINER_HOPWORLD) after 60 steps, made in a child so that we may fork */
-    char *state; /* path for the state of a run; no file yet */
+    /* checkpoint of small_recipe(TRAINER_HOPWORLD) after 60 steps, trained in a child, so the test may still fork */
+    char *warm;
+    char *state; /* path for a run's state; the file does not exist yet */
 };
 
 int open_warm_place(void **state);

@@ -1,6 +1,6 @@
 /*
- * rlcase_arrays.c: kernels give the same results for arrays in memory as for JSON lists, and refuse
- * arrays of a wrong shape.
+ * rlcase_arrays.c: tests that kernels give the same results for arrays in memory as for JSON lists, and refuse arrays
+ * of a wrong shape.
  */
 #include "support/unit.h"
 
@@ -54,7 +54,7 @@ static json_t *rows(const double *data)
     return list;
 }
 
-/* The same case as one JSON text. */
+/* Runs the same case from a JSON text. */
 static struct rl_case *from_lists(void)
 {
     struct rl_case *done;
@@ -197,7 +197,7 @@ static void the_description_is_complete(void **state)
     rl_case_release(NULL);
 }
 
-/* The same numbers as int64 masks, bfloat16 and ragged rows: the same bits. */
+/* The same numbers as int64 masks, bfloat16 arrays and ragged rows must give bit-identical results. */
 static void batches_are_read_in_their_own_layout(void **state)
 {
     (void)state;
@@ -247,7 +247,9 @@ static void batches_are_read_in_their_own_layout(void **state)
                    other, 2, "inputs.old_log_prob is not ragged, the inputs before it are");
 }
 
-/* Columns of wider matrices with poison between them. A matrix of another stride is copied. */
+/*
+ * The inputs are columns of wider matrices, with poison between the rows. A matrix with a different stride is copied.
+ */
 static void rows_may_be_further_apart_than_wide(void **state)
 {
     (void)state;
@@ -278,8 +280,8 @@ static void rows_may_be_further_apart_than_wide(void **state)
         assert_string_equal(rl_case_values(packed), rl_case_values(apart));
         const struct rl_case_array *d = find(apart, "d_log_prob"), *want = find(packed, "d_log_prob");
         assert_int_equal(want->stride, 0);
-        assert_int_equal(d->stride, copied < 3 ? STRIDE : 0); /* the stride of most; of the first if
-                                                                 two strides are equally frequent */
+        /* The output has the stride of most inputs; if two strides are equally frequent, that of the first input. */
+        assert_int_equal(d->stride, copied < 3 ? STRIDE : 0);
         for (size_t i = 0; i < B; i++)
             assert_memory_equal((const double *)d->data + i * (d->stride ? d->stride : T),
                                 (const double *)want->data + i * T, T * sizeof(double));

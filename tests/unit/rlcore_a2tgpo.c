@@ -1,6 +1,6 @@
 /*
- * rlcore_a2tgpo.c: A2TGPO's parts, its advantages and the turn loss, on random batches and on small
- * ones with known results.
+ * rlcore_a2tgpo.c: tests the parts of A2TGPO, its advantages and the turn loss, on random batches and on small ones
+ * with known results.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void assert_close(double a, double b)
         fail_msg("%.17g is not %.17g", a, b);
 }
 
-/* Advantages of a random batch. */
+/* The advantages of a random batch. */
 struct trial {
     struct random_batch *data;
     struct rl_a2tgpo_options options;
@@ -73,7 +73,7 @@ static void run(struct trial *t)
 static const struct random_shape common = {
     .rows = 12, .tokens = 60, .hole_share = 0.15, .empty_share = 0.1};
 
-/* Turn values of a batch by the public parts. */
+/* The turn values of a batch, computed by the public functions for the parts of A2TGPO. */
 struct parts {
     struct rl_turns turns;
     size_t *start;
@@ -121,7 +121,7 @@ static bool same_set(enum rl_turn_sets sets, const struct parts *p, size_t row_a
     return a - p->start[row_a] == b - p->start[row_b];
 }
 
-/* The definition computed directly: each turn against all others of its set. */
+/* Computes a turn's score directly from the definition, against all turns of its set. */
 static double naive_score(enum rl_turn_sets sets, const struct parts *p, size_t row, size_t turn)
 {
     double n = 0, sum = 0, squares = 0;
@@ -284,7 +284,7 @@ static void a_gain_of_zero_counts_like_any_other(void **state)
     trial_free(&moved);
 }
 
-/* Rows in another order, in a wider batch, with NaN outside the mask. */
+/* Reorders the rows, puts them into a wider batch, and writes NaN outside the mask. */
 static void order_padding_and_noise_change_nothing(void **state)
 {
     (void)state;
@@ -315,7 +315,7 @@ static void order_padding_and_noise_change_nothing(void **state)
     }
 }
 
-/* All modes except turn-group, which rescales by the spread of the whole batch. */
+/* Tests all modes except turn-group, which rescales by the spread of the whole batch. */
 static void groups_do_not_influence_each_other(void **state)
 {
     (void)state;
@@ -360,7 +360,7 @@ static void assert_refused(struct trial *t, enum rl_status status, const char *t
         fail_msg("'%s' does not say '%s'", t->err.text, text);
 }
 
-/* Position of the first token of a turn with at least two, in a row with turns. */
+/* Returns the position of a token whose next token belongs to the same turn. */
 static size_t inside_a_turn(const struct random_batch *r)
 {
     for (size_t i = 0; i + 1 < r->batch.n_rows * r->batch.n_tokens; i++)
@@ -403,7 +403,7 @@ static void bad_input_is_named(void **state)
     trial_free(&t);
 }
 
-/* The turn loss on a random batch. */
+/* The turn loss on a random batch, with its gradient. */
 struct turn_loss {
     struct random_batch *data;
     struct rl_turn_loss_options options;
@@ -435,8 +435,8 @@ static double loss_at(void *context)
 }
 
 /*
- * Set one advantage and one scale per turn, like A2TGPO. equal_pairs makes turns 0 and 1 equal, 2
- * and 3, ...
+ * Sets one advantage and one scale per turn, like A2TGPO. equal_pairs gives turns 0 and 1 the same values, turns 2
+ * and 3, and so on.
  */
 static struct turn_loss turn_loss_new(uint64_t seed, struct random_shape shape, bool equal_pairs)
 {

@@ -1,4 +1,7 @@
-/* rlcore_abi.c: compares the list of struct sizes with the text of the public headers. */
+/*
+ * rlcore_abi.c: tests that the list of struct sizes contains every struct of the public headers, by reading their
+ * text.
+ */
 #include "support/unit.h"
 
 #include <dirent.h>
@@ -19,7 +22,7 @@ static const struct rl_abi_size *find(const char *name)
     return NULL;
 }
 
-/* Structs defined in a header, each of which must be listed. */
+/* Checks that every struct defined in a header is in the list. Returns their number. */
 static size_t check_header(const char *path)
 {
     char line[256], name[64], brace;

@@ -1,5 +1,4 @@
-/* rlcore_advantage.c: estimators on random batches: sums, permutation, precision, holes, and bad
- * input. */
+/* rlcore_advantage.c: tests estimators on random batches: sums, permutation, precision, holes, and bad input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +58,7 @@ static void assert_near(double a, double b, double tolerance)
         fail_msg("%.17g is not %.17g", a, b);
 }
 
-/* The credit of a row, from its first response token; returns false for an empty row. */
+/* Sets *credit to the advantage at the row's first response token. Returns false if the row has none. */
 static bool credit_of(const struct trial *t, size_t row, double *credit)
 {
     for (size_t i = row * TOKENS; i < (row + 1) * TOKENS; i++)
@@ -70,7 +69,7 @@ static bool credit_of(const struct trial *t, size_t row, double *credit)
     return false;
 }
 
-/* Give every row a response token, so that its credit is visible. */
+/* Gives every row a response token, so that credit_of can read its credit. */
 static void fill_rows(struct random_batch *data)
 {
     for (size_t row = 0; row < ROWS; row++)
@@ -219,7 +218,7 @@ static void a_small_workspace_is_refused(void **state)
     trial_free(&t);
 }
 
-/* GAE over a row with a hole, against the same row without it. */
+/* Compares GAE over a row with a hole with GAE over the same row without it. */
 static void gae_skips_holes(void **state)
 {
     (void)state;
@@ -239,7 +238,7 @@ static void gae_skips_holes(void **state)
     }
 }
 
-/* A hole cuts the return of REINFORCE++ unless through_holes carries it over. */
+/* A hole ends the return of REINFORCE++, unless through_holes carries the return over it. */
 static void reinforce_at_holes(void **state)
 {
     (void)state;

@@ -1,7 +1,4 @@
-/*
- * rlcore_algorithm.c: the samples and streams of each named algorithm, and the inputs that are
- * refused.
- */
+/* rlcore_algorithm.c: tests the samples and streams of each named algorithm, and the inputs that are refused. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -57,7 +54,7 @@ static void assert_reals(const double *got, const double *want, size_t n)
         assert_true(fabs(got[t] - want[t]) < 1e-12);
 }
 
-/* The advantages of a sample whose sampled tokens have a in node 1 and b in node 3 or 5. */
+/* Asserts the advantages of sample i: a at the sampled tokens of node 1, and b at those of node 3 or 5. */
 static void assert_advantages(const struct rollout_case *c, size_t i, double a, double b)
 {
     double first[FIRST_LENGTH] = {0, 0, 0, a, a, 0, 0, 0, b, 0};
@@ -109,15 +106,15 @@ static void distances_count_letters(void **state)
     assert_int_equal(rl_name_distance("alhpa", "alpha"), 1);
     assert_int_equal(rl_name_distance("alpa", "alpha"), 1);
     assert_int_equal(rl_name_distance("alphaa", "alpha"), 1);
-    assert_int_equal(rl_name_distance("a", "alpha"), 1);       /* beginning of the name */
-    assert_int_equal(rl_name_distance("v1d", "group-v1d"), 1); /* last word of the name */
+    assert_int_equal(rl_name_distance("a", "alpha"), 1);       /* "a" begins the name "alpha" */
+    assert_int_equal(rl_name_distance("v1d", "group-v1d"), 1); /* "v1d" is the last word of the name */
     assert_int_equal(rl_name_distance("pha", "alpha"), 2);
     assert_int_equal(rl_name_distance("kitten", "sitting"), 3);
     assert_int_equal(rl_name_distance("clip_high", "clip"), 5);
     assert_int_equal(rl_name_distance("", "abc"), 3);
 }
 
-/* The settings that a row reads exist, and their defaults are those of the kernels. */
+/* Every setting that a row of the table reads exists, and its default is that of the kernel. */
 static void settings_have_defaults(void **state)
 {
     struct rl_algorithm_options options;
@@ -150,7 +147,7 @@ static void settings_have_defaults(void **state)
     assert_true(options.alpha == steps.alpha && options.echo_weight == options.roles[0].weight);
 }
 
-/* Outcomes of two groups of two rows with one turn each, and the advantages that they must get. */
+/* The batch has two groups of two rows with one turn each; `want` holds the advantages that its outcomes must give. */
 static void rows_and_trees_use_the_same_values(void **state)
 {
     enum { B = 4, T = 3 };
@@ -204,7 +201,7 @@ static void rows_and_trees_use_the_same_values(void **state)
     }
 }
 
-/* The table gives the results of the kernels, in both precisions. */
+/* The algorithms of the table must give the results of the kernels that they call, in both precisions. */
 static void rows_with_values_and_baselines_are_the_kernels(void **state)
 {
     enum { B = 3, T = 4 };
@@ -270,7 +267,7 @@ static void trees_refuse_algorithms_of_rows(void **state)
     rollout_case_free(c);
 }
 
-/* Two sets merged, and an empty set merged with another. */
+/* Merges the statistics of two sets, and those of an empty set with another. */
 static void statistics_merge(void **state)
 {
     (void)state;
@@ -411,7 +408,7 @@ static void options_reach_the_advantages(void **state)
     c->options.length_penalty = &penalty;
     c->traces[0].n_output_tokens = c->traces[0].n_total_tokens = 10;
     c->traces[1].n_output_tokens = c->traces[1].n_total_tokens = 20;
-    ok(c, "grpo"); /* rewards 0 - 0.125 and 1 - 0.25 */
+    ok(c, "grpo"); /* the rewards minus their penalties: 0 - 0.125 and 1 - 0.25 */
     assert_advantages(c, 0, -0.4375, -0.4375);
     ok(c, "echo");
     assert_advantages(c, 2, 0.4375, 0.4375);
@@ -447,8 +444,7 @@ static void rae_keeps_baselines_over_groups(void **state)
 }
 
 /*
- * The callback of custom: writes 1, 2, 3, .. to the sampled tokens of the group and returns
- * *context.
+ * The callback of the algorithm `custom`: writes 1, 2, 3, .. to the sampled tokens of the group and returns *context.
  */
 static int count_up(void *context, const struct rl_rollouts *rollouts, const size_t *start,
                     double *credit)
@@ -493,13 +489,13 @@ static void opd_pulls_towards_the_reference(void **state)
     static const char *const names[] = {"opd", "opsd"};
     static const double weights[FIRST_LENGTH] = {0, 0, 0, 1, 1, 0, 0, 0, 1, 0}, zeros[FIRST_LENGTH];
     static const double later[SECOND_LENGTH] = {0, 0, 0, 0, 0, 0, 0, 1, 1};
-    /* The shared node keeps the values of the first sample. */
+    /* A node shared by both samples is trained in the first one, with the values of that sample. */
     static const double first[FIRST_LENGTH] = {0, 0, 0, -4, -5, 0, 0, 0, -9, 0};
     static const double second[SECOND_LENGTH] = {0, 0, 0, -4, -5, 0, 0, -18, -19};
     double ref[FIRST_LENGTH + SECOND_LENGTH];
     for (size_t t = 0; t < FIRST_LENGTH + SECOND_LENGTH; t++)
         ref[t] = -1 - (double)t;
-    ref[0] = NAN; /* never read: not sampled */
+    ref[0] = NAN; /* not a sampled token, so never read */
     for (size_t k = 0; k < 2; k++) {
         struct rollout_case *c = rollout_case_new(1);
         c->scores.ref_logprobs = ref;
@@ -565,7 +561,7 @@ static void echo_reads_its_role_table(void **state)
     struct rollout_case *c = rollout_case_new(2);
     c->options.roles = roles;
     c->options.n_roles = 2;
-    ok(c, "echo"); /* the user's node is the prompt, the assistant's are sampled */
+    ok(c, "echo"); /* trains nothing: the user's node is the prompt, and the assistant's are sampled */
     assert_null(view(c, 0).ce_weights);
     c->nodes[0][4].role = "user";
     ok(c, "echo");
@@ -594,7 +590,7 @@ static void echo_keeps_what_its_filter_keeps(void **state)
     ok(c, "echo");
     for (size_t i = 0; i < 4; i++)
         assert_null(view(c, i).ce_weights);
-    keep[0] = keep[5] = keep[7] = 1; /* the prompt, a token of the template, a token of the body */
+    keep[0] = keep[5] = keep[7] = 1; /* tokens of the prompt, of the template and of the tool's body */
     ok(c, "echo");
     assert_reals(view(c, 0).ce_weights, first, FIRST_LENGTH);
     assert_null(view(c, 1).ce_weights);
@@ -603,7 +599,7 @@ static void echo_keeps_what_its_filter_keeps(void **state)
     rollout_case_free(c);
 }
 
-/* Both branches contain the tool's node 2; one filter keeps one of its tokens, the other both. */
+/* Both branches contain node 2, the tool's answer. One branch's filter keeps one token of it, the other's keeps two. */
 static void echo_trains_a_shared_answer_once(void **state)
 {
     (void)state;

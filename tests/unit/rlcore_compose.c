@@ -1,6 +1,6 @@
 /*
- * rlcore_compose.c: the composed loss against its definition, against the losses it contains and
- * against central differences; tools, OPSM, threads, precision, bad input.
+ * rlcore_compose.c: tests the composed loss against its definition, against the losses it contains and against
+ * central differences; also tool tokens, OPSM, threads, precision and bad input.
  */
 #include "support/unit.h"
 
@@ -15,7 +15,10 @@
 
 #include "support/random_batch.h"
 
-/* old_log_prob is the proximal policy, ref_log_prob the behaviour, rollout_log_prob the sampler. */
+/*
+ * A call of the composed loss. In its batch, old_log_prob is the proximal policy's, ref_log_prob the behaviour
+ * policy's, and rollout_log_prob the sampler's.
+ */
 struct trial {
     struct random_batch *data;
     struct rl_compose_input in;
@@ -86,7 +89,7 @@ static void assert_close(double a, double b)
 static const struct random_shape ragged = {
     .rows = 10, .tokens = 200, .hole_share = 0.2, .empty_share = 0.1};
 
-/* The product of the factors as defined, token by token. */
+/* Computes the product of the factors token by token, as defined. */
 static void each_factor_matches_its_definition(void **state)
 {
     (void)state;
@@ -151,7 +154,7 @@ static void gradients_match_differences(void **state)
         }
 }
 
-/* One engine, in step: the loss is PPO. */
+/* With one engine and no staleness, all policies are the same and the loss is PPO. */
 static void without_reasons_for_corrections_it_is_ppo(void **state)
 {
     (void)state;
@@ -174,7 +177,7 @@ static void without_reasons_for_corrections_it_is_ppo(void **state)
     trial_free(&t);
 }
 
-/* One engine, ahead of the learner: the loss is decoupled PPO. */
+/* With one engine, and a learner that has moved on since sampling, the loss is decoupled PPO. */
 static void with_one_engine_it_is_decoupled_ppo(void **state)
 {
     (void)state;
@@ -201,7 +204,7 @@ static void with_one_engine_it_is_decoupled_ppo(void **state)
     trial_free(&t);
 }
 
-/* Within a turn all ratios are equal, and a token changes only those of its own turn. */
+/* Within a turn all ratios are equal. Changing a token changes only the ratios of its own turn. */
 static void turns_are_isolated(void **state)
 {
     (void)state;
@@ -225,7 +228,7 @@ static void turns_are_isolated(void **state)
     trial_free(&t);
 }
 
-/* Tokens of tools have no effect, whatever their numbers, as if the mask had excluded them. */
+/* Tool tokens have no effect, whatever their values, just as if the mask excluded them. */
 static void tokens_of_tools_have_no_effect(void **state)
 {
     (void)state;
@@ -309,7 +312,7 @@ static void row_order_and_padding_change_nothing(void **state)
     trial_free(&moved);
 }
 
-/* Parts of a batch with global counts add up to the whole. */
+/* The results for parts of a batch, computed with global counts, add up to the result for the whole batch. */
 static void splitting_with_global_counts_adds_up(void **state)
 {
     (void)state;
@@ -426,7 +429,7 @@ static void bad_input_is_named(void **state)
     trial_free(&t);
 }
 
-/* A pass must replay the recorded routes. */
+/* A pass whose routes differ from the recorded ones is refused. */
 static void replay_is_checked(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * rlcore_distill.c: the gradient of the distillation loss, the independence of the statistics of
- * both sets of rows, alignment checks, and bad input.
+ * rlcore_distill.c: tests the gradient of the distillation loss, that the statistics of selected and other rows are
+ * independent, alignment checks, and bad input.
  */
 #include "support/unit.h"
 
@@ -13,7 +13,7 @@
 #include "support/random_batch.h"
 
 struct trial {
-    struct random_batch *data; /* ref_log_prob is the teacher's */
+    struct random_batch *data; /* ref_log_prob holds the teacher's log-probs */
     struct rl_distill_options options;
     double *advantages, *gradient, *pass_rate;
     uint8_t *eligible;
@@ -83,7 +83,7 @@ static void the_gradient_matches_differences(void **state)
     trial_free(&t);
 }
 
-/* Selected advantages are whitened among themselves; the other rows keep theirs to the bit. */
+/* The advantages of selected rows are whitened among themselves; the other rows keep their advantages bit for bit. */
 static void statistics_do_not_mix(void **state)
 {
     (void)state;

@@ -1,4 +1,7 @@
-/* rlcore_envelope.c: the article's table, the shapes behind its KV cache, small runs, bad input. */
+/*
+ * rlcore_envelope.c: tests the memory table of the article, the shapes from which its KV cache follows, small runs,
+ * and bad input.
+ */
 #include "support/unit.h"
 
 #include <math.h>
@@ -12,7 +15,7 @@ static void assert_near(double a, double b)
         fail_msg("%.17g is not %.17g", a, b);
 }
 
-/* Qwen3-4B, 8 sequences of 8192 tokens, a retriever of 5 GB. */
+/* A run of Qwen3-4B with LoRA: 8 sequences of 8192 tokens, and a retriever of 5 GB. */
 static struct rl_envelope_run qwen(double n_layers, double kv_width)
 {
     struct rl_envelope_run run;
@@ -25,7 +28,7 @@ static struct rl_envelope_run qwen(double n_layers, double kv_width)
     return run;
 }
 
-/* 8.0 + 12.0 + 9.0 + 0 + 5.0 = 34 of 128 GB. */
+/* The article's parts add up: 8.0 + 12.0 + 9.0 + 0 + 5.0 = 34 of 128 GB. */
 static void the_table_of_the_article(void **state)
 {
     (void)state;
@@ -44,7 +47,7 @@ static void the_table_of_the_article(void **state)
     assert_string_equal(out.text, "fits: 34.0 of 128.0 GB; the largest part is lora with 12.0 GB");
 }
 
-/* The article's shape gives 18.8 GB; the model's gives 9.0 GiB. */
+/* The shape in the article's text gives a KV cache of 18.8 GB; the model's real shape gives 9.0 GiB. */
 static void the_cache_of_the_article_has_another_shape(void **state)
 {
     (void)state;
@@ -72,7 +75,7 @@ static void a_run_that_does_not_fit_names_its_largest_part(void **state)
     assert_true(out.fits);
 }
 
-/* Adam on a CPU: four values per parameter, plus the activations. */
+/* A run with Adam on a CPU keeps four values per parameter, plus the activations. */
 static void a_small_run(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* rlcore_group_advantage.c: properties of the advantages of whole rollouts. */
+/* rlcore_group_advantage.c: tests properties of the advantages of whole rollouts. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -114,8 +114,8 @@ static void reversing_the_rows_reverses_the_advantages(void **state)
 }
 
 /*
- * Episode a begins with a trace that does not count, before episode b; its trace that counts comes
- * last.
+ * The first trace of episode a comes before episode b but has an error, so it does not count. The trace of a that
+ * counts comes last.
  */
 static void rae_takes_episodes_as_they_first_appear(void **state)
 {
@@ -127,7 +127,8 @@ static void rae_takes_episodes_as_they_first_appear(void **state)
     assert_int_equal(rl_group_rae(g.traces, 3, 0.5, g.baselines, &g.n_baselines, 4, g.advantages,
                                   g.counted, NULL),
                      RL_OK);
-    assert_true(g.advantages[2] == 2 && g.advantages[1] == 0); /* the baseline is 0, then 1 */
+    /* a comes first, with baseline 0; the baseline is then 1 */
+    assert_true(g.advantages[2] == 2 && g.advantages[1] == 0);
     assert_true(g.n_baselines == 1 && g.baselines[0].value == 1);
 }
 

@@ -1,4 +1,4 @@
-/* rlcore_groups.c: the group index over arbitrary labels. */
+/* rlcore_groups.c: tests the index of groups with arbitrary labels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* rlcore_kl_value.c: gradients and errors of the KL penalties, the value loss and the aggregation. */
+/* rlcore_kl_value.c: tests gradients and errors of the KL penalties, the value loss and the aggregation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

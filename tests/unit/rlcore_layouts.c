@@ -1,10 +1,10 @@
 /*
- * rlcore_layouts.c: every kernel over tokens on one batch in several layouts: padded, with rows
- * further apart, ragged, with masks and turns of 32 and 64 bits, and in float with bfloat16 inputs.
- * All give the bits of the padded batch, and elements between rows are neither read nor written.
- * Then the same with outputs in the place of inputs, where the headers allow it.
+ * rlcore_layouts.c: runs every kernel over tokens on one batch in several layouts: padded; with a larger stride; ragged;
+ * with masks and turns of 32 and 64 bits; in float with bfloat16 inputs. All layouts must give the bits of the
+ * padded batch, and elements between rows must be neither read nor written. Then the same with outputs in the place of
+ * inputs, where the headers allow it.
  *
- * Compiled in double; rlcore_layoutsf.c is the same in float.
+ * This file is compiled in double; rlcore_layoutsf.c compiles it in float.
  */
 #include "support/unit.h"
 
@@ -21,12 +21,12 @@
 
 enum { ROWS = 9, GROUP = 3, GAP = 5, INPUTS = 6, OUTPUTS = 4, SEEDS = 8, NUMBERS = 4096 };
 
-/* One batch in one layout, with all inputs and outputs of a kernel. */
+/* One batch in one layout, with all inputs and outputs that a kernel may use. */
 struct laid {
     struct rl_layout layout;
     const struct rl_batch *batch;
-    const real *in[INPUTS]; /* log-probs 0 to 3, advantages or values 4, weights 5 */
-    const real *rewards;    /* replaces input 0 for kernels that read rewards */
+    const real *in[INPUTS]; /* 0 to 3: log-probs; 4: advantages or values; 5: weights */
+    const real *rewards;    /* kernels that read rewards get these as input 0 */
     uint8_t *tool, *event;
     real *out[OUTPUTS];
     uint8_t *mask_out;
@@ -154,7 +154,7 @@ static enum rl_status run_token_baseline(struct laid *x, bool compact, struct rl
                                                .weights = NULL};
     struct rl_layout layout = x->layout;
     struct rl_token_baseline_options options;
-    /* The sum of squares is the third array of the kernel and the sixth of the table. */
+    /* The sum of squares is the kernel's third array but our input 5, so its bit must move. */
     layout.bf16 = (x->layout.bf16 & 3) | (x->layout.bf16 >> 5 & 1) << 2;
     rl_token_baseline_options_init(&options);
     options.compact = compact;
@@ -234,7 +234,7 @@ static enum rl_status run_distill(struct laid *x, struct rl_error *err)
                            x->out[1], pass_rate, eligible, &result, &x->ws, err));
 }
 
-/* Names are padded with bytes that need not be compared. */
+/* Compares only the values of metrics, because names are padded with arbitrary bytes. */
 static void keep_metrics(struct laid *x, const struct rl_metrics *metrics)
 {
     assert_true(metrics->n <= metrics->capacity);
@@ -379,7 +379,7 @@ static enum rl_status run_tools(struct laid *x, struct rl_error *err)
     return rl_mask_tools(x->batch, x->tool, x->mask_out, x->turn_out, err);
 }
 
-/* Routes are several numbers per token; with one each they are laid out like the other arrays. */
+/* Routes have several numbers per token. Here they have one, so they are laid out like the other arrays. */
 static enum rl_status run_routes(struct laid *x, struct rl_error *err)
 {
     uint16_t experts[2][ROWS * 512];
@@ -432,20 +432,20 @@ static enum rl_status run_whiten(struct laid *x, struct rl_error *err)
                                   (row + 1) % 17);
         }
     struct rl_layout layout = x->layout;
-    layout.bf16 = 0; /* the array that is whitened is an output */
+    layout.bf16 = 0; /* the only array is an output, and outputs are never bfloat16 */
     return rl_whiten(x->batch == &x->layout.batch ? &layout.batch : x->batch, true, x->out[0],
                      &x->ws, err);
 }
 
 /*
- * Fill inputs with log-probs or with rewards at the ends of turns, and list the inputs whose place
- * an output may take.
+ * The kernels. Input 0 holds log-probs or, with `rewards`, rewards at the ends of turns. `aliases` lists the inputs
+ * whose array each output may overwrite.
  */
 static const struct entry {
     const char *name;
     kernel *run;
     bool rewards;
-    unsigned aliases[OUTPUTS]; /* bit k: output may be input k */
+    unsigned aliases[OUTPUTS]; /* bit k: this output may use the array of input k */
 } entries[] = {
     {"ppo_loss", run_ppo_loss, .aliases = {31}},
     {"gspo_loss", run_gspo_loss, .aliases = {31}},
@@ -492,7 +492,7 @@ static const struct entry {
 /* ---- one batch in many layouts ---- */
 
 struct shape {
-    size_t tokens, length[ROWS]; /* length: that of a row without padding */
+    size_t tokens, length[ROWS]; /* length: number of tokens of a row without its padding */
 };
 
 enum form { PADDED, STRIDED, RAGGED };
@@ -517,7 +517,7 @@ static size_t room(const struct laid *x)
     return place(x, ROWS - 1, x->layout.n_tokens) + GAP;
 }
 
-/* bfloat16 instead of floats; elements between rows are NaN in both */
+/* Lays out reals, as bfloat16 if `bf16`. Elements between rows are NaN. */
 static real *lay_reals(const struct laid *x, const struct shape *s, const double *from, bool bf16)
 {
     size_t n = room(x);
@@ -561,7 +561,7 @@ static void *lay_integers(const struct laid *x, const struct shape *s, enum rl_i
     return out;
 }
 
-/* A marker that no kernel writes shows which elements were left unchanged. */
+/* Outputs are filled with this byte pattern, which no kernel writes, to find the elements that were left unchanged. */
 static const unsigned char untouched = 0x5a;
 
 static struct laid *lay_out(const struct random_batch *r, const struct shape *s, enum form form,
@@ -657,7 +657,7 @@ static void assert_same(const char *name, const char *what, const void *a, const
         fail_msg("%s: %s differ", name, what);
 }
 
-/* Compare the outputs at the tokens of each row, and expect the marker everywhere else. */
+/* Compares the outputs at the tokens of each row. All other elements must still have the marker. */
 static void compare(const struct entry *e, const struct shape *s, const struct laid *a,
                     const struct laid *b)
 {
@@ -709,7 +709,10 @@ static struct random_batch *batch_of(uint64_t seed)
     return random_batch_new(seed, shape);
 }
 
-/* The padded batch gives the expected result; an error must be the same as well. */
+/*
+ * The padded batch gives the expected result. If the kernel fails there, it must fail in this layout with the same
+ * error.
+ */
 static void try_layout(const struct entry *e, const struct random_batch *r, const struct shape *s,
                        enum form form, enum rl_integers integers, uint32_t bf16)
 {
@@ -760,7 +763,9 @@ static void try_alias(const struct entry *e, const struct random_batch *r, const
     struct rl_error err = {0};
     real *own = b->out[output];
     enum rl_status status = run(e, a, &err);
-    /* First the workspace: a call that asks for a larger one must not have written anything. */
+    /*
+     * b gets the workspace size that the call on a needed. A call that asks for a larger one must not write anything.
+     */
     b->ws = (struct rl_workspace){.data = test_alloc(1, a->ws.size + 1), .size = a->ws.size};
     b->out[output] = (real *)(uintptr_t)b->in[input];
     assert_int_equal(run(e, b, &err), status);
@@ -831,7 +836,7 @@ static void impossible_layouts_are_refused(void **state)
     refuse(&bad, "batch of 2 rows x 9223372036854775809 tokens is too large");
 }
 
-/* A wide mask is checked in all of its bytes. */
+/* All bytes of a wide mask element are checked: 256 is neither 0 nor 1. */
 static void wide_elements_are_checked_whole(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * rlcore_levels.c: the environment or a call can lower the vector level; a level that the processor does not support is an
- * error; and kernels that are compiled for several levels give the same bits at each level.
+ * rlcore_levels.c: tests that the environment or a call can lower the vector level, that a level which the processor
+ * lacks is an error, and that kernels compiled for several levels give the same bits at each level.
  */
 #include "support/unit.h"
 
@@ -15,7 +15,7 @@
 
 #include "support/random_batch.h"
 
-/* Rows that end within a chunk and within a vector; some log-ratios beyond the limit of 20. */
+/* Rows of 300 tokens end within a chunk and within a vector. Some log-ratios are beyond the limit of 20. */
 enum { ROWS = 6, TOKENS = 300, CELLS = ROWS * TOKENS };
 
 typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
@@ -27,11 +27,14 @@ enum { PPO, CISPO, SAPO, REINFORCE, GSPO, GEO_MEAN, N_POLICY };
 static policy_loss *const policy[N_POLICY] = {rl_ppo_loss,       rl_cispo_loss, rl_sapo_loss,
                                               rl_reinforce_loss, rl_gspo_loss,  rl_geo_mean_loss};
 
-/* The struct without its bools, after which it has padding bytes of any value. */
+/*
+ * The number of metrics to compare. The struct's bools are left out, because padding bytes with arbitrary values
+ * follow them.
+ */
 enum { N_METRICS = 11 };
 
 struct results {
-    struct rl_loss_result policy[2 * N_POLICY]; /* with weights and without */
+    struct rl_loss_result policy[2 * N_POLICY]; /* each loss with and without weights */
     double d_policy[2 * N_POLICY][CELLS];
     struct rl_compose_result compose;
     double d_compose[CELLS], ratio[CELLS];
@@ -159,7 +162,7 @@ static void a_level_that_is_not_there_is_refused(void **state)
     assert_int_equal(rl_level_use((enum rl_level)3, NULL), RL_EVALUE);
 }
 
-/* Before any other call: the first one reads the environment. */
+/* This test must run first, because the first call of the library reads the environment. */
 static void the_environment_lowers_the_level(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* rlcore_loss.c: gradients, invariances and errors of the policy losses. */
+/* rlcore_loss.c: tests gradients, invariances and errors of the policy losses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const struct {
     const char *name;
     policy_loss *run;
     policy_lossf *runf;
-    bool aggregates; /* the loss uses all of options.agg */
+    bool aggregates; /* the loss depends on all members of options.agg */
 } losses[] = {{"ppo", rl_ppo_loss, rl_ppo_lossf, true},
               {"cispo", rl_cispo_loss, rl_cispo_lossf, true},
               {"gpg", rl_gpg_loss, rl_gpg_lossf, true},
@@ -93,7 +93,7 @@ static void run(struct trial *t)
     assert_int_equal(run_with(t, t->gradient), RL_OK);
 }
 
-/* CISPO's ratio is constant, so for CISPO the old log-probs move with the current ones. */
+/* Returns the loss. CISPO takes the ratio as a constant, so for CISPO the old log-probs move with the current ones. */
 static double value_at(void *context)
 {
     struct trial *t = context;
@@ -110,8 +110,8 @@ static double value_at(void *context)
 }
 
 /*
- * The straight-through ratio of GSPO has the true gradient if advantages and weights are constant
- * within a row.
+ * Makes advantages and weights constant within each row. Only then is the gradient of GSPO's straight-through ratio
+ * the true one.
  */
 static void level_rows(struct random_batch *r)
 {
@@ -197,7 +197,7 @@ static void single_precision_agrees(void **state)
     }
 }
 
-/* Copy row `from` of one batch to row `to` of another that is at least as wide. */
+/* Copies row `from` of one batch to row `to` of another that is at least as wide. */
 static void copy_row(const struct random_batch *a, size_t from, struct random_batch *b, size_t to)
 {
     size_t n = a->batch.n_tokens, i = from * n, j = to * b->batch.n_tokens;
@@ -239,7 +239,7 @@ static void row_order_and_padding_change_nothing(void **state)
     }
 }
 
-/* Halves of a batch with global counts add up to the whole. */
+/* The results for two halves of a batch, computed with global counts, add up to the result for the whole batch. */
 static void splitting_with_global_counts_adds_up(void **state)
 {
     (void)state;

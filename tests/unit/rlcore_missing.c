@@ -1,6 +1,6 @@
 /*
- * rlcore_missing.c: a missing argument is refused. Every function is called with good arguments,
- * which it accepts, and then once with each of its pointers NULL.
+ * rlcore_missing.c: tests that a missing argument is refused. Every function is called with good arguments, which it
+ * must accept, and then once for each of its pointers with that pointer NULL.
  */
 #include "support/unit.h"
 
@@ -26,7 +26,7 @@
 
 enum { B = 2, T = 4, CELLS = B * T };
 
-/* Good arguments of every function, for one small batch whose rows have two turns each. */
+/* Good arguments for every function: one small batch whose rows have two turns each. */
 static const uint8_t mask[CELLS] = {1, 1, 1, 1, 1, 1, 1, 1}, tool[CELLS] = {0},
                      event[CELLS] = {0, 1, 0, 2, 0, 1, 0, 2}, flags[4] = {1, 0, 1, 1};
 static const int32_t turn[CELLS] = {0, 0, 1, 1, 0, 0, 1, 1};
@@ -61,7 +61,7 @@ static struct {
     struct rl_workspace ws;
 } out;
 
-/* The k-th pointer of a call, or NULL if it is the one to omit. */
+/* The k-th pointer of a call; NULL if the current call omits this pointer. */
 #define ARG(k, pointer) (missing == (k) ? NULL : (pointer))
 #define CALL(name, ...)                                                                            \
     static enum rl_status call_##name(int missing)                                                 \
@@ -356,7 +356,7 @@ static void a_missing_argument_is_refused(void **state)
         }
 }
 
-/* One past the start of a block that malloc aligned. */
+/* The workspace begins one byte after the start of an aligned block. */
 static void a_misaligned_workspace_is_refused(void **state)
 {
     (void)state;

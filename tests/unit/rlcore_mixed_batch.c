@@ -1,5 +1,4 @@
-/* rlcore_mixed_batch.c: environments with different algorithms in one batch, from rollouts to the
- * loss. */
+/* rlcore_mixed_batch.c: tests environments with different algorithms in one batch, from rollouts to the loss. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -102,7 +101,7 @@ static void mixed_free(struct mixed *m)
     free(m);
 }
 
-/* The arrays that a trainer sees of a sample or of a micro batch. */
+/* The arrays of a sample or of a micro batch that a trainer reads. */
 struct seen {
     struct rl_sequences sequences;
     struct rl_streams streams;
@@ -111,8 +110,8 @@ struct seen {
 };
 
 /*
- * The trainer's log-probs depend only on the token, so that a token contributes the same wherever
- * it is.
+ * Fills in what the trainer reads. Its log-probs depend only on the token id, so a token contributes the same in a
+ * sample as in a micro batch.
  */
 static void look(struct seen *s, const struct rl_pack_sample *tokens, const size_t *lengths,
                  size_t n)
@@ -128,7 +127,7 @@ static void look(struct seen *s, const struct rl_pack_sample *tokens, const size
         tokens->rl_weights, tokens->ce_weights, tokens->ref_kl_weights};
 }
 
-/* A whole micro batch as one sequence. */
+/* Returns a whole micro batch as one sequence. */
 static struct rl_pack_sample all_tokens(const struct rl_pack_micro_batch *b)
 {
     return (struct rl_pack_sample){.n_tokens = b->n_tokens,
@@ -215,7 +214,7 @@ static void packing_changes_no_loss(void **state)
     }
 }
 
-/* The sample index of the first sample of an environment. */
+/* Returns the index of the first sample of an environment. */
 static size_t first_of(const struct mixed *m, const char *environment)
 {
     size_t i = 0;

@@ -1,5 +1,5 @@
 /*
- * rlcore_offpolicy.c: corrections against plain sums, the losses behind them against central
+ * rlcore_offpolicy.c: tests corrections against plain sums, the losses that use the corrections against central
  * differences, invariances, OPSM, diagnostics, and bad input.
  */
 #include "support/unit.h"
@@ -18,7 +18,7 @@
 #include "support/sort.h"
 #include "support/random_batch.h"
 
-/* A correction of a random batch; old_log_prob is the trainer's. */
+/* A correction on a random batch; old_log_prob holds the trainer's log-probs. */
 struct trial {
     struct random_batch *data;
     struct rl_correction_options options;
@@ -82,7 +82,7 @@ static void assert_close(const char *what, double a, double b)
         fail_msg("%s: %.17g is not %.17g", what, a, b);
 }
 
-/* More tokens than a chunk, holes, empty rows, and log-ratios within or beyond the limit. */
+/* The shapes cover rows longer than a chunk, holes, empty rows, and log-ratios within and beyond the limit. */
 static struct random_shape shapes(int i)
 {
     const struct random_shape list[] = {
@@ -208,7 +208,8 @@ static double estimate(int k, double l)
 }
 
 /*
- * Returns true if an option keeps a token. Statistic: 0 token, 1 sum, 2 mean, 3 largest of the row.
+ * Returns true if a rejection keeps a token. `over` is the statistic: 0 of the token, 1 sum, 2 mean, 3 largest of the
+ * row.
  */
 static bool keeps(const struct trial *t, size_t cell, int over, int k, double low, double high)
 {
@@ -429,7 +430,7 @@ static void bad_values_and_overflow_are_named(void **state)
     trial_free(t);
 }
 
-/* A loss behind a correction, with its gradient. */
+/* A loss that uses a correction, with its gradient. */
 struct loss_trial {
     struct trial *t;
     struct rl_loss_options options;
@@ -458,7 +459,8 @@ static enum rl_status run_loss(struct loss_trial *l, double *gradient)
 }
 
 /*
- * The weights of bypass reinforce are constant: the sampler's log-probs move with the current ones.
+ * Returns the loss. Bypass reinforce takes its weights as constants, so the sampler's log-probs move with the current
+ * ones.
  */
 static double loss_at(void *context)
 {
@@ -572,7 +574,8 @@ static void opsm_over_rows_is_a_sequence_rejection(void **state)
                                     .upper = per_token ? 1.02 : 4};
         struct rl_opsm_result result;
         uint8_t *mask = test_alloc(cells_of(t), 1);
-        t->options.rs = per_token ? "seq_mean_k1" : "seq_sum_k1"; /* bounds of rollout / train */
+        /* this option bounds rollout / train, opsm bounds train / rollout */
+        t->options.rs = per_token ? "seq_mean_k1" : "seq_sum_k1";
         t->options.rs_threshold = per_token ? "0.98039215686274506_1.0101010101010102" : "0.25_8";
         assert_int_equal(correct(t), RL_OK);
         assert_int_equal(opsm(t, &o, mask, &result), RL_OK);
@@ -583,7 +586,7 @@ static void opsm_over_rows_is_a_sequence_rejection(void **state)
     }
 }
 
-/* One token of one turn leaves the bounds: that turn is dropped, the rest of the row stays. */
+/* If one token of a turn leaves the bounds, the turn is dropped and the rest of the row stays. */
 static void opsm_isolates_turns(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * rlcore_pack.c: packing loses no token and adds none, and the check of micro batches finds every
+ * rlcore_pack.c: tests that packing loses no token and adds none, and that the check of micro batches finds every
  * change.
  */
 #include "support/unit.h"
@@ -48,7 +48,10 @@ static void fill_sample(struct packing *p, size_t i, struct test_rng *rng)
                                             .env_name = "env"};
 }
 
-/* grpo: advantages only; opd: rl 0, ref_kl and ref; sft: rl 0 and ce; echo: advantages and ce. */
+/*
+ * Gives a sample the streams of an algorithm: grpo has advantages only; opd has rl weights 0, ref_kl and ref; sft has
+ * rl weights 0 and ce; echo has advantages and ce.
+ */
 static void route_sample(struct packing *p, size_t i, size_t algorithm)
 {
     struct rl_pack_sample *s = &p->samples[i];
@@ -137,7 +140,7 @@ static bool is_copy(const struct packing *p, size_t slot)
     return p->slots[slot] >= p->plan.n_bins;
 }
 
-/* The value of a stream, or the default if the sample does not have it. */
+/* Asserts that a packed stream has the sample's values, or the default if the sample does not have this stream. */
 static void assert_stream(const double *got, const double *want, double fill_in, size_t n)
 {
     assert_true(got || !want);
@@ -182,7 +185,7 @@ static void unpacking_is_the_identity(void **state)
     }
 }
 
-/* The number of tokens that train with a component, in samples and in micro batches. */
+/* Counts the tokens that train, once per component. The argument may be a sample or a micro batch. */
 static size_t count_members(const struct rl_pack_sample *s, size_t n)
 {
     size_t members = 0;
@@ -264,7 +267,7 @@ static void filled_micro_batches_verify(void **state)
     }
 }
 
-/* Change every array that a micro batch may have, at one token. */
+/* Changes one of the arrays that a micro batch may have, at one token. */
 static bool damage(struct rl_pack_micro_batch *m, size_t what, size_t t)
 {
     double *streams[] = {m->advantages,
@@ -329,7 +332,10 @@ static void padding_that_trains_is_found(void **state)
     assert_true(found > 0);
 }
 
-/* Default zeros beside a sample that has reference log-probs would train towards them. */
+/*
+ * One sample lacks reference log-probs. Packed beside samples that have them, it would get the default 0 and train
+ * towards it.
+ */
 static void members_without_reference_are_found(void **state)
 {
     (void)state;

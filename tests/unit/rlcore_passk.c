@@ -1,5 +1,4 @@
-/* rlcore_passk.c: pass@k against exact fractions, the Beta fit at its maximum, lengths, and bad
- * input. */
+/* rlcore_passk.c: tests pass@k against exact fractions, the Beta fit at its maximum, lengths, and bad input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,7 +118,10 @@ static void fits_without_a_maximum(void **state)
     assert_int_equal(rl_passk_beta_fit(2, none, all, &fit, NULL), RL_EVALUE);
 }
 
-/* Two samples each, none, one and both correct: the slope is -a + 1 along alpha = beta = a. */
+/*
+ * Three problems have two samples each, of which none, one and both are correct. Along alpha = beta = a the slope is
+ * -a + 1, so the maximum is at 1.
+ */
 static void the_fit_is_sharp(void **state)
 {
     (void)state;
@@ -130,7 +132,7 @@ static void the_fit_is_sharp(void **state)
     assert_near(fit.beta, 1, 1e-11);
 }
 
-/* The counts show only the mean, or vary no more than one pass rate explains. */
+/* Counts are refused if they determine only the mean, or if they vary no more than a single pass rate explains. */
 static void fits_on_a_ridge_are_refused(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* rlcore_process.c: process rewards, episodes and ADCA-GRPO: identities, edges and bad input. */
+/* rlcore_process.c: tests process rewards, episodes and ADCA-GRPO: identities, edge cases and bad input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void sets_of_one_or_of_equal_values_give_0(void **state)
                      RL_EVALUE);
 }
 
-/* Two rows of one group, three and two steps. */
+/* Two rows of one group; the first has three steps, the second two. */
 struct prm {
     int32_t step_id[10];
     size_t start[3], flag_start[3];
@@ -120,7 +120,7 @@ static void allocation_shares_out_one(void **state)
     p.options.scheme = RL_ADCA_ALLOCATION;
     p.options.do_batch_norm = false;
     assert_int_equal(run_prm(&p), RL_OK);
-    double o = 0.5 / (0.5 + 1e-12); /* outcomes 1 and 0: mean and deviation 0.5 */
+    double o = 0.5 / (0.5 + 1e-12); /* the outcomes 1 and 0 have mean and deviation 0.5 */
     assert_near(p.step_advantages[0], 1 + o, 1e-14);
     assert_near(p.step_advantages[3], -1 - o, 1e-14);
     assert_near(p.advantages[0], 0, 0);
@@ -204,10 +204,7 @@ static void rows_that_skip_the_judge(void **state)
     assert_true(!skipped[0] && !skipped[1] && skipped[2] && skipped[3]);
 }
 
-/*
- * A row that was not judged keeps its outcome, and the others get the values that they would have
- * without it.
- */
+/* A row that was not judged keeps its outcome. The other rows get the values that they would have without this row. */
 static void a_row_that_was_not_judged_keeps_its_outcome(void **state)
 {
     (void)state;
@@ -218,10 +215,10 @@ static void a_row_that_was_not_judged_keeps_its_outcome(void **state)
         p.options.scheme = alone.options.scheme = (enum rl_adca_scheme)scheme;
         p.flags[3] = p.flags[4] = RL_ADCA_UNJUDGED;
         assert_int_equal(run_prm(&p), RL_OK);
-        double o = 0.5 / (0.5 + 1e-12); /* outcomes 1 and 0: mean and deviation 0.5 */
+        double o = 0.5 / (0.5 + 1e-12); /* the outcomes 1 and 0 have mean and deviation 0.5 */
         assert_near(p.step_advantages[3], -o, 1e-14);
         assert_near(p.step_advantages[4], -o, 1e-14);
-        /* The first row is alone in its group: its attribution adds up to 0. */
+        /* The first row is the only judged one of its group, so its attribution adds up to 0. */
         assert_near(p.step_advantages[0], o, 1e-12);
         assert_true(fabs(p.step_rewards[1] - p.step_rewards[0]) > 0.1);
         assert_near(p.metrics.neg_traj_bad_majority_rate, 0, 0);

@@ -1,8 +1,7 @@
 /*
- * rlcore_properties.c: properties of every kernel over a batch, tried on random batches: reordering
- * the rows reorders the results; more padding changes nothing; a batch split at group borders gives
- * the same results as the whole, if the kernel works group by group. Advantages of a group add up
- * to zero where they must.
+ * rlcore_properties.c: tests properties of every kernel over a batch, on random batches. Reordering the rows reorders
+ * the results; more padding changes nothing; and if the kernel works group by group, a batch split at group borders
+ * gives the same results as the whole. Advantages of a group add up to zero where they must.
  */
 #include "support/unit.h"
 
@@ -22,7 +21,7 @@
 
 enum { ROWS = 16, TOKENS = 30, PADDED = 43, GROUP = 4, SEEDS = 6 };
 
-/* One call: out [B*T] receives one value per token. */
+/* One call of a kernel. out [B*T] receives one value per token. */
 struct call {
     const struct random_batch *in;
     double *out;
@@ -129,7 +128,7 @@ static enum rl_status value_loss(const struct call *c)
                          c->in->ref_log_prob, c->out, &result, c->ws, NULL);
 }
 
-/* Variants: the weights, and the remaining mask. */
+/* Variant 0 returns the weights, variant 1 the remaining mask. */
 static enum rl_status correction(const struct call *c)
 {
     const struct rl_correction_options options = {.is = RL_IS_SEQUENCE,
@@ -149,7 +148,7 @@ static enum rl_status correction(const struct call *c)
     return status;
 }
 
-/* Variants: as advantage, normalised or not, and the gradient of the loss. */
+/* Variants: the advantages, plain or normalised, and the gradient of the loss. */
 static enum rl_status distill(const struct call *c)
 {
     const struct rl_distill_options options = {
@@ -169,7 +168,7 @@ static enum rl_status distill(const struct call *c)
     return status;
 }
 
-/* Rewards are at the last tokens of turns; the last reward of a row is its outcome. */
+/* Marks the rewards, which are at the last tokens of turns; the last reward of a row is its outcome. */
 static void mark_events(const struct random_batch *in, uint8_t *event)
 {
     size_t n = in->batch.n_tokens;
@@ -195,7 +194,7 @@ static enum rl_status process(const struct call *c)
     return status;
 }
 
-/* Turns are steps; flags depend only on row and step. Variants: scheme, weighting. */
+/* Treats turns as steps. Flags depend only on row and step. The variants are schemes and weightings. */
 static enum rl_status prm(const struct call *c)
 {
     const struct rl_batch *batch = &c->in->batch;
@@ -224,7 +223,7 @@ static enum rl_status prm(const struct call *c)
     return status;
 }
 
-/* by_group: groups do not influence each other. */
+/* by_group has a bit for each variant in which groups do not influence each other. */
 static const struct kernel {
     const char *name;
     run_fn *run;
@@ -288,7 +287,10 @@ static void copy_row(struct random_batch *to, size_t row, const struct random_ba
     to->scores[row] = from->scores[source];
 }
 
-/* The given rows, padded to n_tokens. Padded rewards and values are 0, other padding is arbitrary. */
+/*
+ * Returns the given rows padded to n_tokens. Rewards and values are 0 in the padding; the other arrays are arbitrary
+ * there.
+ */
 static struct random_batch *rows_of(const struct random_batch *r, const size_t *rows, size_t n,
                                     size_t n_tokens)
 {
@@ -304,7 +306,7 @@ static struct random_batch *rows_of(const struct random_batch *r, const size_t *
     return out;
 }
 
-/* Compare the values at the tokens of rows, after the rows were moved. */
+/* Compares the values at the tokens of rows with those that the rows had before they were moved. */
 static void assert_same_rows(const struct kernel *k, int variant, const double *got,
                              size_t got_tokens, const double *want, const size_t *rows, size_t n)
 {
@@ -376,7 +378,7 @@ static void padding_changes_nothing(void **state)
     for_all(check_padding);
 }
 
-/* Run the batch as batches of one group each. */
+/* Splits the batch into batches of one group each, and runs the kernel on each. */
 static void check_split(const struct kernel *k, int variant, const struct random_batch *in,
                         const double *whole)
 {
@@ -403,7 +405,10 @@ static void splitting_at_group_borders_changes_nothing(void **state)
     for_all(check_split);
 }
 
-/* The sum over a group of each row's value at its first response token, times its weight. */
+/*
+ * Adds up, over a row's group, each row's value at its first response token, times its weight (the row's length if
+ * by_length).
+ */
 static double group_sum(const struct random_batch *in, const double *values, size_t of_row,
                         bool by_length, double *size)
 {
@@ -452,7 +457,7 @@ static const struct kernel *kernel_named(const char *name)
     return NULL;
 }
 
-/* The first token of a row carries the sum over its steps or events. */
+/* The first token of a row has the sum over the row's steps or events, so only first tokens are added up. */
 static void advantages_of_a_group_cancel(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/*
- * rlcore_routing.c: comparison and moving of routes, the choice of a replay, and the decision tree.
- */
+/* rlcore_routing.c: tests the comparison and the moving of routes, the choice of a replay, and the decision tree. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -16,7 +14,7 @@
 static void agreement_matches_hand_computed_values(void **state)
 {
     (void)state;
-    /* 1 row, 3 tokens, 2 layers, 2 experts; the policy did not write the last token */
+    /* 1 row, 3 tokens, 2 layers, 2 experts per token. The last token was not written by the policy. */
     const uint8_t mask[] = {1, 1, 0};
     const uint16_t a[] = {0, 1, 2, 3, 4, 5, 6, 7, 9999, 9999, 9999, 9999};
     const uint16_t b[] = {1, 0, 2, 4, 5, 6, 0, 1, 0, 0, 0, 0};
@@ -55,7 +53,7 @@ static void bad_routes_are_named(void **state)
     assert_int_equal(rl_routes_check("routes", &routes, &batch, &err), RL_EINVAL);
 }
 
-/* Routes that are moved and moved back, with padding in between, are unchanged. */
+/* Moving routes to a packed layout with padding, and back, leaves them unchanged. */
 static void carrying_and_back_is_the_identity(void **state)
 {
     (void)state;
@@ -106,7 +104,7 @@ static void replay_follows_off_policiness(void **state)
     assert_string_equal(rl_replay_name(RL_REPLAY_R3), "R3");
 }
 
-/* Every branch of the tree, compared with its rule in one line. */
+/* Compares the decision tree with its rule in one line, for all settings. */
 static void the_tree_over_all_settings(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* rlcore_stream_loss.c: gradients, members and errors of the loss of three weight streams. */
+/* rlcore_stream_loss.c: tests gradients, members and errors of the loss of three weight streams. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum { SEQUENCES = 5, TOKENS = 60, ARRAYS = 7 };
 
-/* A micro batch; weights are 0 at about half of the tokens, and components overlap. */
+/* A micro batch. Weights are 0 at about half of the tokens, and one token may belong to several components. */
 struct micro {
     size_t start[SEQUENCES + 1];
     uint8_t mask[TOKENS];
@@ -20,7 +20,7 @@ struct micro {
     struct rl_sequences sequences;
     struct rl_streams streams;
     struct rl_stream_options options;
-    double original[TOKENS], held_ref[TOKENS]; /* before tokens are moved */
+    double original[TOKENS], held_ref[TOKENS]; /* log-probs before the test moves tokens */
     double gradient[TOKENS];
     struct rl_stream_metrics metrics[SEQUENCES];
     struct rl_stream_result result;
@@ -29,7 +29,7 @@ struct micro {
 
 enum { TRAINER, INFERENCE, ADVANTAGES, REF, RL, CE, REF_KL };
 
-/* Multiples of 1/4096, which float represents exactly, including steps of 1/1024. */
+/* Rounds to a multiple of 1/4096. float represents such numbers exactly, also after steps of 1/1024. */
 static double coarse(double x)
 {
     return round(x * 4096) / 4096;
@@ -83,7 +83,7 @@ static void run(struct micro *m)
                      RL_OK);
 }
 
-/* The pull towards the reference is constant in the loss, so the reference moves with the trainer. */
+/* The loss takes the pull towards the reference as a constant, so the reference moves with the trainer's log-probs. */
 static void move_reference(struct micro *m)
 {
     for (size_t i = 0; i < TOKENS; i++)
@@ -124,7 +124,7 @@ static void gradient_is_the_slope(void **state)
     }
 }
 
-/* A float twin of a micro batch. */
+/* A float copy of a micro batch. */
 struct microf {
     float arrays[ARRAYS][TOKENS], gradient[TOKENS];
     struct rl_streamsf streams;
@@ -162,7 +162,7 @@ static void the_float_gradient_is_the_slope(void **state)
             gradient[i] = (double)f.gradient[i];
         double error =
             gradient_error(value_at, m, m->arrays[TRAINER], TOKENS, gradient, 1e-5, &kinks);
-        assert_true(error < 2e-6); /* float's rounding of the gradient */
+        assert_true(error < 2e-6); /* the gradient's rounding in float */
         assert_true(kinks <= 4);
         free(m);
     }
@@ -183,7 +183,7 @@ static void float_agrees_with_double(void **state)
     }
 }
 
-/* Returns true if a component reads the token. */
+/* in_rl, in_ce and in_ref_kl return true if the component reads the token. */
 static bool in_rl(const struct micro *m, size_t i)
 {
     return m->mask[i] && (!m->streams.rl_weights || m->arrays[RL][i] != 0);
@@ -199,7 +199,7 @@ static bool in_ref_kl(const struct micro *m, size_t i)
     return m->streams.ref_kl_weights && m->arrays[REF_KL][i] != 0;
 }
 
-/* The same micro batch without the tokens that no component reads. */
+/* Returns the same micro batch without the tokens that no component reads. */
 static struct micro *without_strangers(const struct micro *m, size_t *kept)
 {
     struct micro *out = test_alloc(1, sizeof *out);
@@ -220,7 +220,7 @@ static struct micro *without_strangers(const struct micro *m, size_t *kept)
     return out;
 }
 
-/* Equal except for the order in which tokens are added. */
+/* Returns true if the sums are equal up to rounding, because tokens may be added in another order. */
 static bool same(double a, double b)
 {
     return fabs(a - b) <= 1e-13 * fmax(1, fabs(b));
@@ -448,7 +448,7 @@ static void chunks_agree_with_single_tokens(void **state)
         const struct rl_streaming wide = streaming_of(m, m->gradient);
         const struct rl_streaming narrow = streaming_of(m, gradient);
         m->start[1] = TOKENS;
-        m->arrays[CE][seed % 8] = 1e-200; /* a member, however small */
+        m->arrays[CE][seed % 8] = 1e-200; /* any weight other than 0 makes the token a member */
         drop_streams(m, seed % 4 == 0);
         memset(m->gradient, 0, sizeof m->gradient);
         for (int c = RL_COMPONENT_RL; c <= RL_COMPONENT_REF_KL; c++) {

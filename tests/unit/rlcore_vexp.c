@@ -1,4 +1,4 @@
-/* rlcore_vexp.c: accuracy of the vectorisable exp, over its whole range, against libm. */
+/* rlcore_vexp.c: tests the accuracy of the vectorisable exp over its whole range, against libm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void within_one_ulp(void **state)
     assert_true(near < 1 && whole < 1 && subnormal < 1);
 }
 
-/* The loops over a chunk give the bits that single numbers give, for every length. */
+/* The loop over a chunk of any length must give the bits that single calls give. */
 static void all_as_one(void **state)
 {
     (void)state;

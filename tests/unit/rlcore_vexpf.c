@@ -1,6 +1,4 @@
-/*
- * rlcore_vexpf.c: accuracy of the vectorisable exp in single precision, for every float in range.
- */
+/* rlcore_vexpf.c: tests the accuracy of the vectorisable exp in single precision, for every float in range. */
 #define RL_SINGLE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +20,7 @@ static double ulps(float got, double exact)
     return fabs((double)got - exact) / unit;
 }
 
-/* One float in 101 of those between 2^-30 and high, of either sign. */
+/* Tries one float in 101 of those between 2^-30 and `high`, with this sign, and returns the worst error. */
 static double worst_up_to(float high, float sign)
 {
     double worst = 0;

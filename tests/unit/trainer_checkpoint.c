@@ -1,6 +1,6 @@
 /*
- * trainer_checkpoint.c: a checkpoint reads back what was written, damage is refused, and replacement is all or
- * nothing.
+ * trainer_checkpoint.c: tests that a checkpoint is read back as it was written, that damaged files are refused, and
+ * that replacing a checkpoint is all or nothing.
  */
 #include "support/unit.h"
 
@@ -21,7 +21,7 @@
 
 /* ---- faults: the N-th of these calls fails, by the linker's --wrap --------------------------- */
 
-static int faults_left = -1; /* calls that still succeed; -1 = all */
+static int faults_left = -1; /* calls that succeed before one fails; -1: none fails */
 
 static bool fault(int code)
 {
@@ -290,7 +290,7 @@ static void every_truncation_is_refused(void **state)
     free(bytes);
 }
 
-/* The digest is right: the program that wrote the file stored these weights. */
+/* The file's digest matches, because the program that wrote the file stored these weights. */
 static void weights_that_are_not_finite_are_refused(void **state)
 {
     struct place *place = *state;
@@ -411,8 +411,8 @@ static void a_directory_that_is_missing_is_named(void **state)
 }
 
 /*
- * For every N, the N-th call fails. Either the old checkpoint remains, whole and without another file beside it; or
- * the new one is there, and only syncing its name has failed.
+ * Tries for every N that the N-th call fails. Either the old checkpoint remains unchanged and without a temporary
+ * file, or the new one is in place and only syncing its directory entry has failed.
  */
 static void a_failed_save_leaves_the_old_one(void **state)
 {

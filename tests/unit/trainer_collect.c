@@ -1,4 +1,7 @@
-/* trainer_collect.c: which weights play, which questions are asked, and what teachers make of the rollouts. */
+/*
+ * trainer_collect.c: tests which weights generate rollouts, which questions are asked, and how teachers score the
+ * rollouts.
+ */
 #include "support/unit.h"
 
 #include <math.h>
@@ -45,7 +48,7 @@ static int close_place(void **state)
     return 0;
 }
 
-/* A recipe with hopworld and reverse. */
+/* Resets the recipe to one with the environments hopworld and reverse. */
 static int renew_recipe(void **state)
 {
     struct place *place = *state;
@@ -67,7 +70,7 @@ static struct run *collected(struct place *place, enum rl_algorithm_name a,
     size_t n = trainer_model_parameters(&place->recipe.model);
     place->recipe.tasks[0].algorithm.name = a;
     place->recipe.tasks[1].algorithm.name = b;
-    /* distillation is not allowed beside algorithms that are teachers themselves */
+    /* Distillation is not allowed together with an algorithm that trains on a teacher itself. */
     for (int32_t task = 0; task < 2; task++)
         if (rl_algorithm_at(place->recipe.tasks[task].algorithm.name)->loss != RL_COMPONENT_RL)
             place->recipe.tasks[task].algorithm.distill.how = TRAINER_DISTILL_NONE;
@@ -89,7 +92,7 @@ static void closed(struct run *run)
     free(run);
 }
 
-/* Log-probs of the wanted tokens of one sequence, each at its place. */
+/* Writes the log-prob of each wanted token of one sequence to at[], at the token's position. */
 static void score(const struct place *place, const float *params, const int32_t *tokens,
                   const uint8_t *wanted, size_t n, double *at)
 {
@@ -181,8 +184,8 @@ static void hard_questions_are_drawn_more_often(void **state)
 }
 
 /*
- * What groups of these sizes achieve by their pass rates: the expected number of questions solved, or of mixed
- * groups.
+ * Returns what groups of these sizes achieve at these pass rates: the expected number of questions solved, or of
+ * groups with both right and wrong answers.
  */
 static double promised(const double rate[3], const size_t size[3], enum trainer_group_sizes kind)
 {
@@ -194,7 +197,7 @@ static double promised(const double rate[3], const size_t size[3], enum trainer_
     return sum;
 }
 
-/* Enough rollouts were seen for the fitted rates to be exact: no other sizes with the same sum achieve more. */
+/* The fitted rates are exact, because enough rollouts were seen. No other sizes with the same sum must achieve more. */
 static void groups_are_as_large_as_is_best(void **state)
 {
     const double rate[3] = {0.95, 0.5, 0.04};
@@ -222,7 +225,7 @@ static void groups_are_as_large_as_is_best(void **state)
                     size[2] = 24 - size[0] - size[1];
                     assert_true(promised(rate, size, task.sizes) <= best + 1e-4);
                 }
-            assert_true(a.sizes[2] > a.sizes[1]); /* the hardest gets more than the middle one */
+            assert_true(a.sizes[2] > a.sizes[1]); /* the hardest question gets a larger group than the middle one */
             assert_true(kind == TRAINER_GROUPS_MIXED ? a.sizes[0] > a.sizes[1]
                                                      : a.sizes[0] == least);
             assert_int_equal(a.sizes[1] % (size_t)k, 0);
@@ -232,7 +235,7 @@ static void groups_are_as_large_as_is_best(void **state)
         }
 }
 
-/* Before anything was asked, all groups have the same size, and questions come in turn. */
+/* Until pass rates are known, all groups have the same size and questions are asked in turn. */
 static void groups_of_unknown_questions_are_equal(void **state)
 {
     struct trainer_task task = ((struct place *)*state)->recipe.tasks[0];
@@ -251,7 +254,7 @@ static void groups_of_unknown_questions_are_equal(void **state)
     allocation_close(&a);
 }
 
-/* Rows of a question are alternately right and wrong, so that a run begins with known pass rates. */
+/* Gives each question 40 earlier rows, `right` of them right, so that a run begins with known pass rates. */
 static void know(struct allocation *a, const int64_t right[4])
 {
     for (size_t q = 0; q < 4; q++) {
@@ -261,8 +264,8 @@ static void know(struct allocation *a, const int64_t right[4])
 }
 
 /*
- * In the second iteration of a run, the number of rows is unchanged and groups differ in size; grpo compares within
- * them, and remax's greedy answer is that of the row's own question.
+ * In the second iteration of a run, groups differ in size, but the number of rows is unchanged. grpo compares rows
+ * within their group, and remax compares each row with the greedy answer to its own question.
  */
 static void groups_of_differing_sizes_are_credited(void **state)
 {
@@ -305,7 +308,7 @@ static void groups_of_differing_sizes_are_credited(void **state)
     }
 }
 
-/* Counts are those of the last visit, under the numbers of the questions asked. */
+/* The counts of a question are those of its latest visit. */
 static void a_pools_pass_rates_are_the_last_seen(void **state)
 {
     struct place *place = *state;
@@ -362,7 +365,10 @@ static void the_start_scores_all_tasks(void **state)
     closed(run);
 }
 
-/* The last hop's fact, OBS relation entity /OBS, comes after the prompt if there is a fact and room for it. */
+/*
+ * Copies a row and inserts the last hop's fact, OBS relation entity /OBS, after the prompt, if there is a fact and it
+ * fits. Returns the number of inserted tokens.
+ */
 static size_t show(const struct trainer_rollouts *r, size_t row, int32_t *tokens, uint8_t *wanted)
 {
     const struct trainer_episode *episode = &r->episode[row];
@@ -402,7 +408,7 @@ static void a_policy_is_shown_the_last_fact(void **state)
     closed(run);
 }
 
-/* A worked solution of the row's question, followed by the unchanged row. */
+/* The policy scores a worked solution of the row's question followed by the unchanged row. */
 static void a_policy_is_shown_a_solution(void **state)
 {
     struct place *place = *state;
@@ -431,7 +437,10 @@ static void a_policy_is_shown_a_solution(void **state)
     closed(run);
 }
 
-/* The teacher of algorithm.distill scores like that of opd or opsd, beside an algorithm with advantages. */
+/*
+ * The teacher of algorithm.distill scores rollouts as the teacher of opd or opsd does, while the algorithm still
+ * computes advantages.
+ */
 static void a_teacher_beside_an_algorithm_scores(void **state)
 {
     struct place *place = *state;
@@ -493,7 +502,7 @@ static struct trainer_rollouts *evaluated(const struct place *place, uint64_t se
     return r;
 }
 
-/* The recipe's seed changes the training questions, not the evaluation's. */
+/* The recipe's seed changes the training questions but not those of the evaluation. */
 static void evaluations_ask_the_same_questions(void **state)
 {
     struct place *place = *state;
@@ -521,7 +530,7 @@ static void evaluations_ask_the_same_questions(void **state)
 
 /* ---- rollouts beside those that are trained on ---- */
 
-/* A run sampled by the policy that knows more. */
+/* Collects rollouts with the weights of the teacher, which is right more often. */
 static struct run *taught(struct place *place, enum rl_algorithm_name a, enum rl_algorithm_name b)
 {
     float *kept = place->params;
@@ -531,7 +540,7 @@ static struct run *taught(struct place *place, enum rl_algorithm_name a, enum rl
     return run;
 }
 
-/* The group is compared with the greedy answer to the same question with the same luck. */
+/* Each row of a group is compared with the greedy answer to the same question with the same noise. */
 static void remax_compares_with_the_greedy_answer(void **state)
 {
     struct place *place = *state;
@@ -568,7 +577,7 @@ static void remax_compares_with_the_greedy_answer(void **state)
     closed(run);
 }
 
-/* Whether two rows have the same first n tokens. */
+/* Returns true if two rows have the same first n tokens. */
 static bool alike(const struct trainer_rollouts *r, size_t a, size_t b, int32_t n)
 {
     return r->length[a] >= n && r->length[b] >= n &&
@@ -610,7 +619,7 @@ static void episodes_branch_behind_their_turns(void **state)
     }
 }
 
-/* Each prefix has as many continuations as asked for, and its value is the share of them that is right. */
+/* Each prefix gets the requested number of continuations, and its value is the share of them that is right. */
 static void continuations_value_a_prefix(void **state)
 {
     struct place *place = *state;

@@ -1,6 +1,6 @@
 /*
- * trainer_credit.c: each algorithm on rollouts made by hand, compared with arithmetic or with a direct call of the
- * core.
+ * trainer_credit.c: tests the credit of each algorithm on hand-made rollouts, against arithmetic or a direct call of
+ * the core.
  */
 #include "support/unit.h"
 
@@ -22,7 +22,7 @@
 
 enum { GROUP = 4, ROWS = 2 * GROUP, WIDTH = 32, FIRST = 3, PROMPT = 3, TOLD = 2 };
 
-/* Number of searches and reward of each row; a search has two or three tokens. */
+/* The number of searches and the reward of each row. A search has two or three tokens. */
 static const int32_t searches[ROWS] = {2, 0, 3, 1, 2, 2, 1, 3};
 static const double outcomes[ROWS] = {1, 0, 0, 1, 1, 0, 0, 0};
 static const uint32_t good[ROWS] = {3, 0, 5, 0, 1, 2, 1, 7};
@@ -38,7 +38,7 @@ struct credited {
     struct credit_memory memory;
     struct workspace workspace;
     struct rl_a2tgpo_stats scale;
-    /* a copy of rows FIRST.., in the form that the core takes */
+    /* a copy of the rows from FIRST on, in the form that the core takes */
     float rewards[ROWS * WIDTH];
     struct rl_batch batch;
 };
@@ -82,7 +82,7 @@ static struct trainer_adca make_adca(void)
     return recipe.tasks[0].algorithm.adca;
 }
 
-/* The rows of task 1 come after others, which must not change. */
+/* The rows of task 1 come after those of another task, which must not change. */
 static struct credited *make(enum rl_algorithm_name name)
 {
     struct credited *c = calloc(1, sizeof *c);
@@ -133,7 +133,10 @@ static struct trainer_algorithm *algorithm(struct credited *c)
     return &c->recipe.tasks[1].algorithm;
 }
 
-/* Puts gains, if wanted, at the last token of their turns, and outcomes at the last token of all. */
+/*
+ * Sets the rewards for the core: each outcome at the row's last token and, with `gains`, the gain of every other turn
+ * at that turn's last token.
+ */
 static void lay_rewards(struct credited *c, bool gains, const double *outcome)
 {
     memset(c->rewards, 0, sizeof c->rewards);
@@ -153,7 +156,7 @@ static const float *advantages(const struct credited *c)
     return c->r->advantage + FIRST * WIDTH;
 }
 
-/* Asserts one value per row at response tokens, and 0 elsewhere. */
+/* Asserts that all response tokens of a row have the row's expected value, and that all other tokens have 0. */
 static void assert_rows(const struct credited *c, const double *expected)
 {
     for (size_t i = 0; i < ROWS * WIDTH; i++)
@@ -212,7 +215,7 @@ static void passk_credits_the_best(void **state)
     release(c);
 }
 
-/* With two and six rows of a question, blocks and baselines still cover exactly one group. */
+/* One question has two rows and one has six; blocks and baselines still cover exactly one group. */
 static void groups_may_differ_in_size(void **state)
 {
     (void)state;
@@ -241,7 +244,7 @@ static void reward_is_the_outcome(void **state)
     release(c);
 }
 
-/* The baseline continues from call to call, separately for each task. */
+/* The moving baseline continues from call to call, separately for each task. */
 static void rae_follows_a_moving_baseline(void **state)
 {
     (void)state;
@@ -274,7 +277,7 @@ static void advantages_are_scaled(void **state)
 
 /* ---- turns and steps: by the core ---- */
 
-/* Calls a kernel once more if it asks for scratch memory. */
+/* Calls a kernel, and once more if it asks for a larger workspace. */
 #define CORE(c, call)                                                                              \
     do {                                                                                           \
         enum rl_status status_;                                                                    \
@@ -339,7 +342,7 @@ static void the_four_modes_are_those_of_the_core(void **state)
     check_mode(RL_ALGORITHM_TURN_GROUP_V1D, RL_A2TGPO_TURN_GROUP_V1D);
 }
 
-/* Biased, in two passes. */
+/* Returns the biased standard deviation, computed in two passes. */
 static double deviation(size_t n, const double *x)
 {
     double mean = 0, square = 0;
@@ -350,7 +353,7 @@ static double deviation(size_t n, const double *x)
     return sqrt(square);
 }
 
-/* Advantages of turn-group-v1d at a given alpha, by the core. */
+/* Computes with the core the advantages of turn-group-v1d at a given alpha. */
 static void advantages_at(struct credited *c, double alpha, float *advantage)
 {
     float scale[ROWS * WIDTH];
@@ -362,7 +365,7 @@ static void advantages_at(struct credited *c, double alpha, float *advantage)
                                  &c->workspace.ws, NULL));
 }
 
-/* The expected factor on alpha. */
+/* Returns the factor by which alpha is expected to be multiplied. */
 static double balance(struct credited *c)
 {
     float process[ROWS * WIDTH], outcome[ROWS * WIDTH];
@@ -400,7 +403,7 @@ static void assert_adapted(struct credited *c, double factor)
         assert_near((double)advantages(c)[i], (double)expected[i], 1e-5);
 }
 
-/* alpha is multiplied by the spread of outcomes over that of gains, between 1/4 and 4. */
+/* alpha is multiplied by the spread of the outcomes divided by the spread of the gains, limited to 1/4 .. 4. */
 static void alpha_follows_the_spreads(void **state)
 {
     (void)state;
@@ -411,7 +414,7 @@ static void alpha_follows_the_spreads(void **state)
     assert_true(factor > 0.3 && factor < 3 && fabs(factor - 1) > 0.02);
     assert_adapted(c, factor);
     for (size_t i = 0; i < ROWS; i++)
-        c->r->reward[FIRST + i] = same[i]; /* no group differs: only gains would train */
+        c->r->reward[FIRST + i] = same[i]; /* all outcomes within a group are equal, so only gains would train */
     lay_rewards(c, true, same);
     assert_adapted(c, 0.25);
     for (size_t i = 0; i < ROWS * ROLLOUT_VALUES; i++)
@@ -437,7 +440,7 @@ static void process_rewards_stay_at_their_turns(void **state)
     release(c);
 }
 
-/* Flags of all steps: bits of `good`, and the outcome for the closing step. */
+/* Sets the flags of all steps: the flag of a search is a bit of good[], that of the closing step is the outcome. */
 static void lay_flags(size_t *start, uint8_t *flags)
 {
     start[0] = 0;
@@ -449,7 +452,7 @@ static void lay_flags(size_t *start, uint8_t *flags)
     }
 }
 
-/* Asserts the credit that the core's kernel assigns with these options. */
+/* Asserts that the credit equals that of the core's kernel with these options. */
 static void assert_adca(struct credited *c, const struct rl_adca_options *options)
 {
     float expected[ROWS * WIDTH];
@@ -465,7 +468,7 @@ static void assert_adca(struct credited *c, const struct rl_adca_options *option
     assert_tokens(c, expected);
 }
 
-/* The metrics are the core's, in iterations in which the judge is asked. */
+/* In iterations in which the judge is asked, the reported metrics are those of the core. */
 static void adca_metrics_are_measured(void **state)
 {
     (void)state;
@@ -478,7 +481,7 @@ static void adca_metrics_are_measured(void **state)
     assert_true(m->unit_weight_mean == 0);
     c->memory.n_adca = 0;
     assign(c, 2);
-    assert_int_equal(c->memory.n_adca, 0); /* the algorithm is grpo now */
+    assert_int_equal(c->memory.n_adca, 0); /* from this iteration on the algorithm is grpo */
     algorithm(c)->adca.scheme = TRAINER_ADCA_ALLOCATION;
     assign(c, 0);
     assert_int_equal(c->memory.n_adca, 1);
@@ -499,7 +502,7 @@ static void the_judge_is_asked_about_steps(void **state)
     release(c);
 }
 
-/* Each case is one setting away from the defaults, or two if one alone changes nothing. */
+/* Each case changes one setting from its default, or two if one alone has no effect. */
 static void every_option_of_adca_reaches_the_core(void **state)
 {
     (void)state;
@@ -545,7 +548,7 @@ static void every_option_of_adca_reaches_the_core(void **state)
     release(c);
 }
 
-/* alpha has its full value in the first iteration, and is near its final value in the last. */
+/* alpha starts at its full value in the first iteration and is near its final value in the last. */
 static void alpha_and_beta_follow_their_schedule(void **state)
 {
     (void)state;
@@ -577,7 +580,7 @@ static void alpha_and_beta_follow_their_schedule(void **state)
     late->recipe.training.iterations = 4;
     algorithm(late)->schedule = (struct trainer_schedule){TRAINER_LINEAR, 0.1, 0.1};
     algorithm(now)->alpha = algorithm(now)->beta = 0.2;
-    assign(late, 2); /* half way: 0.3 and 0.1 */
+    assign(late, 2); /* half way between 0.3 and 0.1 */
     assign(now, 2);
     assert_tokens(late, advantages(now));
     assert_true(late->scale.ig_clip_scale_std == now->scale.ig_clip_scale_std);
@@ -628,7 +631,7 @@ static void check_penalty(enum trainer_length_penalty kind, double coef,
     release(c);
 }
 
-/* Gives one token of the tool to the policy in every row, so that all responses get longer. */
+/* Marks one token of the tool in every row as the policy's, so that all responses get longer. */
 static void lengthen(struct credited *c)
 {
     for (size_t i = 0; i < ROWS; i++)
@@ -640,7 +643,10 @@ static void lengthen(struct credited *c)
             }
 }
 
-/* An anchor is set by the first visit of a question and kept; without a pool nothing is kept. */
+/*
+ * The first visit of a question sets its anchor, and later visits keep it. Without a pool of questions no anchor is
+ * kept.
+ */
 static void anchors_of_a_pool_are_kept(void **state)
 {
     (void)state;
@@ -662,7 +668,7 @@ static void anchors_of_a_pool_are_kept(void **state)
         c->r->number[FIRST + i] = i < GROUP ? 2 : 0;
     assign(c, 1); /* 2 and 0 */
     assert_true(kept[0] == first[0] && kept[1] == first[1] && kept[2] > 0);
-    for (size_t i = GROUP; i < ROWS; i++) { /* the second group is question 0 */
+    for (size_t i = GROUP; i < ROWS; i++) { /* all rows of the second group belong to question 0 */
         double over = fmax(0, (length[i] - kept[0]) / kept[0]);
         assert_near((double)advantages(c)[i * WIDTH + PROMPT], 1 - 0.5 * over, 1e-6);
     }
@@ -683,7 +689,7 @@ static void length_penalties_lower_outcomes(void **state)
                   0.01); /* no group is right often enough */
 }
 
-/* A group that is all right sets its anchor to its mean length. */
+/* A group whose rows are all right sets its anchor to its mean length. */
 static void an_anchor_is_set_by_a_group_that_is_right(void **state)
 {
     (void)state;
@@ -702,7 +708,7 @@ static void an_anchor_is_set_by_a_group_that_is_right(void **state)
     release(c);
 }
 
-/* Half the weight after half of the warm-up, the full weight from its last iteration on. */
+/* The penalty has half its weight after half of the warm-up, and its full weight from the last warm-up iteration on. */
 static void a_length_penalty_warms_up(void **state)
 {
     (void)state;
@@ -736,7 +742,7 @@ static void blocks_share_the_reward_of_their_best(void **state)
     algorithm(c)->passk.k = 2;
     assign(c, 0);
     assert_rows(c, expected);
-    algorithm(c)->length_penalty = TRAINER_LENGTH_UNIFORM; /* the block's best after the penalty */
+    algorithm(c)->length_penalty = TRAINER_LENGTH_UNIFORM; /* the best of a block is chosen after the penalty */
     algorithm(c)->length_coef = 0.01;
     assign(c, 0);
     response_lengths(c, length);
@@ -769,7 +775,7 @@ static void vineppo_is_what_a_turn_added(void **state)
 
 /* ---- a teacher for what failed ---- */
 
-/* Group 0 passed two of four times, group 1 once. */
+/* Makes rollouts with a teacher. Two of four rows of group 0 are right, and one of group 1. */
 static struct credited *taught(enum trainer_distill_how how, double pass_rate, int32_t horizon)
 {
     struct credited *c = make(RL_ALGORITHM_REWARD);
@@ -784,7 +790,10 @@ static struct credited *taught(enum trainer_distill_how how, double pass_rate, i
     return c;
 }
 
-/* Whether a token is taught: it belongs to a failure in a group below the pass rate, and to the first tokens. */
+/*
+ * Returns true if the teacher trains this token: the row is wrong, its group is below the pass rate, and the token is
+ * within the horizon.
+ */
 static bool is_taught(const struct credited *c, size_t i, size_t t, double pass_rate,
                       size_t horizon)
 {
@@ -848,7 +857,7 @@ static void a_teacher_teaches_what_failed(void **state)
         }
 }
 
-/* The teacher goes by the original reward, and K1 has a weight and a normalisation of its own. */
+/* The original reward decides which rows the teacher trains, and its K1 term has its own weight and normalisation. */
 static void a_teachers_weight_and_scale_are_its_own(void **state)
 {
     (void)state;
@@ -870,7 +879,7 @@ static void a_teachers_weight_and_scale_are_its_own(void **state)
 
 /* ---- easy and hard ---- */
 
-/* With k in 2..6, 2 and 3 are easy, 5 and 6 are hard, and 4 is neither. */
+/* With k between 2 and 6, questions with k = 2 and 3 count as easy, 5 and 6 as hard, and 4 as neither. */
 static void both_ends_of_a_mix_are_measured(void **state)
 {
     (void)state;
@@ -879,7 +888,7 @@ static void both_ends_of_a_mix_are_measured(void **state)
     double passed[3] = {0}, tokens[3] = {0}, n[3] = {0};
     c->recipe.tasks[1].env.k_min = 2;
     c->recipe.tasks[1].env.k_max = 6;
-    for (size_t i = 0; i < FIRST; i++) { /* of a task whose questions all have the same k */
+    for (size_t i = 0; i < FIRST; i++) { /* rows of another task, whose questions all have the same k */
         c->r->task[i] = 0;
         c->recipe.tasks[0].env.k_min = c->recipe.tasks[0].env.k_max = 2;
         c->r->episode[i].k = 2;
@@ -924,7 +933,7 @@ static void opo_weighs_the_mean_by_length(void **state)
     release(c);
 }
 
-/* Three outcomes of eight are not 0. */
+/* Three of the eight outcomes are not 0, hence the factor 8/3. */
 static void gpg_makes_up_for_rows_without_reward(void **state)
 {
     (void)state;
@@ -952,7 +961,7 @@ static void remax_subtracts_the_greedy_outcome(void **state)
     release(c);
 }
 
-/* Episodes of two rows that share their first turn, and one whose two rows are the same rollout. */
+/* Each pair of rows shares its first turn; in the last pair both rows are the same rollout. */
 static void branched_rows_share_their_beginning(void **state)
 {
     (void)state;
@@ -1062,13 +1071,13 @@ static void clip_scales_are_measured_over_response_tokens(void **state)
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         square += c->batch.mask[i] ? pow((double)scale[i] - mean, 2) : 0;
     assert_int_equal(rollouts_tokens(c->r, FIRST, ROWS), (size_t)n);
-    assert_near(c->scale.ig_clip_scale_mean, mean, 1e-7); /* those of the tokens are rounded to float */
+    assert_near(c->scale.ig_clip_scale_mean, mean, 1e-7); /* mean of scales that are rounded to float */
     assert_near(c->scale.ig_clip_scale_std, sqrt(square / (n - 1)), 1e-7);
     assert_true(c->scale.ig_clip_scale_std > 0.01);
     release(c);
 }
 
-/* Values that are not finite are an error with the core's message, not a silent zero. */
+/* Gains that are not finite give an error with the core's message, instead of silently counting as 0. */
 static void bad_gains_are_an_error(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* trainer_env.c: what environments accept, answer and reward, and how often the demonstrator errs. */
+/* trainer_env.c: tests what environments accept, answer and reward, and how often the demonstrator errs. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ struct game {
     struct trainer_episode episode;
     int32_t prompt[TRAINER_PROMPT_MAX], text[TRAINER_OBSERVATION_MAX];
     size_t n_prompt, n;
-    size_t length; /* number of tokens so far, the tool's included */
+    size_t length; /* number of tokens so far, including the tool's */
 };
 
 static struct game begin(struct trainer_env env, uint64_t question, uint64_t noise)
@@ -90,7 +90,10 @@ static bool found_nothing(const struct game *game)
            game->text[2] == TRAINER_END_OBS;
 }
 
-/* The entity that the tool's answer gives for a relation, or -1; each relation at most once. */
+/*
+ * Returns the entity that the tool's answers give for a relation, or -1. Asserts that each relation occurs at most
+ * once.
+ */
 static int32_t fact(const struct game *game, int32_t relation)
 {
     int32_t entity = -1;
@@ -207,7 +210,7 @@ static void facts_are_the_questions_own(void **state)
     assert_true(same < 10);
 }
 
-/* Distractors are true facts of any other relation, on either side of the fact that was asked for. */
+/* Distractors are true facts of other relations. They may come before or after the requested fact. */
 static void distractors_are_true_and_stand_anywhere(void **state)
 {
     (void)state;
@@ -261,7 +264,7 @@ static void the_tool_fails_at_its_rate(void **state)
     assert_in_range(failures(0.5), 2360, 2640);
 }
 
-/* A search is GOOD even if the tool fails; the hop remains to be found. */
+/* A search is GOOD even if the tool fails, but then the hop is not found yet. */
 static void a_failed_search_is_judged_by_what_it_asked(void **state)
 {
     (void)state;
@@ -360,7 +363,7 @@ static void a_search_too_many_ends_the_episode(void **state)
     }
 }
 
-/* Episodes are plain structs: playing one does not change another. */
+/* Episodes are independent structs: playing one does not change another. */
 static void episodes_are_independent(void **state)
 {
     (void)state;
@@ -421,7 +424,7 @@ static void the_first_wrong_token_ends_it(void **state)
 
 /* ---- lengths ---- */
 
-/* Mostly tokens that the grammar allows, so that episodes get long. */
+/* Returns mostly tokens that the grammar allows, because episodes then get long. */
 static int32_t random_token(const struct game *game, struct trainer_rng *rng, int32_t position)
 {
     const struct trainer_world *world = &game->env.world;
@@ -500,7 +503,7 @@ static void no_demonstration_is_longer_than_max_tokens(void **state)
 
 /* ---- worked solutions ---- */
 
-/* What the policy would write of a solution is rewarded, if the tool answers as in the solution. */
+/* If the policy writes its part of a solution and the tool answers as in the solution, the episode is rewarded. */
 static void solutions_solve_their_question(void **state)
 {
     (void)state;
@@ -512,7 +515,7 @@ static void solutions_solve_their_question(void **state)
             env.p_fail = 0;
             struct game game = begin(env, question, trainer_seed(question, 'w', 0));
             enum trainer_turn turn = TRAINER_TURN_GOES_ON;
-            env.p_fail = 1; /* the tool never fails in a solution */
+            env.p_fail = 1; /* solutions assume a tool that never fails */
             size_t n = trainer_env_solve(&env, question, tokens), at = game.n_prompt;
             assert_true(n <= trainer_env_max_tokens(&env));
             assert_memory_equal(tokens, game.prompt, game.n_prompt * sizeof *tokens);
@@ -530,7 +533,7 @@ static void solutions_solve_their_question(void **state)
         }
 }
 
-/* The answer is true even if only one call is allowed. */
+/* A solution's answer is right even if only one call is allowed. */
 static void a_solution_keeps_to_its_turns(void **state)
 {
     (void)state;
@@ -569,7 +572,7 @@ static void a_demonstration_is_of_its_seeds_question(void **state)
 /* ---- the demonstrator ---- */
 
 struct demo {
-    struct game game; /* the same question, with nothing written yet */
+    struct game game; /* a game with the same question, before the first written token */
     int32_t tokens[256];
     uint8_t mask[256];
     size_t n, trained;
@@ -588,7 +591,7 @@ static struct demo demonstrate(struct trainer_env env, struct trainer_demo_optio
     return demo;
 }
 
-/* The tool's answers in a demonstration are true facts about the entity that was asked for, in the tool's form. */
+/* In a demonstration, the tool's answers have the tool's form and are true facts about the requested entity. */
 static void check_observation(const struct demo *demo, size_t at)
 {
     const struct game ask = begin(demo->game.env, demo->game.episode.question, 0);
@@ -603,8 +606,8 @@ static void check_observation(const struct demo *demo, size_t at)
 }
 
 /*
- * Feeds what the demonstrator wrote to the environment, whose tool may answer differently. In reverse, a wrong
- * token ends the episode before the string does.
+ * Feeds the demonstrator's tokens to the environment, whose tool may answer differently. In reverse, a wrong token
+ * ends the episode before the end of the string.
  */
 static void replay(struct demo *demo)
 {
@@ -662,7 +665,7 @@ static double share_right(struct trainer_env env, struct trainer_demo_options op
     return right / 1000;
 }
 
-/* Even then one search in twenty asks for any relation. */
+/* Even without errors, one search in twenty asks for an arbitrary relation. */
 static void a_demonstrator_without_errors_is_mostly_right(void **state)
 {
     (void)state;

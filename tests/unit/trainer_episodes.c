@@ -1,4 +1,7 @@
-/* trainer_episodes.c: rollouts cut by markers: where they are cut, what then gets credit, and what that changes. */
+/*
+ * trainer_episodes.c: tests rollouts that are cut by markers into episodes: where they are cut, which tokens then get
+ * credit, and how training changes.
+ */
 #include "support/unit.h"
 
 #include <math.h>
@@ -13,7 +16,7 @@
 
 enum { PROMPT = 4, WIDTH = 40 };
 
-/* Q e0 r0 /Q, then two searches with the tool's answers, and the answer. */
+/* The prompt Q e0 r0 /Q, then two searches with the tool's answers, and the final answer. */
 static const char tokens_of_row[] =
     "Q e0 r0 /Q S e0 r0 /S OBS r0 e1 r1 e2 /OBS S e1 r1 /S OBS NONE /OBS ANS e1";
 static const char written[] = "....wwww......wwww...ww";
@@ -47,7 +50,10 @@ static struct trainer_rollouts *one_row(const struct trainer_recipe *recipe)
     return r;
 }
 
-/* Asserts the episodes of the policy's tokens, as digits, and where each but the first begins. */
+/*
+ * Asserts the episode of each of the policy's tokens, written as digits, and where each episode except the first
+ * begins.
+ */
 static void assert_cut(const char *markers, const char *turns, const int32_t *begins)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_SLOTS);
@@ -78,7 +84,9 @@ static void rows_are_cut_before_markers(void **state)
     assert_cut("NONE,Q", "....0000......0000...11", (const int32_t[]){19, 0});
 }
 
-/* A piece without a token of the policy belongs to the call before it, because no token there could get credit. */
+/*
+ * A piece without a token of the policy is joined to the call before it, because none of its tokens could get credit.
+ */
 static void an_episode_has_a_token_of_the_policy(void **state)
 {
     (void)state;
@@ -86,7 +94,7 @@ static void an_episode_has_a_token_of_the_policy(void **state)
     assert_cut("OBS,/OBS,NONE", "....0000......1111...22", (const int32_t[]){13, 20, 0});
 }
 
-/* There is a value for every episode, or the last would have none. */
+/* There are at most as many episodes as values, because each episode needs one. */
 static void there_are_as_many_episodes_as_values(void **state)
 {
     (void)state;
@@ -124,7 +132,7 @@ static struct trainer_recipe marked_recipe(const char *markers)
     return recipe;
 }
 
-/* The same rollouts, cut by turns and by markers; all three are freed by free(). */
+/* The same rollouts cut by turns and by markers; release() frees them. */
 struct pair {
     float *params;
     struct trainer_rollouts *by_turns, *marked;
@@ -148,7 +156,7 @@ static void release(struct pair *pair)
     free(pair->params);
 }
 
-/* A well-formed turn begins with S or ANS, so cutting by turns and by these markers agree. */
+/* A well-formed turn begins with S or ANS, so cutting at these markers gives the turns. */
 static void the_words_that_begin_a_turn_cut_like_turns(void **state)
 {
     (void)state;
@@ -175,8 +183,8 @@ static void the_words_that_begin_a_turn_cut_like_turns(void **state)
 }
 
 /*
- * With all searches in one episode, its value is that at the beginning of the answer, and vineppo gives each of its
- * tokens the whole gain.
+ * All searches are in one episode, whose value is taken at the beginning of the answer. vineppo gives each token of
+ * the episode the whole gain.
  */
 static void credit_is_of_the_episode(void **state)
 {
@@ -202,7 +210,10 @@ static void credit_is_of_the_episode(void **state)
     release(&pair);
 }
 
-/* If the cut is before the tool's answer, the gain is credited to the tokens after it. */
+/*
+ * If episodes are cut before the tool's answers, values are taken there, so a gain goes to the tokens after the
+ * answer.
+ */
 static void another_cut_takes_other_values(void **state)
 {
     (void)state;
@@ -232,7 +243,7 @@ static char *trained(const char *dir, const struct trainer_recipe *recipe, size_
     return bytes;
 }
 
-/* For every algorithm that reads gains, and for the loss by turns. */
+/* Tests every algorithm that reads gains, and the loss by turns. */
 static void markers_change_what_is_learned(void **state)
 {
     const enum rl_algorithm_name names[] = {RL_ALGORITHM_JOINT, RL_ALGORITHM_TURN_GROUP_V1D,

@@ -1,4 +1,4 @@
-/* trainer_evaluate.c: answers to the fixed questions, to all of them or to some. */
+/* trainer_evaluate.c: tests evaluations, which ask all of a fixed list of questions or some of them. */
 #include "support/unit.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { QUESTIONS = 200, ROWS = 2 * QUESTIONS };
 
-/* Questions of two environments. */
+/* Returns a recipe with questions of two environments. */
 static struct trainer_recipe two_environments(void)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -68,7 +68,9 @@ static void some_questions_are_answered_as_among_all(void **state)
     free(params);
 }
 
-/* The weights are finite, but logits are not: a score of 0 would look as if it had been measured. */
+/*
+ * The weights are finite but the logits are not. A score of 0 would look like a measurement, so evaluating must fail.
+ */
 static void a_policy_that_overflows_has_no_score(void **state)
 {
     struct trainer_recipe recipe = two_environments();
@@ -80,7 +82,8 @@ static void a_policy_that_overflows_has_no_score(void **state)
     struct trainer_error err;
     (void)state;
     for (size_t i = 0; i < n; i++)
-        params[i] = 1e18f; /* attention overflows; 1e30 would do so before the norm, which can make it 0 again */
+        /* attention overflows; with 1e30 it would overflow before the norm, which can turn that into 0 */
+        params[i] = 1e18f;
     assert_int_equal(trainer_evaluate(&recipe, params, 1, 1, 1, correct, &err), TRAINER_ENUMERIC);
     assert_non_null(strstr(err.text, "the policy overflows"));
     assert_int_equal(trainer_evaluate_some(&recipe, params, 1, one, 1, 1, right, &err),

@@ -1,5 +1,5 @@
 /*
- * trainer_experts.c: the mixture of experts: its gradient against central differences, recorded and replayed
+ * trainer_experts.c: tests the mixture of experts: its gradient against central differences, recorded and replayed
  * routes, load balancing, and that generation, threads and files agree.
  */
 #include "support/unit.h"
@@ -33,13 +33,13 @@ static struct trainer_model tiny(int32_t experts, int32_t per_token, bool renorm
     return model;
 }
 
-/* A pass over tokens, in double. */
+/* A pass over tokens in double precision. */
 struct fixture {
     struct trainer_model model;
     struct trainer_pass *pass;
     double params[MOST], gradient[MOST], d_log_prob[N_WANTED], balance;
     uint16_t record[N_TOKENS * 64];
-    size_t n, places; /* number of parameters; expert ids of a token over all layers */
+    size_t n, places; /* n: number of parameters; places: expert ids per token, over all layers */
 };
 
 static struct fixture *opened(struct trainer_model model)
@@ -62,7 +62,7 @@ static void closed(struct fixture *f)
     free(f);
 }
 
-/* Sum of d_log_prob log_prob, plus balance times the load-balancing loss. */
+/* Returns the sum of d_log_prob * log_prob, plus balance times the load-balancing loss. */
 static double loss(struct fixture *f, double *log_prob)
 {
     struct trainer_sequences in = {N_SEQUENCES, starts, tokens, wanted};
@@ -150,7 +150,7 @@ static void routes_are_recorded(void **state)
     closed(f);
 }
 
-/* Replaying the routes that a pass takes by itself changes nothing. */
+/* Replaying the routes that the pass would choose itself changes nothing. */
 static void replaying_ones_own_routes_changes_nothing(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void replaying_ones_own_routes_changes_nothing(void **state)
     closed(f);
 }
 
-/* Sends every token to experts 1 and 3: the gradient of that policy is exact, and 0 at experts 0 and 2. */
+/* All tokens are routed to experts 1 and 3. The gradient must be exact for this routing, and 0 at experts 0 and 2. */
 static void replay_trains_the_chosen_experts_alone(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void replay_trains_the_chosen_experts_alone(void **state)
     double free_run[N_WANTED], replayed[N_WANTED];
     (void)loss(f, free_run);
     for (size_t i = 0; i < N_TOKENS * f->places; i++)
-        replay[i] = i % 2 ? 1 : 3; /* the order does not matter */
+        replay[i] = i % 2 ? 1 : 3; /* the order of the two experts does not matter */
     trainer_pass_route(f->pass, replay, f->record);
     (void)loss(f, replayed);
     assert_true(fabs(free_run[0] - replayed[0]) > 1e-6);
@@ -201,7 +201,7 @@ static void replay_trains_the_chosen_experts_alone(void **state)
     closed(f);
 }
 
-/* A place may be left to the router while others are replayed. */
+/* A place (token and layer) without a recorded route is left to the router, also while other places are replayed. */
 static void a_place_without_a_route_is_chosen(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void bad_routes_are_refused(void **state)
 
 /* ---- load balancing ---- */
 
-/* A router of zeros is undecided: P is 1/E for every expert, and the loss is 1 whatever is chosen. */
+/* With all router weights 0, P is 1/E for every expert, so the loss is 1 whichever experts are chosen. */
 static void balance_is_one_when_even_and_more_when_not(void **state)
 {
     (void)state;
@@ -350,7 +350,7 @@ static void models_that_cannot_be_are_refused(void **state)
     assert_int_equal(trainer_model_check(&none, &err), TRAINER_EINVAL);
 }
 
-/* Log-probs of generation from cached keys are those of whole passes. */
+/* Log-probs of generation, which uses cached keys, equal those of passes over the whole sequence. */
 static void generation_agrees_with_whole_passes(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* trainer_faults.c: for every N, a run whose N-th allocation fails reports it and leaks nothing. */
+/* trainer_faults.c: tests for every N that a run whose N-th allocation fails reports the failure and leaks nothing. */
 #include "support/unit.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 /* ---- the N-th of these calls fails, by the linker's --wrap ----------------------------------- */
 
-static int faults_left = -1; /* calls that still succeed; -1 = all */
+static int faults_left = -1; /* calls that succeed before one fails; -1: none fails */
 
 static bool fault(void)
 {
@@ -46,7 +46,7 @@ int __wrap_posix_memalign(void **block, size_t alignment, size_t size)
 
 typedef enum trainer_status call_fn(const struct trainer_recipe *recipe, struct trainer_error *err);
 
-/* Lets every allocation of a call fail once; the sanitizer reports leaks. */
+/* Repeats a call until each of its allocations has failed once; the sanitizer reports leaks. */
 static int count_failures(const struct trainer_recipe *recipe, call_fn *call)
 {
     int failures = 0;
@@ -92,7 +92,7 @@ static void a_run_without_memory_says_so(void **state)
     assert_true(count_failures(&recipe, run) > 15);
 }
 
-/* With few passes, and micro-batches by the core's plan. */
+/* Packs micro-batches with the core's planner, then also limits the memory, so that only few passes fit. */
 static void packed_micro_batches_without_memory_say_so(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * trainer_gain.c: information gain by what was left to find. In slots each useful search brings its share, in any
- * order; in hopworld hardly anything comes before the last hop.
+ * trainer_gain.c: tests the information gain of a search against the number of facts still to find. In slots every
+ * useful search gains its share, in any order; in hopworld hardly anything is gained before the last hop.
  */
 #include "support/small_recipe.h"
 
@@ -11,7 +11,10 @@
 
 enum { K = 3 };
 
-/* Gains of searches that found what was needed, by how much was left to find, and of all other searches. */
+/*
+ * sum, n: gains of useful searches, indexed by the number of facts still to find. useless, n_useless: all other
+ * searches.
+ */
 struct table {
     double sum[K + 1];
     int n[K + 1];

@@ -1,4 +1,4 @@
-/* trainer_generate.c: rollouts from cached keys and values, compared with whole forward passes. */
+/* trainer_generate.c: tests rollouts, which use cached keys and values, against forward passes over whole sequences. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "rollout/sampler.h"
 #include "support/small_recipe.h"
 
-/* Log-probs of the wanted tokens of one sequence, by a pass over all of it. */
+/* Computes the log-probs of the wanted tokens of one sequence with one pass over the whole sequence. */
 static void full_forward(const struct trainer_model *model, const float *params,
                          const int32_t *tokens, const uint8_t *wanted, size_t n, float *log_prob)
 {
@@ -37,7 +37,7 @@ static void assert_log_probs(const struct trainer_recipe *recipe, const float *p
     assert_true(n >= 1);
 }
 
-/* Probability or mean log-prob of the true answer after the first `at` tokens. */
+/* Returns the probability or mean log-prob of the true answer after the first `at` tokens. */
 static double value_of(const struct trainer_recipe *recipe, const float *params,
                        const struct trainer_rollout *r, int32_t at)
 {
@@ -70,7 +70,7 @@ static void assert_values(const struct trainer_recipe *recipe, const float *para
 
 /* ---- what a rollout holds ---- */
 
-/* Playing the episode again with the recorded tokens gives what the rollout recorded. */
+/* Plays the episode again with the recorded tokens, and asserts that the result is what the rollout recorded. */
 static void assert_is_an_episode(const struct trainer_recipe *recipe,
                                  const struct trainer_rollout *r)
 {
@@ -134,7 +134,7 @@ static void hopworld_agrees_with_whole_passes(void **state)
     free(params);
 }
 
-/* With answers of several tokens, the branch holds all but the last. */
+/* If answers have several tokens, the branch that scores them holds all but the last token. */
 static void reverse_agrees_with_whole_passes(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void reverse_agrees_with_whole_passes(void **state)
     free(params);
 }
 
-/* Calls and answers of several tokens together; ledger and sums have calls of another form. */
+/* Tests environments whose calls and answers both have several tokens; ledger and sums have calls of another form. */
 static void slots_ledger_and_sums_agree_with_whole_passes(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void two_environments_agree_with_whole_passes(void **state)
     free(params);
 }
 
-/* Other shapes of the network, and groups that do not divide a lane. */
+/* Tests other shapes of the network, and groups whose size does not divide a lane. */
 static void other_models_agree_with_whole_passes(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static struct trainer_rollouts *started(const struct trainer_recipe *recipe, siz
     return rollouts;
 }
 
-/* Each row from each of its boundaries and from its end, with three noises, the last of them twice. */
+/* Continues each row from each of its boundaries and from its end, with three noises; the last noise is used twice. */
 static void add_all_ways_on(struct trainer_rollouts *to, const struct trainer_env *env,
                             const struct trainer_rollouts *from)
 {
@@ -317,12 +317,12 @@ static bool same_tokens(const struct trainer_rollout *a, const struct trainer_ro
            memcmp(a->tokens, b->tokens, (size_t)a->length * sizeof *a->tokens) == 0;
 }
 
-/* After a prefix, the row's log-probs are the policy's, and the noise decides the tokens. */
+/* After a prefix, the continued row has the policy's log-probs, and the noise decides its tokens. */
 static void rows_continue_from_any_prefix(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_SLOTS);
-    recipe.tasks[0].env.facts = 4; /* prefixes longer than one feed */
+    recipe.tasks[0].env.facts = 4; /* makes prefixes that are longer than one feed */
     check_recipe(&recipe);
     float *params = warm_policy(&recipe, 150);
     struct trainer_rollouts *from = started(&recipe, 6, 3, 18),
@@ -377,7 +377,7 @@ static void rows_pause_after_a_turn(void **state)
 
 /* ---- temperature ---- */
 
-/* Plays rows of reverse; `noise` decides all random choices. */
+/* Plays rows of reverse; `noise` determines all random choices. */
 static struct trainer_rollouts *play(const struct trainer_recipe *recipe, const float *params,
                                      double temperature, uint64_t noise, size_t questions,
                                      size_t group_size)
@@ -402,7 +402,7 @@ static struct trainer_rollouts *play(const struct trainer_recipe *recipe, const 
     return rollouts;
 }
 
-/* Log-probs of every token of the vocabulary at position t. */
+/* Computes the log-prob of every token of the vocabulary at position t. */
 static void all_log_probs(const struct trainer_recipe *recipe, const float *params,
                           const int32_t *tokens, size_t t, float *log_prob)
 {
@@ -462,7 +462,7 @@ static void sampling_follows_the_tempered_softmax(void **state)
         chi2 += (seen[v] - mean) * (seen[v] - mean) / mean;
     }
     assert_true(seen[TRAINER_ANS] < ROWS);
-    assert_true(chi2 < 27 + 5 * sqrt(2 * 27)); /* degrees of freedom: 27 tokens */
+    assert_true(chi2 < 27 + 5 * sqrt(2 * 27)); /* 27: degrees of freedom, from the number of tokens */
     trainer_rollouts_free(rollouts);
     free(params);
 }

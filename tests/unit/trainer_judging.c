@@ -1,4 +1,4 @@
-/* trainer_judging.c: which rows are asked about, what happens with the answers, and when they end a run. */
+/* trainer_judging.c: tests which rows the judge is asked about, how its answers are used, and when they end a run. */
 #include "support/unit.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 
 #include "support/small_recipe.h"
 
-/* A judge for this test, and what it observes of the run. */
+/* A judge for these tests, and what it observes of the run. */
 struct court {
-    enum trainer_judge_mark verdict; /* mark of the rows that it is asked about .. */
+    enum trainer_judge_mark verdict; /* the mark that it gives to rows .. */
     size_t every;                    /* .. except every N-th, which is judged; 0: none */
-    bool asleep;                     /* it leaves the marks unchanged */
+    bool asleep;                     /* true: leaves the marks unchanged */
     size_t calls, asked, skipped;
     struct trainer_judge_counts last, total;
     double reward[8];
@@ -63,7 +63,10 @@ static bool listen(void *context, const struct trainer_event *event)
     return true;
 }
 
-/* One hop and a demonstrator without errors: a policy that is right sometimes gets better fast. */
+/*
+ * Makes questions of one hop and a demonstrator without errors, so that a policy which is sometimes right improves
+ * fast.
+ */
 static void make_easy(struct trainer_recipe *recipe)
 {
     recipe->world = (struct trainer_world){.regions = 2, .region_size = 2, .relations = 2};
@@ -74,7 +77,7 @@ static void make_easy(struct trainer_recipe *recipe)
     recipe->training.temperature = 1.3;
 }
 
-/* One policy for all tests. */
+/* A checkpoint that all tests start from. */
 static char policy[] = "/tmp/lineage-judging-XXXXXX";
 
 static int train_policy(void **state)
@@ -133,7 +136,8 @@ static void the_same_flags_give_the_same_run(void **state)
     struct trainer_recipe rules = judged_recipe(false), asked = judged_recipe(true);
     struct court a = must_run(&rules, (struct court){0});
     struct court b = must_run(&asked, (struct court){.verdict = TRAINER_JUDGED});
-    assert_true(a.reward[0] > 0.1 && a.reward[0] < 0.9); /* there is something to learn */
+    /* the policy is neither always right nor always wrong, so it can learn */
+    assert_true(a.reward[0] > 0.1 && a.reward[0] < 0.9);
     assert_int_equal(a.calls, 0);
     assert_int_equal(b.calls, 3);
     assert_memory_equal(a.reward, b.reward, sizeof a.reward);
@@ -148,7 +152,7 @@ static void the_same_flags_give_the_same_run(void **state)
     assert_int_equal(c.total.rows[TRAINER_JUDGE_CACHED], 3 * 16);
 }
 
-/* flags[] of a row that the judge did not judge is ignored. */
+/* The flags[] of a row without a judgement are ignored. */
 static void rows_without_flags_are_neutral_or_take_the_outcomes(void **state)
 {
     (void)state;
@@ -159,7 +163,7 @@ static void rows_without_flags_are_neutral_or_take_the_outcomes(void **state)
     assert_int_equal(none.total.good[0] + none.total.good[1] + none.total.bad[0] + none.total.bad[1], 0);
     assert_int_equal(none.total.compared, 0);
     struct trainer_recipe only = recipe;
-    only.tasks[0].algorithm.alpha = 0; /* only the outcome, by the core */
+    only.tasks[0].algorithm.alpha = 0; /* the core then uses only the outcome */
     struct court outcome = must_run(&only, (struct court){.verdict = TRAINER_JUDGED});
     assert_memory_equal(none.reward, outcome.reward, sizeof none.reward);
     recipe.judge.unjudged = TRAINER_UNJUDGED_OUTCOME;
@@ -184,7 +188,7 @@ static void too_many_failures_end_the_run(void **state)
                         "iteration 1: the judge left 8 of 16 rollouts without flags (8 refused, 0 truncated, "
                         "0 failed), judge.max_failed_share is 0.49: it rained");
     court = (struct court){.asleep = true};
-    /* a judge that leaves the marks unchanged has failed */
+    /* A judge that leaves all marks unchanged counts as failed. */
     assert_int_equal(try(&recipe, &court, &err), TRAINER_EJUDGE);
 }
 
@@ -199,7 +203,7 @@ static void skipped_rows_are_not_asked_about(void **state)
     assert_true(court.skipped > 0);
     assert_int_equal(court.total.good[0] + court.total.bad[0], 0);
     recipe.judge.skip = TRAINER_JUDGE_SMALL_ADV;
-    recipe.training.group_size = 1; /* a row that is alone in its group has no advantage */
+    recipe.training.group_size = 1; /* a row alone in its group has no advantage */
     recipe.training.minibatch = 4;
     court = must_run(&recipe, (struct court){.verdict = TRAINER_JUDGED, .every = 1});
     assert_int_equal(court.asked, 0);

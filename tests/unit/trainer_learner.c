@@ -1,4 +1,4 @@
-/* trainer_learner.c: passes over rows, updates, and that neither threads nor slices change anything. */
+/* trainer_learner.c: tests passes over rows and updates, and that neither threads nor slices change the results. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -70,7 +70,7 @@ static void forward(struct learner *learner, struct rows *rows)
         fail_msg("%s", err.text);
 }
 
-/* Row by row, in double. */
+/* Compares the learner's log-probs with a pass over each row alone, in double. */
 static void rows_are_scored_one_by_one(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void threads_change_nothing(void **state)
     }
 }
 
-/* Sum of d_log_prob log_prob at given parameters, in double. */
+/* Returns the sum of d_log_prob * log_prob at the given parameters, in double. */
 static double weighted_sum(const struct rows *rows, const double *params)
 {
     struct trainer_model model = small_model();
@@ -216,7 +216,10 @@ static void the_gradient_is_that_of_all_rows(void **state)
     free(rows);
 }
 
-/* The first step of Adam is rate * sign(gradient) whatever the gradient's norm, so the test reads the moments. */
+/*
+ * The first step of Adam is rate * sign(gradient), whatever the gradient's norm. Therefore the test reads the
+ * moments.
+ */
 static void long_gradients_are_cut(void **state)
 {
     (void)state;
@@ -234,7 +237,7 @@ static void long_gradients_are_cut(void **state)
     free(rows);
 }
 
-/* Muon moves the layers' matrices and AdamW all else; no parameter is moved twice or forgotten. */
+/* Muon moves the layers' matrices, and AdamW all other parameters. No parameter is moved twice or left out. */
 static void matrices_have_a_rate_of_their_own(void **state)
 {
     (void)state;

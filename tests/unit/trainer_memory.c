@@ -1,4 +1,4 @@
-/* trainer_memory.c: the memory of a run stays below its bound and does not grow. */
+/* trainer_memory.c: tests that the memory of a run stays below its bound and does not grow. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "support/files.h"
 #include "support/small_recipe.h"
 
-/* A line of /proc/self/status, in bytes. */
+/* Returns the value of a line of /proc/self/status in bytes. */
 static double memory_of(const char *what)
 {
     char line[256];
@@ -24,10 +24,10 @@ static double memory_of(const char *what)
     return 1024 * kib;
 }
 
-/* What a run reports from its own process. */
+/* What a run in a child process reports about itself. */
 struct measure {
     enum trainer_status status;
-    double bound, most, early, late; /* resident bytes, at the peak and in two iterations */
+    double bound, most, early, late; /* resident bytes: bound, peak, and after an early and a late iteration */
 };
 
 static bool listen(void *context, const struct trainer_event *event)
@@ -86,7 +86,10 @@ static void the_usual_run_stays_below_its_bound(void **state)
     assert_bounded(&recipe, "default");
 }
 
-/* Everything that costs memory at once: old weights, the start, a teacher, hinted rows, two environments. */
+/*
+ * Uses everything that costs memory at the same time: old weights, the start policy, a teacher, hinted rows, two
+ * environments.
+ */
 static void a_run_with_everything_stays_below_its_bound(void **state)
 {
     (void)state;
@@ -160,7 +163,7 @@ int main(void)
         cmocka_unit_test(memory_does_not_grow),
     };
 #ifdef __SANITIZE_ADDRESS__
-    return 77; /* a sanitizer's own memory is not the run's */
+    return 77; /* skipped, because a sanitizer's own memory would be counted */
 #endif
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

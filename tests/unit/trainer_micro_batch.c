@@ -1,6 +1,6 @@
 /*
- * trainer_micro_batch.c: rows packed by tokens, and activations that are computed twice because memory is limited:
- * the second changes no bit, the first only rounding.
+ * trainer_micro_batch.c: tests that packing rows by tokens changes results only by rounding, and that computing
+ * activations twice, because memory is limited, changes no bit.
  */
 #include "support/unit.h"
 
@@ -28,7 +28,7 @@ struct rows {
     uint8_t wanted[ROWS * WIDTH];
     float log_prob[ROWS * WIDTH], entropy[ROWS * WIDTH], value[ROWS * WIDTH];
     float d_log_prob[ROWS * WIDTH], d_value[ROWS * WIDTH];
-    uint16_t *routes; /* with experts: first recorded, then replayed */
+    uint16_t *routes; /* for models with experts: recorded by the first pass, then replayed */
     struct learner_rows view;
 };
 
@@ -72,7 +72,7 @@ static struct trainer_model small_model(int32_t experts, bool value_head)
 
 /* ---- updates ---- */
 
-/* The result of three updates; with experts, they replay the routes of their first pass. */
+/* The result of three updates. With experts, each update replays the routes of its first pass. */
 struct outcome {
     size_t n;
     float *params;
@@ -133,14 +133,14 @@ static void assert_same(const struct outcome *a, const struct outcome *b)
     assert_true(a->norm <= b->norm && b->norm <= a->norm);
 }
 
-/* Bytes for exactly N passes. */
+/* Returns the bytes that exactly `passes` passes need. */
 static double room(const struct trainer_model *model, int32_t tokens, double passes)
 {
     size_t n = tokens > 0 ? (size_t)tokens : TRAINER_MICRO_BATCH_ROWS * (size_t)model->max_tokens;
     return passes * (double)trainer_pass_bytesf(model, n, n);
 }
 
-/* A dense policy, one with values, and a mixture of experts whose routes are replayed. */
+/* The tested models: a dense policy, one with a value head, and a mixture of experts whose routes are replayed. */
 static const struct {
     int32_t experts;
     bool value_head;
@@ -175,8 +175,8 @@ static double largest_difference(const struct outcome *a, const struct outcome *
 }
 
 /*
- * Packing adds the same terms in another order. Gradients are compared and not parameters, because Adam turns a
- * gradient near zero into a sign.
+ * Packing adds the same terms in another order. The test compares gradients instead of parameters, because Adam turns
+ * a gradient near zero into a full step of either sign.
  */
 static void packing_changes_rounding_alone(void **state)
 {
@@ -198,7 +198,7 @@ static void packing_changes_rounding_alone(void **state)
     }
 }
 
-/* A plan has every row once, no micro-batch above the limit, and lanes of about equal tokens. */
+/* A plan contains every row once, its micro-batches keep the limit, and its lanes have about equally many tokens. */
 static void a_plan_is_a_permutation_within_its_bounds(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static struct rank_outcome outcome_of(const struct trainer_recipe *recipe, int s
     return outcome;
 }
 
-/* Only one micro-batch fits; run by one process and by two. */
+/* Runs the recipe with memory for only one micro-batch, by one process and by two. The results must not change. */
 static void assert_a_budget_changes_nothing(struct trainer_recipe recipe, const char *what)
 {
     check_recipe(&recipe);
@@ -312,7 +312,10 @@ static void runs_within_a_budget_give_the_same(void **state)
 
 /* ---- memory ---- */
 
-/* Peak memory of a process that updates once with 4,096 short rows, while its buffers are for long ones. */
+/*
+ * Measures the peak memory of a process that updates once with 4,096 short rows, although its buffers are for long
+ * rows.
+ */
 static void update_many(const struct trainer_model *model, const struct trainer_micro_batch *micro)
 {
     enum { N = 4096, SHORT = 6 };
@@ -367,7 +370,7 @@ static void a_large_minibatch_stays_within_its_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* These fork, which is safe only before threads are started. */
+        /* These tests fork, which is safe only before threads are started. */
         cmocka_unit_test(runs_within_a_budget_give_the_same),
         cmocka_unit_test(a_large_minibatch_stays_within_its_budget),
         cmocka_unit_test(recomputed_activations_change_nothing),

@@ -1,4 +1,4 @@
-/* trainer_objective.c: minibatches, each loss compared with the core, and the gradient of the whole loss. */
+/* trainer_objective.c: tests minibatches, each loss against the core, and the gradient of the whole loss. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ struct given {
     struct minibatch *b;
     struct workspace workspace;
     float log_prob[ROWS * WIDTH], entropy[ROWS * WIDTH],
-        advantage[ROWS * WIDTH]; /* by place in the rollouts */
+        advantage[ROWS * WIDTH]; /* indexed by the token's place in the rollouts */
 };
 
 static float between(struct trainer_rng *rng, double low, double high)
@@ -32,7 +32,10 @@ static float between(struct trainer_rng *rng, double low, double high)
     return (float)(low + (high - low) * trainer_rng_uniform(rng));
 }
 
-/* Some searches of 2 to 3 tokens, each with an answer of 2 tokens, then 1 to 2 tokens. */
+/*
+ * Marks a row: a few searches of 2 to 3 tokens, each followed by a tool answer of 2 tokens, then a final answer of 1
+ * to 2 tokens.
+ */
 static int32_t mark_row(struct trainer_rollouts *r, size_t row, struct trainer_rng *rng)
 {
     uint8_t *mask = r->mask + row * WIDTH;
@@ -85,7 +88,7 @@ static void fill_row(struct given *g, size_t row, enum kind kind, struct trainer
     }
 }
 
-/* kinds [n_kinds]: the kinds of the rows, repeated in turn. */
+/* Makes rollouts and their minibatch. kinds [n_kinds] are the kinds of the rows, repeated in turn. */
 static struct given *given(const enum kind *kinds, size_t n_kinds)
 {
     struct given *g = calloc(1, sizeof *g);
@@ -109,9 +112,7 @@ static void release(struct given *g)
 static const enum kind all_rl[] = {RL};
 static const enum kind mixed[] = {RL, DISTILLED, ECHOED, IMITATED, RL};
 
-/*
- * Gathers the rows in another order. Places that are not wanted, which the learner would leave alone, are poisoned.
- */
+/* Gathers the rows in another order. Unwanted places, which the learner does not write, are poisoned with NaN. */
 static void gather(struct given *g)
 {
     size_t order[ROWS];
@@ -173,7 +174,10 @@ static void rows_of_the_rl_component_come_first(void **state)
     release(g);
 }
 
-/* Rejection may empty a turn or a row: the remaining turns are numbered without a gap, empty rows go to the end. */
+/*
+ * Rejection may empty a turn or a row. The remaining turns are then numbered without a gap, and empty rows move to
+ * the end.
+ */
 static void rejected_tokens_leave_the_rl_component(void **state)
 {
     (void)state;
@@ -315,7 +319,10 @@ static void the_turn_loss_is_that_of_the_core(void **state)
     release(g);
 }
 
-/* One token of the rl stream: -[not out] A r W + kl_tau l^2 W, over the number of members. */
+/*
+ * Checks each token of the rl stream against its formula, -[not out] A r W + kl_tau l^2 W, divided by the number of
+ * members.
+ */
 static void check_rl_stream(enum trainer_loss_name name)
 {
     struct given *g = given(all_rl, 1);
@@ -351,7 +358,10 @@ static void streams_take_the_samplers_log_probs(void **state)
 
 /* ---- the whole objective ---- */
 
-/* Changes the log-prob of one token. A reference whose difference is held constant moves with it. */
+/*
+ * Returns the loss after moving the log-prob of one token. The reference moves with it, because the loss takes their
+ * difference as a constant.
+ */
 static double moved_loss(struct given *g, const struct trainer_loss *loss, size_t at, float by)
 {
     float log_prob = g->log_prob[at], reference = g->r->reference[at];
@@ -364,7 +374,8 @@ static double moved_loss(struct given *g, const struct trainer_loss *loss, size_
 }
 
 /*
- * Largest error of the gradient as a share of its largest element; tokens with a kink within the step are left out.
+ * Returns the largest error of the gradient as a share of the gradient's largest element. Tokens with a kink within
+ * the step are only counted.
  */
 static double gradient_error_of(struct given *g, const struct trainer_loss *loss, size_t *kinks)
 {
@@ -416,7 +427,8 @@ static void check_gradient_with(const struct trainer_loss *loss, const char *wha
     struct given *g = given(mixed, 5);
     size_t kinks;
     double error = gradient_error_of(g, loss, &kinks);
-    if (error > 1e-2 || kinks > 12) /* a kink that is hardly crossed gives no larger error */
+    /* a kink that the step only just crosses is not counted, but gives no larger error */
+    if (error > 1e-2 || kinks > 12)
         fail_msg("%s: error %g, %zu kinks", what, error, kinks);
     release(g);
 }
@@ -435,7 +447,7 @@ static void options_have_exact_gradients(void **state)
     check_gradient_with(&loss, "compose, per turn");
     for (enum rl_kl kind = RL_KL_K1; kind <= RL_KL_K3; kind++)
         for (int place = TRAINER_KL_LOSS; place <= TRAINER_KL_WEIGHTED; place++) {
-            if (kind == RL_KL_ABS) /* its kink is at 0, among the tokens */
+            if (kind == RL_KL_ABS) /* its kink is at 0, within the range of the tokens' log-ratios */
                 continue;
             loss = loss_of(TRAINER_LOSS_PPO);
             loss.kl_coef = 1;
@@ -445,7 +457,9 @@ static void options_have_exact_gradients(void **state)
         }
 }
 
-/* min(r k, clip(r) k), summed by hand; in the reward, the penalty adds nothing to the loss. */
+/*
+ * The weighted penalty is min(r k, clip(r) k), summed here by hand. A penalty in the reward adds nothing to the loss.
+ */
 static void a_penalty_may_be_weighted_or_in_the_reward(void **state)
 {
     (void)state;
@@ -495,7 +509,7 @@ static void tokens_after_the_tool_have_their_own_range(void **state)
     loss.after_tool.clip_low = loss.after_tool.clip_high = 0.01;
     struct loss_result narrow = evaluate(g, &loss);
     assert_true(narrow.after_tool.clip_fraction > same.after_tool.clip_fraction + 0.1);
-    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) /* tokens before the tool's answer do not change */
+    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) /* the gradient at tokens before the tool's answer is unchanged */
         if (g->b->mask[i] && g->b->turn[i] == 0)
             assert_near((double)whole[i], (double)g->b->d_log_prob[i], 1e-7);
     release(g);
@@ -537,7 +551,7 @@ static void opsm_drops_what_leaves_its_bounds(void **state)
     assert_true(dropped(TRAINER_OPSM_ROLLOUT, false, 1e8, 1e9) == 1); /* all are dropped */
 }
 
-/* With one policy in all four places the loss is PPO's. Otherwise the factors are means of their parts. */
+/* If all four policies are the same, the loss is PPO's. Otherwise each reported factor is the mean of its own part. */
 static void composing_keeps_the_factors_apart(void **state)
 {
     (void)state;
@@ -564,7 +578,7 @@ static void composing_keeps_the_factors_apart(void **state)
     release(g);
 }
 
-/* k3 to the start over all tokens of the policy, whichever the loss. */
+/* For every loss, the penalty adds k3 to the start policy over all tokens of the policy. */
 static void the_penalty_is_added_to_every_loss(void **state)
 {
     (void)state;
@@ -589,7 +603,10 @@ static void the_penalty_is_added_to_every_loss(void **state)
     }
 }
 
-/* Half of the square at taught tokens, by weight, without a gradient beyond the edge of the clip range. */
+/*
+ * The loss adds half of the weighted squared distance at taught tokens. Beyond the edge of the clip range it has no
+ * gradient.
+ */
 static void a_teachers_square_distance_is_added(void **state)
 {
     (void)state;
@@ -623,7 +640,7 @@ static void a_teachers_square_distance_is_added(void **state)
     release(g);
 }
 
-/* Distilled rows change only the order of the others, and vice versa. */
+/* Distilled rows change only the order of the other rows, and vice versa. */
 static void components_are_independent(void **state)
 {
     (void)state;
