@@ -1,8 +1,8 @@
 /*
- * rlcore_layouts.c: runs every kernel over tokens on one batch in several layouts: padded; with a larger stride; ragged;
- * with masks and turns of 32 and 64 bits; in float with bfloat16 inputs. All layouts must give the bits of the
- * padded batch, and elements between rows must be neither read nor written. Then the same with outputs in the place of
- * inputs, where the headers allow it.
+ * rlcore_layouts.c: runs every kernel over tokens on one batch in several layouts: padded; with a larger stride;
+ * ragged; with masks and turns of 32 and 64 bits; in float with bfloat16 inputs. All layouts must give the bits of
+ * the padded batch, and elements between rows must be neither read nor written. Then the same with outputs in the
+ * place of inputs, where the headers allow it.
  *
  * This file is compiled in double; rlcore_layoutsf.c compiles it in float.
  */

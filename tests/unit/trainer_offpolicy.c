@@ -1,4 +1,4 @@
-/* trainer_offpolicy.c: samplers that differ from the learner, and the correction of their rollouts. */
+/* trainer_offpolicy.c: tests samplers that differ from the learner, and the correction of their rollouts. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ static void bf16_rounds_to_nearest_even(void **state)
     free(low);
 }
 
-/* n weights, `stride` apart, are multiples of a step that the largest of them sets. */
+/* Asserts that n weights, `stride` apart, are multiples of one step, which follows from the largest of them. */
 static void assert_int8(const float *x, const float *low, size_t n, size_t stride)
 {
     float most = 0;
@@ -181,7 +181,7 @@ static void update(struct run *run, int32_t iteration)
         fail_msg("%s", err.text);
 }
 
-/* Asserts that the rollouts have these weights' log-probs. */
+/* Asserts that the rollouts have the log-probs of these weights. */
 static void assert_sampled_by(struct run *run, const float *params)
 {
     struct trainer_rollouts *r = run->rollouts;
@@ -196,12 +196,12 @@ static void assert_sampled_by(struct run *run, const float *params)
 
 enum { ITERATIONS = 6 };
 
-/* The test keeps the weights of every iteration; those of the sampler must be `age` iterations old. */
+/* Keeps the weights of every iteration and checks that the sampler's are those of `age` iterations ago. */
 static void check_staleness(const float *params, int32_t staleness, int32_t max_staleness,
                             enum trainer_precision precision)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT; /* with gains, every group has a gradient */
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT; /* gains give every group a gradient */
     recipe.sampler.staleness = staleness;
     recipe.sampler.max_staleness = max_staleness;
     recipe.sampler.precision = precision;
@@ -256,7 +256,7 @@ static void on_policy_nothing_is_corrected(void **state)
     close_run(run);
 }
 
-/* int8, and weights two updates old: far enough from the learner that caps matter. */
+/* Samples with int8 weights that are two updates old. They differ enough from the learner that caps matter. */
 static struct trainer_recipe off_policy_recipe(enum trainer_correction_name name)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -293,7 +293,7 @@ static void without_correction_the_samplers_log_probs_are_old(void **state)
     close_run(run);
 }
 
-/* The learner's log-probs of the rollouts under the given weights (free). */
+/* Returns the learner's log-probs of the rollouts under the given weights; the caller frees them. */
 static float *scored(struct run *run, const float *params)
 {
     struct trainer_rollouts *r = run->rollouts;
@@ -324,7 +324,10 @@ static void recomputing_weighs_nothing(void **state)
     close_run(run);
 }
 
-/* The behaviour policy has the full-precision weights of two iterations ago, not the sampler's quantised ones. */
+/*
+ * The behaviour policy has the full-precision weights of two iterations ago, but the sampler has their quantised
+ * form.
+ */
 static void composing_scores_three_policies(void **state)
 {
     struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_NONE);
@@ -347,7 +350,7 @@ static void composing_scores_three_policies(void **state)
     close_run(run);
 }
 
-/* The penalty of a rollout is a sum over its tokens, and credit is assigned from the reward minus this penalty. */
+/* The penalty of a rollout is the sum over its tokens. Credit is assigned from the reward minus this penalty. */
 static void a_penalty_in_the_reward_changes_credit(void **state)
 {
     struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_NONE);
@@ -446,7 +449,10 @@ static void decoupling_rejects(void **state)
     close_run(run);
 }
 
-/* Tempered sampling is another policy, so the ratio is to the learner's own log-probs. */
+/*
+ * Tempered sampling follows another policy than the learner's, so rollouts are scored again, and the ratio is to the
+ * learner's own log-probs.
+ */
 static void tempered_rollouts_are_scored_again(void **state)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);

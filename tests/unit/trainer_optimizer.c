@@ -1,4 +1,4 @@
-/* trainer_optimizer.c: AdamW against arithmetic, and properties of a step of Muon. */
+/* trainer_optimizer.c: tests AdamW against arithmetic, and properties of a step of Muon. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ static void a_norm_is_the_root_of_the_sum_of_squares(void **state)
 
 enum { ROWS = 6, COLUMNS = 15, STRIDE = 18 };
 
-/* Parameters after one step of rate 1, for a gradient whose singular values differ greatly. */
+/* Takes one Muon step of rate 1 with a gradient whose singular values differ greatly. */
 static void step_once(size_t rows, size_t columns, float *params)
 {
     float gradient[COLUMNS * STRIDE] = {0}, momentum[COLUMNS * STRIDE] = {0};
@@ -74,7 +74,7 @@ static void step_once(size_t rows, size_t columns, float *params)
     free(scratch);
 }
 
-/* Rows of a wide step (columns of a tall one) are nearly orthonormal, whatever the gradient's scale. */
+/* The rows of a wide step, or the columns of a tall one, are nearly orthonormal, whatever the gradient's scale. */
 static void muon_moves_all_directions_alike(void **state)
 {
     (void)state;
@@ -91,7 +91,7 @@ static void muon_moves_all_directions_alike(void **state)
         assert_near((double)wide[j], 0, 0);
 }
 
-/* A tall matrix moves further, by sqrt(rows / columns). */
+/* A step of a tall matrix is larger, by the factor sqrt(rows / columns). */
 static void muon_scales_tall_matrices(void **state)
 {
     (void)state;

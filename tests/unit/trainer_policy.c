@@ -1,4 +1,4 @@
-/* trainer_policy.c: the policy's gradient against central differences, and what it refuses. */
+/* trainer_policy.c: tests the policy's gradient against central differences, and what the policy refuses. */
 #include "support/unit.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ static struct trainer_sequences sequences(void)
     return (struct trainer_sequences){N_SEQUENCES, starts, tokens, wanted};
 }
 
-/* Weights of the log-probs in the loss that is differentiated. */
+/* Weight of the i-th log-prob in the loss whose gradient is tested. */
 static double weight(size_t i)
 {
     return 0.3 * (double)i - 1;
@@ -91,7 +91,7 @@ static void gradient_is_the_central_difference(void **state)
     check_gradient(tiny(false));
 }
 
-/* Every parameter has an influence; a gradient of zeros would pass the test above. */
+/* Every parameter must influence the loss, because a gradient of zeros would pass the test above. */
 static void no_block_of_parameters_is_dead(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void float_agrees_with_double(void **state)
     trainer_pass_freef(pass_f);
 }
 
-/* Later tokens and other sequences do not influence a token. */
+/* A token does not depend on later tokens or on other sequences. */
 static void attention_is_causal_and_stays_in_its_sequence(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* trainer_product.c: products of the policy's shapes against sums in double, and against BLAS. */
+/* trainer_product.c: tests matrix products of the policy's shapes against sums in double, and against BLAS. */
 #include "support/unit.h"
 
 #include <cblas.h>
@@ -9,7 +9,7 @@
 #include "support/rng.h"
 #include "policy/product.h"
 
-enum { SPARE = 5 }; /* numbers between rows, which nobody may write */
+enum { SPARE = 5 }; /* extra elements between rows, which must not be written */
 
 static float *random_floats(size_t n, uint64_t seed)
 {
@@ -20,7 +20,7 @@ static float *random_floats(size_t n, uint64_t seed)
     return x;
 }
 
-/* A product, its factors and what c was before. */
+/* A product, its factors, and the contents of c before the product. */
 struct example {
     struct product x;
     float *a, *b, *c, *before;
@@ -79,7 +79,7 @@ static void assert_exact(const struct example *e)
         }
 }
 
-/* A shape that any machine with AVX-512 takes. */
+/* Returns true if the fast product accepts a shape that it accepts on any machine with AVX-512. */
 static bool is_taken_here(void)
 {
     struct example e = example(false, false, false, 600, 64, 64);
@@ -88,7 +88,7 @@ static bool is_taken_here(void)
     return taken;
 }
 
-/* Whole tiles and what is left over of rows, columns and parts of a sum. */
+/* The shapes are made of whole tiles, or leave remainders of rows, columns or parts of a sum. */
 static void products_are_right(void **state)
 {
     const size_t shapes[][3] = {{600, 192, 64}, {601, 64, 64}, {605, 80, 70}, {64, 192, 600},
@@ -123,14 +123,17 @@ static void others_are_left_to_blas(void **state)
     }
 }
 
-/* Without optimisation a product and its sum are rounded one after the other. */
+/* Without optimisation, the compiler does not fuse multiply and add, so both are rounded. */
 #ifdef NDEBUG
 enum { FUSED = 1 };
 #else
 enum { FUSED = 0 };
 #endif
 
-/* With the kernel that OpenBLAS has for these machines; others sum in another order. */
+/*
+ * Sums must equal those of the OpenBLAS kernel for these machines. Other kernels add in another order, so the test is
+ * skipped.
+ */
 static void sums_are_those_of_blas(void **state)
 {
     const struct {
@@ -139,7 +142,7 @@ static void sums_are_those_of_blas(void **state)
     } shapes[] = {{false, 600, 192, 64}, {false, 500, 64, 256}, {true, 64, 192, 447},
                   {true, 64, 192, 700},  {true, 256, 64, 1300}};
     (void)state;
-    openblas_set_num_threads(1); /* or sums are cut between them */
+    openblas_set_num_threads(1); /* with several threads, sums would be split */
     if (!FUSED || !is_taken_here() || strcmp(openblas_get_corename(), "SkylakeX") != 0 ||
         !strstr(openblas_get_config(), " 0.3.21 "))
         skip();

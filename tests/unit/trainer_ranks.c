@@ -1,6 +1,6 @@
 /*
- * trainer_ranks.c: a run by several processes has the same events and the same checkpoint, bit by bit, as by one,
- * for every algorithm and option; and how such a run fails.
+ * trainer_ranks.c: tests that a run by several processes has the same events and the same checkpoint as a run by one,
+ * bit for bit, for every algorithm and option; and how such a run fails.
  */
 #include "support/unit.h"
 
@@ -19,7 +19,10 @@
 
 /* ---- a policy to start from ---- */
 
-/* Three lanes of rollouts and five chunks of a minibatch, so that of two, three or four ranks none is idle. */
+/*
+ * The recipe has three lanes of rollouts and five chunks of a minibatch, so that each of two, three or four ranks has
+ * work.
+ */
 static struct trainer_recipe wide_recipe(const struct warm_place *place)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -34,7 +37,7 @@ static struct trainer_recipe wide_recipe(const struct warm_place *place)
     return recipe;
 }
 
-/* A recipe with hopworld and reverse. */
+/* Returns a recipe with the environments hopworld and reverse. */
 static struct trainer_recipe mixed_recipe(const struct warm_place *place, enum rl_algorithm_name a,
                                           enum rl_algorithm_name b)
 {
@@ -57,7 +60,7 @@ static void assert_same(const struct rank_outcome *a, const struct rank_outcome 
         fail_msg("%s, %d ranks: another checkpoint", what, size);
 }
 
-/* By one process, by a communicator of one, and by these numbers of processes. */
+/* Compares runs with a communicator of each of these sizes with a run without a communicator. */
 static void assert_equal_by(const struct trainer_recipe *recipe, const int *sizes, size_t n,
                             const char *what)
 {
@@ -85,7 +88,7 @@ static void any_number_of_ranks_gives_the_same(void **state)
     struct trainer_recipe recipe = wide_recipe(*state);
     const int sizes[] = {1, 2, 3, 4, 5, 7};
     assert_equal_by(&recipe, sizes, sizeof sizes / sizeof *sizes, "wide");
-    recipe = small_recipe(TRAINER_REVERSE); /* fewer lanes and chunks than ranks */
+    recipe = small_recipe(TRAINER_REVERSE); /* has fewer lanes and chunks than there are ranks */
     recipe.warm_start.steps = 3;
     assert_equal_by(&recipe, sizes, sizeof sizes / sizeof *sizes, "narrow");
 }
@@ -113,7 +116,7 @@ static void every_algorithm_gives_the_same(void **state)
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
         if (name == RL_ALGORITHM_CUSTOM)
-            continue; /* recipes cannot use it */
+            continue; /* recipes cannot use this algorithm */
         a->name = name;
         a->length_penalty = (enum trainer_length_penalty)(name % 4);
         strcpy(a->teacher, taught ? place->warm : "");
@@ -183,7 +186,10 @@ static void warm_starts_give_the_same(void **state)
     }
 }
 
-/* Two passes of the smallest size, so that most chunks of every rank repeat their forward pass. */
+/*
+ * The second run has memory for two passes of the smallest size, so most chunks of every rank repeat their forward
+ * pass.
+ */
 static void packed_micro_batches_give_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -210,7 +216,7 @@ static void environments_beside_each_other_give_the_same(void **state)
     }
 }
 
-/* grpo with a teacher of either kind for its failures, beside opsd with worked solutions. */
+/* grpo has a teacher of either kind for rows that fail, and the other task uses opsd with worked solutions. */
 static void teachers_beside_an_algorithm_give_the_same(void **state)
 {
     const struct warm_place *place = *state;
@@ -232,7 +238,7 @@ static void teachers_beside_an_algorithm_give_the_same(void **state)
     }
 }
 
-/* More continuations than rows, so that they are played in rounds. */
+/* There are more continuations than rows, so they are played in several rounds. */
 static void continuations_give_the_same(void **state)
 {
     struct trainer_recipe recipe = mixed_recipe(*state, RL_ALGORITHM_VINEPPO, RL_ALGORITHM_GRPO);
@@ -259,7 +265,7 @@ static void an_adaptive_alpha_gives_the_same(void **state)
     assert_equal(&recipe, "alpha");
 }
 
-/* Three lanes of one task; ranks are not cut at the ends of groups. */
+/* One task has three lanes. The rows of a rank need not end at the end of a group. */
 static void groups_of_differing_sizes_give_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -271,7 +277,7 @@ static void groups_of_differing_sizes_give_the_same(void **state)
     assert_equal(&recipe, "groups");
 }
 
-/* Checkpoints of plain recipes have shorter sequences, so the warm start makes the policy that reads solutions. */
+/* Checkpoints of plain recipes have sequences too short for solutions, so this run warm-starts its own policy. */
 static void shown_solutions_give_the_same(void **state)
 {
     (void)state;
@@ -314,7 +320,7 @@ static void assert_all_fail(const struct trainer_recipe *recipe, const struct ra
     rank_outcome_release(&outcome);
 }
 
-/* Several processes report the error of one, in the same words. */
+/* All processes report the error of the one that failed, with the same message. */
 static void an_overflow_fails_on_every_rank(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -348,7 +354,7 @@ static void a_callback_stops_all_ranks(void **state)
     assert_all_fail(&recipe, &plan, TRAINER_ESTOPPED, "stopped at step 1 of 2");
 }
 
-/* The others see the end of its sockets. */
+/* The other ranks notice that the failed rank's sockets are closed. */
 static void a_communicator_that_fails_ends_the_run(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -372,7 +378,7 @@ static void ranks_that_cannot_be_are_refused(void **state)
 
 enum { LANES = 4, LENGTH = 40000, MOST = 6 };
 
-/* One slot for each pair; a sender waits until its message was taken. */
+/* Messages between threads: one slot for each pair. A sender waits until the receiver has taken its message. */
 struct exchange {
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -442,7 +448,7 @@ static void *sum_as_member(void *argument)
     return status == TRAINER_OK ? m : NULL;
 }
 
-/* Numbers of such different sizes that another order gives another sum. */
+/* Returns numbers of such different sizes that adding them in another order gives another sum. */
 static float number(size_t lane, size_t i)
 {
     return sinf((float)(lane * LENGTH + i)) * powf(10, (float)((lane * 7 + i) % 9));

@@ -1,4 +1,7 @@
-/* trainer_recipe.c: which recipes are accepted, which are refused with which message, and that text reads back. */
+/*
+ * trainer_recipe.c: tests which recipes are accepted, with which message the others are refused, and that a recipe
+ * written as text is read back unchanged.
+ */
 #include "support/unit.h"
 
 #include <jansson.h>
@@ -17,7 +20,7 @@
 
 #define SCHEMA FIXTURES_DIR "/../schema/recipe.schema.json"
 
-/* Parses JSON with single quotes. */
+/* Parses JSON that is written with single quotes. */
 static enum trainer_status parse(struct trainer_recipe *recipe, const char *text,
                                  struct trainer_error *err)
 {
@@ -96,7 +99,7 @@ static void the_model_follows_from_world_and_environments(void **state)
     assert_int_equal(r.model.tokens, TRAINER_N_MARKERS + 7 + 15);
     assert_int_equal(r.tasks[0].env.world.regions, 3);
     assert_int_equal(r.tasks[1].env.world.relations, 7);
-    r.tasks[0].env.k_max = 5; /* those of the warm start */
+    r.tasks[0].env.k_max = 5; /* k_max of the warm start, which is larger */
     assert_int_equal(r.model.max_tokens, trainer_env_max_tokens(&r.tasks[0].env));
     r = accepted("{'environments': [{'name': 'reverse', 'k_max': 12}]}");
     assert_int_equal(r.model.max_tokens, trainer_env_max_tokens(&r.tasks[0].env));
@@ -104,7 +107,7 @@ static void the_model_follows_from_world_and_environments(void **state)
 
 /* ---- the way round ---- */
 
-/* Every key, each at another value than its default. */
+/* Every key, with a value other than its default. */
 static const char everything[] =
     "{'name': 'n \\u0022x\\u0022 \xc3\xa9', 'domain': 'd', 'hypothesis': 'h', 'expected_delta': "
     "'+1',"
@@ -172,8 +175,8 @@ static void every_key_reads_back(void **state)
 }
 
 /*
- * Proves that the test above would notice a key that is not read, or two keys that share a member. Markers exclude
- * a judge, so the next test covers them.
+ * Proves that the test above would notice a key that is not read, or two keys that share a member. Markers are tested
+ * by the next test, because they exclude a judge.
  */
 static void everything_differs_from_the_defaults(void **state)
 {
@@ -256,7 +259,7 @@ static void names_are_those_of_the_environments_and_algorithms(void **state)
     assert_true(r.loss.name == TRAINER_LOSS_IPO && !r.correction.sequence_level);
 }
 
-/* The text of a recipe is its identity: without a judge it is the same as before judges existed. */
+/* The text of a recipe identifies it. Therefore a recipe without a judge has the same text as before judges existed. */
 static void a_judge_is_written_only_where_there_is_one(void **state)
 {
     (void)state;
@@ -473,7 +476,7 @@ static void only_algorithms_that_compare_need_a_group(void **state)
         char text[256];
         bool needs = true;
         if (i == RL_ALGORITHM_CUSTOM)
-            continue; /* recipes cannot use it */
+            continue; /* recipes cannot use this algorithm */
         for (size_t k = 0; alone[k]; k++)
             needs = needs && strcmp(name, alone[k]) != 0;
         snprintf(
@@ -585,7 +588,7 @@ static void the_published_recipes_are_sound(void **state)
     assert_int_equal(r[2].tasks[0].algorithm.name, RL_ALGORITHM_TURN_GROUP_V1D);
 }
 
-/* LINEAGE_WRITE_SCHEMA=1 writes the file. */
+/* With LINEAGE_WRITE_SCHEMA=1 the test writes the published file. */
 static void the_published_schema_is_the_table(void **state)
 {
     size_t length;
@@ -602,7 +605,7 @@ static void the_published_schema_is_the_table(void **state)
     free(schema);
 }
 
-/* Text and schema rely on this order. */
+/* The writers of the text and of the schema rely on the order of the table. */
 static void the_table_is_in_order(void **state)
 {
     const struct recipe_table *tables[] = {&recipe_root, &recipe_task};
@@ -671,7 +674,7 @@ static void every_setting_is_visited_under_its_path(void **state)
     assert_false(v.strange);
 }
 
-/* The names that a row of the recipe would contain, separated by blanks. */
+/* Appends the setting's name and a blank, if a row of the store would contain this setting. */
 static void note_name(void *context, const struct trainer_setting *setting)
 {
     char *list = context;
@@ -704,7 +707,7 @@ static void rows_name_what_the_algorithm_reads(void **state)
     }
 }
 
-/* Defaults follow the algorithm, wherever its name comes in the file, and settings override them. */
+/* Defaults depend on the algorithm, wherever its name is in the file; explicit settings override them. */
 static void defaults_are_the_algorithms(void **state)
 {
     (void)state;
@@ -726,7 +729,7 @@ static struct trainer_recipe changed(const char *text, size_t n, const struct tr
     return recipe;
 }
 
-/* A setting has one name everywhere; older keys are read, and only the new one is written. */
+/* A setting has the same name everywhere. Older keys can still be read, but only the new key is written. */
 static void a_setting_has_one_name(void **state)
 {
     (void)state;
@@ -806,7 +809,7 @@ static void what_a_recipe_lacks_is_the_cores_plan_less_what_it_has(void **state)
     r = accepted("{'sampler': {'staleness': 4, 'max_staleness': 4}, 'loss': {'name': 'compose'},"
                  " 'compose': {'per_turn': true}}");
     assert_int_equal(trainer_recipe_lacks(&r, found), 0);
-    r = accepted("{'model': {'experts': {'count': 4}}}"); /* 8 updates per iteration */
+    r = accepted("{'model': {'experts': {'count': 4}}}"); /* makes 8 updates per iteration */
     assert_true(lacks(&r, "routing_replay_r3"));
     r = accepted("{'model': {'experts': {'count': 4}}, 'training': {'epochs': 1, 'minibatch': 128}}");
     assert_true(lacks(&r, "routing_replay_r2") && !lacks(&r, "routing_replay_r3"));
@@ -831,7 +834,7 @@ static void names_lead_to_their_settings(void **state)
             assert_string_equal(called, name ? name : path);
             n += name != NULL;
         }
-    assert_int_equal(n, 45); /* the number of rows in the table, so none is of a setting that was removed */
+    assert_int_equal(n, 45); /* all rows of the table, so no row is left over from a removed setting */
 }
 
 int main(void)

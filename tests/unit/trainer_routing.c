@@ -1,6 +1,6 @@
 /*
- * trainer_routing.c: routes of sampler and learner in a run: they differ if weights do, replay removes the
- * difference, and updates go to the replayed experts.
+ * trainer_routing.c: tests the routes of sampler and learner in a run: routes differ if weights differ, replay
+ * removes the difference, and updates go to the replayed experts.
  */
 #include "support/unit.h"
 
@@ -39,7 +39,7 @@ static struct trainer_iteration collect_and_correct(struct run *run)
     return metrics;
 }
 
-/* The learner's log-probs of the rollouts, by recorded routes or by its own (NULL). */
+/* Returns the learner's log-probs of the rollouts, with the routes in `replay` or, if it is NULL, its own routes. */
 static float *scored(struct run *run, const uint16_t *replay, uint16_t *record)
 {
     struct trainer_rollouts *r = run->rollouts;
@@ -64,7 +64,7 @@ static double largest_gap(const struct trainer_rollouts *r, const float *a, cons
     return most;
 }
 
-/* Mean over the policy's tokens of the squared difference of two log-probs. */
+/* Returns the mean, over the policy's tokens, of the squared difference of two log-probs. */
 static double mean_square(const struct trainer_rollouts *r, const float *a, const float *b)
 {
     double sum = 0, tokens = 0;
@@ -76,7 +76,7 @@ static double mean_square(const struct trainer_rollouts *r, const float *a, cons
     return sum / tokens;
 }
 
-/* Every token of the policy has a route in every layer. */
+/* Asserts that every token of the policy has a route in every layer. */
 static void assert_complete(const struct run *run, const uint16_t *experts)
 {
     const struct trainer_rollouts *r = run->rollouts;
@@ -87,7 +87,7 @@ static void assert_complete(const struct run *run, const uint16_t *experts)
         fail_msg("%s", err.text);
 }
 
-/* With the same weights, routes and log-probs agree up to rounding. */
+/* If sampler and learner have the same weights, their routes and log-probs agree up to rounding. */
 static void a_sampler_of_the_same_weights_routes_alike(void **state)
 {
     struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_R3);
@@ -103,17 +103,17 @@ static void a_sampler_of_the_same_weights_routes_alike(void **state)
     close_run(run);
 }
 
-/* How far a sampler of int8 is from the learner in one draw of rollouts. */
+/* How much an int8 sampler differs from the learner in one set of rollouts. */
 struct draw {
-    double differ;                       /* share of tokens with another route */
-    double kl, kl_replayed;              /* as measured by the run */
-    double mean_square, replayed_square; /* of the log-probs, by the learner's routes and by the sampler's */
+    double differ;                       /* share of tokens that take other routes */
+    double kl, kl_replayed;              /* distance that the run reports */
+    double mean_square, replayed_square; /* of the log-prob differences, with the learner's and the sampler's routes */
 };
 
 static struct draw drawn(const float *params, uint64_t seed)
 {
     struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_R3);
-    recipe.correction.name = TRAINER_CORRECTION_TIS; /* the old log-probs are the learner's */
+    recipe.correction.name = TRAINER_CORRECTION_TIS; /* makes the old log-probs those of the learner */
     recipe.seed = seed;
     check_recipe(&recipe);
     struct run *run = opened_run(&recipe, params);
@@ -133,9 +133,9 @@ static struct draw drawn(const float *params, uint64_t seed)
 }
 
 /*
- * Replay removes the part of the distance that comes from other experts. How large that part is in one draw
- * depends on few tokens, and these on the processor's rounding: it was 11 % to 94 %. Hence the sums of many
- * draws, of which replay leaves 0.29 (kl) and 0.22 (squares).
+ * Replay removes the part of the distance that comes from other experts. In one set of rollouts that part depends on
+ * few tokens, and those depend on the processor's rounding: it was 11 % to 94 %. Therefore the test adds up many
+ * sets. Replay leaves 0.29 (kl) and 0.22 (squares) of those sums.
  */
 static void a_quantised_sampler_routes_otherwise_and_replay_mends_it(void **state)
 {
@@ -154,7 +154,7 @@ static void a_quantised_sampler_routes_otherwise_and_replay_mends_it(void **stat
     assert_true(sum.replayed_square < 0.8 * sum.mean_square);
 }
 
-/* What was recorded is what was replayed: the core compares the routes of the pass with the recorded ones. */
+/* The recorded routes are the replayed ones: the core compares the routes of the pass with the record. */
 static void replay_uses_what_was_recorded(void **state)
 {
     struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_R3);
@@ -174,7 +174,7 @@ static void replay_uses_what_was_recorded(void **state)
     close_run(run);
 }
 
-/* Parameters after an iteration of two epochs. */
+/* Returns the parameters after one iteration of two epochs. */
 static float *trained(const float *params, enum trainer_replay replay)
 {
     struct trainer_recipe recipe = mixture(TRAINER_INT8, replay);
@@ -205,7 +205,7 @@ static void each_replay_trains_otherwise(void **state)
         free(after[replay]);
 }
 
-/* An expert that no token was sent to gets no gradient, and AdamW without decay leaves it alone. */
+/* An expert that gets no token gets no gradient, and AdamW without decay leaves its weights unchanged. */
 static void an_expert_that_no_route_names_is_unchanged(void **state)
 {
     struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_R3);

@@ -1,4 +1,4 @@
-/* trainer_run.c: whole runs of tiny models: their events, that they repeat, and how they fail. */
+/* trainer_run.c: tests whole runs of tiny models: their events, that runs are repeatable, and how runs fail. */
 #include "support/unit.h"
 
 #include <cblas.h>
@@ -14,7 +14,7 @@
 
 /* ---- running and listening ---- */
 
-/* All events of a run as text, without times. */
+/* The events of a run as text, without times. */
 struct story {
     char *text;
     size_t n, capacity;
@@ -88,7 +88,7 @@ static enum trainer_status run(const struct trainer_recipe *recipe, const char *
     return trainer_run(recipe, &options, err);
 }
 
-/* A run that ends well; its text is freed by free(). */
+/* Runs a recipe that must succeed. free() releases the text of the result. */
 static struct story told(const struct trainer_recipe *recipe, const char *checkpoint)
 {
     struct story story = {0};
@@ -101,7 +101,7 @@ static struct story told(const struct trainer_recipe *recipe, const char *checkp
     return story;
 }
 
-/* Asserts that a run ends, whatever its score, with finite numbers only. */
+/* Asserts that a run finishes with finite numbers only, whatever its score. */
 static void runs(struct trainer_recipe recipe, const char *what)
 {
     struct trainer_error err;
@@ -159,7 +159,7 @@ static struct trainer_recipe warm_recipe(const struct place *place)
     return recipe;
 }
 
-/* A recipe with hopworld and reverse. */
+/* Returns a recipe with the environments hopworld and reverse. */
 static struct trainer_recipe mixed_recipe(const struct place *place, enum rl_algorithm_name a,
                                           enum rl_algorithm_name b)
 {
@@ -178,7 +178,7 @@ static void a_run_reports_its_steps_in_order(void **state)
     recipe.training.iterations = 5;
     recipe.evaluation.every = 2;
     struct story story = told(&recipe, place->out);
-    const size_t expected[] = {1, 4, 5, 4, 1, 1}; /* evaluations after 0, 2, 4 and 5 */
+    const size_t expected[] = {1, 4, 5, 4, 1, 1}; /* evaluations are made after 0, 2, 4 and 5 iterations */
     assert_memory_equal(story.kinds, expected, sizeof expected);
     assert_true(story.memory_bound == trainer_memory_bound(&recipe));
     free(story.text);
@@ -199,14 +199,14 @@ static void a_run_leaves_its_policy(void **state)
     assert_memory_not_equal(params, params + n, n * sizeof *params);
     free(read_file(place->out, &size));
     assert_true((double)size == trainer_artifact_bytes(&recipe));
-    /* 16 rollouts, minibatches of 8, 2 epochs, 3 iterations */
+    /* 12 updates: 16 rollouts in minibatches of 8, 2 epochs, 3 iterations */
     assert_int_equal(trainer_checkpoint_load(place->out, &checkpoint, NULL, 0, &err), TRAINER_OK);
     assert_int_equal(checkpoint.steps, 12);
     free(params);
     free(story.text);
 }
 
-/* The final score can be reproduced from the checkpoint. */
+/* Evaluating the checkpoint gives the run's final score. */
 static void the_score_is_that_of_the_checkpoint(void **state)
 {
     struct place *place = *state;
@@ -255,7 +255,7 @@ static void runs_repeat_with_any_number_of_threads(void **state)
 {
     struct place *place = *state;
     struct trainer_recipe recipe = mixed_recipe(place, RL_ALGORITHM_JOINT, RL_ALGORITHM_OPSD);
-    recipe.tasks[0].questions = 20; /* several lanes and chunks */
+    recipe.tasks[0].questions = 20; /* enough for several lanes and chunks */
     recipe.training.minibatch = 48;
     recipe.loss.kl_coef = 0.1;
     assert_repeats(&recipe);
@@ -287,7 +287,7 @@ static void every_algorithm_runs(void **state)
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
         if (name == RL_ALGORITHM_CUSTOM)
-            continue; /* recipes cannot use it */
+            continue; /* recipes cannot use this algorithm */
         a->name = name;
         strcpy(a->teacher, taught ? place->warm : "");
         for (a->length_penalty = 0; a->length_penalty <= TRAINER_LENGTH_ANCHOR; a->length_penalty++)
@@ -333,7 +333,7 @@ static void every_sampler_and_correction_runs(void **state)
             }
 }
 
-/* A rejection so strict that whole minibatches have no token. */
+/* The rejection is so strict that whole minibatches have no token left. */
 static void a_run_outlives_the_rejection_of_everything(void **state)
 {
     struct place *place = *state;
@@ -383,7 +383,7 @@ static void odd_sizes_run(void **state)
     runs(recipe, "one question");
     recipe.tasks[0].questions = 5;
     recipe.training.group_size = 3;
-    recipe.training.minibatch = 4; /* the last of 15 has 3 */
+    recipe.training.minibatch = 4; /* the last minibatch has 3 of the 15 rows */
     runs(recipe, "a short minibatch");
     recipe.training.epochs = 3;
     recipe.training.warmup = 4;
@@ -409,7 +409,10 @@ static bool keep_rate(void *context, const struct trainer_event *event)
     return true;
 }
 
-/* Two updates per iteration: linear over the first five, then along a cosine to a tenth. */
+/*
+ * There are two updates per iteration. The rate rises linearly over the first five updates, then falls along a cosine
+ * to a tenth.
+ */
 static void the_rate_follows_its_schedule(void **state)
 {
     struct place *place = *state;
@@ -429,7 +432,7 @@ static void the_rate_follows_its_schedule(void **state)
     }
 }
 
-/* Adam's steps do not depend on the size of a gradient, unless it is clipped to below epsilon. */
+/* Adam's steps do not depend on the gradient's size, so the test clips the gradient to a norm below epsilon. */
 static void gradients_are_cut_to_the_recipes_norm(void **state)
 {
     struct place *place = *state;
@@ -491,7 +494,7 @@ static void reverse_is_learned(void **state)
     free(story.text);
 }
 
-/* Mean log-prob that `params` give to rollouts of another policy. */
+/* Returns the mean log-prob that `params` give to rollouts of another policy. */
 static double mean_log_prob(const struct trainer_recipe *recipe, const float *params,
                             const struct trainer_rollouts *rollouts)
 {
@@ -514,7 +517,7 @@ static double mean_log_prob(const struct trainer_recipe *recipe, const float *pa
     return sum / total;
 }
 
-/* KL(policy || teacher) per token, on rollouts of the policy. */
+/* Returns KL(policy || teacher) per token, measured on rollouts of the policy. */
 static double distance(const struct trainer_recipe *recipe, const char *policy, const char *teacher)
 {
     struct trainer_recipe plain = *recipe;
@@ -532,7 +535,7 @@ static double distance(const struct trainer_recipe *recipe, const char *policy, 
     return kl;
 }
 
-/* A policy that has trained little comes closer to a better one. */
+/* Asserts that training brings a policy that has learned little closer to a better one. */
 static void check_teaching(const struct place *place, enum rl_algorithm_name name)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -562,7 +565,7 @@ static void teachers_teach(void **state)
     check_teaching(place, RL_ALGORITHM_OPD);
 }
 
-/* How far training moves a policy, measured on its first rollouts. */
+/* Returns how far training moves a policy, measured on rollouts made before training. */
 static double moved(const struct place *place, double kl_coef)
 {
     struct trainer_recipe recipe = warm_recipe(place);
@@ -620,7 +623,7 @@ static void a_blow_up_names_its_iteration(void **state)
     assert_false(file_exists(place->out));
 }
 
-/* The very last update gives weights that are not finite; no later update would notice. */
+/* Only the very last update makes the weights infinite or NaN, so no later update can notice. */
 static void the_last_update_is_checked_too(void **state)
 {
     struct place *place = *state;
@@ -688,7 +691,7 @@ static bool has_one_blas_thread(void *context, const struct trainer_event *event
     return event->kind == TRAINER_EVENT_START || openblas_get_num_threads() == 1;
 }
 
-/* During a run BLAS must not start threads of its own; afterwards the caller's number is restored. */
+/* A run must keep BLAS from starting threads of its own, and restore the caller's number of threads afterwards. */
 static void blas_threads_are_restored(void **state)
 {
     struct place *place = *state;

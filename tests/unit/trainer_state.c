@@ -1,6 +1,6 @@
 /*
- * trainer_state.c: a stopped run resumes from its state and ends as if it had never stopped; and which states are
- * refused.
+ * trainer_state.c: tests that a stopped run resumes from its state and ends as if it had never stopped, and which
+ * states are refused.
  */
 #include "support/unit.h"
 
@@ -40,7 +40,10 @@ static bool ends_with(const char *text, const char *end)
     return m > 0 && m <= n && strcmp(text + n - m, end) == 0;
 }
 
-/* Stopped in iteration `at` by some number of ranks, and resumed by another number. */
+/*
+ * Runs the recipe with `before` ranks, stops it in iteration `at`, and resumes it with `after` ranks. The results
+ * must be those of a run that was not stopped.
+ */
 static void assert_goes_on(const struct warm_place *place, const struct trainer_recipe *recipe,
                            int32_t at, int before, int after, const char *what)
 {
@@ -95,7 +98,7 @@ static void a_warm_start_is_not_made_again(void **state)
     assert_goes_on(*state, &recipe, 1, 0, 0, "warm start");
 }
 
-/* Also what it samples beside the rollouts, and what a value head has learned. */
+/* The resumed run must also have the state of its side rollouts, and what a value head has learned. */
 static void side_rollouts_and_values_are_resumed(void **state)
 {
     const struct warm_place *place = *state;
@@ -125,7 +128,7 @@ static void the_memory_of_an_algorithm_is_resumed(void **state)
     recipe.tasks[0].algorithm.name = RL_ALGORITHM_ADCA;
     recipe.tasks[0].algorithm.prm_steps = 4;
     recipe.judge.wrong = 0.2;
-    recipe.training.iterations = 25; /* the last tenth begins before the stop */
+    recipe.training.iterations = 25; /* the last tenth of the run begins before the stop */
     recipe.evaluation.every = 0;
     assert_goes_on(place, &recipe, 24, 0, 0, "judged, and late gains");
     recipe = warm_recipe(place);
@@ -148,7 +151,7 @@ static void the_memory_of_an_algorithm_is_resumed(void **state)
     recipe.evaluation.every = 0;
     check_recipe(&recipe);
     assert_goes_on(place, &recipe, 24, 0, 0, "late values");
-    recipe = small_recipe(TRAINER_HOPWORLD); /* right sometimes, by chains of different lengths */
+    recipe = small_recipe(TRAINER_HOPWORLD); /* a policy that is sometimes right, with chains of different lengths */
     recipe.world = (struct trainer_world){.regions = 2, .region_size = 2, .relations = 2};
     recipe.warm_start.steps = 300;
     recipe.warm_start.demo = (struct trainer_demo_options){.p_needless = 0.4};
@@ -165,8 +168,8 @@ static void the_memory_of_an_algorithm_is_resumed(void **state)
 }
 
 /*
- * Texts, threads and budgets change no number. If the state is that of the last iteration, only the final score
- * remains.
+ * Texts, threads and budgets change no number, so a run may resume with others. A state of the last iteration leaves
+ * only the final score to compute.
  */
 static void what_decides_no_number_may_change(void **state)
 {

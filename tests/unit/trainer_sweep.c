@@ -1,4 +1,4 @@
-/* trainer_sweep.c: how a sweep is expanded into recipes, and what identifies a trial. */
+/* trainer_sweep.c: tests how a sweep is expanded into recipes, and what identifies a trial. */
 #include "support/unit.h"
 
 #include <jansson.h>
@@ -12,7 +12,7 @@
 #include "support/quotes.h"
 #include "recipe/sweep_merge.h"
 
-/* Parses JSON with single quotes. */
+/* Parses JSON that is written with single quotes. */
 static enum trainer_status read_sweep(struct trainer_sweep **sweep, const char *text,
                                       struct trainer_error *err)
 {
@@ -227,7 +227,7 @@ static void two_trials_of_one_name_or_recipe_are_refused(void **state)
     assert_refused("{'base': {'environments': [{'algorithm': {'name': 'adca'}}],"
                    "  'judge': {'endpoint': 'http://h', 'model': 'm'}},"
                    " 'grid': {'judge.deadline': [1, 2]}}",
-                   "have the same recipe"); /* how a judge is called changes no flag */
+                   "have the same recipe"); /* because judge.deadline changes no flag of the judge */
 }
 
 /* ---- refusals ---- */
@@ -419,7 +419,7 @@ static void the_published_schema_knows_the_keys(void **state)
         char text[64];
         struct trainer_sweep *sweep;
         struct trainer_error err;
-        /* of proposed trials; `night` removes them first */
+        /* These keys are for proposed trials; `night` removes them before it reads the sweep. */
         if (strcmp(key, "ranges") == 0 || strcmp(key, "propose") == 0)
             continue;
         snprintf(text, sizeof text, "{'%s': null}", key);
@@ -438,7 +438,7 @@ static void *failing_malloc(size_t size)
     return allocations_left-- > 0 ? malloc(size) : NULL;
 }
 
-/* Whichever allocation of the JSON library fails, the sweep is refused; the sanitizer reports leaks. */
+/* If any allocation of the JSON library fails, the sweep is refused. The sanitizer reports leaks. */
 static void memory_that_runs_out_is_reported(void **state)
 {
     static const char text[] =

@@ -1,6 +1,6 @@
 /*
- * trainer_tool_env.c: slots, ledger and sums: their questions, answers, rewards and judgements, and how often their
- * demonstrators err. trainer_env.c tests what all environments share.
+ * trainer_tool_env.c: tests slots, ledger and sums: their questions, answers, rewards and judgements, and how often
+ * their demonstrators err. trainer_env.c tests what all environments share.
  */
 #include "support/unit.h"
 
@@ -57,7 +57,7 @@ static enum trainer_turn call(struct game *game, int32_t first, int32_t second)
     return write_token(game, TRAINER_END_S);
 }
 
-/* The entity that a look-up gives for a relation, or -1 if nothing was found. */
+/* Looks up a relation and returns the entity that the tool gives, or -1 if the tool found nothing. */
 static int32_t look_up(struct game *game, int32_t entity, int32_t relation)
 {
     int32_t value = -1;
@@ -131,7 +131,7 @@ static void an_answer_names_every_slot(void **state)
     }
 }
 
-/* A wrong word of the right kind is a wrong answer; any other word is malformed. */
+/* A wrong token of the right kind is a wrong answer; a token of any other kind is malformed. */
 static void a_wrong_answer_is_not_a_malformed_one(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void a_wrong_answer_is_not_a_malformed_one(void **state)
     }
 }
 
-/* Otherwise one search could fill two slots. */
+/* Otherwise a single search could fill two slots. */
 static void distractors_never_have_an_asked_relation(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void searches_that_fill_no_slot_are_useless(void **state)
     assert_int_equal(game.episode.found, 3);
 }
 
-/* The judge rates the step and not the tool's luck; the slot remains to be filled. */
+/* The judge rates the search, not the tool's luck: a failed search is GOOD, but its slot is still empty. */
 static void a_failed_search_is_good_and_fills_nothing(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void a_failed_search_is_good_and_fills_nothing(void **state)
     }
 }
 
-/* The closing turn is GOOD if all is known or no call is left, whatever the answer. */
+/* Answering is GOOD if everything is known or no call is left, whatever the answer is. */
 static void answering_is_judged_by_what_was_left_to_do(void **state)
 {
     (void)state;
@@ -260,7 +260,7 @@ static void balances_are_added_up(void **state)
     }
 }
 
-/* The next sum adds the last balance and the next entry, once that was shown. */
+/* The only useful sum adds the next entry to the latest balance, after the tool has shown that entry. */
 static void sums_that_lead_nowhere_are_useless(void **state)
 {
     (void)state;
@@ -271,15 +271,15 @@ static void sums_that_lead_nowhere_are_useless(void **state)
     int32_t a = look_up(&peek, subject(&peek), asked[0]);
     int32_t b = look_up(&peek, subject(&peek), asked[1]);
     int32_t c = look_up(&peek, subject(&peek), asked[2]);
-    (void)add(&game, a, b); /* call 0: neither was shown */
+    (void)add(&game, a, b); /* call 0: neither number was shown */
     (void)look_up(&game, subject(&game), asked[0]);
     (void)add(&game, a, b); /* call 2: b was not shown */
     (void)look_up(&game, subject(&game), asked[2]);
-    (void)add(&game, a, c); /* call 4: not the next entry */
+    (void)add(&game, a, c); /* call 4: c is not the next entry */
     (void)look_up(&game, subject(&game), asked[1]);
-    (void)add(&game, b, a);            /* call 6: the balance after two entries */
+    (void)add(&game, b, a);            /* call 6: the balance of two entries */
     (void)add(&game, b, a);            /* call 7: again */
-    (void)add(&game, (a + b) % 96, c); /* call 8: after three entries */
+    (void)add(&game, (a + b) % 96, c); /* call 8: the balance of three entries */
     assert_int_equal(game.episode.good, 1u << 1 | 1u << 3 | 1u << 5 | 1u << 6 | 1u << 8);
     assert_int_equal(game.episode.hop, 3);
 }
@@ -302,7 +302,7 @@ static void a_look_up_takes_no_number_and_hopworld_no_sum(void **state)
 
 /* ---- sums ---- */
 
-/* For each sum its second number and the sum, in the order of the answer. */
+/* Writes the answer: for each sum its second number and the sum, in the required order. */
 static enum trainer_turn answer_sums(struct game *game, const int32_t *queue)
 {
     enum trainer_turn turn = write_token(game, TRAINER_ANS);
@@ -314,7 +314,7 @@ static enum trainer_turn answer_sums(struct game *game, const int32_t *queue)
     return turn;
 }
 
-/* The list in the prompt, k + 1 numbers. */
+/* Reads the list of k + 1 numbers in the prompt. */
 static void read_list(const struct game *game, int32_t *queue)
 {
     assert_int_equal(game->n_prompt, (size_t)game->episode.k + 3);
@@ -344,7 +344,8 @@ static void a_list_is_added_up(void **state)
 }
 
 /*
- * A call is GOOD if it adds two known numbers whose sum is asked for and not known; those of the list in any order.
+ * A call is GOOD if it adds two known numbers whose sum is asked for and not yet known. Pairs of the list may be
+ * added in any order.
  */
 static void additions_of_other_numbers_are_useless(void **state)
 {
@@ -355,7 +356,7 @@ static void additions_of_other_numbers_are_useless(void **state)
     assert_int_equal(game.episode.k,
                      4); /* five numbers: the third sum adds the last number and the first sum */
     int32_t first = (queue[0] + queue[1]) % 96, second = (queue[2] + queue[3]) % 96;
-    (void)add(&game, queue[4], first);    /* call 0: the tool has not shown the first sum */
+    (void)add(&game, queue[4], first);    /* call 0: the tool has not yet shown the first sum */
     (void)add(&game, queue[1], queue[2]); /* call 1: not a pair */
     (void)add(&game, queue[2], queue[3]); /* call 2 */
     (void)add(&game, queue[3], queue[2]); /* call 3: again */
@@ -377,7 +378,7 @@ static void a_failed_addition_is_good_and_tells_nothing(void **state)
     assert_int_equal(game.episode.found, 0);
 }
 
-/* Stopping with sums missing is BAD, even if the answer is right; with none missing it is GOOD. */
+/* Answering while sums are missing is BAD, even if the answer is right. If no sum is missing, answering is GOOD. */
 static void a_list_is_answered_when_it_is_added_up(void **state)
 {
     (void)state;
@@ -422,7 +423,7 @@ static void facts_and_relations_do_not_matter_to_sums(void **state)
 
 /* ---- all ---- */
 
-/* A well-formed call that is useless. */
+/* Writes a call that is well-formed but useless. */
 static int32_t waste(struct game *game)
 {
     return game->env.kind == TRAINER_SUMS ? add(game, 1, 1) : look_up(game, 1, 1);
@@ -496,7 +497,7 @@ struct tally {
     double right, turns, useless, malformed, beliefs;
 };
 
-/* Plays demonstrations to the environment; of belief rows it only counts the number. */
+/* Plays a demonstration in the environment. A belief (a demonstration trained only on its answer) is only counted. */
 static void watch(struct tally *tally, enum trainer_env_kind kind,
                   const struct trainer_demo_options *options, uint64_t seed)
 {

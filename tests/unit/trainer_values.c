@@ -1,6 +1,6 @@
 /*
- * trainer_values.c: the value head: its gradient against central differences, values at sampling against whole
- * passes, its loss, checkpoints with and without it, and that each setting of ppo has its effect.
+ * trainer_values.c: tests the value head: its gradient against central differences, values at sampling against whole
+ * passes, its loss, checkpoints with and without it, and that each setting of ppo has an effect.
  */
 #include "support/unit.h"
 
@@ -39,7 +39,7 @@ static struct trainer_model tiny(int32_t layers)
     return model;
 }
 
-/* Weights of the log-probs. Values enter squared, so that their gradient depends on them. */
+/* Weight of the i-th log-prob in the loss. Values enter the loss squared, so that their gradient depends on them. */
 static double weight(size_t i)
 {
     return 0.3 * (double)i - 1;
@@ -111,7 +111,7 @@ static struct trainer_recipe ppo_recipe(void)
     return recipe;
 }
 
-/* Asserts the values that a whole pass gives before every token of the policy. */
+/* Asserts that the values equal those that a whole pass computes before every token of the policy. */
 static void assert_expected(const struct run *run, size_t row)
 {
     const struct trainer_rollouts *r = run->rollouts;
@@ -132,7 +132,7 @@ static void assert_expected(const struct run *run, size_t row)
     trainer_pass_freef(pass);
 }
 
-/* With gamma = lam = 1, the return is the outcome at every token of the policy. */
+/* Asserts the returns. With gamma = lam = 1, the return at every token of the policy is the outcome. */
 static void assert_returns(const struct trainer_rollouts *r, size_t row)
 {
     for (size_t t = row * r->width; t < (row + 1) * r->width; t++)
@@ -212,7 +212,10 @@ static void the_loss_is_the_cores_times_its_weight(void **state)
     free(params);
 }
 
-/* Trained repeatedly on the same rollouts without a policy loss, values approach the returns. */
+/*
+ * If the value head is trained repeatedly on the same rollouts, without a policy loss, its values approach the
+ * returns.
+ */
 static void values_are_learned(void **state)
 {
     (void)state;
@@ -311,7 +314,7 @@ static bool listen(void *context, const struct trainer_event *event)
     return true;
 }
 
-/* The checkpoint that a run writes (free). */
+/* Returns the checkpoint that a run writes; the caller frees it. */
 static char *trained(const char *dir, const struct trainer_recipe *recipe, struct told *told,
                      size_t *size)
 {
