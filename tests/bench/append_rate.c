@@ -1,7 +1,7 @@
 /*
- * append_rate.c: how many rows per second N processes append to one store, each with its own handle.
+ * append_rate.c: measures how many rows per second N processes append to one store, each with its own handle.
  *
- *     append_rate SECONDS DIR...        one process for each DIR (a store, or a directory that leads to one); prints rows/s
+ *     append_rate SECONDS DIR...    one process for each DIR (a store, or a directory that leads to one); prints rows/s
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * claim_bench.c: how many times per second a worker can claim and release one trial of a list of N keys, while other
- * workers hold the first 100 keys. It prints one line for each N: claims per second, and the bytes of the
- * list of keys if it were sent whole.
+ * claim_bench.c: measures how many times per second a worker can claim and release one trial of a list of N keys, while
+ * other workers hold the first 100 keys. It prints one line for each N: claims per second, and the bytes of the list if
+ * it were sent whole.
  *
  * usage: claim_bench STORE [SECONDS]
  * STORE is a directory, or a store on a server that `lineage init` made; SECONDS is the time per N (default: 2).

@@ -1,5 +1,5 @@
 /*
- * core_bench.c: speed of the hot kernels of the training core at the size of a training batch.
+ * core_bench.c: measures the speed of the hot kernels of the training core at the size of a training batch.
  *
  *     core_bench [--json]
  *
@@ -59,7 +59,7 @@ struct bench {
     double *spare[2]; /* arrays for the copy */
     uint8_t *mask_out;
     struct rl_stream_metrics *stream_metrics;
-    size_t *starts; /* first tokens of the rows packed as sequences, or of their steps */
+    size_t *starts; /* where the sequences or steps of the batch begin */
     double *step_values, *step_sums;
     uint8_t *flags;
     struct singles single, all_singles[BATCHES];

@@ -1,5 +1,5 @@
 /*
- * mcp_bench.c: speed of `lineage mcp` as an agent sees it, for several sizes of the store.
+ * mcp_bench.c: measures the speed of `lineage mcp` as an agent sees it, for several sizes of the store.
  *
  *     LINEAGE=build-test/cli/lineage mcp_bench [--json] [--trials N]...
  *

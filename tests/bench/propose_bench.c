@@ -1,6 +1,6 @@
 /*
- * propose_bench.c: how close to the optimum the proposers come in a night of N trials (default 100), on functions
- * whose optimum is known.
+ * propose_bench.c: measures how close to the optimum the proposers come in a night of N trials (default 100), on
+ * functions whose optimum is known.
  *
  *     propose_bench [--json] [--trials N] [--seeds N] [--store DIR]
  *
@@ -78,7 +78,7 @@ struct function {
     size_t n;
     double low[2], high[2]; /* [0]: bounds of the first parameter; [1]: of all others */
     double optimum;
-    const struct table *table; /* instead of value */
+    const struct table *table; /* used in place of `value` if not NULL */
 };
 
 static const struct function functions[] = {

@@ -1,5 +1,5 @@
 /*
- * train_bench.c: speed of the trainer's phases with the configuration of fixtures/recipes/v1d.json.
+ * train_bench.c: measures the speed of the trainer's phases with the configuration of fixtures/recipes/v1d.json.
  *
  *     train_bench [--json] [--iterations N] [--policy CHECKPOINT]
  *                 [--reference hop.py [--reference-policy a.pt]]

@@ -36,8 +36,8 @@ struct fault {
 };
 
 /*
- * A full disk is simulated only in calls that create or extend a file, and half a write only in write. Other calls
- * would repeat the tests with EIO.
+ * A full disk is simulated only in calls that create or extend a file, and half a write only in write. In other calls
+ * these modes would only repeat the EIO case.
  */
 static bool can_meet(enum mode mode, const char *call)
 {

@@ -62,7 +62,7 @@ struct laboratory {
     int n_files, first; /* only the files from `first` on are flipped */
     struct answers sound;
     char *sound_row;           /* the row that is appended to the undamaged store */
-    struct answers sound_then; /* after the append */
+    struct answers sound_then; /* the answers after the append */
 };
 
 /* The bytes to flip. */
@@ -277,7 +277,7 @@ static _Noreturn void append_and_die(const struct laboratory *lab)
     bool ok = row && answer[0] && !noticed;
     free(answer);
     free(row);
-    leave(ok ? 0 : 1); /* nothing is closed */
+    leave(ok ? 0 : 1); /* exit without closing anything, like a killed writer */
 }
 
 /* Prepares the store of a killed writer, whose last commits are only in the write-ahead log. */
@@ -334,10 +334,7 @@ static void judge_answer(const struct trial *trial, int i, const char *answer)
         fail(lab, trial->place, questions[i].name, answer, wanted);
 }
 
-/*
- * Asks all questions. The first question is a different one for each flip, because the first question reads the
- * damage.
- */
+/* Asks all questions. Which question comes first, and so reads the damage, depends on the flipped byte. */
 static void judge_answers(struct trial *trial)
 {
     bool noticed;

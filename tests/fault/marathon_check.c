@@ -37,7 +37,7 @@ struct check {
     size_t n_acks;
     struct seen *rows; /* the rows that have a tag, sorted by tag */
     size_t n_rows;
-    char **ids; /* of all rows, sorted */
+    char **ids; /* the sorted ids of all rows */
     size_t n_ids;
     uint64_t night_keys[NIGHT_TRIALS];
     size_t n_nights;

@@ -1,4 +1,4 @@
-/* marathon_text.c: texts of rows from which a reader can tell that they are complete. */
+/* marathon_text.c: texts for rows that show whether they are complete. */
 #include "marathon.h"
 
 #include <stdlib.h>

@@ -442,7 +442,7 @@ struct subject {
     void (*make)(const char *dir);
     bool torn, with_mirror;
     bool writes; /* the operation changes the store, so each case gets a new one */
-    bool first;  /* of its kind */
+    bool first;  /* the first operation of its kind */
     bool large;  /* has too many faults to try each, and a mirror that is slow to build */
 };
 

@@ -24,7 +24,7 @@ static void mutate(uint8_t *data, size_t size, unsigned *seed)
 static void run_mutations(const char *data, size_t size, unsigned *seed)
 {
     for (int i = 0; i < MUTATIONS; i++) {
-        size_t n = i % 4 == 0 && size ? (size_t)rand_r(seed) % size : size; /* some are truncated */
+        size_t n = i % 4 == 0 && size ? (size_t)rand_r(seed) % size : size; /* truncates every fourth copy */
         uint8_t *copy = malloc(n + 1);
         memcpy(copy, data, n);
         mutate(copy, n, seed);

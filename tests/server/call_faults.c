@@ -228,9 +228,9 @@ struct test {
     const char *dir, *server;
     char name[64];  /* used as hypothesis, store and file name of this case */
     bool taken;     /* the operation reported success */
-    bool failed;    /* it reported partial success */
+    bool failed;    /* the operation reported partial success */
     bool set_aside; /* a waiting trial was refused by the rules */
-    char notice[600]; /* the last */
+    char notice[600]; /* the latest notice */
     struct lineage_error err;
     unsigned long cases, failures;
 };

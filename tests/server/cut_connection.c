@@ -33,7 +33,7 @@ enum { PAIRS = 64, CHUNK = 4096 };
 
 /* Memory shared by the proxy and the test. */
 struct shared {
-    _Atomic long cut_at;     /* -1: no cut */
+    _Atomic long cut_at;     /* number of bytes before the cut; -1: no cut */
     _Atomic int direction;   /* the direction in which bytes are counted until the cut */
     _Atomic int every_time;  /* cut every connection that gets to that byte, not only the first */
     _Atomic long bytes[2];   /* bytes passed since the test set these counters to 0 */
@@ -49,7 +49,7 @@ static void die(const char *what)
 /* ---- the proxy ---------------------------------------------------------------------------------------------------- */
 
 struct pair {
-    int client, server; /* -1: free */
+    int client, server; /* sockets; -1: this pair is free */
     long sent[2];       /* bytes passed over this connection, by direction */
 };
 

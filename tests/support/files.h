@@ -17,7 +17,7 @@ void remove_dir(char *dir);
 int set_up_dir(void **state);
 int tear_down_dir(void **state);
 
-/* "a/b"; free. */
+/* Returns "a/b"; the caller frees it. */
 char *join(const char *a, const char *b);
 
 bool file_exists(const char *path);

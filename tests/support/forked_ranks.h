@@ -19,7 +19,7 @@ struct rank_plan {
 
 /* The results, mostly of rank 0; free() releases the texts. */
 struct rank_outcome {
-    enum trainer_status status; /* of rank 0 */
+    enum trainer_status status; /* status of rank 0 */
     char error[TRAINER_ERROR_TEXT_MAX];
     char other[TRAINER_ERROR_TEXT_MAX]; /* error of the last rank */
     bool agree;                         /* all ranks returned this status */

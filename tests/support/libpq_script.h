@@ -17,7 +17,7 @@ enum how {
     CUT,     /* rows; then the connection is lost */
     LOST,    /* the connection is lost before any answer */
     SILENT,  /* no answer */
-    UNSENT,  /* sending fails */
+    UNSENT,  /* sending the statement fails */
     STUCK,   /* writing to the socket fails */
     MANY,    /* rows, an error, rows again and a second error */
     ENDLESS, /* the end of an answer is sent several times */
@@ -57,7 +57,7 @@ extern struct script_faults {
 extern unsigned script_prepared;  /* statements prepared since the test set this to 0 */
 extern unsigned script_notifies;  /* notifications that wait to be read */
 extern bool script_notifies_again; /* every poll produces another notification */
-extern double script_seconds;     /* added to the clock */
+extern double script_seconds;     /* seconds added to the clock */
 extern int script_pid_more;       /* added to the process id, to simulate a fork */
 
 /* Breaks the connection now, while no statement is running. */

@@ -28,7 +28,7 @@ const char *in_dir(const char *dir, const char *name);
 /* The notices and findings that a test has received. */
 struct heard {
     unsigned n;
-    uint64_t line; /* of the last one */
+    uint64_t line; /* line of the last finding */
     char text[512];
     char kinds[256]; /* "kind:line " each */
 };

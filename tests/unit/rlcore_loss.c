@@ -44,7 +44,7 @@ struct trial {
     struct random_batch *data;
     struct rl_loss_options options;
     bool weighted, keep_ratio;
-    double *original; /* log_prob before it is moved */
+    double *original; /* log_prob before the test changes it */
     double *gradient;
     struct rl_loss_result out;
     struct rl_error err;

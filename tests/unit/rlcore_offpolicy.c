@@ -230,7 +230,7 @@ static bool keeps(const struct trial *t, size_t cell, int over, int k, double lo
 
 static const struct bounds {
     const char *over, *of_k1, *of_others;
-    double low, high, most; /* the same as numbers */
+    double low, high, most; /* the bounds of the text as numbers */
 } bounds[] = {{"token", "0.98_1.01", "0.045", 0.98, 1.01, 0.045},
               {"seq_sum", "0.01_100", "8", 0.01, 100, 8},
               {"seq_mean", "0.98_1.01", "0.045", 0.98, 1.01, 0.045},

@@ -50,7 +50,7 @@ static void large_counts(void **state)
     assert_near(one_passk(RL_PASSK_UNBIASED, 1000000000000, 3, 1), 3e-12, 1e-26);
     assert_near(
         one_passk(RL_PASSK_UNBIASED, 1000000000000000000, 500000000000000000, 400000000000000000),
-        1, 0); /* and fast */
+        1, 0); /* this case must also be fast */
     assert_near(one_passk(RL_PASSK_BERNOULLI, 4, 1, 1000000), 1, 0);
 }
 

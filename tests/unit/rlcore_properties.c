@@ -26,7 +26,7 @@ struct call {
     const struct random_batch *in;
     double *out;
     struct rl_workspace *ws;
-    int variant; /* of the kernel */
+    int variant; /* number of the kernel's variant */
 };
 
 typedef enum rl_status run_fn(const struct call *c);

@@ -418,7 +418,7 @@ static void alpha_follows_the_spreads(void **state)
     lay_rewards(c, true, same);
     assert_adapted(c, 0.25);
     for (size_t i = 0; i < ROWS * ROLLOUT_VALUES; i++)
-        c->r->value[FIRST * ROLLOUT_VALUES + i] = 0.3; /* and no gain differs */
+        c->r->value[FIRST * ROLLOUT_VALUES + i] = 0.3; /* all gains are equal too */
     assign(c, 2);
     assert_near(c->memory.alpha, 0.1 + 0.4, 1e-6);
     release(c);
@@ -580,7 +580,7 @@ static void alpha_and_beta_follow_their_schedule(void **state)
     late->recipe.training.iterations = 4;
     algorithm(late)->schedule = (struct trainer_schedule){TRAINER_LINEAR, 0.1, 0.1};
     algorithm(now)->alpha = algorithm(now)->beta = 0.2;
-    assign(late, 2); /* half way between 0.3 and 0.1 */
+    assign(late, 2); /* half way from 0.3 to 0.1 */
     assign(now, 2);
     assert_tokens(late, advantages(now));
     assert_true(late->scale.ig_clip_scale_std == now->scale.ig_clip_scale_std);
@@ -659,14 +659,14 @@ static void anchors_of_a_pool_are_kept(void **state)
     c->memory.anchor[1] = kept;
     for (size_t i = 0; i < ROWS; i++)
         c->r->reward[FIRST + i] = 1;
-    assign(c, 0); /* questions 0 and 1 */
+    assign(c, 0); /* visits questions 0 and 1 */
     assert_true(kept[0] > 0 && kept[1] > 0 && isnan(kept[2]));
     memcpy(first, kept, sizeof first);
     lengthen(c);
     response_lengths(c, length);
     for (size_t i = 0; i < ROWS; i++)
         c->r->number[FIRST + i] = i < GROUP ? 2 : 0;
-    assign(c, 1); /* 2 and 0 */
+    assign(c, 1); /* visits questions 2 and 0 */
     assert_true(kept[0] == first[0] && kept[1] == first[1] && kept[2] > 0);
     for (size_t i = GROUP; i < ROWS; i++) { /* all rows of the second group belong to question 0 */
         double over = fmax(0, (length[i] - kept[0]) / kept[0]);
@@ -686,7 +686,7 @@ static void length_penalties_lower_outcomes(void **state)
     check_penalty(TRAINER_LENGTH_UNIFORM, 0.03, RL_LENGTH_UNIFORM, 0.03);
     check_penalty(TRAINER_LENGTH_GROUP, 0, RL_LENGTH_GROUP, 0.1);
     check_penalty(TRAINER_LENGTH_ANCHOR, 0, RL_LENGTH_ANCHOR,
-                  0.01); /* no group is right often enough */
+                  0.01); /* no group is right often enough to get an anchor */
 }
 
 /* A group whose rows are all right sets its anchor to its mean length. */
@@ -1071,7 +1071,7 @@ static void clip_scales_are_measured_over_response_tokens(void **state)
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         square += c->batch.mask[i] ? pow((double)scale[i] - mean, 2) : 0;
     assert_int_equal(rollouts_tokens(c->r, FIRST, ROWS), (size_t)n);
-    assert_near(c->scale.ig_clip_scale_mean, mean, 1e-7); /* mean of scales that are rounded to float */
+    assert_near(c->scale.ig_clip_scale_mean, mean, 1e-7); /* `mean` is of scales rounded to float */
     assert_near(c->scale.ig_clip_scale_std, sqrt(square / (n - 1)), 1e-7);
     assert_true(c->scale.ig_clip_scale_std > 0.01);
     release(c);

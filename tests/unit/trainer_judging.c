@@ -247,7 +247,7 @@ static void an_endpoint_without_a_callback_is_refused(void **state)
     assert_int_equal(trainer_run(&recipe, NULL, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "judge.endpoint"));
     float *params = warm_policy(&recipe, 0);
-    trainer_rollouts_free(sample(&recipe, params, 2, 1)); /* by the rules */
+    trainer_rollouts_free(sample(&recipe, params, 2, 1)); /* judged by the rules */
     free(params);
 }
 

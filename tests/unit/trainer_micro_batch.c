@@ -76,7 +76,7 @@ static struct trainer_model small_model(int32_t experts, bool value_head)
 struct outcome {
     size_t n;
     float *params;
-    double norm; /* of the last update */
+    double norm; /* gradient norm of the last update */
     struct rows *rows;
 };
 

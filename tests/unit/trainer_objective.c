@@ -16,7 +16,7 @@
 
 enum { ROWS = 12, WIDTH = 24, PROMPT = 3 };
 
-/* What trains a row. */
+/* The kind of loss that trains a row. */
 enum kind { RL, DISTILLED, IMITATED, ECHOED };
 
 struct given {

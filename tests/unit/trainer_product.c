@@ -24,7 +24,7 @@ static float *random_floats(size_t n, uint64_t seed)
 struct example {
     struct product x;
     float *a, *b, *c, *before;
-    size_t size; /* of c */
+    size_t size; /* number of elements of c */
 };
 
 static struct example example(bool transpose_a, bool transpose_b, bool add, size_t m, size_t n,

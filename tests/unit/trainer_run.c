@@ -20,7 +20,7 @@ struct story {
     size_t n, capacity;
     size_t kinds[TRAINER_EVENT_DONE + 1];
     enum trainer_event_kind last;
-    enum trainer_event_kind stop_at; /* with stops */
+    enum trainer_event_kind stop_at; /* the event that stops the run if `stops` */
     bool stops;
     int32_t k;
     double passk, first_score, score, greedy, memory_bound, last_reward;

@@ -344,7 +344,8 @@ static void merging_replaces_values_of_another_kind(void **state)
     assert_true(json_equal(a, sum));
     json_object_set_new(json_object_get(a, "e"), "g", json_null());
     assert_true(
-        json_is_array(json_object_get(json_object_get(b, "e"), "g"))); /* a copy was merged */
+        /* b is unchanged, because its value was copied */
+        json_is_array(json_object_get(json_object_get(b, "e"), "g")));
     json_decref(a);
     json_decref(b);
     json_decref(sum);

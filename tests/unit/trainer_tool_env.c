@@ -69,7 +69,7 @@ static int32_t look_up(struct game *game, int32_t entity, int32_t relation)
     return value;
 }
 
-/* The sum, or -1. */
+/* Returns the sum that the tool shows, or -1. */
 static int32_t add(struct game *game, int32_t a, int32_t b)
 {
     assert_int_equal(call(game, entity_token(game, a), entity_token(game, b)),
