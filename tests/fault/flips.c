@@ -540,8 +540,8 @@ static void work(const struct laboratory *lab, const struct plan *plan, struct p
 }
 
 /*
- * Reads the arguments. A requested number of flips or seconds is reduced to share/4 of it; `all` and `killed` are
- * not.
+ * Reads the arguments. A requested number of flips or seconds is multiplied by share / 4, but `all` and `killed` are
+ * not reduced.
  */
 static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes, unsigned share)
 {

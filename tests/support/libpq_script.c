@@ -217,8 +217,8 @@ static int prepare(PGconn *c, const char *name, const char *sql, int n, const Oi
 }
 
 /*
- * Runs a prepared statement. The script expects its name, because its text is sent only when it is prepared, if at
- * all.
+ * Runs a prepared statement. The script identifies the statement by its name, because this call does not have its
+ * text.
  */
 static int send_prepared(PGconn *c, const char *name, int n, const char *const *values, const int *lengths, const int *formats, int format)
 {

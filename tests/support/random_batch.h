@@ -54,7 +54,10 @@ void random_batch_free(struct random_batch *r);
 /* Writes NaN into every array of reals where the mask is 0. The results of a kernel must not change. */
 void random_batch_poison(struct random_batch *r);
 
-/* Copies row `from` of one batch over row `to` of another that is at least as wide; the rest of the row is masked. */
+/*
+ * Copies row `from` of one batch over row `to` of another batch that is at least as wide; the rest of that row is
+ * masked.
+ */
 void random_batch_copy_row(const struct random_batch *a, size_t from, struct random_batch *b,
                            size_t to);
 
@@ -65,9 +68,13 @@ float *floats_of(const double *values, size_t n);
 void *test_alloc(size_t count, size_t size);
 
 /*
- * To be used after a call. If the call asked for a larger workspace, allocates it and returns true,
- * so that the test calls again:
- *     do status = rl_kernel(..., &ws, &err); while (test_again(&ws, status));
+ * Called after a kernel. If the kernel asked for a larger workspace, allocates it and returns true, so that the test
+ * calls the kernel again:
+ *
+ *     do
+ *         status = rl_kernel(..., &ws, &err);
+ *     while (test_again(&ws, status));
+ *
  * The caller frees ws->data.
  */
 bool test_again(struct rl_workspace *ws, enum rl_status status);

@@ -24,7 +24,7 @@ void add_reverse(struct trainer_recipe *recipe, enum rl_algorithm_name first,
 /* Returns the parameters after N steps of warm start (0: random parameters); the caller frees them. */
 float *warm_policy(const struct trainer_recipe *recipe, int32_t steps);
 
-/* Writes those parameters to a checkpoint. */
+/* Writes the parameters after N steps of warm start to a checkpoint. */
 void warm_checkpoint(const struct trainer_recipe *recipe, int32_t steps, const char *path);
 
 /* Calls trainer_sample, which must succeed. */

@@ -10,8 +10,8 @@
 enum { TOLD_NUMBERS_MAX = 64 };
 
 /*
- * Returns the number of numbers. Gains by turn (trainer_iteration.gain) are not included; the caller compares them
- * itself.
+ * Returns how many numbers it wrote to `out`. They do not include the gains by turn (trainer_iteration.gain), which
+ * the caller compares itself.
  */
 size_t told_numbers(double out[TOLD_NUMBERS_MAX], const struct trainer_iteration *i);
 

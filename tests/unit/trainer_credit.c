@@ -82,7 +82,7 @@ static struct trainer_adca make_adca(void)
     return recipe.tasks[0].algorithm.adca;
 }
 
-/* The rows of task 1 come after those of another task, which must not change. */
+/* The rows of task 1 come after rows of another task. Those must not change. */
 static struct credited *make(enum rl_algorithm_name name)
 {
     struct credited *c = calloc(1, sizeof *c);

@@ -82,7 +82,7 @@ static void a_policy_that_overflows_has_no_score(void **state)
     struct trainer_error err;
     (void)state;
     for (size_t i = 0; i < n; i++)
-        /* attention overflows; with 1e30 it would overflow before the norm, which can turn that into 0 */
+        /* Makes attention overflow. 1e30 would overflow before the norm, which can turn the result into 0. */
         params[i] = 1e18f;
     assert_int_equal(trainer_evaluate(&recipe, params, 1, 1, 1, correct, &err), TRAINER_ENUMERIC);
     assert_non_null(strstr(err.text, "the policy overflows"));

@@ -604,8 +604,8 @@ static void the_penalty_is_added_to_every_loss(void **state)
 }
 
 /*
- * The loss adds half of the weighted squared distance at taught tokens. Beyond the edge of the clip range it has no
- * gradient.
+ * The loss adds half of the weighted squared distance at taught tokens. Beyond the edge of the clip range this term
+ * has no gradient.
  */
 static void a_teachers_square_distance_is_added(void **state)
 {

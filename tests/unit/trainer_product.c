@@ -79,7 +79,7 @@ static void assert_exact(const struct example *e)
         }
 }
 
-/* Returns true if the fast product accepts a shape that it accepts on any machine with AVX-512. */
+/* Returns true if the fast product runs on this machine: every machine with AVX-512 accepts this shape. */
 static bool is_taken_here(void)
 {
     struct example e = example(false, false, false, 600, 64, 64);
