@@ -23,7 +23,7 @@ enum cli_exit {
     CLI_NO = 1,     /* the answer is no: nothing matched, or verify found faults */
     CLI_USAGE = 2,  /* wrong usage or bad input */
     CLI_SYSTEM = 3, /* I/O, lock, database or memory failed */
-    CLI_GO_ON = -1  /* from cli_parse and its callers: nothing went wrong, continue */
+    CLI_GO_ON = -1  /* not an exit status: cli_parse and its callers return it if nothing went wrong */
 };
 
 struct cli_command {
@@ -31,7 +31,7 @@ struct cli_command {
     const char *arguments;   /* what the usage line shows after the options, e.g. "[ID]" */
     const char *description; /* one or two paragraphs; lines of at most 90 characters */
     const char *examples;    /* one command per line, or NULL */
-    /* For shell completion, or NULL: writes the words that an option or argument (`svg`, `FAMILY`) accepts and that
+    /* For shell completion (optional): writes the words that an option or argument (`svg`, `FAMILY`) accepts and that
      * only this command knows, separated by blanks or commas. Returns NULL if it knows no words for that name. */
     const char *(*choices)(const char *name, char *out, size_t size);
     int (*run)(const struct cli_command *command, int argc, const char **argv);
@@ -40,9 +40,9 @@ struct cli_command {
 /* ---- the terminal -------------------------------------------------------------------------------- */
 
 /*
- * The screen that results go to. On a terminal, results are fitted to its width, and a pager shows results that are
- * longer than it. Anywhere else the output depends only on `color` (--color=always). A zeroed struct means no terminal
- * and no colour.
+ * The screen that results go to. On a terminal, results are fitted to its width, and longer results than its height go
+ * through a pager. If stdout is not a terminal, the output depends only on `color` (--color=always). A zeroed struct
+ * means no terminal and no colour.
  */
 struct cli_screen {
     char *color_text;   /* value of --color */
@@ -71,8 +71,8 @@ void cli_screen_expect(struct cli_screen *screen, size_t lines);
 /* Waits until the pager, if any, exits, and restores stdout. */
 void cli_screen_close(struct cli_screen *screen);
 
-/* Styles of outcomes. The label is always printed too, so colour is never the only sign. Cyan is used against red and
- * yellow because people with colour blindness can tell them apart. */
+/* Styles of outcomes. The label is always printed too, so colour is never the only sign. Kept trials are cyan, limits
+ * yellow and failures red, because people with colour blindness can tell cyan from red and yellow. */
 enum cli_style { CLI_PLAIN, CLI_STRONG, CLI_QUIET, CLI_KEPT, CLI_BEST, CLI_LIMIT, CLI_FAILED };
 enum cli_style cli_label_style(enum lineage_label label);
 const char *cli_style_on(const struct cli_screen *screen, enum cli_style style);  /* returns "" without colour */
@@ -123,8 +123,8 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
               size_t min, size_t max, int argc, const char **argv);
 void cli_args_release(struct cli_args *args);
 
-/* Whether the line asks cli_parse to print the table (help, manual page, completion) instead of parsing. Pass such a
- * line to cli_parse in full. */
+/* Whether the command line asks for the option table (as help, manual page or completion) instead of running the
+ * command. Pass such a line to cli_parse in full. */
 bool cli_asks_table(int argc, const char **argv);
 
 bool cli_format_parse(enum cli_format *format, const char *text); /* NULL gives CLI_TABLE; prints on failure */
@@ -151,7 +151,7 @@ struct cli_texts {
     size_t used, n;
 };
 
-/* Whether a text is meant as text where a range or a number may be given too: it begins with a letter or a quote. */
+/* Whether a value that may be a number, a range or a text is meant as a text: it begins with a letter or a quote. */
 bool cli_may_be_text(const char *text);
 
 /* Parses texts such as adam,sgd or 'a b' into the condition. Returns false, without a message, if the text is
@@ -173,7 +173,8 @@ void cli_say(const char *message);
 /* Prints "lineage: text" on standard error and returns status. */
 int cli_error(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Out of memory: cli_no_memory prints that and returns CLI_SYSTEM; the other fills *err and returns LINEAGE_ENOMEM. */
+/* Both report that memory ran out: the first prints a message and returns CLI_SYSTEM, the second fills *err and returns
+ * LINEAGE_ENOMEM. */
 int cli_no_memory(void);
 enum lineage_status cli_no_memory_error(struct lineage_error *err);
 
@@ -185,7 +186,8 @@ const char *cli_nearest(const char *word, const char *const *known);
 
 /* ---- store --------------------------------------------------------------------------------------- */
 
-/* One command that works on a store. The run function zeroes it and puts CLI_SESSION_OPTIONS into its table. */
+/* The state of one command that works on a store. The command's run function zeroes it and puts CLI_SESSION_OPTIONS
+ * into its option table. */
 struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; returns CLI_GO_ON or an exit status */
     bool delivers_itself; /* leave the outbox to the command (`sync`) */
@@ -211,18 +213,19 @@ typedef int cli_work_fn(struct cli_session *session, void *context);
 int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
                  size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context);
 
-/* Whether the directory holds a store, which is so if it has settings or trials. */
+/* Whether the directory holds a store: it has settings or trials. */
 bool cli_is_store(const char *dir);
 
-/* Creates a store and its parent directories, which are removed again if that fails. Returns an exit status. */
+/* Creates a store and its missing parent directories. On failure the new directories are removed again. Returns an exit
+ * status. */
 int cli_store_create(const char *dir, const struct lineage_config *config);
 
 /* Seconds of a monotonic clock. Timeouts and progress never use the time of day, because it can be set at any
  * moment. */
 double cli_now(void);
 
-/* Formats a duration for people: "7:05", "1:02:03". Shows at most 1000 hours, because one slow first step may forecast
- * a year. */
+/* Formats a duration for people: "7:05", "1:02:03". Shows at most 1000 hours, because a forecast from one slow first
+ * step may be a year. */
 void cli_duration_format(char text[32], double seconds);
 
 /* ---- output -------------------------------------------------------------------------------------- */
@@ -272,7 +275,8 @@ struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const
 void cli_list_text(struct cli_list *list, const char *text);
 void cli_list_number(struct cli_list *list, double value, bool present); /* not present: an empty cell, null in JSON */
 void cli_list_count(struct cli_list *list, size_t value);
-/* Adds a statistic: four significant digits or n/a in a table; all digits, or empty or null, in TSV and JSON. */
+/* Adds a statistic. A table shows four significant digits, or n/a if it is not present. TSV and JSON contain all
+ * digits, or an empty cell and null. */
 void cli_list_figure(struct cli_list *list, double value, bool present);
 
 /* Colours the cell that was added last, except its first `lead` bytes (a drawing in front of the text). */

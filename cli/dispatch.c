@@ -51,7 +51,8 @@ static int no_command(const struct cli_entry *entries, const char *name, bool wi
                      near ? "'" : "");
 }
 
-/* `lineage -C DIR command ...` becomes `lineage command -C DIR ...`: options before the name move behind it. */
+/* `lineage -C DIR command ...` becomes `lineage command -C DIR ...`: options before the command's name are moved after
+ * it. */
 static int run_command(const struct dispatch *dispatch, int n_global, const char **global, int argc,
                        const char **argv)
 {
@@ -82,7 +83,8 @@ static bool takes_value(const char *option)
 
 /* ---- requests of shells and of the build ---- */
 
-/* Run a command with MARK as its first argument: it then describes its option table and does nothing else (options.c). */
+/* Run a command with MARK as its first argument, which makes it describe its option table and do nothing else
+ * (options.c). */
 static int ask_command(const struct dispatch *dispatch, const char *mark, const struct cli_entry *entry, int n_global,
                        const char **global, int n, const char **words)
 {
@@ -101,8 +103,8 @@ static int ask_command(const struct dispatch *dispatch, const char *mark, const 
     return status;
 }
 
-/* `lineage complete WORD...`: the words of a command line behind `lineage`; the last one is completed. Errors are not
- * printed, because the shell is in the middle of a line. */
+/* `lineage complete WORD...`: completes the last WORD of the command line `lineage WORD...`. Errors are not printed,
+ * because the shell is in the middle of a line. */
 static int complete(const struct dispatch *dispatch, int n, const char **words)
 {
     int i = 0;
@@ -167,7 +169,7 @@ static int choose(const struct dispatch *dispatch, int argc, const char **argv)
     return run_command(dispatch, i - 1, argv + 1, argc - i, argv + i);
 }
 
-/* The exit status waits for the flush: a full disk behind a redirection fails there, and not in printf. */
+/* Standard output is flushed before the exit status is decided, because a full disk shows there and not in printf. */
 int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc,
                  char **argv)
 {

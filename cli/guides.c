@@ -1,4 +1,4 @@
-/* guides.c: the table of guides, made from cli/man/guides.def, and how one is shown. */
+/* guides.c: the table of guides, made from cli/man/guides.def, and the function that shows a guide. */
 #include "guides.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ const struct guide *guide_find(const char *name)
     return NULL;
 }
 
-/* Becomes `man`, and returns only if `man` is missing or does not find the page. */
+/* Replaces this process by `man`. Returns only if `man` is missing or does not find the page. */
 static void become_man(const struct guide *guide)
 {
     char find[256];

@@ -1,9 +1,10 @@
-/* guides.h: the guides that `lineage help GUIDE` opens. cli/man has their texts, and manual pages are made from the same. */
+/* guides.h: the guides that `lineage help GUIDE` opens. Their texts are in cli/man, which also makes manual pages of
+ * them. */
 #ifndef CLI_GUIDES_H
 #define CLI_GUIDES_H
 
 struct guide {
-    const char *name, *page, *section; /* tutorial is the manual page lineage-tutorial(7) */
+    const char *name, *page, *section; /* e.g. tutorial, lineage-tutorial and 7 */
     const char *summary;
     const char *text; /* Markdown */
 };

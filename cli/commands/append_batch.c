@@ -24,7 +24,8 @@ static json_t *canonical(const json_t *inputs)
     return out;
 }
 
-/* Without these the core would use its defaults, and the row would describe another run. */
+/* Checks that these settings are present: the core would replace missing ones by its defaults, and the row would
+ * describe another run. */
 static bool has_settings(const json_t *inputs, const char *path)
 {
     static const char *const names[] = {"gamma", "alpha", "clip_beta"};
@@ -61,7 +62,8 @@ static double number(const json_t *object, const char *name)
 
 static bool take_clip_scale(struct append_request *request, json_t *inputs, const char *path)
 {
-    /* Overrides the dump: clip scales of different rows can be compared only if all are computed in the same way. */
+    /* This mode replaces the dump's, because clip scales of different rows can be compared only if all are computed in
+     * the same way. */
     json_object_set_new(inputs, "info_gain_norm_mode", json_string("turn-group-v1d"));
     json_t *results = run_kernel("a2tgpo_advantage", inputs, path);
     request->trial.ig_clip_scale_mean = (struct lineage_number){true, number(results, "ig_clip_scale_mean")};
@@ -128,6 +130,6 @@ static bool take_batch(struct append_request *request, const char *path)
     return ok;
 }
 
-/* A pointer, so that append_without_core.c can define it as NULL for the program without the training core; `append` then
- * hands over to lineage-train. */
+/* This is a pointer, because append_without_core.c defines it as NULL for the program without the training core;
+ * `append` then hands over to lineage-train. */
 append_batch_fn *const append_take_batch = take_batch;

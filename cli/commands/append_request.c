@@ -104,7 +104,7 @@ static bool wrong_type(const char *key, const char *wanted)
     return false;
 }
 
-/* A text that spells a number, such as "0.3", is refused: as a text, no range would find it. */
+/* Refuses a text that spells a number, such as "0.3", because a query by range would not find it. */
 static bool is_text(const json_t *value)
 {
     const char *text = json_string_value(value);

@@ -1,5 +1,5 @@
-/* append_rows.c: the trials of an append of several rows. A request has room for the largest trial, so only the part
- * that each trial uses is kept here. */
+/* append_rows.c: the trials of an `append` that records several rows. A request has room for the largest trial, so only
+ * the part that each trial uses is kept here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ struct append_row_memory {
     json_t *json;
 };
 
-/* An array that has grown is kept when another fails to grow. Release goes by n, which is unchanged then. */
+/* If one array fails to grow, the arrays that have grown already are kept. That is safe because rows are released by n,
+ * which is unchanged. */
 static bool grow(struct append_rows *rows)
 {
     size_t capacity = rows->capacity ? rows->capacity * 2 : 16;

@@ -1,4 +1,4 @@
-/* append_rows.h: the trials of an append of several rows. */
+/* append_rows.h: the trials of an `append` that records several rows. */
 #ifndef CLI_APPEND_ROWS_H
 #define CLI_APPEND_ROWS_H
 

@@ -55,7 +55,8 @@ static const struct column_option column_options[N_COLUMN_OPTIONS] = {
     {"ig-clip-scale-std", "ig_clip_scale_std", "standard deviation of the clip scale", "NUMBER", NULL},
 };
 
-/* Only sets columns whose option is present: an empty option text clears a column that the JSON filled. */
+/* Sets only columns whose option was given. An option with an empty text counts as given: it clears a column that the
+ * JSON filled. */
 static bool set_columns(struct append_options *o)
 {
     for (size_t i = 0; i < N_COLUMN_OPTIONS; i++)
@@ -161,7 +162,7 @@ static int print_row(const struct append_options *o, const struct lineage_trial 
 {
     if (o->session.format_text)
         return cli_show_trial(row, o->session.format, NULL);
-    puts(row->exp_id); /* nothing else is printed, for ID=$(lineage append ..) */
+    puts(row->exp_id); /* nothing else is printed, because scripts use ID=$(lineage append ..) */
     return CLI_OK;
 }
 

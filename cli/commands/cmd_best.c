@@ -23,7 +23,8 @@ static bool add_progress(struct progress *p, const struct lineage_trial *trial, 
     double before = p->n ? p->values[p->n - 1] : (double)NAN;
     if (!p->n && !ranks)
         return true;
-    /* At each power of two the array is full and doubles, so that no capacity needs to be stored. */
+    /* The capacity is the power of two at or above n, so it need not be stored: when n is a power of two, the array is
+     * full and doubles. */
     if ((p->n & (p->n - 1)) == 0) {
         double *grown = realloc(p->values, (p->n ? 2 * p->n : 1) * sizeof *grown);
         if (!grown)
@@ -37,7 +38,8 @@ static bool add_progress(struct progress *p, const struct lineage_trial *trial, 
     return true;
 }
 
-/* Reads all rows, while the command otherwise needs one look-up in an index. So it runs only on a terminal. */
+/* Called only on a terminal, because this reads all rows, whereas the rest of the command needs a single index
+ * look-up. */
 static enum lineage_status load_progress(struct lineage_store *store, struct progress *p, struct lineage_error *err)
 {
     const struct lineage_query all = {0};

@@ -143,8 +143,8 @@ static int print_fitted(const struct lineage_chain *chain, struct cli_screen *sc
     return status;
 }
 
-/* Prints rows only. A count of skipped trials would need a column, and then the columns would differ from those of
- * other commands. */
+/* Prints the rows only: a column for the number of skipped trials would make the columns differ from those of other
+ * commands. */
 static int print_tsv(const struct lineage_chain *chain)
 {
     struct cli_list *list = cli_trial_list_new(CLI_TSV, stdout);
@@ -162,8 +162,8 @@ static int print_chain(const struct lineage_chain *chain, enum cli_format format
     return screen->terminal ? print_fitted(chain, screen) : print_lines(chain, screen);
 }
 
-/* Without an ID, loads the chain of the best trial. A store without one has no chain: the answer is no, not an
- * error. */
+/* Loads the chain of the best trial if no ID was given. In a store without a best trial the answer is no, which is not
+ * an error. */
 static int load(struct lineage_store *store, const char *id, struct lineage_chain *chain)
 {
     struct lineage_trial best = {0};

@@ -33,7 +33,7 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_no
     return CLI_OK;
 }
 
-/* "036 harness_abort, 210 discard 1.0712" */
+/* Formats the trials that contradict a claim: "036 harness_abort, 210 discard 1.0712". */
 static char *counters(const struct lineage_ideas *ideas, const struct lineage_novelty_claim *claim)
 {
     char *text = NULL, outcome[80];

@@ -20,7 +20,7 @@ struct compare_options {
     struct cli_texts texts;
 };
 
-/* Copies the names, because each must end at the `=` of its option text. */
+/* Copies the names, because in the option text NAME=VALUE a name is not NUL-terminated. */
 static bool add_conditions(struct compare_options *o)
 {
     const char *range;
@@ -38,7 +38,7 @@ static bool add_conditions(struct compare_options *o)
     return true;
 }
 
-/* Names and --by exclude each other: otherwise one would silently win. */
+/* Names and --by cannot be combined, because one would silently override the other. */
 static bool fill_options(struct compare_options *o, const struct cli_args *args)
 {
     o->what.variants = args->positional;

@@ -24,8 +24,8 @@ struct sides {
     struct lineage_trial from, to;
 };
 
-/* Opens a descriptor and follows no link: everything below is found through it, not by a path that another process
- * could change meanwhile. */
+/* Opens the directory without following links. All files in it are opened relative to this descriptor, because another
+ * process could change what a path means. */
 static int open_snapshot(int *fd, const char *path)
 {
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -44,8 +44,8 @@ static int diff_directories(const char *from_path, const char *to_path, size_t l
     return status;
 }
 
-/* Loads both trials: with two IDs the first and the second, with one its parent and the trial. A trial without a parent
- * is an error, because an empty diff would say that nothing changed. */
+/* Loads both trials: the two that the IDs name, or, if there is only one ID, the parent of that trial and the trial
+ * itself. A trial without a parent is an error, because an empty diff would say that nothing changed. */
 static int load_sides(struct sides *sides, struct cli_session *session)
 {
     struct lineage_error err;
@@ -80,8 +80,8 @@ static bool has_snapshot(const struct lineage_trial *trial)
     return trial->snapshot_path && *trial->snapshot_path;
 }
 
-/* Compares first what two commands were run from (changes to the code, the command, the machine), then the snapshots.
- * Discarded and failed trials have no snapshot; their provenance is all there is to compare. */
+/* Compares first the provenance of two commands (changes to the code, the command, the machine), then the snapshots.
+ * Discarded and failed trials have no snapshot, so their provenance is all there is to compare. */
 static int diff(const struct sides *sides, struct lineage_store *store, size_t limit)
 {
     char from[PATH_MAX], to[PATH_MAX];

@@ -12,7 +12,7 @@ struct follow {
     size_t left;         /* rows still to print; 0: no limit */
     uint64_t after;      /* number of rows already read */
     struct cli_list *list; /* TSV only */
-    bool away;           /* the server cannot be reached, and the user knows */
+    bool away;           /* the server cannot be reached, and the user was notified */
 };
 
 /* Finds where to begin: after all present rows (now), after none (start), or after a trial. */
@@ -46,14 +46,15 @@ static bool print_json(const struct lineage_trial *trial)
     return printed;
 }
 
-/* Returns whether to continue; the limit may be reached, or the reader of stdout may be gone. */
+/* Returns false if no further row should be printed: the limit is reached, or the reader of stdout is gone. */
 static bool print_row(struct follow *o, const struct lineage_trial *trial)
 {
     bool printed = o->list ? cli_trial_list_add(o->list, trial) : print_json(trial);
     return printed && (!o->left || --o->left);
 }
 
-/* Returns CLI_GO_ON while more rows are wanted. Rows are removed only by hand; rows that appear after that are new. */
+/* Returns CLI_GO_ON until the limit is reached. If rows were removed, which happens only by hand, all rows that are
+ * appended afterwards count as new. */
 static int print_new(struct follow *o, struct lineage_store *store)
 {
     struct lineage_trial trial = {0};
@@ -97,7 +98,7 @@ static int begin(struct follow *o, struct lineage_store *store, enum cli_format 
     return o->list && fflush(stdout) == 0 ? CLI_GO_ON : cli_error(CLI_SYSTEM, "cannot write the result");
 }
 
-/* Starts listening before it looks for the place to begin, so that no row in between is missed. */
+/* Starts listening before it determines which rows are new, so that a row that is appended in between is not missed. */
 static int follow(struct follow *o, struct lineage_store *store, enum cli_format format)
 {
     struct lineage_error err;

@@ -8,7 +8,7 @@ struct init_options {
     char *label, *min_delta, *noise_std, *noise_seeds;
 };
 
-/* A name that is too long is refused: shortened, it would name another column. */
+/* Refuses a name that is too long, because the shortened name could be that of another column. */
 static bool copy_name(char out[LINEAGE_NAME_MAX], const char *option, const char *text)
 {
     if (!text)

@@ -191,7 +191,7 @@ static bool has_flags(const struct judge_case *about)
     return about->mark == TRAINER_JUDGED || about->mark == TRAINER_JUDGE_CACHED;
 }
 
-/* 1 and 0, the form that the core expects (`lineage core prm_advantage`). */
+/* Prints the flags as 1 and 0, the form that the core expects (`lineage core prm_advantage`). */
 static json_t *flags_json(const struct judge_options *o, size_t i)
 {
     const struct judge_case *about = &o->cases[i];
@@ -269,7 +269,8 @@ static int print_summary(const struct judge_options *o)
 
 /* ---- the command ---- */
 
-/* A store keeps the answers beside its trials. Without a store they are kept only if a file is named. */
+/* Returns the file in which the answers are cached: the file that the user named, or else a file in the store. Returns
+ * NULL if there is neither a file nor a store. */
 static const char *cache_file(const struct judge_options *o, char path[PATH_MAX])
 {
     const char *dir = o->store ? o->store : ".";

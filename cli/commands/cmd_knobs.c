@@ -54,7 +54,7 @@ static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage
     return object;
 }
 
-/* "raised 0 of 3 kept, lowered 1 of 2 kept" */
+/* Formats "raised 0 of 3 kept, lowered 1 of 2 kept". */
 static const char *evidence(char *out, size_t size, const struct lineage_knob *knob)
 {
     size_t n = 0;
@@ -66,7 +66,7 @@ static const char *evidence(char *out, size_t size, const struct lineage_knob *k
     return out;
 }
 
-/* "0.78 size_blocked (459) · 0.67 discard +0.0007 (892)" (free) */
+/* Formats the values that were tried: "0.78 size_blocked (459) · 0.67 discard +0.0007 (892)" (free). */
 static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
     char *text = NULL, delta[LINEAGE_NUMBER_MAX];
@@ -105,7 +105,7 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
         char *tried = values(ideas, knob);
         if (knob->n < least) {
             free(tried);
-            break; /* they come by their number of trials */
+            break; /* knobs are sorted by their number of trials */
         }
         cli_list_text(list, knob->name);
         cli_list_text(list, knob->value);
@@ -159,7 +159,7 @@ static int print_knob(struct cli_session *session, const struct lineage_ideas *i
     return status;
 }
 
-/* The knob that a user means: the name is normalised as in a hypothesis. NULL if there is none. */
+/* Finds the knob that the user named, after normalising the name as in a hypothesis. Returns NULL if there is none. */
 static const struct lineage_knob *find_knob(struct lineage_ideas *ideas, const struct lineage_knobs *knobs, const char *name)
 {
     struct lineage_change_list changes = {0};

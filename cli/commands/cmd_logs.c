@@ -52,7 +52,7 @@ static int open_log(struct logs *o, const char *exp_id)
     return status;
 }
 
-/* Looks up the row first, because its id is the file's name, and 14 and exp_014 mean the same trial. */
+/* Looks the row up first, because the file is named after the row's id, and the user may write exp_014 as 14. */
 static int print_of_row(struct logs *o)
 {
     struct lineage_trial row = {0};
@@ -105,8 +105,8 @@ static int open_next(int dir, unsigned *part)
     return -1;
 }
 
-/* Reads a part to its end before the next one; once a next part exists, nothing is added to this one. The lock is
- * tested before the last read, so that all output until the end is printed. */
+/* Reads a part to its end before the next one; once the next part exists, nothing is added to the earlier one. The lock
+ * is tested before the last read, so that all output until the end is printed. */
 static int print_of_running(struct logs *o)
 {
     unsigned part = 0;

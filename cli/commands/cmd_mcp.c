@@ -20,7 +20,7 @@ static int work(struct cli_session *session, void *context)
 {
     struct mcp_options *o = context;
     struct mcp_server *server = &o->server;
-    json_object_seed(0); /* before the second thread starts */
+    json_object_seed(0); /* must run before the second thread starts */
     server->store = session->store;
     server->allow_write = o->allow_write;
     server->inbox = mcp_inbox_open(STDIN_FILENO, STDOUT_FILENO);

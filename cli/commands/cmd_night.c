@@ -139,7 +139,7 @@ static bool read_planning(struct night_options *o)
     return true;
 }
 
-/* Collects what `to go on` prints after the sweep and the store. */
+/* Collects the options that the line `to go on` repeats after the sweep and the store. */
 static void collect_options(struct night_options *o)
 {
     const struct {
@@ -201,7 +201,7 @@ static int read_sweep(struct cli_session *session, void *context)
 
 /* Takes the lock before it reads rows; otherwise a row that another night appends in between would be run a second
  * time. Trials that an earlier night left unfinished get their rows first. A night with several jobs opens the store
- * again, and that handle is closed. */
+ * again, so the handle to close afterwards is the night's. */
 static int work(struct cli_session *session, void *context)
 {
     struct night_options *o = context;

@@ -29,7 +29,7 @@ struct counts {
     uint8_t *round; /* [n]; whether each was answered correctly in that round */
 };
 
-/* What the core refuses here comes from the caller: the counts or k. */
+/* The exit status is CLI_USAGE, because the core refuses only values that the user gave: the counts or k. */
 static int core_fail(const struct rl_error *err)
 {
     return cli_error(CLI_USAGE, "%s", err->text);
@@ -58,7 +58,7 @@ static void counts_release(struct counts *counts)
     free(counts->round);
 }
 
-/* Sample s has seed first + s, so that 32 samples begin with the same 16 as an earlier call. */
+/* Sample s has seed first + s, so a call with 32 samples begins with the same 16 as an earlier call with 16. */
 static int ask_all(const struct passk_options *o, struct counts *counts)
 {
     const struct trainer_recipe *recipe = &o->source.recipe;
@@ -109,7 +109,8 @@ static int ask_until_enough(const struct passk_options *o, struct counts *counts
     return CLI_GO_ON;
 }
 
-/* How many values of k are covered by the samples and so have an unbiased estimate; the others need the fit. */
+/* The number of values of k that have an unbiased estimate, because there are at least k samples. The others need the
+ * fit. */
 static size_t k_within(const struct passk_options *o)
 {
     size_t within = 0;
@@ -251,7 +252,8 @@ static bool parse_k(struct passk_options *o)
     return true;
 }
 
-/* 16 samples cost as much as 16 evaluations. --dynamic may ask up to 64 times because it rarely does. */
+/* The default of 16 samples costs as much as 16 evaluations. With --dynamic it is 64, because that limit is rarely
+ * reached. */
 static int parse(struct passk_options *o, size_t *questions)
 {
     o->budget = o->dynamic ? 64 : 16;

@@ -20,7 +20,7 @@ struct query_options {
     struct cli_texts texts;
 };
 
-/* Copies the name, because that of a --param ends at the `=` of its option text. */
+/* Copies the name, because in the option text of --param (NAME=VALUE) it is not NUL-terminated. */
 static bool next_condition(struct query_options *o, const char *name)
 {
     size_t i = o->query.n_conditions;

@@ -80,7 +80,7 @@ static void print_page(FILE *out, const void *context)
     page_print(out, o->models, o->n, &(struct page_options){.no_diffs = o->no_diffs});
 }
 
-/* The path of a page without --output. */
+/* Writes the path that a page gets without --output. */
 static int default_name(const struct report_options *o, char path[PATH_MAX])
 {
     /* A page of several stores belongs to none of them, so it goes into the current directory. */

@@ -22,8 +22,7 @@ struct rerun {
     struct cli_session session;
     int here, quiet;
     struct lineage_trial was;
-    json_t *run, *origin;       /* run: run.json of the trial. origin: run.json of the trial whose code it uses (the
-                                 * same, unless that is a rerun). */
+    json_t *run, *origin;       /* run.json of the trial, and of the first trial in its chain of reruns */
     char provenance[PATH_MAX];  /* provenance directory of origin */
     char tree[PATH_MAX];        /* directory made for this run, or "" */
     char dir[PATH_MAX];
@@ -54,7 +53,8 @@ static int find_origin(struct rerun *o)
                                                                : cli_error(CLI_USAGE, "the provenance of %s is missing", id);
 }
 
-/* The part of its directory below the top of the repository, with a leading slash; "" for the top. */
+/* Returns the directory of the original command relative to the top of its repository, with a leading slash; "" for the
+ * top. */
 static const char *below_top(const struct rerun *o)
 {
     const char *dir = json_string_value(json_object_get(o->origin, "directory"));
@@ -63,8 +63,8 @@ static const char *below_top(const struct rerun *o)
     return dir && top && strncmp(dir, top, n) == 0 && (dir[n] == '/' || !dir[n]) ? dir + n : "";
 }
 
-/* git keeps no empty directories, but the command may have worked in one. A failure shows when the command is
- * started. */
+/* git keeps no empty directories, but the command may have worked in one. If creating the directory fails, starting the
+ * command reports it. */
 static void make_missing(char *dir, size_t from)
 {
     for (char *slash = dir + from; *slash; slash += strcspn(slash, "/")) {
@@ -76,8 +76,8 @@ static void make_missing(char *dir, size_t from)
     }
 }
 
-/* In the store, not in /tmp: the store has room for trials, and a directory that is left after a crash is found
- * there. */
+/* Makes the directory in the store instead of /tmp, because the store has room for trials, and because a directory that
+ * a crash left behind is found there. */
 static int make_tree(struct rerun *o)
 {
     char pattern[PATH_MAX];
@@ -140,7 +140,7 @@ static int find_row(const struct rerun *o, struct lineage_trial *row)
     return CLI_GO_ON;
 }
 
-/* At the vector level of the trial: the bits of a policy depend on it. */
+/* Uses the vector level of the original trial, because the bits of a policy depend on it. */
 static void use_same_level(const struct rerun *o)
 {
     const char *was = json_string_value(json_object_get(o->run, "vector_level"));
@@ -201,7 +201,7 @@ static int work(struct cli_session *session, void *context)
         status = choose_directory(o);
     if (status == CLI_GO_ON)
         status = command_from_provenance(&o->trial, o->run, o->dir) ? run_again(o) : CLI_USAGE;
-    /* Removed after a failure too: a checkout for each attempt would fill the disk. */
+    /* The checkout is removed after a failure too; otherwise one checkout per attempt would fill the disk. */
     if (o->tree[0])
         workdir_remove_tree(AT_FDCWD, o->tree);
     return status;

@@ -22,8 +22,8 @@ static void print_line(const struct trainer_recipe *recipe, const struct trainer
     json_decref(trajectory);
 }
 
-/* Rollouts of one question are adjacent; prints the first or all of them. The task is compared too, because groups of
- * two environments may have the same number. */
+/* Prints the first rollout of each question or all rollouts; those of one question are adjacent. The task is compared
+ * too, because groups of two environments may have the same number. */
 static int print_all(const struct rollout_options *o, const struct trainer_rollouts *rollouts)
 {
     json_t *list = json_array();

@@ -1,4 +1,4 @@
-/* cmd_run.c: `lineage run`: any command as a trial. */
+/* cmd_run.c: `lineage run`: runs any command as a trial. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,8 @@ static int read_options(struct cli_session *session, void *context)
     return make_store(session);
 }
 
-/* Looked up before the command runs: an id that does not exist must not be found out after a night of training. */
+/* Looks the parent up before the command runs, so that a wrong id is reported now instead of after a night of
+ * training. */
 static int find_parent(struct run_options *o)
 {
     struct lineage_error err;
@@ -102,7 +103,7 @@ static int work(struct cli_session *session, void *context)
             return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is run; give the reason to repeat it: --again REASON") : repeated;
     }
     o->trial.interrupts = &interrupts;
-    /* Signals are held until the row is appended: an interrupted trial has a row, too. */
+    /* Signals are held until the row is appended, so that an interrupted trial gets a row too. */
     status = interrupts_hold(&interrupts) ? command_trial_run(session->store, &o->trial, &outcome, &row) : CLI_SYSTEM;
     if (status == CLI_GO_ON)
         status = report(o, &outcome, &row);
@@ -111,7 +112,7 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-/* The words behind -- belong to the command and are not read as options. Returns the number of words before them. */
+/* The words after -- belong to the command and are not read as options. Returns the number of words before them. */
 static int find_command(struct run_options *o, int argc, const char **argv)
 {
     for (int i = 1; i < argc && !cli_asks_table(argc, argv); i++)

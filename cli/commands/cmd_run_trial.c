@@ -3,7 +3,8 @@
  * (recipe_events.h), and dies with the command that started it.
  *
  * It is a separate process because what it runs may crash, be killed for its memory, or hang in a library; the command
- * that started it survives and writes the row. It is not meant to be typed. If it is, events go to standard output.
+ * that started it survives and writes the row. Users are not meant to call it; if they do, events go to standard
+ * output.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +27,7 @@ struct child_options {
     struct recipe_events wire;
 };
 
-/* The pipe is full while the reader is busy; the write and the trial then wait. */
+/* While the reader is busy, the pipe may be full. The write then waits, and so does the trial. */
 static bool write_all(int fd, const char *text, size_t length)
 {
     while (length) {
@@ -39,7 +40,7 @@ static bool write_all(int fd, const char *text, size_t length)
     return true;
 }
 
-/* Takes over the message. Writes 17 digits, so that the row has exactly the score that was computed. */
+/* Takes ownership of the message. Writes 17 digits, so that the row has exactly the score that was computed. */
 static bool say(int fd, json_t *message)
 {
     char *line = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -55,7 +56,7 @@ static bool on_event(void *context, const struct trainer_event *event)
     return say(o->events, recipe_events_event(&o->wire, event));
 }
 
-/* For rank 0 of several: the others wait for the recipe before they do anything. */
+/* Called if there are several ranks: the others wait for the recipe of rank 0 before they do anything. */
 static enum trainer_status meet(struct team *team, struct child_options *o, struct trainer_recipe *recipe,
                                 struct trainer_error *error)
 {
@@ -77,7 +78,7 @@ static enum trainer_status run_alone_or_not(struct child_options *o, struct trai
     address_space_limit(recipe);
     if (status == TRAINER_OK)
         status = trainer_run_process(recipe, options, &process, error);
-    if (status != TRAINER_OK) /* reported before the other ranks exit, whose end would be taken for the reason */
+    if (status != TRAINER_OK) /* reported now, or the exit of other ranks would be taken for the reason */
         say(o->events, recipe_events_failure(error));
     team_close(&team, status != TRAINER_ELOST);
     return status;
@@ -98,8 +99,8 @@ static enum trainer_status open_judge(struct recipe_judge **judge, const struct 
     return status;
 }
 
-/* Sets the memory limit after the recipe is read and before anything large is allocated. Exit status 1: the error was
- * written as an event, which the watcher uses instead of this number. */
+/* Sets the memory limit after the recipe is read and before anything large is allocated. Returns 1 on any error,
+ * because the watcher reads the error event and not the exit status. */
 static int train(const char *path, struct child_options *o)
 {
     struct trainer_run_options options = {.checkpoint = o->checkpoint, .event = on_event, .context = o};
@@ -134,8 +135,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 1, 1, argc, argv);
-    /* The reader of events may be gone: then on_event asks the run to stop. The process that started this one may be
-     * killed: then this process must not train on for nobody. */
+    /* If the reader of events is gone, on_event asks the run to stop. If the process that started this one is killed,
+     * this process is killed too, because nobody would use its result. */
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (status == CLI_GO_ON)

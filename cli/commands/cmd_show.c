@@ -6,7 +6,7 @@
 #include "output/show.h"
 #include "run/provenance_read.h"
 
-/* Prints a line for each change, and one for each trial that it cites or that cites it. */
+/* Prints one line for each change of the trial, for each trial that it cites, and for each trial that cites it. */
 static void print_idea(const struct cli_session *session, const struct lineage_ideas *ideas,
                        const struct lineage_idea *idea)
 {
@@ -51,7 +51,8 @@ static int print_json(const struct lineage_trial *trial, const struct lineage_id
     return CLI_OK;
 }
 
-/* Prints the changes of the trial too, and the provenance of a command's trial. TSV is only the row of results.tsv. */
+/* Prints the trial and its changes, and for a command's trial its provenance. TSV contains only the row of
+ * results.tsv. */
 static int show(struct cli_session *session, const struct lineage_trial *trial)
 {
     struct lineage_ideas *ideas = NULL;

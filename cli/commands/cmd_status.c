@@ -1,8 +1,8 @@
 /*
  * cmd_status.c: `lineage status`: lists the running trials of a store.
  *
- * Trials on this machine report in their work directories what they do. Trials of a night also have a claim, which is
- * all that is known about those on other machines.
+ * Trials on this machine report their state in their work directories. Trials of a night also have a claim; for trials
+ * on other machines, nothing but the claim is known.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -38,7 +38,7 @@ struct status {
     struct cli_session session;
     struct cli_list *list;
     double now;
-    bool complete; /* no row of the list failed */
+    bool complete; /* every row of the list was added */
     struct claimed *claims;
     size_t n_claims;
 };
@@ -80,7 +80,7 @@ static void take_event(struct trial_state *t, const json_t *line)
 {
     const char *phase = json_string_value(json_object_get(line, "phase")), *name;
     json_t *value;
-    /* Steps are counted anew in every phase: those of the training do not show when the evaluation ends. */
+    /* Steps are counted anew in every phase, because the steps of the training do not tell when the evaluation ends. */
     if (phase && strcmp(phase, t->phase) != 0) {
         snprintf(t->phase, sizeof t->phase, "%s", phase);
         t->step = t->steps = 0;
@@ -104,8 +104,8 @@ static void take_lines(struct trial_state *t, const char *text, size_t n)
     }
 }
 
-/* The first line contains the name; of the others, the end suffices. A line that is cut in two is not JSON and is
- * skipped. */
+/* Reads the first line, which contains the name, and the end of the file, which has the latest values. A line whose
+ * beginning was not read is not JSON and is skipped. */
 static void read_events(struct trial_state *t, int dir)
 {
     char *text = malloc(READ_MAX);
@@ -123,7 +123,7 @@ static void read_events(struct trial_state *t, int dir)
 
 /* ---- printing ---- */
 
-/* Prints a clock for people, seconds for scripts. */
+/* Prints a duration such as 7:05 in a table, and seconds in TSV and JSON. */
 static void put_seconds(const struct status *o, double seconds, bool known)
 {
     char text[32];
@@ -134,7 +134,7 @@ static void put_seconds(const struct status *o, double seconds, bool known)
         cli_list_number(o->list, floor(seconds), known);
 }
 
-/* The remaining time according to the steps, but at most what the time limit leaves. */
+/* The remaining time as the steps so far predict it, but at most until the time limit. */
 static double seconds_left(const struct trial_state *t, double elapsed)
 {
     double left = INFINITY;
@@ -245,7 +245,7 @@ static const struct lineage_claim *find_claim(struct status *o, const char *job)
     return NULL;
 }
 
-/* Clocks of other machines are not compared with this one's: the worker reports how long its trial has run. */
+/* Clocks of other machines are not compared with the local clock: the worker reports how long its trial has run. */
 static void put_elsewhere(struct status *o, const struct claimed *claimed)
 {
     const char *job = json_string_value(json_object_get(claimed->about, "trial"));

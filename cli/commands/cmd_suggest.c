@@ -95,8 +95,8 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
     return cli_list_finish(list);
 }
 
-/* Goes to standard error: a script reads the list, a person wants to know what it is based on. The number of trials
- * elsewhere shows if the ranges miss most of what was tried. */
+/* Prints to standard error what the suggestion is based on; scripts read only the list on standard output. The number
+ * of trials outside the ranges shows if the ranges miss most of what was tried. */
 static void print_basis(const json_t *answer)
 {
     json_t *trials = json_object_get(answer, "trials");

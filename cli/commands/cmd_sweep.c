@@ -70,7 +70,7 @@ static bool is_value(double a, const char *a_text, double b, const char *b_text)
     return a_text && b_text ? strcmp(a_text, b_text) == 0 : !a_text && !b_text && a == b;
 }
 
-/* Whether the next cell belongs to the i-th and the j-th value. Cells are sorted by the values of the axes. */
+/* Whether cells[next] holds the i-th value of x and the j-th value of y. Cells are sorted by these values. */
 static bool is_next(const struct lineage_sweep *sweep, size_t next, size_t i, size_t j)
 {
     const struct lineage_sweep_cell *cell = &sweep->cells[next];
@@ -166,8 +166,8 @@ static void print_remarks(FILE *out, const struct lineage_sweep *sweep, const ch
         fprintf(out, "%zu trial%s with harness_abort left out\n", sweep->aborted, sweep->aborted == 1 ? "" : "s");
 }
 
-/* Prints the remarks below the table. On a terminal each may take several lines. The map itself shows what was not
- * tried, so the list of pairs is left out there. */
+/* Prints the remarks below the table. On a terminal a remark may take several lines, and the list of untried pairs is
+ * omitted, because the map shows them. */
 static void print_below(const struct cli_screen *screen, const struct lineage_sweep *sweep, const char *x, const char *y,
                         bool untried)
 {

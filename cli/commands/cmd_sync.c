@@ -28,7 +28,7 @@ static int clean(struct lineage_store *store, double days)
     return CLI_OK;
 }
 
-/* Delivered and refused trials are reported by notices; the result is the number that still waits. */
+/* Delivered and refused trials are reported by notices; the result is the number of trials that still wait. */
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_sync_stats stats;

@@ -44,7 +44,7 @@ static bool set_count(struct train_options *o, const char *setting, const char *
                      recipe_source_set(&o->source, setting, text, false));
 }
 
-/* Applies --set first, so that options with names of their own win. */
+/* Applies --set first, so that options for a single setting override it. */
 static bool change_recipe(struct train_options *o)
 {
     for (char **set = o->sets; set && *set; set++)
@@ -56,8 +56,8 @@ static bool change_recipe(struct train_options *o)
            set_count(o, "iterations", o->iterations) && set_count(o, "threads", o->threads);
 }
 
-/* A parent without a checkpoint becomes a row that says so, like any trial that could not start, unless --checkpoint
- * names another file. */
+/* If the parent has no checkpoint and --checkpoint names no file, the trial cannot start; like any such trial it gets a
+ * row that states the reason. */
 static int find_parent(struct train_options *o)
 {
     struct lineage_error err;
@@ -80,7 +80,7 @@ static int find_parent_of_checkpoint(struct train_options *o)
     return CLI_GO_ON;
 }
 
-/* A wrong recipe is the caller's to fix: exit status 2 and no row, as in `night`. */
+/* A wrong recipe is the user's mistake, so it gives exit status 2 and no row, as in `night`. */
 static int parse_recipe(struct train_options *o)
 {
     struct trainer_error err;
@@ -141,7 +141,7 @@ static void use_kernels_of_state(const char *path)
     cli_say(said);
 }
 
-/* A state of another recipe is refused before the trial starts, because a typing error should not become a row. */
+/* Refuses the state of another recipe before the trial starts, because a typing error should not become a row. */
 static int look_at_state(struct train_options *o)
 {
     struct trainer_error err;
@@ -205,7 +205,8 @@ static int work(struct cli_session *session, void *context)
     return status == CLI_GO_ON ? run_trial(o) : status;
 }
 
-/* Numbers are read as text, because popt's are signed, have no range, and its messages do not say what is allowed. */
+/* Reads numbers as text, because popt's numbers are signed and not checked for a range, and its messages do not say
+ * which values are allowed. */
 static int run_train(struct train_options *o, const struct cli_command *command, int argc,
                      const char **argv)
 {

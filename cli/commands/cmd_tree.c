@@ -34,8 +34,8 @@ static bool list_node(void *context, const struct lineage_tree_node *node)
     return cli_list_end_row(print->list);
 }
 
-/* Prints each line while the store walks the tree, so that a pipe gets a million trials without memory for them. The
- * graph on a terminal needs all trials first. */
+/* Prints each line while the store walks the tree, so that printing a million trials to a pipe needs no memory for
+ * them. The graph on a terminal needs all trials first. */
 static bool draw_node(void *context, const struct lineage_tree_node *node)
 {
     struct tree_print *print = context;

@@ -15,7 +15,7 @@ struct tried_options {
     struct cli_texts texts;
 };
 
-/* Copies the name, because that of a --param ends at the `=` of its option text. */
+/* Copies the name, because in the option text of --param (NAME=VALUE) it is not NUL-terminated. */
 static bool want(struct tried_options *o, const char *name, const char *text, bool text_too)
 {
     if (!text)
