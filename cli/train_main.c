@@ -12,7 +12,8 @@
 #undef CLI_TRAIN_COMMAND
 #undef CLI_HIDDEN_COMMAND
 
-/* With --batch an append computes, so it is here as well; `lineage append` comes here for that alone. */
+/* `append --batch` needs the kernels, so `append` is in this program too; `lineage append` switches to it only for
+ * --batch. */
 extern const struct cli_command cmd_append;
 
 static const struct cli_entry entries[] = {
@@ -23,7 +24,7 @@ static const struct cli_entry entries[] = {
 #include "commands/commands.def"
     {0, NULL, NULL, NULL, false}};
 
-/* Not back to `lineage`: two programs that hand over to each other could go on for ever. */
+/* Never hands over to `lineage`, because two programs that hand over to each other could loop forever. */
 static int elsewhere(int argc, const char **argv)
 {
     (void)argc;
@@ -33,7 +34,7 @@ static int elsewhere(int argc, const char **argv)
 int main(int argc, char **argv)
 {
     struct rl_error err;
-    blas_env_give_back(); /* OpenBLAS has read it */
+    blas_env_give_back(); /* OpenBLAS has read these settings by now */
     if (rl_level_check(&err) != RL_OK)
         return cli_error(CLI_USAGE, "%s", err.text);
     return cli_dispatch(entries, elsewhere, argc, argv);

@@ -66,7 +66,7 @@ char *mcp_sql_quote(const char *text)
     return quoted.data;
 }
 
-/* Steps from one name to the next; DISTINCT would read every value of every trial. */
+/* Steps through the index from one name to the next, because DISTINCT would read every value of every trial. */
 char **mcp_param_names(struct mcp_server *server, size_t max)
 {
     return mcp_sql_texts(server,
@@ -272,7 +272,7 @@ json_t *mcp_id(const struct lineage_trial *trial)
     return json_sprintf("@%" PRIu64, trial->seq);
 }
 
-/* At most 15 digits: more than any number of rows, and no overflow is possible. */
+/* Accepts at most 15 digits: no store has that many rows, and the number cannot overflow. */
 static bool row_number(uint64_t *row, const char *id)
 {
     if (id[0] != '@' || !id[1] || strlen(id) > 16 || id[1 + strspn(id + 1, "0123456789")])
@@ -281,8 +281,8 @@ static bool row_number(uint64_t *row, const char *id)
     return *row > 0;
 }
 
-/* Queries for the row after the previous number: the store has no lookup by number, and this costs one step of an
- * index. */
+/* Queries for the first row after number - 1, because the store has no look-up by row number. The query costs one step
+ * of an index. */
 static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *call, uint64_t row,
                                     struct lineage_error *err)
 {

@@ -13,7 +13,7 @@ struct mcp_fields {
 
 /*
  * Chooses the fields in the argument `fields`, or else those of the fallback (separated by commas). Returns false after
- * mcp_trouble, which suggests the nearest name for an unknown one.
+ * mcp_trouble, which suggests the nearest name for an unknown field.
  */
 bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const char *fallback);
 

@@ -18,10 +18,10 @@
 #include "lines.h"
 
 enum {
-    /* Often enough that a client which restarts its timeout at each notice never gives up, and rarely enough not to
-     * flood it, as the protocol asks. */
+    /* The interval is short enough that a client which restarts its timeout at each notice never gives up, and long
+     * enough not to flood the client, as the protocol asks. */
     PROGRESS_MS = 1000,
-    /* the answer in progress may still be written after the client closed its end, because it may still read */
+    /* seconds for which an answer goes on after the input was closed, because the client may still read it */
     GRACE_S = 5
 };
 
@@ -42,7 +42,7 @@ struct mcp_inbox {
     bool ended, closing, broken;
     double ended_at;
 
-    json_t *id;    /* id of the request in progress, borrowed from its message; NULL: none that can be cancelled */
+    json_t *id;    /* id of the request in progress, borrowed from its message; NULL: no request can be cancelled */
     json_t *token; /* its progressToken, borrowed */
     bool cancelled;
     double started;
@@ -50,7 +50,8 @@ struct mcp_inbox {
 
 /* ---- output, with the lock held ---- */
 
-/* A pipe takes a large answer in pieces, and half a line would make all later messages unreadable. */
+/* A pipe may take only a part of a large answer. The rest must follow, because half a line would make all later
+ * messages unreadable. */
 static bool write_all(int fd, const char *data, size_t length)
 {
     while (length) {
@@ -173,8 +174,8 @@ static int tell_progress(struct mcp_inbox *inbox)
     return wait;
 }
 
-/* Uses poll instead of a blocking read, because this thread also sends progress notices while the other one is inside
- * SQLite or a diff. */
+/* Uses poll instead of a blocking read, because this thread also sends progress notices while the answering thread is
+ * inside SQLite or a diff. */
 static void *read_input(void *context)
 {
     struct mcp_inbox *inbox = context;
@@ -211,7 +212,7 @@ static void *read_input(void *context)
 
 /* ---- the thread that answers ---- */
 
-/* The pipe wakes the reader when a request with a progress token begins, because it may be in poll without a
+/* The pipe wakes the reader when a request with a progress token begins, because the reader may be in poll without a
  * timeout. */
 struct mcp_inbox *mcp_inbox_open(int in, int out)
 {
@@ -230,7 +231,7 @@ struct mcp_inbox *mcp_inbox_open(int in, int out)
     }
     for (int i = 0; i < 2; i++)
         if (fcntl(inbox->wake[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(inbox->wake[i], F_SETFL, O_NONBLOCK) != 0)
-            fputs("lineage mcp: cannot set up a pipe\n", stderr); /* progress notices may then be late */
+            fputs("lineage mcp: cannot set up a pipe\n", stderr); /* progress notices may be late without it */
     if (pthread_create(&inbox->thread, NULL, read_input, inbox) != 0) {
         close(inbox->wake[0]);
         close(inbox->wake[1]);
@@ -247,8 +248,8 @@ static json_t *progress_token(const struct mcp_message *message)
     return json_is_string(token) || json_is_integer(token) ? token : NULL;
 }
 
-/* Runs under the same lock in which the message left the queue, so that a cancellation always finds it in one of the
- * two places. */
+/* Runs under the same lock in which the message left the queue, so that a cancellation always finds the message either
+ * in the queue or as the request in progress. */
 static void begin(struct mcp_inbox *inbox, const struct mcp_message *message)
 {
     inbox->cancelled = false;
@@ -279,8 +280,8 @@ bool mcp_inbox_next(struct mcp_inbox *inbox, struct mcp_message *message)
     return waiting != NULL;
 }
 
-/* A closed input does not cancel at once: `printf ... | lineage mcp` closes it long before the answer and still
- * reads. */
+/* A closed input does not cancel the request at once: in `printf ... | lineage mcp` the input is closed long before the
+ * answer, which is still read. */
 bool mcp_inbox_cancelled(struct mcp_inbox *inbox)
 {
     pthread_mutex_lock(&inbox->lock);
@@ -292,8 +293,8 @@ bool mcp_inbox_cancelled(struct mcp_inbox *inbox)
 bool mcp_inbox_answer(struct mcp_inbox *inbox, json_t *answer)
 {
     pthread_mutex_lock(&inbox->lock);
-    /* Checked and sent under one lock; otherwise a cancellation that is read in between would be followed by the
-     * cancelled answer. */
+    /* The check and the sending share one lock. Otherwise a cancellation could be read in between, and the answer of a
+     * cancelled request would be sent. */
     bool wanted = answer && !inbox->cancelled;
     inbox->id = inbox->token = NULL;
     bool ok = wanted ? deliver(inbox, answer) : !inbox->broken;

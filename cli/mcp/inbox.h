@@ -21,21 +21,22 @@
 
 struct mcp_inbox;
 
-/* Starts a thread that reads descriptor `in`; answers go to `out`. Returns NULL without memory or a thread. */
+/* Starts a thread that reads descriptor `in`; answers go to `out`. Returns NULL if memory runs out or no thread can be
+ * started. */
 struct mcp_inbox *mcp_inbox_open(int in, int out);
 
-/* Waits for the next message, which becomes the one in progress; the caller releases it. Returns false at the end of
- * input. */
+/* Waits for the next message, which becomes the request in progress. The caller releases the message. Returns false at
+ * the end of input. */
 bool mcp_inbox_next(struct mcp_inbox *inbox, struct mcp_message *message);
 
 /* Whether the current request was cancelled or the client is gone. May be called from any thread. */
 bool mcp_inbox_cancelled(struct mcp_inbox *inbox);
 
-/* Ends the current message with its answer (stolen), or with NULL for none. Returns false when nobody reads any
- * more. */
+/* Finishes the current message and sends its answer, whose reference it takes over; NULL sends nothing. Returns false
+ * if the client no longer reads. */
 bool mcp_inbox_answer(struct mcp_inbox *inbox, json_t *answer);
 
-/* Sends a notification that belongs to the current request (stolen). */
+/* Sends a notification that belongs to the current request, and takes over its reference. */
 bool mcp_inbox_notify(struct mcp_inbox *inbox, json_t *notification);
 
 void mcp_inbox_close(struct mcp_inbox *inbox);

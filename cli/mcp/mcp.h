@@ -55,7 +55,7 @@ json_t *mcp_store_trouble(struct mcp_call *call, const struct lineage_error *err
 /* Answers requests until the input ends. Returns an exit status. */
 int mcp_serve(struct mcp_server *server);
 
-/* Methods with a file of their own. */
+/* These methods have files of their own. */
 json_t *mcp_tools_list(struct mcp_call *call);
 json_t *mcp_tools_call(struct mcp_call *call);
 json_t *mcp_resources_list(struct mcp_call *call);
@@ -68,7 +68,7 @@ json_t *mcp_complete(struct mcp_call *call);
 /* Returns a text member of the request's params, or NULL after mcp_refuse. */
 const char *mcp_text_param(struct mcp_call *call, const char *name);
 
-/* Lists here have one page; returns false after mcp_refuse if the request names another. */
+/* Every list has a single page. Returns false after mcp_refuse if the request asks for another page. */
 bool mcp_one_page(struct mcp_call *call);
 
 /* Returns one trial in full, as the tool `trial` does; NULL after mcp_trouble. */

@@ -45,7 +45,8 @@ static size_t bytes_of(const json_t *value)
     return length;
 }
 
-/* The first row must fit in any case, or a reader could never continue after it; its texts are shortened further. */
+/* The first row must always fit, because otherwise no client could get past it. Its texts are shortened further if
+ * necessary. */
 static json_t *fitting_row(const struct mcp_page *page, const struct lineage_trial *trial, size_t *bytes)
 {
     size_t room = page->max_bytes - FRAME_BYTES;
@@ -149,7 +150,7 @@ json_t *mcp_shown(size_t shown, size_t total)
                         total > MCP_COUNT_MAX ? (size_t)MCP_COUNT_MAX : total);
 }
 
-/* The cursor is the id of the last row. If a later row has the same id, it is the row number. */
+/* The cursor is the id of the last row. If a later row has the same id, the cursor is the row number instead. */
 static json_t *cursor_of(const struct mcp_page *page, struct mcp_call *call)
 {
     struct lineage_trial trial = {0};

@@ -194,7 +194,8 @@ static json_t *read_trial(struct mcp_call *call, const char *id)
     return json;
 }
 
-/* Without a specialist, because a resource's address cannot name one; the tool can. */
+/* The block is that of no specialist, because a resource's address cannot name one; the tool `knowledge` has an
+ * argument for it. */
 static json_t *read_knowledge(struct mcp_call *call)
 {
     char *block = mcp_knowledge(call, NULL, NULL, MCP_KNOWLEDGE_BYTES);
@@ -203,7 +204,7 @@ static json_t *read_knowledge(struct mcp_call *call)
     return text;
 }
 
-/* Not strtol, which would accept blanks and signs. */
+/* Does not use strtol, which would accept blanks and signs. */
 static int hex(char c)
 {
     if (c >= '0' && c <= '9')

@@ -87,8 +87,8 @@ static const struct mcp_argument *find(const struct mcp_argument *arguments, con
     return NULL;
 }
 
-/* Stops when the buffer is full: the nearest name was printed before the list, and an answer must not grow with a
- * table. */
+/* Stops when the buffer is full, because an answer must not grow with a table. The nearest name was printed before the
+ * list. */
 static void list_words(char out[400], const char *const *words)
 {
     size_t used = 0;

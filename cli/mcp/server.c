@@ -202,14 +202,14 @@ static json_t *listen(struct mcp_call *call)
 
 /* ---- methods ---- */
 
-/* For a request, a method of the other era does not exist: the answer is "not found". */
+/* The answer to a method of the other era is "not found". */
 enum { BOTH_ERAS, MODERN, LEGACY };
 
 static const struct method {
     const char *name;
     int era;
     json_t *(*answer)(struct mcp_call *call);
-    json_int_t ttl_ms; /* how long the result may be cached, in the newer era; -1: it has no such member */
+    json_int_t ttl_ms; /* how long the newer era may cache the result; -1: the result has no such member */
 } methods[] = {
     {"initialize", LEGACY, initialize, -1},
     {"ping", LEGACY, ping, -1},
@@ -234,8 +234,8 @@ static const struct method *find_method(const struct mcp_call *call)
     return NULL;
 }
 
-/* Added to the finished result instead of in each method, because a method that forgot them would be invalid only in
- * the newer era. cacheScope is private, because a store is one user's file. */
+/* These members are added to the finished result and not in each method: a method without them would be invalid in the
+ * newer era only. cacheScope is private, because a store is one user's file. */
 static void add_modern_members(const struct method *method, json_t *result)
 {
     json_t *meta = json_object_get(result, "_meta");

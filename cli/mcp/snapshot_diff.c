@@ -39,8 +39,8 @@ static pid_t start_diff(struct mcp_call *call, const char *from, const char *to,
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
-    /* /proc/self/exe instead of a search in PATH, so that the diff is of this program and version. "--" precedes the
-     * ids, because an id may begin with a dash. */
+    /* Uses /proc/self/exe instead of a search in PATH, so that the same program and version makes the diff. "--"
+     * precedes the ids, because an id may begin with a dash. */
     int error = posix_spawn(&child, "/proc/self/exe", &actions, NULL, (char *const *)(uintptr_t)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
@@ -66,14 +66,15 @@ static void read_output(struct mcp_snapshot_diff *changes, struct mcp_call *call
             continue;
         if (n <= 0)
             return;
-        /* Exceeds the limit by at most one read; then the child is killed, whatever the size of the snapshots. */
+        /* The output exceeds the limit by at most one read; then the child is killed, whatever the size of the
+         * snapshots. */
         changes->length += (size_t)n;
         fwrite(bytes, 1, (size_t)n, text);
         changes->cut = changes->length > MCP_SNAPSHOT_DIFF_MAX;
     }
 }
 
-/* A diff that was cut off ends by a signal. */
+/* Kills the child if its output was cut off; its end by a signal is then not an error. */
 static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
 {
     int state = 0;

@@ -1,6 +1,6 @@
 /*
- * tool_ideas.c: the tools search, similar and knobs, which answer in terms of words and ideas where the others answer by
- * parameters. An agent asks them before it proposes a trial.
+ * tool_ideas.c: the tools search, similar and knobs, which find trials by words and ideas, whereas the other tools find
+ * them by parameters. An agent calls them before it proposes a trial.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static const struct mcp_argument search_arguments[] = {
     {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000", 500, 200000, NULL},
     {.name = NULL}};
 
-/* Has no cursor: the best matches come first, and other words find better ones than a further page would. */
+/* There is no cursor, because the best matches come first: other words find better matches than a further page
+ * would. */
 static json_t *call_search(struct mcp_call *call)
 {
     const struct lineage_query filter = {.specialist = mcp_text_argument(call, "specialist"), .limit = MCP_COUNT_MAX + 1};

@@ -1,7 +1,7 @@
 /*
  * tool_knowledge.c: the tool `knowledge`: the block that an agent reads at the start of a session. The store renders it
- * and cuts it to a budget, least useful rows first. This file adds remarks, which are in a file that the renderer does
- * not read, and the label around the whole.
+ * and drops the least useful rows until it fits the budget. This file adds remarks, which are in a file that the
+ * renderer does not read, and the label around the whole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct remarks {
     size_t n;
 };
 
-/* A ring buffer, because the file is read from its beginning but only its end is wanted. */
+/* Keeps the newest remarks in a ring buffer, because the file is read from its beginning but only its end is used. */
 static bool keep_remark(void *context, const struct lineage_remark *remark)
 {
     struct remarks *remarks = context;
@@ -91,7 +91,7 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
     options.specialist = specialist;
     options.sections = sections;
     options.insights = insights;
-    /* Reserves room for the remarks after the digest, which are cut first. */
+    /* Reserves room for the remarks, which follow the digest and would be cut first. */
     options.max_bytes = max_bytes - SMALLEST_BLOCK / 2;
     if (!mcp_text_open(&all))
         return free(insights), NULL;

@@ -78,8 +78,8 @@ static bool add_condition(struct conditions *conditions, struct mcp_call *call, 
     return false;
 }
 
-/* A name that is not a column must be a parameter or an extra column; the message lists the nearest, which the store's
- * own does not. */
+/* A name that is not a column must be a parameter or an extra column; the message suggests the nearest name, unlike the
+ * store's own message. */
 static bool check_name(struct mcp_call *call, const char *name)
 {
     const json_t *given = call->arguments;
@@ -161,8 +161,8 @@ static const struct mcp_argument tried_arguments[] = {
     MCP_LIST_ARGUMENTS,
     {.name = NULL}};
 
-/* The tolerance is relative, because learning rates differ by orders of magnitude, and absolute at 0, where a share
- * would be 0. */
+/* The tolerance is relative, because learning rates differ by orders of magnitude. At 0 it is absolute, because a
+ * relative tolerance would be 0. */
 static bool read_wanted(struct conditions *conditions, const char *wanted_texts[MAX_CONDITIONS], struct mcp_call *call)
 {
     double tolerance = 0.05;
@@ -205,7 +205,7 @@ static void add_nearest(json_t *nearest, struct mcp_call *call, const char *name
     json_object_set_new(nearest, name, values);
 }
 
-/* Texts have no distance, so the tried ones are listed as far as they fit. */
+/* There is no distance between texts, so tried texts are listed, at most TEXTS of them. */
 static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *name)
 {
     enum { TEXTS = 8 };
@@ -314,7 +314,8 @@ static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *cha
     return result;
 }
 
-/* Looks the id up first, because this message suggests the nearest ids and the chain's own does not. */
+/* Looks up the id first, because the message of this look-up suggests the nearest ids; the store's message for a chain
+ * does not. */
 static json_t *call_chain(struct mcp_call *call)
 {
     const char *id = mcp_text_argument(call, "id");
@@ -350,7 +351,7 @@ const struct mcp_tool mcp_tool_chain = {
 
 enum { LONG_TEXT = 4000, SHORTEST_TEXT = 40 };
 
-/* Empty members are left out. */
+/* Whether a member is empty and therefore left out. */
 static bool is_empty(const json_t *value)
 {
     return json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0) ||

@@ -28,7 +28,7 @@ struct rows {
     bool more;
 };
 
-/* Numbers become text too: a result column of SQLite has no type, and its rows may differ. */
+/* Numbers become text too: a result column of SQLite has no type, and each of its rows may have a different one. */
 static json_t *row_json(size_t n, const char *const *texts, size_t max)
 {
     json_t *row = json_array();
@@ -60,8 +60,8 @@ static bool add_row(void *context, size_t n, const char *const *names, const cha
     return false;
 }
 
-/* Has no cursor, because an arbitrary statement cannot be continued in a later call; LIMIT and OFFSET can do
- * that. */
+/* There is no cursor, because an arbitrary statement cannot be continued in a later call; the caller can use LIMIT and
+ * OFFSET. */
 static json_t *call_sql(struct mcp_call *call)
 {
     struct rows rows = {.columns = json_array(), .list = json_array(), .bytes = FRAME,

@@ -66,7 +66,7 @@ struct axis_value {
     char own[LINEAGE_PARAM_TEXT_MAX + 1];
 };
 
-/* Parses a value as value_name writes it; *text is moved behind it and its comma. */
+/* Parses a value as value_name writes it; *text is moved past the value and its comma. */
 static bool take_value(struct axis_value *value, const char **text)
 {
     size_t n = strcspn(*text, ",");
@@ -109,7 +109,7 @@ static bool start_of(size_t *start, const struct sweeping *s)
     return ok;
 }
 
-/* Only labels that occur; zeros for the others would be most of the answer. */
+/* Lists only the labels that occur, because zeros for the others would fill most of the answer. */
 static json_t *labels_text(const struct lineage_sweep_cell *cell)
 {
     char text[300] = "";
@@ -121,7 +121,7 @@ static json_t *labels_text(const struct lineage_sweep_cell *cell)
     return json_string(text);
 }
 
-/* null for a cell in which every trial failed; its best is not 0. */
+/* If every trial of a cell failed, there is no best score, and the field is null instead of 0. */
 static json_t *cell_field(const struct lineage_sweep_cell *cell, const char *field)
 {
     if (strcmp(field, "trials") == 0)

@@ -140,7 +140,7 @@ static bool keep_last(void *context, const struct lineage_remark *remark)
     return true;
 }
 
-/* The remark gets the id as the store spells it, which the request's @17 or 014 may not be. */
+/* The remark gets the id as the store spells it; the request may spell it @17 or 014. */
 static json_t *call_note(struct mcp_call *call)
 {
     struct lineage_remark remark = {.author = mcp_text_argument(call, "author"), .text = mcp_text_argument(call, "text")};

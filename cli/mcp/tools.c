@@ -85,7 +85,7 @@ static json_t *unknown_tool(struct mcp_call *call, const char *name)
                       near ? near : "");
 }
 
-/* Text is sent alone. Structured content is accompanied by the same as text, for clients that only know text. */
+/* A text result is sent alone. Structured content is also sent as text, for clients that read only text. */
 static json_t *tool_result(json_t *value)
 {
     size_t length = 0;
@@ -98,8 +98,8 @@ static json_t *tool_result(json_t *value)
     return result;
 }
 
-/* Reads new rows before the time limit of the question begins: after a long import that takes long, cannot be aborted,
- * and is not the question's fault. An error here occurs again in the tool, with its message. */
+/* Reads new rows before the time limit of the question begins, because after a long import this takes long, cannot be
+ * aborted, and is not the question's fault. An error is ignored here: it occurs again in the tool, which reports it. */
 static void catch_up(struct mcp_server *server)
 {
     const struct lineage_query any = {.limit = 1};
@@ -113,8 +113,8 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
     json_t *value = NULL;
     catch_up(call->server);
     call->server->overdue = false;
-    /* Set for each call and cleared after it, because the store's interrupt handler checks it during every later
-     * statement too. */
+    /* The deadline is set for each call and cleared after it, because the store's interrupt handler checks it during
+     * every later statement too. */
     call->server->deadline = cli_now() + tool->patience_s;
     call->code = 0;
     if (mcp_check_arguments(call, tool->arguments, call->arguments))
@@ -134,8 +134,8 @@ json_t *mcp_tools_call(struct mcp_call *call)
     call->arguments = json_object_get(call->message->params, "arguments");
     if (!name)
         return NULL;
-    /* The shape of the message is the client program's responsibility, hence a protocol error; the values are the
-     * model's, hence isError. */
+    /* The client program is responsible for the shape of the message, so a wrong shape is a protocol error. The model
+     * is responsible for the values, so a wrong value is reported with isError. */
     if (call->arguments && !json_is_object(call->arguments))
         return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments must be an object");
     for (size_t i = 0; i < N_TOOLS; i++)

@@ -8,7 +8,7 @@ struct mcp_tool {
     const char *name, *title, *description;
     const struct mcp_argument *arguments;
     const char *output; /* members of the result's JSON Schema as JSON text; NULL: the result is text */
-    const char *needed; /* which of them are always present, as a JSON list in text form */
+    const char *needed; /* which of these members are always present, as a JSON list in text form */
     bool writes;        /* listed and called only if writing is allowed */
     bool idempotent;
     double patience_s;  /* seconds after which a question is aborted */

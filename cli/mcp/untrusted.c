@@ -31,7 +31,7 @@ bool mcp_is_plain(const char *text)
     return plain;
 }
 
-/* Without their last characters, so that variants (attributes, blanks before >) match too. */
+/* The tags lack their last characters, so that variants (attributes, blanks before >) match too. */
 #define OPENING "<untrusted-data"
 #define CLOSING "</untrusted-data"
 
@@ -56,7 +56,8 @@ static void put_line(FILE *out, const char *line, size_t length)
     fputc('\n', out);
 }
 
-/* Returns the bytes of the whole lines that fit into max, or of part of a line if not even the first fits. */
+/* Returns the length of the whole lines that fit into max bytes. If not even the first line fits, returns the length of
+ * its part that does. */
 static size_t fitting(const char *text, size_t length, size_t max)
 {
     if (!max || length <= max)

@@ -8,7 +8,7 @@
 
 enum { SHOWN = 5 };
 
-/* A harness_abort tells nothing about its setting, so it does not count as a try. */
+/* A trial with harness_abort says nothing about its setting, so it does not count as tried. */
 static int check_params(struct lineage_store *store, const struct lineage_param *params, size_t n)
 {
     struct lineage_cursor *cursor;
@@ -93,7 +93,8 @@ int cli_check_tried(struct lineage_store *store, const char *hypothesis, const s
     return status == CLI_GO_ON ? repeated : status;
 }
 
-/* A semicolon would end the piece, and `=` behind one could set a parameter. */
+/* Replaces semicolons in the reason: a semicolon would end this part of the notes, and a `=` after it could set a
+ * parameter. */
 char *cli_notes_again(const char *notes, const char *reason)
 {
     char *text = NULL;

@@ -20,8 +20,8 @@ static const char *verdict(const struct lineage_comparison *c, const struct line
     return (v->difference.value > 0) == (direction == LINEAGE_HIGHER) ? "better" : "worse";
 }
 
-/* The table adds up the trials without a pair: a reader wants to know how many rows the mean leaves out, whatever the
- * reason. */
+/* The table shows one sum of the trials without a pair, because a reader wants to know how many rows the mean leaves
+ * out, whatever the reason. */
 static size_t left_out(const struct lineage_variant *v)
 {
     return v->failed + v->aborted + v->without_seed;

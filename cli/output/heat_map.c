@@ -24,7 +24,7 @@ struct tile {
 struct axis {
     const char *name;
     char *labels[MOST_VALUES];
-    size_t n, width; /* of the widest label, in columns */
+    size_t n, width; /* width: that of the widest label, in columns */
 };
 
 struct map {
@@ -170,7 +170,7 @@ static void fill_tiles(struct map *map, const struct lineage_sweep *sweep, const
     }
 }
 
-/* A tile has a blank on either side, and without colour a block in front. */
+/* A tile has a blank on either side. Without colour it begins with a block, which takes room too. */
 static void measure_tiles(struct map *map)
 {
     size_t widest = map->across.width;

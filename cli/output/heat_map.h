@@ -10,11 +10,11 @@
 
 #include "cli.h"
 
-/* Whether there are few enough values for a map. */
+/* Whether the values are few enough for a map. */
 bool heat_map_suits(const struct lineage_sweep *sweep);
 
-/* Prints the map: values of x downwards and of y across. If only that fits, the axes are swapped; if neither fits, the
- * map is printed in several blocks. Returns an exit status. */
+/* Prints the map: values of x downwards and of y across. If the map fits the terminal only with swapped axes, they are
+ * swapped; if it fits neither way, it is printed in several blocks. Returns an exit status. */
 int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char *y, enum lineage_direction direction,
                    struct cli_screen *screen);
 

@@ -1,4 +1,4 @@
-/* ideas_out.c: a store's trials as a set of ideas, those at work included, and parts of it as JSON. */
+/* ideas_out.c: a store's trials as a set of ideas, including the running trials, and parts of it as JSON. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

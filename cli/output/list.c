@@ -15,7 +15,8 @@
 #include "output/common_words.h"
 #include "output/table_fit.h"
 
-/* More than anybody reads on a terminal, and a few MB at most. Shorter lists get exact widths. */
+/* Rows from which the column widths are computed: more than anybody reads on a terminal, and a few MB at most. Shorter
+ * lists get exact widths. */
 enum { ROWS_OF_WIDTHS = 10000 };
 
 struct cli_list {
@@ -48,7 +49,7 @@ struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const
     *list = (struct cli_list){.format = format, .out = out, .n = n, .capacity = n};
     list->cells = calloc(n, sizeof *list->cells);
     list->columns = calloc(n, sizeof *list->columns);
-    /* Returns the list even if this failed; cli_list_finish is the only check. */
+    /* Returns the list even after a failed allocation, which cli_list_finish reports. */
     list->failed = !list->cells || !list->columns || !copy_columns(list, columns);
     if (list->failed)
         return list;
@@ -65,7 +66,8 @@ static bool waits(const struct cli_list *list)
     return list->format == CLI_TABLE && !list->widths;
 }
 
-/* A cell too many is remembered as a failure, because a row that is shifted by one column would be worse than none. */
+/* A row with too many cells is remembered as a failure, because a row that is shifted by one column would be worse than
+ * no row. */
 static void add(struct cli_list *list, char *text, bool number)
 {
     size_t base = waits(list) ? list->rows * list->n : 0;
@@ -93,7 +95,7 @@ void cli_list_text(struct cli_list *list, const char *text)
     add(list, table ? cli_text_line(text ? text : "", text_limit(list)) : strdup(text ? text : ""), false);
 }
 
-/* Seventeen digits would take the room of the hypothesis, and the last ones are noise. */
+/* All seventeen digits would take room from the hypothesis, and the last digits are noise. */
 enum { FITTED_NUMBER = 9 };
 
 void cli_list_number(struct cli_list *list, double value, bool present)

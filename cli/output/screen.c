@@ -23,7 +23,8 @@ static bool is_set(const char *name)
     return value && *value;
 }
 
-/* Returns the variable's value if it is a number from 1 to MOST, else the terminal's if that is, else the default. */
+/* Returns the variable's value if it is a number from 1 to MOST, else the terminal's size if it is such a number, else
+ * the default. */
 static size_t extent(const char *name, size_t told, size_t usual)
 {
     const char *text = getenv(name);
@@ -75,8 +76,8 @@ bool cli_screen_open(struct cli_screen *screen)
 /* ---- pager ---- */
 
 /* Returns the shell script that runs the pager, or NULL for none. If the pager cannot be run (exit status 126 or 127 of
- * the shell), it has read nothing, so cat still gets everything. Without a configured pager, a machine that lacks less
- * is not worth a message. */
+ * the shell), it has read nothing, so cat still gets everything. If no pager is configured and `less` is not installed,
+ * no message is printed. */
 static const char *pager_script(char *out, size_t size, bool wide)
 {
     const char *chosen = getenv("LINEAGE_PAGER") ? getenv("LINEAGE_PAGER") : getenv("PAGER");

@@ -1,9 +1,10 @@
 /*
  * tree_diff.c: compares two directories, and runs diffutils' diff on each pair of files.
  *
- * `git diff --no-index` is not used, because it reads .git/config and .gitattributes where it runs and in what it
- * compares, and the user's filters and textconv: a store from somebody else could run commands. diff has no
- * configuration; it gets two open files, never a name, and an empty environment.
+ * `git diff --no-index` is not used, because it reads .git/config and .gitattributes of the current directory and of
+ * the compared directories, and runs the filters and textconv commands that the user configured. A store from somebody
+ * else could therefore run commands. diff has no configuration; it gets two open files instead of names, and an
+ * environment of only PATH and the C locale.
  */
 #include "tree_diff.h"
 
@@ -23,7 +24,7 @@
 #define MAX_DEPTH 64 /* the depth limit of a snapshot */
 #define BLOCK ((size_t)1 << 16)
 
-/* descriptors of the two files in the child; ours are moved above them */
+/* descriptors of the two files in the child; this process uses higher descriptors for them */
 enum { CHILD_FROM = 3, CHILD_TO = 4, ABOVE = 5 };
 
 struct comparing {

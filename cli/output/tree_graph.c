@@ -106,8 +106,8 @@ static void link_nodes(struct graph *g)
 
 /* ---- drawing ---- */
 
-/* The child that the trial's line continues to. Of subtrees of equal size it is the last, which is usually the
- * newest. */
+/* Returns the child to which the trial's line continues. If several subtrees have the same size, the last one wins,
+ * which is usually the newest. */
 static size_t straight_child(const struct graph *g, size_t i)
 {
     size_t straight = NONE;

@@ -37,7 +37,7 @@ static json_t *turns_json(const struct lineage_trial *trial)
         json_object_set_new(object, "turn", json_integer((json_int_t)turn->turn));
         json_object_set_new(object, "mean", cli_json_number(turn->mean));
         json_object_set_new(object, "std", cli_json_number(turn->std));
-        /* 0 means unknown in the file; printed, it would look like a mean over nothing. */
+        /* In the file 0 means unknown; printed as a number it would look like a mean over no values. */
         if (turn->count)
             json_object_set_new(object, "n", json_integer((json_int_t)turn->count));
         json_array_append_new(turns, object);
@@ -62,7 +62,7 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_object_set_new(object, "ig_clip_scale_mean", cli_json_figure(trial->ig_clip_scale_mean));
     json_object_set_new(object, "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std));
     json_object_set_new(object, "params", cli_json_params(trial->params, trial->n_params));
-    /* Left out if empty, because most trials have neither. */
+    /* Turns and extra columns are left out if empty, because most trials have neither. */
     if (trial->n_turns)
         json_object_set_new(object, "turns", turns_json(trial));
     if (trial->n_extras)

@@ -26,8 +26,8 @@ static void put_html(FILE *out, const char *text, size_t length)
         }
 }
 
-/* Control characters were replaced before, so only these are left. lineage_text_visible does not treat U+2028 and
- * U+2029 as controls, but they end a line of a script. */
+/* Control characters were replaced before, so only the characters below need an escape. lineage_text_visible does not
+ * treat U+2028 and U+2029 as controls, but they end a line of a script. */
 static void put_json(FILE *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {

@@ -1,6 +1,6 @@
 /*
  * html_page.h: prints a report as one HTML file: pictures, tables, the trials in full, and the script that adds
- * hovering, selection and filters. It names no address outside itself, and its content-security policy allows only its
+ * hovering, selection and filters. The page refers to no other address, and its content-security policy allows only its
  * own style and script, by their digests. Without a script the page has the same content.
  */
 #ifndef REPORT_HTML_PAGE_H

@@ -15,7 +15,7 @@
 #include "cli.h"
 #include "report/report_load.h"
 
-/* Every page identifies itself within its first bytes. */
+/* Whether the file is a report: every page identifies itself within its first bytes. */
 static bool is_report(const char *path)
 {
     char head[1024];
@@ -66,8 +66,8 @@ static int replace(const char *path, const struct stat *old, page_printer *print
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= PATH_MAX)
         return cli_error(CLI_USAGE, "report: the path %.60s... is too long", path);
-    /* In the target's directory, because rename does not cross file systems; with a random name, because two nights may
-     * write a report at once. */
+    /* The temporary file is in the target's directory, because rename does not cross file systems. Its name is random,
+     * because two nights may write a report at once. */
     int fd = mkstemp(temporary);
     if (fd < 0)
         return failed(path, "write", errno);

@@ -120,7 +120,7 @@ void picture_end(const struct picture *p)
     fputs("</svg>\n", p->out);
 }
 
-/* A separate picture is an SVG file even then, because a caller of --svg has a program that expects one. */
+/* With --svg the message becomes an SVG file too, because the program of the caller expects one. */
 void picture_nothing(const struct picture *p, const char *name, const char *format, ...)
 {
     va_list args;
@@ -139,7 +139,7 @@ void picture_nothing(const struct picture *p, const char *name, const char *form
     va_end(args);
 }
 
-/* %.5g is a tenth of a unit at the width of a page, in half the bytes. */
+/* %.5g is precise to a tenth of a unit at the width of a page, and takes half the bytes of all digits. */
 void picture_words(const struct picture *p, double x, double y, const char *class, const char *format, ...)
 {
     va_list args;

@@ -193,7 +193,8 @@ static bool find_scale(struct plot *plot, double height)
         low = fmin(low, before.value);
         high = fmax(high, before.value);
     }
-    /* Shows the band, but at most as much of it as the scores take: a huge threshold would squeeze them into a line. */
+    /* Shows at most as much of the band as the scores take, because a huge threshold would squeeze the scores into a
+     * line. */
     if (model->needed > 0 && isfinite(model->needed)) {
         double best = model->best != MODEL_NONE ? model->trials[model->best].score.value : high;
         low = fmin(low, fmax(best - model->needed, low - (high - low)));

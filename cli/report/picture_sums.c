@@ -1,7 +1,7 @@
 /*
  * picture_sums.c: pictures of sums over trials: calibration, failures, importance, variants over seeds, several stores.
- * They are together because most of them are named rows over one axis of numbers, and none of them counts anything: the
- * sums come from the store or from report_axes.c.
+ * They are in one file because most of them draw named rows over one numeric axis, and none of them computes its sums:
+ * these come from the store or from report_axes.c.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -29,7 +29,7 @@ struct tree {
     size_t n;
     size_t *descendants; /* [n] */
     bool *row;           /* [n] */
-    size_t *owner;       /* [n]; the nearest trial with a row among a trial and its ancestors; MODEL_NONE: none */
+    size_t *owner;       /* [n]; the trial itself or its nearest ancestor that has a row; MODEL_NONE: none */
     size_t *first_child, *next_child; /* [n]; among rows */
     size_t *last_child;
     size_t *dots, *dot_list, *dot_at; /* [n], [n], [n + 1]: the trials beside each row */
@@ -43,7 +43,8 @@ struct tree {
 
 /* ---- which trials get a row ---- */
 
-/* A parent may come after its child in the file, so this follows each chain upwards, at most n steps. */
+/* A parent may come after its child in the file, so a trial is added to its parent only after all its children were
+ * added. */
 static void count_descendants(struct tree *t)
 {
     const struct model_trial *trials = t->p->model->trials;
@@ -155,7 +156,7 @@ static size_t leading_child(const struct tree *t, size_t i)
     return lead;
 }
 
-/* Branches are placed below their parent, and the child that leads on below them. */
+/* Places branches below their parent, and the child that leads on below the branches. */
 static void lay_rows(struct tree *t, size_t *stack)
 {
     for (size_t root = 0; root < t->n; root++) {
@@ -232,7 +233,7 @@ static double place_rows(struct tree *t)
 
 /* ---- drawing ---- */
 
-/* Three steps of better and of worse, one for almost no change, and one for no score. */
+/* Returns one of eight classes: three for better, three for worse, one for almost no change, and one for no score. */
 static const char *delta_class(const struct tree *t, size_t i)
 {
     const struct model_trial *trial = &t->p->model->trials[i];

@@ -265,8 +265,8 @@ static double epsilon_squared(const struct classed *c)
     return 1 - (double)(c->n - 1) / (double)(c->n - c->classes) * (total - between) / total;
 }
 
-/* Not rand, which differs between systems: the same store must give the same page, so the generator is our own and its
- * seed is constant. */
+/* Uses its own generator with a constant seed, because the same store must always give the same page, and rand differs
+ * between systems. */
 static uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13; /* xorshift64, Marsaglia 2003, J. Stat. Softw. 8(14) */

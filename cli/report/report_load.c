@@ -124,7 +124,7 @@ static bool take_node(void *context, const struct lineage_tree_node *node)
 {
     struct walk *walk = context;
     struct model *model = walk->model;
-    /* trials and seq grow together and share one size; this is a copy, because the first call changes it */
+    /* trials and seq have the same size; this is a copy of it, because the first call changes the original */
     size_t room = walk->room;
     walk->failed = !grow((void **)&model->trials, &walk->room, model->n + 1, sizeof *model->trials) ||
                    !grow((void **)&walk->seq, &room, model->n + 1, sizeof *walk->seq) ||

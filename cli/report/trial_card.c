@@ -229,7 +229,7 @@ static void draw_curve(const struct picture *p, const struct curve *c)
         low = fmin(low, c->value[i]);
         high = fmax(high, c->value[i]);
     }
-    /* Not rounded to ticks: so small a picture has none, and the curve should fill it. */
+    /* The range is not rounded to ticks, because a picture this small has no ticks and the curve should fill it. */
     struct scale y = {low, high > low ? high : low + 1, 64, 18, 1};
     double first = c->step[0], span = c->step[c->n - 1] > first ? c->step[c->n - 1] - first : 1;
     /* 120 points are all that the width can show; runs of 10,000 steps would make a page of megabytes. */
@@ -344,8 +344,8 @@ static size_t read_diff(const char *from, const char *to, char *text, size_t roo
     return n;
 }
 
-/* Uses <ins> and <del> in addition to colours, for readers of the page's text and of paper. Long lines are shortened,
- * because snapshots may hold minified files and data. */
+/* Uses <ins> and <del> in addition to colours, for readers who have only the text of the page or a print. Long lines
+ * are shortened, because snapshots may hold minified files and data. */
 static void put_diff(FILE *out, const char *text, size_t n)
 {
     for (size_t at = 0; at < n;) {

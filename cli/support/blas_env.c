@@ -12,7 +12,7 @@ struct level {
     const char *name;     /* in LINEAGE_VECTOR_LEVEL */
     const char *reported; /* by trainer_kernels */
     const char *kernels;  /* of OpenBLAS */
-    const char *tunables; /* of glibc, for exp and log; NULL: its own choice is the same on all of them */
+    const char *tunables; /* of glibc, for exp and log; NULL: glibc's own choice is the same on all */
 };
 
 static const struct level levels[] = {
@@ -22,7 +22,7 @@ static const struct level levels[] = {
 };
 enum { N_LEVELS = sizeof levels / sizeof *levels };
 
-/* This asks the processor, because /proc/cpuinfo may be missing. */
+/* Asks the processor itself, because /proc/cpuinfo may be missing. */
 static size_t highest_level(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -35,7 +35,8 @@ static size_t highest_level(void)
     return 0;
 }
 
-/* The level that the user asks for; NULL if it is not set, unknown or not here, which lineage-train reports. */
+/* Returns the level that the user asks for. Returns NULL if it is not set, or if it is unknown or this processor does
+ * not have it, which lineage-train reports. */
 static const struct level *asked_level(void)
 {
     const char *name = getenv(VECTOR_LEVEL);
@@ -137,7 +138,7 @@ bool blas_env_use_kernels(const char *reported)
 {
     static const struct {
         const char *name;
-        size_t level; /* the lowest one whose processors have all instructions of these kernels */
+        size_t level; /* the lowest level whose processors have all instructions of these kernels */
     } known[] = {{"Prescott", 0}, {"Nehalem", 1}, {"Sandybridge", 1}, {"Haswell", 1}, {"Zen", 1}, {"SkylakeX", 2}};
     char name[32] = "";
     const char *vectors = strrchr(reported, ',');

@@ -15,7 +15,7 @@
 /* Sets the settings for the program that this process becomes, and remembers the user's values. */
 void blas_env_lend(void);
 
-/* In that program: restores what blas_env_lend replaced. Does nothing if blas_env_lend was not called. */
+/* Called in the new program: restores what blas_env_lend replaced. Does nothing if blas_env_lend was not called. */
 void blas_env_give_back(void);
 
 /* Settings as NAME=VALUE, ended by NULL. The texts are in the struct. */

@@ -67,7 +67,7 @@ static bool fits(const char *word)
     return strlen(word) < LONGEST_WORD && !strchr(word, '\'');
 }
 
-/* Newest first. If the word has begun, uses the index on exp_id. */
+/* Offers the newest ids first. If the user has typed the beginning of an id, uses the index on exp_id. */
 void complete_ids(const struct completion *c)
 {
     char sql[1024];
@@ -81,7 +81,7 @@ void complete_ids(const struct completion *c)
     ask(c, "", sql);
 }
 
-/* Steps from one name to the next; DISTINCT would read every value of every parameter. */
+/* Steps through the index from one name to the next, because DISTINCT would read every value of every parameter. */
 void complete_params(const struct completion *c, const char *suffix)
 {
     ask(c, suffix, "WITH RECURSIVE k(x) AS (SELECT min(key) FROM param_values UNION ALL SELECT (SELECT min(key) FROM"

@@ -51,8 +51,8 @@ enum lineage_status cli_no_memory_error(struct lineage_error *err)
     return err->status;
 }
 
-/* 2 if the caller can fix it by asking for something else, 3 if only the machine's owner can. A damaged file counts as
- * bad input, because it will be the same next time. Scripts may retry after 3, not after 2. */
+/* Returns 2 if the caller can fix the error by changing the request, and 3 if only the machine's owner can fix it. A
+ * damaged file counts as bad input, because it will be the same next time. Scripts may retry after 3, not after 2. */
 int cli_fail(const struct lineage_error *err)
 {
     switch (err->status) {

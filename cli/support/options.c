@@ -96,8 +96,8 @@ static int report_bad_option(const struct cli_args *args, const struct cli_comma
                      near ? "?)" : "", command->name);
 }
 
-/* Checks the number of arguments before anything is opened or created. Too many is checked first: an extra argument
- * usually comes from a forgotten quote, and the message shows where. */
+/* Checks the number of arguments before anything is opened or created. Too many arguments are reported first: an extra
+ * argument usually comes from a forgotten quote, and the message shows where. */
 static int check_positional(struct cli_args *args, const struct cli_command *command, size_t min, size_t max)
 {
     args->positional = poptGetArgs(args->context);

@@ -13,9 +13,9 @@
 #define RUNNING_EVENTS "events.jsonl"
 
 /*
- * A command's trial also has: what its row will contain (a JSON object, see cli/run/abandoned_trial.h), the pipe for its
- * events, its work directory, its output (output.0 is the beginning; of the later files the last two are kept), and its
- * provenance.
+ * The directory of a command's trial also holds: the future contents of its row (a JSON object, see
+ * cli/run/abandoned_trial.h), the pipe for its events, its work directory, its output (output.0 is the beginning; of
+ * the later files the last two are kept), and its provenance.
  */
 #define RUNNING_TRIAL "trial.json"
 #define RUNNING_PIPE "events"

@@ -1,4 +1,4 @@
-/* session.c: from a command line to an open store and back; creates stores. */
+/* session.c: opens and closes the store of a command line, and creates stores. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -90,7 +90,8 @@ int cli_store_create(const char *dir, const struct lineage_config *config)
     return cli_fail(&err);
 }
 
-/* Without a store there is nothing to mirror, so that a command that fails or only asks leaves no files behind. */
+/* Opens without a mirror if the directory has no store, so that a command that fails or only reads leaves no files
+ * behind. */
 static int open_store(struct cli_session *session)
 {
     const char *dir = session->where.dir ? session->where.dir : ".";
