@@ -246,8 +246,8 @@ json_t *cli_json_params(const struct lineage_param *params, size_t n); /* an obj
 /* Reads a JSON file, or stdin for `-`. Prints a message and returns NULL on failure. */
 json_t *cli_json_load(const char *path);
 
-/* The largest input, in MiB, that the program accepts from a file or from standard input. It is global because standard
- * input is too. */
+/* The largest input, in MiB, that the program accepts from a file or from standard input. It is global, because
+ * standard input is shared by all readers too. */
 #define CLI_MAX_INPUT 256
 extern long cli_max_input;
 #define CLI_INPUT_OPTION                                                                                          \
@@ -279,7 +279,7 @@ void cli_list_count(struct cli_list *list, size_t value);
  * digits, or an empty cell and null. */
 void cli_list_figure(struct cli_list *list, double value, bool present);
 
-/* Colours the cell that was added last, except its first `lead` bytes (a drawing in front of the text). */
+/* Colours the cell that was added last, except its first `lead` bytes (which hold a drawing before the text). */
 void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead);
 
 /* How a column is fitted to a terminal that is too narrow for the table. */

@@ -59,7 +59,7 @@ bool append_rows_add(struct append_rows *rows, struct append_request *request)
     struct append_row_memory *memory = &rows->memory[rows->n];
     struct lineage_trial *trial = &rows->trials[rows->n];
     *trial = request->trial;
-    /* The JSON object is kept with its row, because the row borrows texts from it. */
+    /* Keeps the JSON object with its row, because the row borrows texts from the object. */
     *memory = (struct append_row_memory){.json = request->json};
     request->json = NULL;
     rows->auto_status[rows->n++] = request->options.auto_status;

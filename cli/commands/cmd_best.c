@@ -10,7 +10,7 @@
 
 enum { SPARKLINE = 60, LABEL = 20 };
 
-/* The best score after each trial, from the first trial with a rank on: values[seq - first]. */
+/* values[seq - first] is the best score after trial seq; the first trial is the first one with a rank. */
 struct progress {
     double *values;
     size_t n, improved; /* improved: how many trials beat all earlier ones */
@@ -86,7 +86,7 @@ static int show_progress(struct cli_session *session)
                                        : cli_fail(&err);
 }
 
-/* Returns 1, not an error, for a store in which no trial has a rank yet: scripts ask before their first trial. */
+/* Returns 1 if no trial has a rank yet. This is not an error, because scripts ask before their first trial. */
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_trial trial = {0};

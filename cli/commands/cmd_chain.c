@@ -86,7 +86,8 @@ static bool has_score(const struct lineage_trial *trial)
     return trial->score.present && isfinite(trial->score.value);
 }
 
-/* The gain of each step over its ancestor. The row has no such column: delta_vs_best compares with another trial. */
+/* Adds the gain of a step over its ancestor in the chain. The row has no column for it, because delta_vs_best compares
+ * with another trial. */
 static void add_step(struct cli_list *list, const struct lineage_chain *chain, size_t i)
 {
     const struct lineage_trial *trial = &chain->trials[i];

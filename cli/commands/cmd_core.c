@@ -91,7 +91,7 @@ static int run_kernel(const char *family, bool single, const char *values)
 {
     struct rl_case *done;
     struct rl_error err;
-    /* Exit status 2, not 3: a kernel refuses a case because of its content. */
+    /* The exit status is 2 instead of 3, because a kernel refuses a case only for its content. */
     if (rl_case_run_json(&done, family, single, values, &err) != RL_OK)
         return cli_error(CLI_USAGE, "core %s: %s", family, err.text);
     json_t *results = json_loads(rl_case_values(done), 0, NULL);

@@ -5,7 +5,8 @@
 #include "cli.h"
 #include "recipe/policy_source.h"
 
-/* The same seeds as a trial's final evaluation, so that evaluating its checkpoint again gives exactly its score. */
+/* These are the seeds of a trial's final evaluation, so that evaluating its checkpoint again gives exactly its
+ * score. */
 enum { FIRST_SEED = 11, GREEDY_SEED = 1 };
 
 struct eval_options {
@@ -43,7 +44,7 @@ static int evaluate_row(const struct eval_options *o, struct scores *s, size_t r
     return CLI_GO_ON;
 }
 
-/* Mean over the environments from .. until - 1. */
+/* Returns the mean over the environments from .. until - 1. */
 static double row_mean(const struct scores *s, size_t row, size_t from, size_t until)
 {
     double sum = 0;

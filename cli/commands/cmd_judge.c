@@ -36,7 +36,8 @@ static bool set(struct judge_options *o, const char *setting, const char *value,
     return !value || recipe_source_set(&o->source, setting, value, is_text);
 }
 
-/* The settings are read as a recipe's, so that names, ranges, defaults and combinations are checked in one place. */
+/* Parses the settings as those of a recipe, so that names, ranges, defaults and combinations are checked in one
+ * place. */
 static int read_settings(struct judge_options *o)
 {
     static const char recipe[] = "{\"environments\": [{\"algorithm\": {\"name\": \"adca\"}}]}";
@@ -126,7 +127,7 @@ static int read_trajectories(struct judge_options *o, const char *path)
 
 /* ---- which trajectories are skipped ---- */
 
-/* The difference to the mean reward of the group. It is 0 exactly where the advantage is 0. */
+/* Returns the reward minus the mean reward of its group, which is 0 exactly if the advantage is 0. */
 static double distance(const struct judge_options *o, size_t i)
 {
     const json_t *group = json_object_get(o->trajectories[i], "group");

@@ -75,7 +75,8 @@ static void find_running(void *context, const char *name, int dir, bool held)
         o->dir = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 }
 
-/* The directory belongs to the trial, which may have put a link or a pipe there. */
+/* Opens without following links or waiting for pipes, because the trial owns the directory and may have put either
+ * there. */
 static int open_part(int dir, unsigned part)
 {
     char name[64];

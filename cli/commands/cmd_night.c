@@ -53,8 +53,8 @@ static int list_trials(const struct night *night, enum cli_format format)
     return cli_list_finish(list);
 }
 
-/* Signals are held for the whole night: an interruption ends the running trial, which gets its row, and then the
- * night. */
+/* Signals are held for the whole night: an interruption ends the running trial, which still gets its row, and then ends
+ * the night. */
 static int run_all(struct night *night)
 {
     int status = interrupts_hold(&night->interrupts) ? night_run(night) : CLI_SYSTEM;

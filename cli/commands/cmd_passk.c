@@ -20,8 +20,8 @@ struct passk_options {
     size_t n_k;
 };
 
-/* How often each question was asked and answered correctly. Kept per question, because pass@k is a mean over questions
- * of a function that is not linear in their rates (arXiv:2107.03374, section 2.1). */
+/* How often each question was asked and answered correctly. The counts are kept per question, because pass@k is a mean
+ * over questions of a function that is not linear in their rates (arXiv:2107.03374, section 2.1). */
 struct counts {
     size_t n;
     int64_t *asked, *right, *more;

@@ -113,7 +113,8 @@ static int work(struct cli_session *session, void *context)
     if (found != LINEAGE_OK)
         return cli_fail(&err);
     int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
-    /* Only with --exit-status: an empty result is an answer, and must not end a script that runs under `set -e`. */
+    /* An empty result gives exit status 1 only with --exit-status: it is a valid answer, and must not end a script that
+     * runs under `set -e`. */
     return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;
 }
 

@@ -40,7 +40,8 @@ static int render_blackboard(struct cli_session *session, const struct render_op
     return CLI_OK;
 }
 
-/* The message goes to standard error, because standard output is the block, which goes into an agent's prompt. */
+/* Prints the message to standard error, because standard output carries the block, which goes into an agent's
+ * prompt. */
 static int save_record(struct cli_session *session, const struct render_options *o, const char *text, size_t length)
 {
     struct lineage_error err;

@@ -32,13 +32,13 @@ struct rerun {
 
 /* ---- where to run it ---- */
 
-/* A rerun has the code of the trial that it repeats, so this follows a chain of reruns to the first trial. */
+/* Follows a chain of reruns to the first trial, because a rerun uses the code of the trial that it repeats. */
 static int find_origin(struct rerun *o)
 {
     char id[LINEAGE_NAME_MAX];
     snprintf(id, sizeof id, "%s", o->was.exp_id);
     o->origin = json_incref(o->run);
-    /* Bounded, because provenance files can be edited, and two of them could name each other. */
+    /* The depth is bounded, because provenance files can be edited, and two of them could name each other. */
     for (int depth = 0; depth < 64; depth++) {
         const char *before = json_string_value(json_object_get(o->origin, "rerun_of"));
         if (!before)

@@ -27,7 +27,7 @@ struct trial_state {
     json_t *metrics;                            /* the latest value of each */
 };
 
-/* A claim, and what its holder reports about the trial. */
+/* A claim, and the state of the trial as its holder reports it. */
 struct claimed {
     struct lineage_claim claim;
     json_t *about;
@@ -58,7 +58,7 @@ static json_t *load_json(int dir, const char *name)
     return object;
 }
 
-/* The latest name wins; trial.json has the name before the first event. */
+/* The latest name replaces earlier ones; before the first event, the name comes from trial.json. */
 static void take_name(struct trial_state *t, const json_t *object)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
@@ -307,7 +307,7 @@ static int work(struct cli_session *session, void *context)
     status = cli_list_finish(o->list);
     if (!o->complete)
         return cli_no_memory();
-    /* 1 if no trial is running, so that a script can wait with `while lineage status`. */
+    /* Returns 1 if no trial is running, so that a script can wait with `while lineage status`. */
     return status == CLI_OK && !any ? CLI_NO : status;
 }
 

@@ -109,7 +109,8 @@ static int start_from_parent(struct train_options *o)
 }
 
 /* Prints only the exp_id on standard output, so that `id=$(lineage train ..)` works; the reason of a failure goes to
- * standard error. Returns 1 for a trial that failed but has its row, and 130 after an interruption, as shells do. */
+ * standard error. Returns 1 if the trial failed (its row is written all the same), and 130 after an interruption, as
+ * shells do. */
 static int report(const struct train_options *o, const struct trial_outcome *outcome,
                   const struct lineage_trial *row)
 {
@@ -180,7 +181,7 @@ static int run_trial(struct train_options *o)
                      ? trial_run_and_append(o->session.store, &request, &outcome, &row)
                      : CLI_SYSTEM;
     if (status == CLI_GO_ON && o->state && outcome.end == TRIAL_FINISHED)
-        unlink(o->state); /* its trial has a row and a checkpoint now */
+        unlink(o->state); /* the trial has a row and a checkpoint, so its state is no longer needed */
     if (status == CLI_GO_ON)
         status = report(o, &outcome, &row);
     interrupts_release(&interrupts);

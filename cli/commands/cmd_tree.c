@@ -12,8 +12,8 @@ struct tree_print {
     bool failed;
 };
 
-/* Deeper trials are not indented further: otherwise the output of a long chain would grow with the square of its
- * length. */
+/* Trials below this depth are not indented further; otherwise the output of a long chain would grow with the square of
+ * its length. */
 enum { DEEPEST_INDENT = 64 };
 
 static const char *const columns[] = {"exp_id", "parent_exp", "depth",         "specialist",

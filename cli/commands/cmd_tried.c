@@ -54,7 +54,7 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
     struct lineage_error err;
     size_t n;
     for (size_t i = 0; i < o->n; i++) {
-        /* Must be the same tolerance as in lineage_tried, or the remark would be about other trials. */
+        /* The tolerance must be that of lineage_tried; otherwise the remark would be about other trials. */
         double slack = tolerance * fmax(1, fabs(o->wanted[i].value));
         conditions[query.n_conditions++] = (struct lineage_condition){
             .name = o->names[i],
@@ -62,7 +62,7 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
             .texts = &o->wanted[i].text,
             .n_texts = o->wanted[i].text != NULL};
     }
-    /* a name that no trial has was never tried either */
+    /* an unknown name is an error of the query, which means that the setting was never tried */
     if (lineage_query_count(&n, store, &query, &err) == LINEAGE_OK && n)
         fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count as tried\n", n,
                 n > 1 ? "s" : "");

@@ -44,7 +44,7 @@ static int work(struct cli_session *session, void *context)
         return cli_fail(&err);
     if (o->digest)
         finding_print_digest(&digests);
-    /* 1, not 2: the command worked, and the answer is that the store has faults. */
+    /* The exit status is 1 instead of 2, because the command worked: its answer is that the store has faults. */
     return result == CLI_OK && n ? CLI_NO : result;
 }
 

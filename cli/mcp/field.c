@@ -78,7 +78,7 @@ char **mcp_param_names(struct mcp_server *server, size_t max)
 static const char *const more_fields[] = {"score", "params", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row"};
 enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
 
-/* Returns the table's own text, because choose_fallback passes a name in a temporary buffer. */
+/* Returns the name in the table, because the caller choose_fallback passes a name in a temporary buffer. */
 static const char *known_field(const char *name)
 {
     int column = lineage_column_find(name);
@@ -96,7 +96,7 @@ static bool contains(char **names, const char *name)
     return false;
 }
 
-/* Lists as many names as fit, because that list is what the model was looking for. */
+/* Lists as many names as fit, because a model that guessed a name needs the list of names. */
 static void unknown_param(struct mcp_call *call, const char *name, char **params)
 {
     char known[500];
@@ -231,8 +231,8 @@ static json_t *other_json(const struct lineage_trial *trial, const char *name, s
     return json_null();
 }
 
-/* An id is handled first and separately: an unusual one must not be shortened or escaped, but replaced by a form that
- * the client can send back. */
+/* Handles an id separately and first: an unusual id must not be shortened or escaped, but replaced by a form that the
+ * client can send back. */
 json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t max)
 {
     int column = lineage_column_find(name);

@@ -199,7 +199,7 @@ static void *read_input(void *context)
             break;
         mcp_lines_feed(&lines, bytes, (size_t)n, take_line, inbox);
     }
-    /* A last line without a line end is a message too; shells and tests send such lines. */
+    /* A last line without a line end is a message too, because shells and tests send such lines. */
     mcp_lines_end(&lines, take_line, inbox);
     mcp_lines_release(&lines);
     pthread_mutex_lock(&inbox->lock);

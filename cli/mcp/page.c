@@ -86,7 +86,7 @@ static bool all_have(const json_t *rows, size_t column, const char *key, const j
     return true;
 }
 
-/* For a single row nothing is shared: otherwise all its parameters would move to `same`. */
+/* A single row shares nothing with other rows; otherwise all its parameters would move to `same`. */
 static json_t *shared_params(const json_t *rows, size_t column)
 {
     json_t *first = json_array_get(json_array_get(rows, 0), column), *shared = json_object(), *value;
@@ -120,8 +120,8 @@ static json_t *params_text(const json_t *params, const json_t *shared)
     return mcp_text_json(&text);
 }
 
-/* Done last, when all rows of the page are known. Until then params are objects, so rows are estimated too large, never
- * too small. */
+/* Called when all rows of the page are known. Until then params are objects, so the size of rows is estimated too
+ * large, never too small. */
 static json_t *fold_params(const struct mcp_page *page)
 {
     json_t *same = NULL;

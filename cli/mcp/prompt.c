@@ -163,7 +163,8 @@ static json_t *completion(char **names, const char *prefix)
     return json_pack("{s:{s:o, s:b}}", "completion", "values", values, "hasMore", n > COMPLETIONS);
 }
 
-/* Newest first if nothing was typed yet; otherwise in descending order, which for numbered ids is newest first too. */
+/* Lists the newest ids first if nothing was typed yet. Otherwise lists them in descending order, which for numbered ids
+ * also means newest first. */
 static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
 {
     char *quoted = mcp_sql_quote(prefix), *sql = NULL, **ids = NULL;

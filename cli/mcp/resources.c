@@ -105,7 +105,7 @@ static bool take_value(void *context, size_t n, const char *const *names, const 
     return true;
 }
 
-/* Tab-separated: keys repeated at every step would cost more tokens than the numbers. */
+/* The table is tab-separated, because keys repeated at every step would cost more tokens than the numbers. */
 static void put_head(struct steps *steps)
 {
     fputs("step", steps->out);
@@ -120,7 +120,7 @@ static void put_head(struct steps *steps)
 /* Returns the spacing with which evenly spaced steps, including the last, fit. */
 static size_t spacing(struct mcp_call *call, uint64_t seq, size_t n_keys)
 {
-    /* The row number is the store's own and needs no quoting in the statement. */
+    /* The row number comes from the store, so it needs no quoting in the statement. */
     char sql[160];
     snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT DISTINCT step FROM step_metrics WHERE seq = %llu)",
              (unsigned long long)seq);

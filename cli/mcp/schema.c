@@ -71,8 +71,8 @@ json_t *mcp_schema_of(const struct mcp_argument *arguments)
     if (json_array_size(required))
         json_object_set(schema, "required", required);
     json_decref(required);
-    /* Set for every tool, also without arguments: a misspelt argument that is ignored would be a filter that is not
-     * applied. */
+    /* This is set for every tool, even one without arguments, because a misspelt argument that is ignored would be a
+     * filter that is not applied. */
     json_object_set_new(schema, "additionalProperties", json_false());
     return schema;
 }

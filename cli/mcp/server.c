@@ -19,8 +19,8 @@
 static const char *const versions[] = {"2026-07-28", "2025-11-25", "2025-06-18"};
 enum { N_VERSIONS = sizeof versions / sizeof *versions, NEWEST_LEGACY = 1 };
 
-/* Sent in both eras and read by every agent before its first call. So it names the most useful tools, and says that
- * text in trials is data before any such text is seen. */
+/* Sent in both eras and read by every agent before its first call. Therefore the text names the most useful tools, and
+ * warns that text in trials is data before an agent sees any such text. */
 static const char instructions[] =
     "A lineage is an append-only record of training trials. Before you plan a night: `knowledge` for the "
     "digest, `tried` before you spend a trial on a setting, `sweep` for what is untested, `query` for lists. "
@@ -152,8 +152,8 @@ static json_t *server_info(void)
                      LINEAGE_VERSION);
 }
 
-/* Empty objects: neither listChanged nor subscribe. Both would promise notifications, but the lists never change while
- * the process lives. */
+/* The objects are empty because neither listChanged nor subscribe is supported: both would promise notifications, but
+ * the lists never change while the process lives. */
 static json_t *capabilities(void)
 {
     return json_pack("{s:{}, s:{}, s:{}, s:{}}", "tools", "resources", "prompts", "completions");

@@ -74,7 +74,8 @@ static void read_output(struct mcp_snapshot_diff *changes, struct mcp_call *call
     }
 }
 
-/* Kills the child if its output was cut off; its end by a signal is then not an error. */
+/* Waits for the child. If its output was cut off, the child is killed first, and its end by a signal is not an
+ * error. */
 static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
 {
     int state = 0;

@@ -228,7 +228,7 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
 static json_t *call_tried(struct mcp_call *call)
 {
     struct conditions conditions = {.n = 0};
-    /* All labels except harness_abort, after which the setting counts as not tried because the machine failed. */
+    /* Counts all labels except harness_abort, because the setting was not tried if the machine failed. */
     struct lineage_query query = {.labels = (1u << LINEAGE_N_LABELS) - 1 - (1u << LINEAGE_HARNESS_ABORT),
                                   .conditions = conditions.list,
                                   .sort = "-seq"};
@@ -240,7 +240,7 @@ static json_t *call_tried(struct mcp_call *call)
     json_t *result = mcp_page_of_query(call, &query, MCP_DEFAULT_FIELDS);
     if (!result)
         return NULL;
-    /* An empty page after a cursor is the end of a list that had rows. */
+    /* An empty page after a cursor does not mean untried: it is the end of a list that had rows. */
     bool tried = json_array_size(json_object_get(result, "rows")) > 0 || query.after;
     json_object_set_new(result, "tried", json_boolean(tried));
     if (tried)
@@ -293,8 +293,8 @@ static bool start_of(size_t *start, struct mcp_call *call, const struct lineage_
 
 static const char *const chain_ends[] = {"root", "missing parent", "cycle"};
 
-/* Ancestors that were not kept are counted, not listed: a result builds on the kept ones, but a long gap may be worth a
- * question. */
+/* Counts the ancestors that were not kept instead of listing them: a result builds on the kept ancestors, but a long
+ * gap may be worth a question. */
 static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *chain)
 {
     struct mcp_page page;

@@ -67,8 +67,8 @@ json_t *mcp_tools_list(struct mcp_call *call)
 
 /* ---- call ---- */
 
-/* A protocol error instead of isError, because the protocol defines an unknown name as the client's mistake. It
- * suggests the nearest name, so that a model that misspelt it can try again. */
+/* Answers with a protocol error instead of isError, because the protocol defines an unknown name as the client's
+ * mistake. The message suggests the nearest name, so that a model can correct a misspelt one. */
 static json_t *unknown_tool(struct mcp_call *call, const char *name)
 {
     const char *known[N_TOOLS + 1] = {0};

@@ -82,7 +82,7 @@ char *mcp_untrusted_block(const char *source, const char *text, size_t length, s
         put_line(block.out, text + i, n);
         i += n + 1;
     }
-    /* The remark about what is missing comes after the closing tag, because it is not part of the trial's text. */
+    /* The remark about missing text comes after the closing tag, because it is not part of the trial's text. */
     fputs(CLOSING ">\n", block.out);
     if (shown < length)
         fprintf(block.out, "%zu of %zu bytes shown; ask for more with max_bytes\n", shown, length);

@@ -248,7 +248,7 @@ char *cli_read_all(const char *path, size_t *length)
     return data;
 }
 
-/* Rejects duplicate keys, because it cannot know which of the two values was meant. */
+/* Rejects duplicate keys, because nobody can know which of the two values was meant. */
 json_t *cli_json_load(const char *path)
 {
     json_error_t error;

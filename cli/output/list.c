@@ -208,7 +208,7 @@ static void print_json_row(const struct cli_list *list)
     json_decref(object);
 }
 
-/* Zeroes the cells, so that free_list may free all of them, used or not. */
+/* Zeroes the cells after freeing them, so that free_list may free every cell, used or not. */
 static void free_cells(struct cli_list *list, size_t from, size_t n)
 {
     for (size_t i = from; i < from + n; i++) {
@@ -279,7 +279,8 @@ static void part_common(struct cli_list *list, size_t column)
     free(texts);
 }
 
-/* Prints the head and the collected rows, fitted. The pager is chosen by the number of rows known so far. */
+/* Prints the head and the collected rows, fitted to the screen. The number of rows known so far decides whether a pager
+ * is needed. */
 static void begin_fitted(struct cli_list *list)
 {
     bool all_are_here = list->rows < ROWS_OF_WIDTHS;

@@ -46,7 +46,7 @@ static void print_number(FILE *out, const struct cli_screen *screen, const char 
         cli_show_line(out, screen, name, lineage_number_format(text, number.value), style);
 }
 
-/* Leaves out empty cells: most of the 17 columns are empty, and a reader looks for the others. */
+/* Leaves out empty cells, because most of the 17 columns are empty and a reader looks for the others. */
 static void print_text(FILE *out, const struct cli_screen *screen, const char *name, const char *text, enum cli_style style)
 {
     char *line = text && *text ? cli_text_line(text, 0) : NULL;

@@ -23,7 +23,7 @@ void fit_measure(struct fit_column *column, const struct fit_cell *cell)
 {
     column->natural = larger(column->natural, display_width(cell->text));
     column->empty = column->empty && !cell->text[0];
-    /* Only numbers have a point; of a text only the width counts. */
+    /* Only numbers are aligned at a point; for a text only the width is measured. */
     if (!cell->number)
         return;
     size_t point = point_of(cell->text);

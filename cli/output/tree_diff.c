@@ -43,7 +43,7 @@ struct side {
     int fd; /* of the file being compared; /dev/null if it does not exist */
 };
 
-/* Exit status 3, not 2: an unreadable snapshot is not the caller's mistake. */
+/* The exit status is 3 instead of 2, because an unreadable snapshot is not the caller's mistake. */
 static int failed(const struct comparing *c, const char *doing)
 {
     return cli_error(CLI_SYSTEM, "diff: cannot %s %s: %s", doing, c->path_length ? c->path : "the snapshot", strerror(errno));
@@ -51,8 +51,8 @@ static int failed(const struct comparing *c, const char *doing)
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* A file or a pipe gets the original bytes, or patch could not use them. C1 controls are two bytes in UTF-8 and act
- * like escape sequences. */
+/* A file or a pipe gets the original bytes, because patch needs them. C1 controls are two bytes in UTF-8 and act like
+ * escape sequences. */
 static void print_bytes(const struct comparing *c, const char *text, size_t length)
 {
     if (!c->tame) {

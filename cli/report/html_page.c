@@ -45,7 +45,7 @@ static void print_head(FILE *out, const struct model *models, size_t n, const st
             report_picture_css);
 }
 
-/* Scripts come last, when everything they look for exists. Without them the page has the same content. */
+/* Scripts come last, when all elements that they use exist. Without scripts the page has the same content. */
 static void print_foot(FILE *out, bool live)
 {
     fprintf(out,

@@ -42,7 +42,7 @@ static mode_t wanted_mode(const struct stat *old)
     return old ? old->st_mode & 0777 : 0666 & ~mask;
 }
 
-/* regular: the bytes are on disk on return. errno is read before fclose, which may change it. */
+/* If regular is set, the bytes are on disk on return. errno is read before fclose, which may change it. */
 static int write_to(int fd, const char *path, page_printer *print, const void *context, bool regular)
 {
     FILE *out = fdopen(fd, "w");
@@ -105,7 +105,7 @@ static void print_model(FILE *out, const void *context)
     page_print(out, context, 1, &(struct page_options){0});
 }
 
-/* own_only, because the user did not name this path: a file that is not a report is kept. */
+/* Uses own_only, because the user did not name this path: an existing file that is not a report is kept. */
 int page_file_beside(struct lineage_store *store)
 {
     struct model model;

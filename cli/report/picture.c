@@ -80,7 +80,7 @@ const char *label_words(enum lineage_label label)
     return label < LINEAGE_N_LABELS ? words[label] : "";
 }
 
-/* Significant digits instead of decimals, because scores of a store may be 0.0003 or 12000. */
+/* Rounds to significant digits instead of decimals, because scores of a store may be 0.0003 or 12000. */
 const char *number_text(char out[PICTURE_NUMBER], double value, int digits)
 {
     snprintf(out, PICTURE_NUMBER, "%.*g", digits, value);
@@ -245,8 +245,8 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
 
 /* ---- marks ---- */
 
-/* Shows the change against the best score before the trial, not against its parent, because that decides between keep
- * and discard. */
+/* Shows the change against the best score before the trial instead of its parent's score, because the best score
+ * decides between keep and discard. */
 void trial_title(FILE *out, const struct model *model, const struct model_trial *trial)
 {
     char score[PICTURE_NUMBER], gain[PICTURE_NUMBER];

@@ -91,7 +91,7 @@ static size_t weight_of(const struct tree *t, size_t i)
     return weight;
 }
 
-/* Sorts only if there are too many trials: the weight only decides which are left out. */
+/* Sorts only if there are too many trials, because the weight only decides which trials are left out. */
 static bool choose_rows(struct tree *t)
 {
     struct candidate *all = malloc((t->n + 1) * sizeof *all);
@@ -251,7 +251,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The 90th percentile of the changes with that sign: gains are small in stores where one run in a hundred diverges. */
+/* Returns the 90th percentile of the changes with that sign instead of their maximum, because gains are small in stores
+ * where one run in a hundred diverges. */
 static double spread_of(const struct tree *t, double *room, double sign)
 {
     size_t n = 0;
@@ -278,7 +279,7 @@ static bool find_spread(struct tree *t)
     return room != NULL;
 }
 
-/* Called twice, for the chain last, because later drawings are on top. */
+/* Called twice, the second time for the chain, because later drawings are on top. */
 static void draw_edges(const struct tree *t, bool chain)
 {
     fprintf(t->p->out, "<path class=\"%s\" d=\"", chain ? "edge chain" : "edge");

@@ -211,7 +211,7 @@ static void find_best(struct model *model)
 
 /*
  * The last night: goes back from the newest row until two rows are more than six hours apart, which is less than a
- * working day and more than the longest trial. Rows without a date belong to their neighbours.
+ * working day and more than the longest trial. Rows without a date count as part of the same night as their neighbours.
  */
 static void find_night(struct model *model)
 {

@@ -379,7 +379,7 @@ static void diff_part(const struct picture *p, const struct model_trial *trial, 
     if (n) {
         fputs("<h3>Changes of its files</h3><pre>", p->out);
         put_diff(p->out, text, n);
-        /* The buffer is full, so there may be more; names the command that shows all. */
+        /* The buffer is full, so the diff may be longer; this names the command that shows all of it. */
         if (n == DIFF_SHOWN) {
             fputs("… the rest: lineage diff ", p->out);
             html_text(p->out, trial->id, 60);

@@ -157,7 +157,7 @@ static struct MHD_Response *fresh_page(struct server *server)
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return NULL;
-    /* Without diffs, which read two snapshots per trial; the answer about a single trial has its diff. */
+    /* The page has no diffs, because each would read two snapshots; the answer about a single trial has its diff. */
     page_print(out, &server->model, 1, &(struct page_options){.live = true, .no_diffs = true});
     if (fclose(out) != 0) {
         free(text);

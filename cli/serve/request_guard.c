@@ -12,7 +12,7 @@
 /* Only the literal addresses and localhost: the owner of any other name could bind it to 127.0.0.1. */
 static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
 
-/* From the kernel instead of rand, because only the token keeps other users of the machine out. */
+/* The token comes from the kernel instead of rand, because nothing else keeps other users of the machine out. */
 bool guard_make_token(struct guard *guard)
 {
     unsigned char bytes[GUARD_TOKEN / 2];

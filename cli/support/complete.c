@@ -198,7 +198,8 @@ static void offer_options(const struct completion *c)
     complete_offer(c, "--help", "", "print this command's help");
 }
 
-/* The n-th word of "FAMILY [FILE|-]" without brackets; the last word again if dots follow it, else "". */
+/* Writes the n-th word of "FAMILY [FILE|-]" without brackets. Beyond the end, writes the last word if dots follow it,
+ * else "". */
 static void positional_kind(char kind[LINEAGE_NAME_MAX], const char *arguments, size_t n)
 {
     kind[0] = '\0';

@@ -208,7 +208,8 @@ bool cli_number_parse(double *value, const char *option, const char *text)
     return false;
 }
 
-/* For seconds, bytes and the like: the store accepts nan and inf, but they are not amounts. */
+/* Used for seconds, bytes and the like. Refuses nan and inf, which the store accepts as numbers, because they are not
+ * amounts. */
 bool cli_amount_parse(double *value, const char *option, const char *text)
 {
     double amount;

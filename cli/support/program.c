@@ -29,7 +29,7 @@ bool program_self(char path[PATH_MAX])
     static const char link[] = "/proc/self/exe";
     if (access(link, X_OK) == 0)
         return strcpy(path, link);
-    /* The path that was passed to execve. The kernel stores it in every process, so no file system is needed. A
+    /* This is the path that was passed to execve. The kernel stores it in every process, so no file system is needed. A
      * relative path stays valid because no command changes its directory. */
     const char *given = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (given && realpath(given, path))
