@@ -1,4 +1,4 @@
-/* train_main.c: the program `lineage-train`: trainer and kernels. `lineage` becomes it to train. */
+/* train_main.c: the program `lineage-train`: the trainer and the kernels. `lineage` executes this program to train. */
 #include <rlcore/level.h>
 
 #include "dispatch.h"

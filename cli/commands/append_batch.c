@@ -2,8 +2,8 @@
  * append_batch.c: `append --batch`: statistics of one training batch, computed by the training core.
  *
  * The dump is a JSON object with token_level_rewards, response_mask, turn_id [B][T], group_index [B], gamma, alpha,
- * beta (or clip_beta), and optionally epsilon and norm_adv_by_std. A case of `lineage core a2tgpo_advantage`, which
- * holds the same under `inputs`, works too.
+ * beta (or clip_beta), and optionally epsilon and norm_adv_by_std. A case of `lineage core a2tgpo_advantage`, which has
+ * these members under `inputs`, works too.
  */
 #include <stdlib.h>
 #include <string.h>

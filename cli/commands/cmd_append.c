@@ -166,7 +166,8 @@ static int print_row(const struct append_options *o, const struct lineage_trial 
     return CLI_OK;
 }
 
-/* Ids are printed after all rows are in the file, so that a script which reads the first id can rely on the others. */
+/* Prints the ids after all rows are in the file, so that a script which reads the first id can rely on the other
+ * rows. */
 static int append_rows(struct append_options *o, struct lineage_store *store)
 {
     struct append_rows *rows = &o->rows;

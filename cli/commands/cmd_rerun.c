@@ -108,8 +108,8 @@ static int choose_directory(struct rerun *o)
 
 /* ---- comparing the score ---- */
 
-/* Compares to the last bit, because a repetition has the same seed. A difference is printed together with the noise,
- * which shows whether it matters. */
+/* Compares the scores to the last bit, because a repetition has the same seed. A difference is printed together with
+ * the noise, which shows whether the difference matters. */
 static int compare(const struct rerun *o, const struct lineage_trial *row)
 {
     char was[LINEAGE_NUMBER_MAX] = "none", is[LINEAGE_NUMBER_MAX] = "none", said[256];

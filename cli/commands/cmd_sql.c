@@ -12,7 +12,7 @@ static bool print_row(void *context, size_t n, const char *const *names, const c
     struct sql_print *print = context;
     if (!print->list && !(print->list = cli_list_new(print->format, stdout, n, names)))
         return false;
-    /* NULL is printed as an absent number, which is null in JSON; a text cell would be "". */
+    /* NULL is printed as an absent number, because that is null in JSON; a text cell would be "". */
     for (size_t i = 0; i < n; i++)
         if (texts[i])
             cli_list_text(print->list, texts[i]);
@@ -21,7 +21,7 @@ static bool print_row(void *context, size_t n, const char *const *names, const c
     return cli_list_end_row(print->list);
 }
 
-/* Exit status 2 when a limit is exceeded, because the statement or the limit must be changed. The rows found until then
+/* Exceeding a limit gives exit status 2, because the statement or the limit must be changed. The rows found until then
  * are printed. */
 static int work(struct cli_session *session, void *context)
 {

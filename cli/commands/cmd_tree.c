@@ -35,7 +35,7 @@ static bool list_node(void *context, const struct lineage_tree_node *node)
 }
 
 /* Prints each line while the store walks the tree, so that printing a million trials to a pipe needs no memory for
- * them. The graph on a terminal needs all trials first. */
+ * them. The graph on a terminal is drawn only when all trials are known. */
 static bool draw_node(void *context, const struct lineage_tree_node *node)
 {
     struct tree_print *print = context;

@@ -20,7 +20,7 @@ struct texts {
     size_t n, max;
 };
 
-/* A NULL ends the list early: the statements used here return it when there are no more names. */
+/* A NULL ends the list early: the statements used here return NULL when there are no more names. */
 static bool add_text(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     struct texts *all = context;
@@ -48,8 +48,8 @@ void mcp_names_free(char **names)
     free(names);
 }
 
-/* The store's SQL has no bound parameters, so texts become literals. In an SQLite literal a doubled quote is the only
- * escape. NUL cannot occur, because arguments that contain it are refused. */
+/* The store's SQL has no bound parameters, so texts become literals. The only escape in an SQLite literal is a doubled
+ * quote. NUL cannot occur, because arguments that contain NUL are refused. */
 char *mcp_sql_quote(const char *text)
 {
     struct mcp_text quoted;
@@ -121,7 +121,8 @@ bool mcp_check_param(struct mcp_call *call, const char *name)
     return known;
 }
 
-/* A field that is not a column may be a parameter or an extra column. These lists are loaded at most once per call. */
+/* A field that is not a column may be a parameter or an extra column. The two lists of names are loaded at most once
+ * per call. */
 struct known_names {
     char **params, **extras;
 };

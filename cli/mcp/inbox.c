@@ -108,8 +108,8 @@ static void cancel(struct mcp_inbox *inbox, const json_t *id)
 
 /*
  * Blocks instead of refusing, so that a client which sends faster than trials can be read is slowed down by its own
- * full pipe. `closing` ends the wait, because nobody takes messages any more. A message that is larger than the limit
- * is accepted as long as the queue is below the limit, so no single message blocks forever.
+ * full pipe. `closing` ends the wait, because no more messages are taken from the queue. A message that is larger than
+ * the limit is accepted while the queue is below the limit, so no single message blocks forever.
  */
 static void enqueue(struct mcp_inbox *inbox, struct waiting *waiting)
 {
@@ -127,7 +127,7 @@ static bool is_cancellation(const struct mcp_message *message)
     return message->kind == MCP_NOTIFICATION && strcmp(message->method, "notifications/cancelled") == 0;
 }
 
-/* Without memory the message is dropped: its id is not known before it is parsed, so it cannot be answered. */
+/* If memory runs out, the message is dropped without an answer, because its id is known only after parsing. */
 static void take_line(void *context, enum mcp_line_kind kind, const char *text, size_t length)
 {
     struct mcp_inbox *inbox = context;
@@ -145,8 +145,8 @@ static void take_line(void *context, enum mcp_line_kind kind, const char *text, 
                  kind == MCP_LINE_TOO_LONG ? "a message has 1048576 bytes at most" : "no memory for the message");
     }
     pthread_mutex_lock(&inbox->lock);
-    /* A cancellation skips the queue; in its turn it would arrive after the answer that it should prevent. Unknown ids
-     * are ignored, as the protocol requires, because answer and cancellation may cross. */
+    /* A cancellation skips the queue, because at the end of the queue it would come after the answer that it should
+     * prevent. Unknown ids are ignored, as the protocol requires, because answer and cancellation may cross. */
     if (is_cancellation(&waiting->message)) {
         cancel(inbox, json_object_get(waiting->message.params, "requestId"));
         mcp_message_release(&waiting->message);
@@ -316,8 +316,8 @@ bool mcp_inbox_notify(struct mcp_inbox *inbox, json_t *notification)
     return ok;
 }
 
-/* Joins the thread before anything is freed, because it may be in the middle of a line. Its read cannot block, because
- * poll comes first and reports the closed pipe. */
+/* Joins the thread before anything is freed, because the thread may be processing a line. The thread's read cannot
+ * block, because poll precedes it and reports the closed pipe. */
 void mcp_inbox_close(struct mcp_inbox *inbox)
 {
     if (!inbox)

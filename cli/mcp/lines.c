@@ -24,7 +24,8 @@ static bool make_room(struct mcp_lines *lines, size_t more)
     return true;
 }
 
-/* Keeps bytes of an unfinished line, unless it is too long or memory is out. */
+/* Appends bytes to the unfinished line. If the line gets too long or memory runs out, reports that and drops the
+ * line. */
 static void keep(struct mcp_lines *lines, const char *bytes, size_t length, mcp_line_fn *line, void *context)
 {
     enum mcp_line_kind trouble = MCP_LINE_WHOLE;

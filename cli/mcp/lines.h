@@ -1,6 +1,6 @@
 /*
  * lines.h: splits standard input into lines of one message each. A line longer than MCP_MESSAGE_MAX is dropped up to
- * its end and reported once, so that a sender without line ends needs no more memory than others.
+ * its end and reported once, so that a sender without line ends cannot use up the memory.
  */
 #ifndef MCP_LINES_H
 #define MCP_LINES_H

@@ -10,8 +10,8 @@
  *   page, field      lists of trials, cut to a budget of bytes
  *   untrusted        the fence around text from trials: escaped and labelled as data
  *
- * One process serves two eras of the protocol. A request whose _meta names a version belongs to the newer one
- * (2026-07-28), which has no session. `initialize` opens a session of the older one (2025-11-25, 2025-06-18) for
+ * One process serves two eras of the protocol. A request whose _meta names a version belongs to the newer era
+ * (2026-07-28), which has no session. `initialize` opens a session of the older era (2025-11-25, 2025-06-18) for
  * requests without a version. Results differ only in a few members, which server.c adds.
  */
 #ifndef MCP_H

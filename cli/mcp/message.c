@@ -59,7 +59,7 @@ static json_t *parse(struct mcp_message *message, const char *text, size_t lengt
     return root;
 }
 
-/* An invalid id cannot be sent back. */
+/* Refuses an id that is neither a string nor an integer, because it cannot be sent back. */
 static bool read_id(struct mcp_message *message)
 {
     json_t *id = json_object_get(message->root, "id");

@@ -240,8 +240,8 @@ static int parse(char id[ID_MAX], const char *uri)
     return -1;
 }
 
-/* A missing trial and a trial without a diff are the same to a reader: this address holds nothing. Each era has its
- * error code, and the newer one adds the address as data. */
+/* A missing trial and a trial without a diff are the same to a client: nothing is found at this address. Each era has
+ * its error code, and the newer one adds the address as data. */
 static json_t *not_found(struct mcp_call *call, const char *uri)
 {
     json_decref(call->data);

@@ -123,7 +123,7 @@ static bool settle_era(struct mcp_call *call)
     const json_t *meta = json_object_get(call->message->params, "_meta");
     const json_t *named = json_object_get(meta, VERSION_KEY);
     bool handshake = strcmp(call->message->method, "initialize") == 0;
-    /* In the older era, ping is allowed before the handshake, as a sign of life. */
+    /* In the older era, ping is allowed before the handshake, because clients use it to test the connection. */
     if (!named && (call->server->version || handshake || strcmp(call->message->method, "ping") == 0)) {
         call->version = call->server->version ? call->server->version : versions[NEWEST_LEGACY];
         return true;
@@ -186,8 +186,8 @@ static json_t *ping(struct mcp_call *call)
     return json_object();
 }
 
-/* Nothing here changes by itself, so no notifications are offered: the stream is opened with an empty filter, as the
- * protocol specifies, and closed again. */
+/* The lists of this server never change, so no notifications are offered. As the protocol specifies, the stream is
+ * opened with an empty filter and closed again. */
 static json_t *listen(struct mcp_call *call)
 {
     json_t *id = call->message->id;

@@ -14,7 +14,8 @@
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 
-/* MAX_PARAMS is the limit of schema.c. TEXT prevents one call from writing a row that burdens every later reader. */
+/* MAX_PARAMS is the limit of schema.c. TEXT limits the bytes of a text, because a huge row would burden every later
+ * reader. */
 enum { MAX_PARAMS = 32, TEXT = 20000, WORD = 400 };
 
 /* ---- append ---- */

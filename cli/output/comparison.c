@@ -7,8 +7,8 @@
 #include <lineage/text.h>
 
 /* The verdict uses the p-value that is corrected for all comparisons. With six variants and a separate 95 % interval
- * each, every fourth night would announce a false winner. Holm's procedure prevents that as Bonferroni's intervals do,
- * but misses fewer real differences. The label is "unclear" rather than "equal", because with few seeds a missing
+ * each, one night in four would report a false winner. Holm's procedure prevents that like Bonferroni's intervals, but
+ * misses fewer real differences. The label is "unclear" rather than "equal", because with few seeds a missing
  * difference proves little. */
 static const char *verdict(const struct lineage_comparison *c, const struct lineage_variant *v,
                            enum lineage_direction direction)
@@ -122,7 +122,7 @@ static void print_left_out(const struct lineage_variant *v)
     free(name);
 }
 
-/* Always prints what was left out: a comparison of successful trials flatters the variant that crashes most. */
+/* Always prints what was left out, because a comparison of successful trials flatters the variant that crashes most. */
 static void print_remarks(const struct lineage_comparison *c, const char *over)
 {
     bool any = false;

@@ -3,8 +3,8 @@
  * character none.
  *
  * Texts are UTF-8 whose control characters have been escaped (cli_text_line). The unit is the character that a reader
- * sees: a letter with its marks, or a joined emoji. The widths of joined parts are added up, as terminals do that
- * cannot join them; on other terminals a little room stays empty.
+ * sees: a letter with its marks, or a joined emoji. The width of a joined emoji is the sum of its parts, because some
+ * terminals cannot join them; on the others a little room stays empty.
  */
 #ifndef CLI_DISPLAY_WIDTH_H
 #define CLI_DISPLAY_WIDTH_H

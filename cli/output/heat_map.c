@@ -117,8 +117,8 @@ static bool range_of(struct range *range, const struct lineage_sweep *sweep, enu
 
 static void score_text(char *out, double score, const struct range *range)
 {
-    /* %f if scores are of similar size, so that their points align; huge scores, or a range below the shown digits,
-     * need %g. */
+    /* %f is used if scores are of similar size, so that their decimal points align. Huge scores, and a range that is
+     * smaller than the shown digits, need %g. */
     bool plain = fabs(score) < 1e7 && fabs(range->best - range->worst) > 1e-6;
     snprintf(out, SCORE_TEXT, plain ? "%.*f" : "%.*g", plain ? range->digits : 6, score);
 }
@@ -142,7 +142,7 @@ static void fill_tile(struct tile *tile, const struct lineage_sweep_cell *cell, 
     }
     double part = width != 0 ? (cell->best.value - range->worst) / width : 1;
     tile->shade = part >= 1 ? SHADES - 1 : part > 0 ? (int)(part * SHADES) : 0;
-    /* The star marks the best without colour too, for example on paper. */
+    /* The star marks the best score, so that it can be seen without colour too, for example on paper. */
     bool best = cell->best.value == range->best;
     strcpy(tile->score, best ? "★" : "");
     score_text(tile->score + strlen(tile->score), cell->best.value, range);

@@ -187,7 +187,8 @@ static size_t limit_of_input(void)
     return cli_max_input > 0 && (unsigned long)cli_max_input < SIZE_MAX >> 20 ? (size_t)cli_max_input << 20 : SIZE_MAX;
 }
 
-/* Reads to the end instead of asking for the size, because a pipe has none. One byte is reserved for the final NUL. */
+/* Reads to the end of the stream and does not ask for its size, because a pipe has none. One byte is reserved for the
+ * final NUL. */
 static char *read_stream(FILE *in, size_t *length)
 {
     size_t capacity = 1u << 16, n;

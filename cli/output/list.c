@@ -2,8 +2,8 @@
  * list.c: prints lists of rows as an aligned table, TSV or JSON.
  *
  * TSV and JSON are streamed, so that a query of everything does not fill memory. A table collects its first rows to
- * find the column widths and streams after that. On a terminal it is fitted to the width (table_fit.c). If memory runs out,
- * that is remembered and reported once at the end, so that callers can add cells without checks.
+ * find the column widths and streams after that. On a terminal the table is fitted to the width (table_fit.c). If
+ * memory runs out, the failure is reported once at the end, so that callers can add cells without checks.
  */
 #include <stdint.h>
 #include <stdlib.h>

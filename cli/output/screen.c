@@ -88,8 +88,9 @@ static const char *pager_script(char *out, size_t size, bool wide)
     return n > 0 && (size_t)n < size ? out : NULL;
 }
 
-/* The pager owns the keyboard: ^C must not end this process, and neither must a pager that exits early; the pager
- * itself gets the default signals. LESS makes a plain `less` show colours and exit if the text fits on the screen. */
+/* The pager owns the keyboard, so this process ignores ^C. It also ignores SIGPIPE, which a pager that exits early
+ * would cause. The pager itself gets the default signals. LESS makes a plain `less` show colours and exit if the text
+ * fits on the screen. */
 static void start_pager(struct cli_screen *screen, const char *script)
 {
     fflush(stdout);
@@ -117,7 +118,8 @@ void cli_screen_expect(struct cli_screen *screen, size_t lines)
         start_pager(screen, script);
 }
 
-/* If the user left the pager, the unread rest is dropped: it must not appear after the pager, nor as an error. */
+/* If the user left the pager, the unread rest is dropped; it is neither printed after the pager nor reported as an
+ * error. */
 void cli_screen_close(struct cli_screen *screen)
 {
     if (!screen->pager)
@@ -136,7 +138,8 @@ void cli_screen_close(struct cli_screen *screen)
 
 /* ---- colour ---- */
 
-/* Limits differ from crashes: a trial that exceeded its budget may be worth repeating, a crash needs a look. */
+/* Limits and crashes have different styles: a trial that exceeded its budget may be worth repeating, and a crash needs
+ * a look. */
 enum cli_style cli_label_style(enum lineage_label label)
 {
     switch (label) {

@@ -163,7 +163,7 @@ static int compare_bytes(const struct comparing *c, const struct side *from, con
             break;
         }
         if (first)
-            /* Either side counts: a text that became binary has no text diff. */
+            /* The file is binary if either side is: a text that became binary has no text diff. */
             *binary = memchr(a, 0, (size_t)n) || memchr(b, 0, (size_t)m);
         first = false;
         *differ = n != m || memcmp(a, b, (size_t)n) != 0;
@@ -252,13 +252,13 @@ static int print_text_diff(struct comparing *c, const struct side *from, const s
     return cli_error(CLI_SYSTEM, "diff failed on %s", c->path);
 }
 
-/* Limits what is printed, not what is compared: a checkpoint as a text diff helps nobody. */
+/* The limit applies to what is printed, not to what is compared, because a text diff of a checkpoint helps nobody. */
 static bool is_large(const struct comparing *c, const struct side *side)
 {
     return side->exists && (uintmax_t)side->st.st_size > c->max_bytes;
 }
 
-/* Large files of equal size are compared too, because unchanged files need no line. The remark on --max-bytes goes to
+/* Compares large files of equal size too, because unchanged files must not be listed. The remark on --max-bytes goes to
  * standard error and does not change the exit status. */
 static int compare_open(struct comparing *c, const struct side *from, const struct side *to)
 {

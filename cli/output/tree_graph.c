@@ -118,7 +118,8 @@ static size_t straight_child(const struct graph *g, size_t i)
     return straight;
 }
 
-/* All lines to the left continue below, because a trial's branches are drawn before its straight child. */
+/* Draws all lines to the left as continuing downwards, because a trial's branches are drawn before its straight
+ * child. */
 static size_t draw(char out[DRAWING_MAX + 1], size_t level, bool begins, bool ends)
 {
     size_t n = 0, through = begins && level ? level - 1 : level;

@@ -241,8 +241,8 @@ static void print_row(const struct picture *p, size_t i)
     fputs("</td></tr>\n", out);
 }
 
-/* The newest hundred rows are HTML, readable without a script. The others are in the data, from which the script makes
- * rows when a filter asks for them. */
+/* The newest hundred rows are HTML, readable without a script. The script makes the other rows from the data when a
+ * filter asks for them. */
 static void print_table(const struct picture *p)
 {
     size_t n = p->model->n, shown = n < ROWS ? n : ROWS;

@@ -189,8 +189,8 @@ bool scale_holds(const struct scale *scale, double value)
     return value >= scale->low && value <= scale->high;
 }
 
-/* Halves the values, as in scale_linear, because the difference of two huge numbers may overflow. Clamps the result,
- * because a mark outside the frame would cover its neighbour. */
+/* Halves the values, as in scale_linear, because the difference of two huge numbers may overflow. The result is
+ * clamped, because a mark outside the frame would cover the picture beside it. */
 double scale_at(const struct scale *scale, double value)
 {
     double part = (value / 2 - scale->low / 2) / (scale->high / 2 - scale->low / 2);
@@ -233,7 +233,7 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
         *low = fence > 0 ? fmax(scores[0], scores[(n - 1) / 4] - fence) : scores[0];
         *high = fence > 0 ? fmin(scores[n - 1], scores[(n - 1) * 3 / 4] + fence) : scores[n - 1];
     }
-    /* Kept trials are always inside, however far out they are, because the picture is about them. */
+    /* Kept trials are always inside the range, however far out their scores are, because the picture is about them. */
     for (size_t i = first; n && i < model->n; i++)
         if (model->trials[i].measured && model->trials[i].label == LINEAGE_KEEP) {
             *low = fmin(*low, model->trials[i].score.value);
@@ -263,7 +263,8 @@ void trial_title(FILE *out, const struct model *model, const struct model_trial 
     (void)model;
 }
 
-/* Uses two streams in memory, because the indices precede a path whose data is known only when all marks are drawn. */
+/* Uses two streams in memory, one for the indices and one for the path: the indices are printed first, but both are
+ * complete only when all marks are drawn. */
 bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total)
 {
     *marks = (struct marks){.picture = p, .class = class, .single = total <= PICTURE_TITLES};

@@ -66,9 +66,9 @@ bool scale_holds(const struct scale *scale, double value);
 void picture_y_axis(const struct picture *p, const struct scale *scale, double left, double right, const char *name);
 
 /*
- * Sets the range of scores that a picture shows: all kept ones, and the others up to three interquartile ranges beyond
- * the quartiles (Tukey's outer fences). Otherwise one diverged trial would squeeze everything else into a line. Returns
- * false if nothing was measured.
+ * Sets the range of scores that a picture shows: all scores of kept trials, and the other scores up to three
+ * interquartile ranges beyond the quartiles (Tukey's outer fences). Otherwise one diverged trial would squeeze
+ * everything else into a line. Returns false if nothing was measured.
  */
 bool score_range(const struct model *model, size_t first, double *low, double *high);
 

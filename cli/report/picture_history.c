@@ -78,7 +78,7 @@ static void noise_band(const struct plot *plot)
 {
     const struct model *model = plot->p->model;
     double needed = model->needed;
-    /* Without a threshold the band is omitted; one of zero width would look like certainty. */
+    /* Without a threshold there is no band, because a band of zero width would look like certainty. */
     if (!(needed > 0))
         return;
     fputs("<path class=\"band\" d=\"", plot->p->out);

@@ -238,7 +238,8 @@ void picture_seeds(const struct picture *p)
     fputs("<text class=\"axis\" x=\"20\" y=\"14\">against ", out);
     html_text(out, *c->variants[0].name ? c->variants[0].name : "(none)", 40);
     fprintf(out, " (%zu seeds)", c->variants[0].n_seeds);
-    /* Printed in the picture instead of in a remark below it, because a difference with another cause would mislead. */
+    /* This is printed in the picture instead of in a remark below it, because a difference with another cause would
+     * mislead. */
     if (c->n_confounded) {
         fputs("; the variants also differ in ", out);
         for (size_t i = 0; i < c->n_confounded && i < 6; i++) {

@@ -33,8 +33,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nobody chooses a seed to improve a score. As an axis it would come first by chance in a store with repeated
- * settings. */
+/* A seed is not a setting, because nobody chooses it to improve a score. As an axis it would come first by chance in a
+ * store with repeated settings. */
 bool axis_is_setting(const struct model_axis *axis)
 {
     return strcmp(axis->name, "seed") != 0;
@@ -138,8 +138,8 @@ static void drop_axis(struct model_axis *axis)
 /* Keeps the best MODEL_AXES axes found so far, in order. */
 static void place_axis(struct model *model, const struct model_axis *axis)
 {
-    /* A short sorted list that is cut after each insertion: stores may have hundreds of parameters, and an axis holds a
-     * number per trial. */
+    /* The list is short, sorted, and cut after each insertion, because stores may have hundreds of parameters and an
+     * axis holds a number per trial. */
     struct model_axis all[MODEL_AXES + 1];
     memcpy(all, model->axes, model->n_axes * sizeof *all);
     all[model->n_axes] = *axis;

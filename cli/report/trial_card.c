@@ -21,7 +21,7 @@
 #include "report/html_escape.h"
 
 enum {
-    /* Limits, because cards with their curves and diffs are most of a page's bytes. */
+    /* These limits keep the page small, because cards with their curves and diffs are most of its bytes. */
     CARDS_ALL = 150, /* all trials are shown if there are at most this many */
     CARDS_MAX = 150,
     CARDS_BEST = 20,
@@ -34,7 +34,8 @@ enum {
 
 /* ---- choosing trials ---- */
 
-/* Choosing a trial twice counts once, so the order of the choices is their priority when room is short. */
+/* A trial that was chosen before is not counted again, so the order of the choices is their priority when room is
+ * short. */
 static void choose(bool *chosen, size_t *n, size_t i)
 {
     if (!chosen[i] && *n < CARDS_MAX) {
@@ -174,7 +175,8 @@ static int rank_of(const char *key)
 
 static bool add_point(struct curve *curve, double step, double value)
 {
-    /* If the second array fails to grow, the first is kept: both are freed later, whatever their size. */
+    /* If the second array fails to grow, the larger first array is kept, because both are freed later, whatever their
+     * size. */
     if (curve->n == curve->room) {
         size_t room = curve->room ? curve->room * 2 : 64;
         double *steps = realloc(curve->step, room * sizeof *steps);

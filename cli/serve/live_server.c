@@ -209,8 +209,8 @@ static enum MHD_Result answer_running(struct server *server, struct MHD_Connecti
 
 /* ---- updates ---- */
 
-/* Writes one event; the library asks again until there is nothing new. Events carry counters instead of content, so
- * that a client which missed some still fetches the newest state. */
+/* Writes one event; the library calls this again until there is nothing new. Events carry counters instead of content,
+ * so that a client which missed some still fetches the newest state. */
 static ssize_t tell(void *context, uint64_t position, char *out, size_t room)
 {
     struct listener *listener = context;
@@ -287,8 +287,8 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
     return answer(server, connection, MHD_HTTP_OK, response);
 }
 
-/* The caller holds the mutex, under which tell suspends connections too. So a marked listener is really suspended, and
- * none is resumed twice or missed. */
+/* The caller holds the mutex, under which tell suspends connections too. Therefore a marked listener is really
+ * suspended, and no listener is resumed twice or missed. */
 static void wake_listeners(struct server *server)
 {
     for (struct listener *listener = server->listeners; listener; listener = listener->next)
@@ -333,7 +333,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         *state = (void *)(uintptr_t)&admitted;
         return MHD_YES;
     }
-    /* The body is read and dropped, so that the answer comes when the request is complete. */
+    /* The body is read and dropped, because the answer can be sent only when the request is complete. */
     if (*upload_size) {
         *upload_size = 0;
         return MHD_YES;

@@ -34,8 +34,8 @@ struct trial {
 
 /* ---- files ---- */
 
-/* Uses size and inode instead of the time: an event makes the file longer, while its time may not change within one
- * tick of the clock. */
+/* The state is made of size and inode instead of the time, because an event always makes the file longer, while the
+ * time may not change within one tick of the clock. */
 static void add_state(void *context, int fd)
 {
     uint64_t *state = context;

@@ -46,8 +46,9 @@ static const struct level *asked_level(void)
     return NULL;
 }
 
-/* A setting, and the variable that keeps the user's value meanwhile. Besides the arguments, only the environment
- * survives exec. An unset variable and an empty one mean the same to OpenBLAS and to glibc, so "" can represent both. */
+/* A setting, and the variable that keeps the user's value until blas_env_give_back. A variable is used because only
+ * arguments and environment survive exec. An unset variable and an empty one mean the same to OpenBLAS and to glibc, so
+ * "" can represent both. */
 struct setting {
     const char *name, *saved;
 };
@@ -59,10 +60,10 @@ static const struct setting settings[N_SETTINGS] = {
 };
 
 /*
- * The value to set, NULL to keep the user's. One BLAS thread, although the trainer uses all cores: its own threads work
- * on different rollouts, and a BLAS that started threads for each of them would multiply their number. Without a level
- * only AVX-512 kernels are chosen: OpenBLAS falls back to generic ones on a processor that is newer than itself, and it
- * knows older processors. Kernels and tunables that the user chose are kept.
+ * Returns the value to set, or NULL to keep the user's. BLAS gets one thread although the trainer uses all cores: the
+ * trainer's threads work on different rollouts, and a BLAS that started threads for each of them would multiply their
+ * number. Without a level only AVX-512 kernels are chosen, because OpenBLAS uses generic kernels on a processor that is
+ * newer than itself; it knows the processors without AVX-512. Kernels and tunables that the user chose are kept.
  */
 static const char *value_of(size_t setting)
 {
@@ -125,7 +126,7 @@ const char *blas_env_level(void)
     return level ? level->name : levels[highest_level()].name;
 }
 
-/* Only levels that the processor has are looked at: any other would end in an illegal instruction. */
+/* Only levels that the processor has are accepted; any other level would end in an illegal instruction. */
 bool blas_env_use_level(const char *name)
 {
     for (size_t i = 0; i <= highest_level(); i++)

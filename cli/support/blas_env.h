@@ -1,8 +1,9 @@
 /*
- * blas_env.h: what OpenBLAS and glibc read from the environment before main: one thread, because the trainer has its own
- * workers (and because OpenBLAS retries forever if its threads do not fit into a limited address space), the AVX-512
- * kernels if the processor has AVX-512 but OpenBLAS does not recognise it, and, if LINEAGE_VECTOR_LEVEL lowers the
- * vector level (rlcore/level.h), the kernels and the exponentials of that level.
+ * blas_env.h: what OpenBLAS and glibc read from the environment before main: the number of threads, the kernels and the
+ * exponentials. There is one thread, because the trainer has its own workers, and because OpenBLAS retries forever if
+ * its threads do not fit into a limited address space. The AVX-512 kernels are set if the processor has AVX-512, which
+ * OpenBLAS may not recognise. If LINEAGE_VECTOR_LEVEL lowers the vector level (rlcore/level.h), the kernels and
+ * exponentials of that level are set.
  *
  * The settings must be in the environment when the program is loaded and be removed afterwards: the commands that a
  * trial or a night runs must find the user's environment.

@@ -122,7 +122,7 @@ static const struct {
     {"NAME=NUMBER", offer_assignments}, {"NAME=VALUE", offer_assignments}, {"PATH=VALUE", offer_assignments},
     {"VARIANT", complete_specialists},  {"DATE", offer_dates},             {NULL, NULL}};
 
-/* NAME can mean many things; for these options the kind is known. */
+/* The help text NAME can mean many kinds of values; for these options the kind is known. */
 static const struct {
     const char *option;
     void (*offer)(const struct completion *c);

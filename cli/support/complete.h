@@ -2,8 +2,9 @@
  * complete.h: possible words at a position of a command line, for the completion of shells.
  *
  * An answer is one line per word: the whole word, a tab, a short description. The lines ":file" and ":directory" mean
- * that file names are possible too, which the shell lists itself. After a word that ends in `=` the user types on.
- * Everything is derived from the option tables, so shells know exactly the options that the command has.
+ * that file names are possible too, which the shell lists itself. A word that ends in `=` is completed without a blank,
+ * because a value follows. Everything is derived from the option tables, so shells know exactly the options that the
+ * command has.
  */
 #ifndef SUPPORT_COMPLETE_H
 #define SUPPORT_COMPLETE_H

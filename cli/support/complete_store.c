@@ -61,7 +61,7 @@ static void ask(const struct completion *c, const char *suffix, const char *stat
     lineage_store_close(store);
 }
 
-/* A quote would end the literal in the SQL statement; plain words have none. */
+/* Words with a quote would end the literal in the SQL statement; plain words contain no quote. */
 static bool fits(const char *word)
 {
     return strlen(word) < LONGEST_WORD && !strchr(word, '\'');

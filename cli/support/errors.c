@@ -12,7 +12,7 @@
 
 #include "cli.h"
 
-/* Text from users and files is escaped, so that it can neither control the terminal nor pass for another text. Line
+/* Text from users and files is escaped, so that it can neither control the terminal nor imitate another text. Line
  * breaks become `?`, because otherwise a file could forge a second message. The buffer is fixed, so that "out of
  * memory" can be printed. */
 void cli_say(const char *message)

@@ -57,8 +57,9 @@ static const char **with_dashes(int argc, const char **argv, const char *title)
     return out;
 }
 
-/* Replaces popt's own help, which would exit the process; only the command may return an exit status. A table ends with
- * an entry without name and target, which is what popt's own macro, all zeros, means. */
+/* Adds --help to the table. popt's own help is not used, because it would exit the process, and only the command may
+ * decide the exit status. A table ends with an entry without name and target, like popt's own macro, whose members are
+ * all zero. */
 static struct poptOption *with_help(const struct poptOption *options)
 {
     const struct poptOption help = {"help", 'h', POPT_ARG_NONE, NULL, HELP_VALUE, "print this text", NULL};
@@ -112,8 +113,7 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
     return CLI_GO_ON;
 }
 
-/* No command has options with these names, and they count only as the very first word, where the dispatcher puts
- * them. */
+/* No command has options with these names. They count only as the very first word, where the dispatcher puts them. */
 bool cli_asks_table(int argc, const char **argv)
 {
     return argc > 1 && (strcmp(argv[1], CLI_COMPLETE) == 0 || strcmp(argv[1], CLI_MANUAL) == 0);

@@ -61,8 +61,9 @@ bool program_beside(char path[PATH_MAX], const char *name)
     return n > 0 && n < PATH_MAX;
 }
 
-/* Prints a message and returns false if the limit on address space is too low for the trainer. It must be checked
- * before exec: with too little, OpenBLAS spins and the loader dies before the trainer's main can report anything. */
+/* Prints a message and returns false if the limit on address space is too low for the trainer. This must be checked
+ * before exec: with too little address space, OpenBLAS spins or the loader dies before the trainer's main can report
+ * anything. */
 static bool has_room(const char *command)
 {
     struct rlimit limit;

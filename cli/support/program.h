@@ -10,8 +10,8 @@
 
 /*
  * Writes a path under which the running program can be started again. With /proc it names exactly the running file,
- * even if another version has been installed since: a night that began with one version ends with it. Prints a message
- * and returns false if there is no such path.
+ * even if another version has been installed since: a night keeps the version with which it began. Prints a message and
+ * returns false if there is no such path.
  */
 bool program_self(char path[PATH_MAX]);
 

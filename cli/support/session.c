@@ -61,8 +61,8 @@ static bool make_parents(char *path, size_t *made)
     return true;
 }
 
-/* Removes what make_parents created, deepest first. A directory that is not empty belongs to somebody else by now and
- * stays. */
+/* Removes what make_parents created, deepest first. A directory that is not empty is kept, because another process uses
+ * it by now. */
 static void remove_parents(char *path, size_t made)
 {
     for (char *slash; made && strlen(path) > made && (slash = strrchr(path, '/'));) {
@@ -71,7 +71,8 @@ static void remove_parents(char *path, size_t made)
     }
 }
 
-/* The store creates the directory itself, so that after a failure the library's promise about what is left holds. */
+/* Leaves it to the store to create the directory, because lineage_store_create promises what is left after a
+ * failure. */
 int cli_store_create(const char *dir, const struct lineage_config *config)
 {
     char path[PATH_MAX];
