@@ -144,7 +144,7 @@ bool cli_labels_parse(unsigned *labels, const char *text);
 bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option,
                           const char *text);
 
-/* Storage for the texts of conditions and parameters; it must outlive them. */
+/* Storage for the texts of conditions and parameters; the storage must outlive them. */
 struct cli_texts {
     char bytes[8192];
     const char *at[128];
@@ -289,8 +289,8 @@ struct cli_column_fit {
     size_t least;      /* a text may be shortened to this width in terminal columns; 0: never shortened */
     bool words;        /* cells hold NAME=VALUE ...; the pairs that all rows share are printed once, below the table */
 };
-/* Fits a table to the screen; columns[n] as in cli_list_new. TSV and JSON are not affected. Call it before the first
- * row. */
+/* Fits a table to the screen; columns[n] describes the columns that cli_list_new was given. TSV and JSON are not
+ * affected. Call it before the first row. */
 void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct cli_column_fit *columns);
 
 /* Returns false if memory runs out, or if the user left the pager and so will not see further rows. */

@@ -26,7 +26,7 @@ void append_request_release(struct append_request *request);
 /* Sets a parameter and replaces an earlier one of the same name. Prints a message and returns false on failure. */
 bool append_set_param(struct append_request *request, const char *name, double value);
 
-/* Sets a parameter that is a text, which is borrowed. */
+/* Sets a parameter to a text, which must outlive the request. */
 bool append_set_text(struct append_request *request, const char *name, const char *text);
 
 /* Sets a column by name. Prints a message and returns false if the text is not a value of that column. */

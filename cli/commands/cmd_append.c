@@ -221,8 +221,8 @@ static bool take_metric(struct append_options *o)
 }
 
 /*
- * Reports every error of the command line before the store is opened. Handing over to lineage-train comes first,
- * because only the program that appends may read standard input.
+ * Reports every error of the command line before the store is opened. If lineage-train must do the append, this process
+ * hands over to it first, because only the program that appends may read standard input.
  */
 static int before_open(struct cli_session *session, void *context)
 {

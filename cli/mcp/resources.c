@@ -250,7 +250,7 @@ static json_t *not_found(struct mcp_call *call, const char *uri)
     return NULL;
 }
 
-/* The contents repeat the client's own spelling of the URI, which it uses to match the answer. */
+/* The contents repeat the client's own spelling of the URI, which the client uses to match the answer. */
 json_t *mcp_resources_read(struct mcp_call *call)
 {
     static json_t *(*const readers[N_PARTS])(struct mcp_call *, const char *) = {read_trial, read_diff, read_steps};

@@ -18,7 +18,7 @@ static json_t *choices_json(const char *const *choices)
     return list;
 }
 
-/* The length of a text is checked but not listed: JSON Schema counts characters, these limits are bytes. */
+/* The length of a text is checked but not listed: JSON Schema counts characters, and these limits count bytes. */
 static json_t *text_schema(const struct mcp_argument *argument)
 {
     json_t *schema = json_pack("{s:s}", "type", "string");

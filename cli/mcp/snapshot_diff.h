@@ -14,8 +14,8 @@ struct mcp_snapshot_diff {
     bool cut; /* the diff is longer than MCP_SNAPSHOT_DIFF_MAX */
 };
 
-/* against: NULL means the parent. path: only that file, NULL means all. Returns false after mcp_trouble; release in any
- * case. */
+/* against: the trial to compare with; NULL means the parent. path: the only file to show; NULL means all files. Returns
+ * false after mcp_trouble. Release *changes in any case. */
 bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *id, const char *against,
                       const char *path);
 void mcp_snapshot_diff_release(struct mcp_snapshot_diff *changes);

@@ -93,7 +93,8 @@ const struct mcp_tool mcp_tool_sql = {
               "\"note\":{\"type\":\"string\"}",
     .needed = "\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
-    /* A join over all trials may be intended and slow; one without a condition would never end. */
+    /* 20 seconds allow a slow join over all trials, which may be intended; a join without a condition would never
+     * end. */
     .patience_s = 20,
     .call = call_sql,
 };

@@ -1,6 +1,6 @@
 /*
- * tool_suggest.c: the tool `suggest`: which setting to try next. It shares the proposer of `lineage suggest` and of
- * nights; this file has only its arguments.
+ * tool_suggest.c: the tool `suggest`: which setting to try next. The proposer is that of `lineage suggest` and of
+ * nights; this file has only the tool's arguments.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the word at text; name='a b' is one word. */
+/* Returns the length of the word at text in bytes; name='a b' is one word. */
 static size_t word_length(const char *text)
 {
     bool quoted = false;

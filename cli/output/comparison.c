@@ -59,7 +59,7 @@ static int print_rows(const struct lineage_comparison *c, enum lineage_direction
     return cli_list_finish(list);
 }
 
-/* Formats the text values: "adam", "adam and others". */
+/* Formats the text values of a setting: "adam", "adam and others". */
 static int text_of(char out[96], const struct lineage_variant_setting *setting)
 {
     char *text = cli_text_line(setting->text, 30);

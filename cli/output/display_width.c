@@ -27,7 +27,7 @@ static size_t point_width(utf8proc_int32_t point)
     return width > 0 ? (size_t)width : 0;
 }
 
-/* Returns the bytes of the next character and sets *columns. Two ASCII characters never join. */
+/* Returns the bytes of the next character and sets *columns. Two ASCII characters never join into one. */
 static size_t next_character(const char *text, size_t *columns)
 {
     utf8proc_int32_t point, next, state = 0;

@@ -23,7 +23,7 @@ struct fit_column {
     size_t least;
     bool words; /* as in cli_column_fit */
     bool number, shown, empty; /* empty: no measured cell has a value */
-    size_t natural, width;     /* in terminal columns: of the widest cell, of this column */
+    size_t natural, width;     /* in terminal columns; natural: width of the widest cell, width: width of the column */
     size_t whole, fraction;    /* for numbers: the width before the point, and from the point on */
 };
 

@@ -9,7 +9,7 @@
 
 #define NONE SIZE_MAX
 
-/* Large enough for the two columns of each of at most 64 levels, in UTF-8, and an id. */
+/* DRAWING_MAX holds two columns for each of at most 64 levels in UTF-8, ID_MAX an id. */
 enum { DRAWING_MAX = 64 * 6, ID_MAX = 60 };
 
 struct node {
@@ -91,7 +91,8 @@ static bool add_node(void *context, const struct lineage_tree_node *visited)
     return !g->failed;
 }
 
-/* Two passes. The sizes are added up from the last node to the first, because parents precede their children. */
+/* Links the nodes in two passes. The second adds up the sizes from the last node to the first, because parents precede
+ * their children. */
 static void link_nodes(struct graph *g)
 {
     for (size_t i = 0; i < g->n; i++)

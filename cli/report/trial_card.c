@@ -76,7 +76,7 @@ static const struct lineage_param *param_of(const struct model_trial *trial, con
     return NULL;
 }
 
-/* Whether both exist and have the same value. */
+/* Whether both parameters exist and have the same value. */
 static bool same_value(const struct lineage_param *a, const struct lineage_param *b)
 {
     if (!a || !b || !a->text != !b->text)

@@ -54,7 +54,7 @@ uint64_t running_state(const char *store)
 
 /* ---- events ---- */
 
-/* Allocated when a key occurs first, because most trials report only two or three. */
+/* Allocates a series when its key first occurs, because most trials report only two or three keys. */
 static struct series *series_of(struct trial *trial, const char *key)
 {
     for (size_t i = 0; i < trial->n_series; i++)
