@@ -1,19 +1,19 @@
 /*
- * append.c: one row into the log.
+ * append.c: appends one row to the log.
  *
- * What a row says about other rows (id, parent, best so far, delta, keep or discard: append_rules.c) is decided under the
- * claim of the log, so that nobody can add a better trial or the same id in between. What takes long (checking, copying
- * the snapshot) is done before the claim, because others wait for it.
+ * What a row says about other rows (id, parent, best so far, delta, keep or discard: append_rules.c) is decided under
+ * the claim of the log, so that nobody can add a better trial or the same id in between. Slow work (checking, copying
+ * the snapshot) is done before the claim, because other writers wait while it is held.
  *
  * Everything that can be refused is refused before the first byte is written. Telemetry and snapshot (append_files.c) are
  * put in place before the row, and removed again if the row does not get into the log.
  *
- * What a kill can leave: files without a row, or part of a row without a line end, which the next append moves aside.
- * Only a record with its line end is a row, so nothing else has to be undone (FORMAT.md, "What can be in the file after a
+ * A kill can leave files without a row, or a part of a row without a line end, which the next append moves aside. Only
+ * a record with its line end is a row, so nothing else has to be undone (FORMAT.md, "What can be in the file after a
  * crash"; tests/fault/append_faults.c fails each system call in turn).
  *
- * The mirror is not part of an append. It is brought up to date before the claim as far as possible, and again later; a
- * mirror that is locked or damaged delays nobody and loses no row.
+ * The mirror is not part of an append. It is brought up to date before the claim as far as possible, and again later. A
+ * locked or damaged mirror delays no append and loses no row.
  */
 #include "appending.h"
 
@@ -23,8 +23,8 @@
 #include "../mirror/mirror.h"
 #include "outbox.h"
 
-/* Decides what the row says. Begins with the trial as the caller gave it, because it is called again if the mirror turns
- * out to be damaged. */
+/* Completes the row. Starts from the trial as the caller gave it, because this function is called again if the mirror
+ * turns out to be damaged. */
 static enum lineage_status fill_in(void *context, struct lineage_error *err)
 {
     struct appending *a = context;
@@ -33,9 +33,9 @@ static enum lineage_status fill_in(void *context, struct lineage_error *err)
 }
 
 /*
- * The header and the first row are one write: a kill leaves both, or a torn end, but never a row under half a header. A
- * row with a line end inside a cell could be cut right behind that and look whole to a tool that looks at the last byte
- * only, so it is written like an import, which a kill cannot leave half done.
+ * The header and the first row are written by one write: a kill leaves both, or a torn end, but never a row under half
+ * a header. A row with a line end inside a cell could be cut right after that line end and then look complete to a tool
+ * that checks only the last byte. Such a row is therefore written like an import, which a kill cannot leave half done.
  */
 static enum lineage_status write_row(struct appending *a, struct lineage_error *err)
 {
@@ -48,7 +48,7 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
     if (a->end.size == 0)
         row_write_header(bytes);
     size_t row = bytes->length;
-    row_write(bytes, &a->trial, mirror_layout(a->store->mirror)); /* no layout: this handle made the log */
+    row_write(bytes, &a->trial, mirror_layout(a->store->mirror)); /* layout is NULL if this handle created the log */
     if (bytes->failed)
         return store_no_memory(err);
     append_tell(a->store, &a->trial);
@@ -58,7 +58,7 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
                          : log_append(log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
     if (status == LINEAGE_OK && !log->found)
         append_note(a->store, &a->trial, &a->end);
-    else /* found: written before the connection broke, and others may have appended behind it */
+    else /* found: our row was added before the connection broke; rows of others may follow */
         append_forget(state);
     return status;
 }
@@ -78,9 +78,9 @@ enum lineage_status appending_locked(struct appending *a, struct lineage_error *
 }
 
 /*
- * Refuses a bad row of a store without a log before the claim creates the log file: then nothing is written, and nobody
- * can be waiting for a file that is removed again. Everything is decided once more under the claim, because another
- * process may have been first.
+ * In a store without a log, refuses a bad row before the claim creates the log file. Then nothing is written, and no
+ * process waits for a file that is removed again. The checks are repeated under the claim, because another process may
+ * have appended first.
  */
 static enum lineage_status try_without_file(struct appending *a, struct lineage_error *err)
 {
@@ -98,7 +98,7 @@ static enum lineage_status try_without_file(struct appending *a, struct lineage_
     return status;
 }
 
-/* If nobody else has appended, one look under the claim tells everything. */
+/* If no other process has appended, checking that the log is unchanged is all that the claim has to do. */
 enum lineage_status appending_claim(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;
@@ -106,7 +106,7 @@ enum lineage_status appending_claim(struct appending *a, struct lineage_error *e
     if (state->valid && log_claim_unchanged(a->store->log, &a->end))
         return LINEAGE_OK;
     enum lineage_status status = a->request ? LINEAGE_OK : try_without_file(a, err);
-    if (status == LINEAGE_OK && !(a->request && state->valid)) /* otherwise the claim returns what others added */
+    if (status == LINEAGE_OK && !(a->request && state->valid)) /* otherwise the claim returns the rows of others */
         status = append_get_ready(a->store, err);
     return status == LINEAGE_OK ? log_claim(a->store->log, &a->end, err) : status;
 }
@@ -115,7 +115,7 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
 {
     a->given = trial;
     a->checked = *trial;
-    if (a->options->auto_status) /* not decided yet; discard is the label that needs least */
+    if (a->options->auto_status) /* undecided yet; discard passes with the fewest checks */
         a->checked.status = LINEAGE_DISCARD;
     enum lineage_status status = row_check(&a->checked, err);
     if (status == LINEAGE_OK)

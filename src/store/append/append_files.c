@@ -1,9 +1,9 @@
 /*
  * append_files.c: the files of a row: its telemetry, and the snapshot of a trial that is kept.
  *
- * A snapshot is copied before the claim and gets its final name under it. If the process is killed before that, the
- * copy has a temporary name and a lock that is gone, and the next append removes it. If it is killed after that,
- * there are files without a row, which `verify` reports and the next row with that id replaces.
+ * A snapshot is copied before the claim and gets its final name under it. If the process is killed before the rename,
+ * the copy has a temporary name and is no longer locked, so the next append removes it. If the process is killed after
+ * the rename, files without a row are left: `verify` reports them, and the next row with that id replaces them.
  */
 #include "appending.h"
 
@@ -16,8 +16,8 @@
 #include "../questions/questions.h"
 #include "outbox.h"
 
-/* With auto_status the label is not known yet, but the snapshot is copied anyway: copying takes long, and other
- * writers would wait for it under the claim. The snapshot of a discarded trial is removed again. */
+/* With auto_status the label is not known yet, but the snapshot is copied anyway. Copying under the claim would make
+ * other writers wait, because it takes long. The snapshot of a discarded trial is removed again. */
 enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot *snapshot, struct lineage_error *err)
 {
     if (!a->options->snapshot_dir || (!a->options->auto_status && !lineage_label_is_kept(a->checked.status)))
@@ -28,11 +28,11 @@ enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot
         snapshot_copy(snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
     if (status == LINEAGE_OK)
         status = blobs_offer(a->store, snapshot->temporary, err);
-    return status == LINEAGE_EAWAY ? LINEAGE_OK : status; /* it is sent with the row, when that is delivered */
+    return status == LINEAGE_EAWAY ? LINEAGE_OK : status; /* the snapshot is sent when the row is delivered */
 }
 
-/* Ids and specialists may contain `_`, so two rows may want the same name (exp 1, "a_b" and exp "1_a", "b"); then the
- * later one gets a number. A directory that no row points to was left by a killed append, and is replaced. */
+/* Ids and specialists may contain `_`, so two rows may need the same name (exp 1, "a_b" and exp "1_a", "b"); then the
+ * name of the later row gets a number. A directory that no row names was left by a killed append and is replaced. */
 static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MAX], struct lineage_error *err)
 {
     struct lineage_store *store = a->store;
@@ -43,7 +43,7 @@ static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MA
         return store_fail(err, LINEAGE_EINVAL, "exp_id '%.60s' cannot name a snapshot", a->trial.exp_id);
     if (!fs_is_dir(store->dir_fd, path))
         return LINEAGE_OK;
-    if (store->append->ids.n) /* rows that the mirror has not read may name it too */
+    if (store->append->ids.n) /* unread rows may name this path too */
         status = mirror_sync(store->mirror, err);
     for (unsigned n = 2; status == LINEAGE_OK; n++) {
         status = mirror_is_snapshot(store->mirror, path, &taken, err);
@@ -83,8 +83,8 @@ enum lineage_status appending_put_beside(struct appending *a, struct lineage_err
     return status;
 }
 
-/* The claim is still held, so nobody has read the row of these files or is about to write one with that id. On a
- * server the row may be tried again and needs its files then. */
+/* Removes the files of a row that was not added. The claim is still held, so no other process has seen the row or uses
+ * its id. For a log on a server the files get their waiting names back, because the row may be sent again. */
 void appending_take_back(struct appending *a)
 {
     if (a->wrote_telemetry)

@@ -1,4 +1,4 @@
-/* append_ids.c: the id of a row that is being appended, and the spellings of an id. */
+/* append_ids.c: gives or checks the id of a new row, and finds the spelling of an id in the store. */
 #include "append_ids.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ enum lineage_status append_id_find(struct appending *a, const char *id, const ch
     return status;
 }
 
-/* Padded to the widest id in the log, because people sort these ids as text. */
+/* The number is padded to the width of the widest id in the log, because people sort these ids as text. */
 static enum lineage_status give_next_id(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;

@@ -1,4 +1,4 @@
-/* append_ids.h: ids of rows: exp_014 and 014 name the same trial, and the next number is given to a row without an id. */
+/* append_ids.h: ids of rows. exp_014 and 014 name the same trial, and a row without an id gets the next number. */
 #ifndef APPEND_APPEND_IDS_H
 #define APPEND_APPEND_IDS_H
 
@@ -11,8 +11,9 @@ static inline const char *append_id_bare(const char *id)
     return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
 }
 
-/* Finds the spelling of the id in the store: first unchanged, then bare, then with the prefix. *there is NULL if none
- * exists. An id that is too long for the buffer of appending_format_text is not looked up with the prefix. */
+/* Finds out how the store spells the id. Looks for the id unchanged, then without the prefix, then with it. *there is
+ * NULL if the store has none of these. An id that is too long for appending_format_text is not looked up with the
+ * prefix. */
 enum lineage_status append_id_find(struct appending *a, const char *id, const char **there, struct lineage_error *err);
 
 /* Fills in a->trial.exp_id with the next number, or checks the id that the caller gave: LINEAGE_EEXIST if the store has

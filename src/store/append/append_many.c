@@ -1,5 +1,5 @@
 /*
- * append_many.c: many rows in one append, all or none.
+ * append_many.c: appends many rows at once, either all of them or none.
  *
  * The rows are checked before the claim and completed under it, each compared with the rows before it as if it had
  * been appended alone. They reach the log in one write that a kill cannot leave half done (log_append_many).
@@ -17,19 +17,20 @@
 
 struct batch {
     struct appending row;                   /* the row in progress */
-    struct lineage_append_options by_score; /* options of rows whose label depends on their score */
+    struct lineage_append_options by_score; /* options for rows that are labelled by their score */
     const struct lineage_append_options *options;
     const bool *auto_status;
     const struct lineage_trial *trials; /* [n] as given */
     const char **notes;                 /* [n] notes with each trial's parameters written into them */
-    struct lineage_trial *rows;         /* [n] as written to the log; NULL: the caller does not want them */
+    struct lineage_trial *rows;         /* [n] the rows as written, for the caller; NULL if it does not ask for them */
     size_t n;
     struct id_set missing;
     struct buf out;
-    bool filled; /* `out` holds all rows, for a log that was empty */
+    bool filled; /* `out` holds all rows, completed for an empty log */
 };
 
-/* Two sets of options that differ in one member, so that the checks of a single append work for each row. */
+/* Chooses the options of row i. There are two sets, with and without auto_status, so that the checks of a single append
+ * work for each row. */
 static void choose_options(struct batch *batch, size_t i)
 {
     bool by_score = batch->auto_status ? batch->auto_status[i] : batch->options->auto_status;
@@ -47,7 +48,7 @@ static enum lineage_status fail_row(size_t i, enum lineage_status status, struct
     return status;
 }
 
-/* Every row is checked before any is completed, so that a mistake in the last row costs no claim. */
+/* All rows are checked before the claim, so that a mistake in any of them is reported without waiting for it. */
 static enum lineage_status check_batch(struct batch *batch, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -81,7 +82,7 @@ static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage
     return append_note_row(a->store, &a->trial) && !batch->out.failed ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* Completes all rows. Nothing of it is used if one is refused. */
+/* Completes all rows. If one row is refused, none of them is appended. */
 static enum lineage_status fill_in_batch(void *context, struct lineage_error *err)
 {
     struct batch *batch = context;
@@ -111,12 +112,12 @@ static enum lineage_status try_batch_without_file(struct batch *batch, struct li
     return status;
 }
 
-/* Call it under the claim. One write of many rows, protected against leaving only some of them (log_append_many). */
+/* Call it under the claim. Adds all rows by one append that leaves no part of them behind (log_append_many). */
 static enum lineage_status append_batch_locked(struct batch *batch, struct lineage_error *err)
 {
     struct appending *a = &batch->row;
     enum lineage_status status = LINEAGE_OK;
-    if (!batch->filled || a->end.size || a->end.taken_back) { /* the log is not the empty one that was seen */
+    if (!batch->filled || a->end.size || a->end.taken_back) { /* the log is no longer empty */
         if (batch->filled)
             append_forget(a->store->append);
         status = append_catch_up_and(a->store, &a->end, fill_in_batch, batch, err);
@@ -156,7 +157,7 @@ static enum lineage_status make_room(struct batch *batch, bool rows, struct line
 static void release_batch(struct batch *batch)
 {
     if (batch->row.arena)
-        arena_release(batch->row.arena); /* not reused: it holds the texts of all rows */
+        arena_release(batch->row.arena); /* freed: it holds the texts of all rows */
     id_set_clear(&batch->missing);
     buf_release(&batch->out);
     free(batch->notes);
@@ -172,7 +173,7 @@ static enum lineage_status append_batch_here(struct batch *batch, struct lineage
     if (status == LINEAGE_OK)
         status = log_claim(store->log, &batch->row.end, err);
     if (status != LINEAGE_OK) {
-        if (batch->filled) /* rows were noted that are not in the log */
+        if (batch->filled) /* the state contains rows that are not in the log */
             append_forget(store->append);
         return status;
     }
@@ -181,7 +182,8 @@ static enum lineage_status append_batch_here(struct batch *batch, struct lineage
     return status;
 }
 
-/* On a server: appended once, by the number of its request. If the log has the number already, the rows are in it. */
+/* For a log on a server. The number of the request ensures that the rows are added only once: a log that has the number
+ * already has the rows too. */
 static enum lineage_status try_batch(struct batch *batch, struct lineage_error *err)
 {
     struct log *log = batch->row.store->log;
@@ -210,7 +212,7 @@ static enum lineage_status try_batch_until_known(struct batch *batch, struct lin
     return status;
 }
 
-/* The rows as given, except that their time is now. */
+/* Writes the rows into the request as the caller gave them, except that rows without a time get the current time. */
 static enum lineage_status make_batch_request(struct batch *batch, struct outbox_request *request, bool *by_score,
                                               struct lineage_error *err)
 {
@@ -233,7 +235,7 @@ static enum lineage_status make_batch_request(struct batch *batch, struct outbox
     return status;
 }
 
-/* A row in the outbox is named after its request and its position in it. */
+/* The id of a row in the outbox consists of the number of its request and its position in the request. */
 static enum lineage_status keep_batch(struct batch *batch, const struct lineage_error *why, struct lineage_error *err)
 {
     struct appending *a = &batch->row;
@@ -278,7 +280,7 @@ static enum lineage_status append_batch(struct batch *batch, struct lineage_erro
     return status;
 }
 
-/* request: of rows from the outbox; NULL for new ones. */
+/* request is the request of rows that come from the outbox, and NULL for new rows. */
 static enum lineage_status append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
                                        const bool *auto_status, const struct lineage_append_options *options,
                                        struct lineage_trial *rows, struct outbox_request *request, struct lineage_error *err)

@@ -1,9 +1,9 @@
 /*
- * append_rules.c: the rules of an append: the parent of a row, its time, the best trial so far, the difference to it,
- * keep or discard; and what is refused. Ids are in append_ids.c.
+ * append_rules.c: the rules of an append. They decide the parent of a row, its time, its difference to the best trial
+ * so far, keep or discard, and which rows are refused. The rules for ids are in append_ids.c.
  *
- * All of these depend on other rows, so they are decided under the claim of the log, or without it if the log itself
- * checks that they still hold (append_without_claim.c).
+ * All of these depend on other rows, so they are decided under the claim of the log. They are decided without a claim
+ * if the log itself checks that they still hold (append_without_claim.c).
  */
 #include "appending.h"
 
@@ -20,8 +20,8 @@
 #include "append_ids.h"
 #include "verdict.h"
 
-/* Refuses a value for which the file has no column: it would be lost on disk, while the caller sees it in the
- * returned row. A five-column log has no column for a parent, a delta or notes at all. */
+/* Refuses a value for which the file has no column. Otherwise the value would be in the returned row, but not on disk.
+ * A five-column log has no column for a parent, a delta or notes at all. */
 static enum lineage_status check_layout(struct appending *a, struct lineage_error *err)
 {
     const struct row_layout *layout = mirror_layout(a->store->mirror);
@@ -47,9 +47,9 @@ static enum lineage_status check_layout(struct appending *a, struct lineage_erro
     return LINEAGE_OK;
 }
 
-/* A new id closes a cycle only if a row already names it as its parent; only then are its own ancestors walked. Rows
- * nearly always come after their parents, so the walk is rare. It needs the parents of all rows in the mirror, which
- * is therefore brought up to date under the claim in that case only. */
+/* A new id can close a cycle only if some row already names it as its parent, so the ancestors of the new row are
+ * walked only then. This is rare, because rows nearly always come after their parents. The walk needs the parents of
+ * all rows, so in this case the mirror is brought up to date under the claim. */
 static enum lineage_status check_cycle(struct appending *a, struct lineage_error *err)
 {
     bool awaited = false, cycle = false;
@@ -58,7 +58,7 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
     state->parents_behind = state->parents_behind && status != LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = mirror_is_parent(a->store->mirror, a->trial.exp_id, &awaited, err);
-    if (status == LINEAGE_OK && a->missing) { /* the mirror cannot walk through rows that are not in the log yet */
+    if (status == LINEAGE_OK && a->missing) { /* the mirror does not have these rows yet */
         if (!awaited && !id_set_has(a->missing, append_id_bare(a->trial.exp_id)))
             return LINEAGE_OK;
         return store_fail(err, LINEAGE_EINVAL, "exp_id '%.80s' has been named as a parent already; append it by itself",
@@ -74,7 +74,8 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
     return status;
 }
 
-/* A row that names itself as parent is refused here, because the walk would not find a row that does not exist yet. */
+/* A row that names itself as its parent is refused here, because the new row is not in the mirror and the walk would
+ * not find it. */
 static enum lineage_status check_parent(struct appending *a, struct lineage_error *err)
 {
     const char *there;
@@ -82,7 +83,7 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
         return LINEAGE_OK;
     enum lineage_status status = append_id_find(a, a->trial.parent_exp, &there, err);
     if (status == LINEAGE_OK && there)
-        a->trial.parent_exp = there; /* in the store's spelling, which every tool can follow */
+        a->trial.parent_exp = there; /* spelled as in the store, so that every tool finds it */
     if (status == LINEAGE_OK && !there &&
         strcmp(append_id_bare(a->trial.parent_exp), append_id_bare(a->trial.exp_id)) == 0)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
@@ -123,8 +124,8 @@ static double threshold(const struct appending *a)
     return lineage_threshold(min_delta, noise, seeds);
 }
 
-/* keep needs a score; otherwise the next trial would have nothing to beat. Checked before ids are given or files
- * made, because it is a mistake of the caller. */
+/* A kept trial needs a score; otherwise the next trial would have nothing to beat. This is checked before an id is
+ * given or a file is made, because a missing score is a mistake of the caller. */
 static enum lineage_status check_score(const struct appending *a, struct lineage_error *err)
 {
     if (a->trial.score.present || (!a->options->auto_status && a->trial.status != LINEAGE_KEEP))
@@ -134,8 +135,8 @@ static enum lineage_status check_score(const struct appending *a, struct lineage
                       a->options->auto_status ? "auto" : "keep", lineage_store_metric(a->store));
 }
 
-/* The notes may fill the cell already, and they are worth more than the reason: if both do not fit, the reason is
- * left out instead of refusing the row. */
+/* Adds the reason to the notes if both fit into the cell. Otherwise the reason is left out, because the notes are worth
+ * more and the row should not be refused. */
 static enum lineage_status note_reason(struct appending *a, double difference, bool higher, struct lineage_error *err)
 {
     char reason[VERDICT_REASON_MAX];
@@ -153,8 +154,8 @@ static enum lineage_status note_reason(struct appending *a, double difference, b
     return status;
 }
 
-/* Values that the caller gave are kept, because it may know of comparisons outside this log. The first baseline of a
- * store is its own baseline. */
+/* Values that the caller gave are not overwritten, because the caller may know of comparisons outside this log. The
+ * first baseline of a store is its own baseline. */
 static enum lineage_status compare_with_best(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;
@@ -162,7 +163,7 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     const bool comparable = state->has_best && a->trial.score.present;
     const double difference = comparable ? verdict_difference(a->trial.score.value, state->best) : 0;
     enum lineage_status status = LINEAGE_OK;
-    if (a->options->auto_status) { /* the first trial with a score is kept: there is nothing to beat */
+    if (a->options->auto_status) { /* the first trial with a score has nothing to beat, so it is kept */
         bool keep = !state->has_best || verdict_is_keep(difference, threshold(a), higher);
         a->trial.status = keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
         if (!keep)
@@ -179,8 +180,8 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     return status;
 }
 
-/* Call it under the claim: of two workers that ran the same trial of a night, only the first gets a row. An aborted
- * run says nothing yet, so it does not count. */
+/* Call it under the claim: of two workers that ran the same trial of a night, only the first gets a row. A trial
+ * labelled harness_abort does not count, because it has no result. */
 static enum lineage_status check_night(struct appending *a, struct lineage_error *err)
 {
     struct lineage_night_link night;
@@ -194,8 +195,8 @@ static enum lineage_status check_night(struct appending *a, struct lineage_error
     return store_fail(err, LINEAGE_EEXIST, "trial '%.80s' of the night '%.80s' has a row already", night.trial, night.sweep);
 }
 
-/* The score first, because the layout decides which member holds it; the id before the parent, which must differ from
- * it; the verdict last, because it may add to the notes. */
+/* The order of the steps matters. The score comes first, because the layout decides which member holds it. The id comes
+ * before the parent, which must differ from it. The verdict comes last, because it may add to the notes. */
 enum lineage_status appending_fill_in(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;

@@ -1,13 +1,13 @@
 /*
- * append_state.c: what a writing handle knows about the end of the log, kept from row to row.
+ * append_state.c: what a writing handle remembers about the end of the log from one row to the next.
  *
  * A night appends one row after another. Bringing the mirror up to date for each would cost more than the row, so a
  * handle remembers what it wrote: while the log ends where this handle left it, the ids since the last sync and the
  * best trial are known, and the mirror may lag behind.
  *
- * What is remembered is used only if the claimed log is the same file with the same length as this handle left it.
- * Bytes that were changed in place meanwhile are not noticed here but by the next sync; until then ids and the best
- * trial are those from before the change, as for every reader that looked a moment earlier.
+ * The state is used only if the claimed log is the same file, with the length that this handle left. A change of bytes
+ * in place is noticed only by the next sync. Until then this handle uses the ids and the best trial from before the
+ * change, as does any reader whose last sync was before it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,8 +32,8 @@ void append_forget(struct append_state *state)
     state->finish_line = false;
 }
 
-/* The mirror follows at close instead of after each row, so that no row waits for it and the next command still finds
- * it up to date. */
+/* The mirror is brought up to date at close instead of after each row. So no row waits for the mirror, and the next
+ * command still finds it up to date. */
 void append_close(struct lineage_store *store)
 {
     struct append_state *state = store->append;
@@ -61,7 +61,8 @@ enum lineage_status append_state_make(struct lineage_store *store, struct lineag
     return LINEAGE_OK;
 }
 
-/* The set is asked first: it needs no SQL statement, and its ids are not in the mirror yet. */
+/* The set of ids is searched before the mirror, because that needs no SQL statement and its ids are not in the mirror
+ * yet. */
 enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
                                   struct lineage_error *err)
 {
@@ -74,7 +75,7 @@ enum lineage_status append_has_id(struct lineage_store *store, const char *id, b
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* A number never begins with a blank, so these texts cannot be confused with the counted ids of the set. */
+/* The texts begin with a blank and the set's consecutive ids with a digit, so the two cannot be confused. */
 static const char *night_text(char out[LINEAGE_NIGHT_SWEEP_MAX + 32], const struct lineage_night_link *night)
 {
     snprintf(out, LINEAGE_NIGHT_SWEEP_MAX + 32, " %016" PRIx64 " %s", night->key, night->sweep);
@@ -94,8 +95,8 @@ enum lineage_status append_has_night(struct lineage_store *store, const struct l
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The best is found by the same rule as in mirror_best: kept, finite, and strictly better, so that of equal scores the
- * earlier row stays the best. */
+/* The rule for the best trial is that of mirror_best: kept, with a finite score, and strictly better, so that of two
+ * equal scores the earlier row stays the best. */
 bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct append_state *state = store->append;
@@ -130,7 +131,8 @@ void append_note(struct lineage_store *store, const struct lineage_trial *trial,
         state->valid = false;
 }
 
-/* The row is read again together with the rows before it. Until then its id is known, and that it may be the best. */
+/* The row will be read again together with the rows before it. Until then the state records its id and that it may be
+ * the best. */
 void append_note_apart(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct append_state *state = store->append;
@@ -139,7 +141,8 @@ void append_note_apart(struct lineage_store *store, const struct lineage_trial *
         state->valid = false;
 }
 
-/* The log only learns whether the row is kept: which kept row is the best depends on each reader's own settings. */
+/* The log is told only whether the row is kept, not whether it is the best, because that depends on each reader's own
+ * settings. */
 void append_tell(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct log_after *after = &store->log->after;

@@ -1,4 +1,4 @@
-/* append_state.h: what append keeps between two rows of one handle. */
+/* append_state.h: what a handle remembers from one appended row to the next. */
 #ifndef APPEND_APPEND_STATE_H
 #define APPEND_APPEND_STATE_H
 
@@ -13,11 +13,11 @@
 #include "id_set.h"
 #include "outbox_file.h"
 
-/* Rows that may wait for the mirror; bounds the memory of a handle that only appends. */
+/* Maximum number of appended rows that the mirror has not read. It bounds the memory of a handle that only appends. */
 #define APPEND_LAG 65536
 
-/* The end of the log as this handle left it. While the claimed log still ends there, nothing has to be read before
- * the next row. ids are those of the rows that the mirror has not read. */
+/* The end of the log as this handle left it. While the claimed log still ends there, nothing has to be read before the
+ * next row. `ids` are the ids of the rows that the mirror has not read. */
 struct append_state {
     bool valid;
     struct log_state end;
@@ -28,9 +28,9 @@ struct append_state {
     char *best_id;
     struct id_set ids;
     struct id_set rooted; /* trials whose ancestors are all known to be in the log */
-    struct id_set nights; /* the trials of nights that these rows record, in the spelling of append_has_night */
+    struct id_set nights; /* trials of nights that these rows record, as night_text writes them */
     bool finish_line; /* the log ends in its header, without a line end */
-    bool parents_behind; /* some row that the mirror has not read names a parent that is still missing */
+    bool parents_behind; /* some row that the mirror has not read names a missing parent */
     bool follow_at_close;
     size_t score_column; /* which of the 17 columns holds the score */
     bool takes_core_metric; /* the log has another score column and no core_metric, so a given core_metric is the score */
@@ -57,13 +57,13 @@ enum lineage_status append_has_night(struct lineage_store *store, const struct l
 /* Notes a row that the mirror has not read; false if out of memory. */
 bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial);
 
-/* Notes a row that was just written; `end` is the state of the log now. */
+/* Notes a row that was just written; `end` is the state of the log after it. */
 void append_note(struct lineage_store *store, const struct lineage_trial *trial, const struct log_state *end);
 
-/* Does the same for a row that was written behind rows which this handle has not read. */
+/* Like append_note, for a row that was written after rows which this handle has not read. */
 void append_note_apart(struct lineage_store *store, const struct lineage_trial *trial);
 
-/* Call it before a row is added: tells the log what it will be afterwards (log_after). */
+/* Call it before a row is added. It tells the log what the log's state will be after the row (log_after). */
 void append_tell(struct lineage_store *store, const struct lineage_trial *trial);
 
 /* Forgets everything, because the log is not as remembered. NULL is allowed. */

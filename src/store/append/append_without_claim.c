@@ -2,14 +2,13 @@
  * append_without_claim.c: the common append to a log on a server. It needs no claim: the server gives the row the
  * next id.
  *
- * Everything else in the row is decided here, from what this handle knows of the log, and the server adds the row
- * only if that still holds: no trial was kept since, so the known best is still the best (log_append_next). Rows that
- * others keep adding, crashes and discards, change nothing and need not be read. Whatever depends on more than that
- * needs the claim: an id given by the caller, files named after the row, a trial of a night that may have only one
- * row.
+ * The rest of the row is decided here, from what this handle knows of the log. The server adds the row only if no trial
+ * was kept since, so that the known best trial is still the best (log_append_next). Crashes and discards that others
+ * add meanwhile change nothing and need not be read. Rows that depend on more than the best trial need the claim: a row
+ * with an id given by the caller, a row with files named after it, and a trial of a night, which may have only one row.
  *
- * A row with a new id closes a cycle only if its ancestors end in a missing parent with that id, so all ancestors
- * must be in the log.
+ * All ancestors of the row must be in the log, because a row with a new id closes a cycle only if its ancestors end in
+ * a missing parent with that id.
  */
 #include "appending.h"
 
@@ -20,7 +19,7 @@
 #include "../questions/questions.h"
 #include "../log/log.h"
 
-/* Whether the trial as given allows it. */
+/* Whether the trial, as the caller gave it, may be appended without a claim. */
 static bool may_do(const struct appending *a)
 {
     const struct lineage_append_options *options = a->options;
@@ -28,8 +27,8 @@ static bool may_do(const struct appending *a)
            !options->telemetry && !options->beside;
 }
 
-/* The state of the log without a claim. While it is valid nothing is looked up, because the server checks that it
- * still holds. */
+/* The state of the log without a claim. While the remembered state is valid nothing is looked up, because the server
+ * checks that it still holds. */
 static enum lineage_status get_state(struct appending *a, bool *known, struct lineage_error *err)
 {
     struct lineage_store *store = a->store;
@@ -67,7 +66,8 @@ static enum lineage_status check_ancestors(struct appending *a, bool *there, str
     return status;
 }
 
-/* Writes the row without its id, which the server puts in front: the id must be at the beginning and nowhere else. */
+/* Writes the row without its id, which the server puts in front. This requires that the id is the first cell and occurs
+ * nowhere else in the row. */
 static enum lineage_status write_rest(struct appending *a, const char **rest, size_t *length, struct lineage_error *err)
 {
     struct buf *bytes = &a->store->append->bytes;
@@ -84,7 +84,7 @@ static enum lineage_status write_rest(struct appending *a, const char **rest, si
     return LINEAGE_OK;
 }
 
-/* A row that is refused because of rows read a while ago may be valid now, so a refusal leads to the claim. */
+/* A refusal may be based on outdated rows, so it is not final: the row is decided again under the claim. */
 static bool decide(struct appending *a, struct lineage_error *err)
 {
     bool there = false;

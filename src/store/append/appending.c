@@ -1,4 +1,4 @@
-/* appending.c: what every part of an append uses. */
+/* appending.c: functions that every part of an append uses. */
 #include "appending.h"
 
 #include <stdarg.h>

@@ -15,14 +15,14 @@ struct appending {
     const struct lineage_append_options *options;
     const struct lineage_trial *given;
     struct lineage_trial checked; /* the trial with its parameters written into its notes */
-    struct lineage_trial trial;   /* completed; its members are the caller's, or in arena */
+    struct lineage_trial trial;   /* the completed trial; its texts are the caller's or in arena */
     struct arena *arena;
     time_t clock; /* second of `timestamp` */
     const char *timestamp;
     struct log_state end;
     struct snapshot *snapshot; /* NULL: not asked for */
     bool wrote_telemetry;
-    struct id_set *missing; /* of a batch: missing parents, without prefix; NULL for a single row */
+    struct id_set *missing; /* missing parents of a batch, without prefix; NULL for a single row */
     struct outbox_request *request; /* NULL for a log that is a file */
     bool kept;                      /* kept in the outbox, because the server cannot be reached */
 };
@@ -42,29 +42,30 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
  * that cannot be kept. */
 enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot *snapshot, struct lineage_error *err);
 
-/* Appends without the claim if that is possible (append_without_claim.c). *done: the outcome of the row is known; if
- * it is false nothing was added, and the claim is needed. */
+/* Appends without the claim if that is possible (append_without_claim.c). If *done is true the outcome of the row is
+ * known. Otherwise nothing was added, and the row needs the claim. */
 enum lineage_status appending_next(struct appending *a, bool *done, struct lineage_error *err);
 
 /* appending_claim claims the log; appending_locked adds the row under the claim. */
 enum lineage_status appending_claim(struct appending *a, struct lineage_error *err);
 enum lineage_status appending_locked(struct appending *a, struct lineage_error *err);
 
-/* Completes what the row says about other rows, from what is known of them; and its time, if it has none. */
+/* Fills in the cells that depend on other rows (id, parent, delta, label), and the time if the row has none. */
 enum lineage_status appending_fill_in(struct appending *a, struct lineage_error *err);
 enum lineage_status appending_give_timestamp(struct appending *a, struct lineage_error *err);
 
-/* Puts telemetry and snapshot in place for the row that is about to be written; and removes them, if it was not
- * written. */
+/* appending_put_beside puts telemetry and snapshot in place for the row that is about to be written;
+ * appending_take_back removes them if the row was not written. */
 enum lineage_status appending_put_beside(struct appending *a, struct lineage_error *err);
 void appending_take_back(struct appending *a);
 
-/* The mirror follows at close and at the next read. It follows here only if waiting would cost memory, or if the
- * checks of the next row need it (any id to come may be that of a missing parent). */
+/* The mirror is normally brought up to date at close and at the next read. This function does it earlier if waiting
+ * would cost too much memory, or if the checks of the next row need it (any later id may be that of a missing
+ * parent). */
 void appending_follow(struct lineage_store *store, const struct lineage_append_options *options);
 
-/* Copies the written row for the caller. Its parameters are parsed from its notes, so that they have
- * their canonical names, as for every reader of the store. */
+/* Copies the written row for the caller. Its parameters are parsed from its notes, so they have the canonical names
+ * that every reader of the store sees. */
 enum lineage_status appending_give_row(struct lineage_trial *row, struct appending *a, struct lineage_error *err);
 
 /* Formats a short text (at most 511 bytes) into the arena. */

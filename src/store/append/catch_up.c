@@ -1,9 +1,9 @@
 /*
- * catch_up.c: what an append must know of the log before it can add a row: the ids in it, the best trial, where the log
- * ends. A torn record at the end is mended on the way.
+ * catch_up.c: finds out what an append must know of the log before it can add a row: the ids in the log, the best
+ * trial, and where the log ends. It also mends a torn record at the end.
  *
- * The mirror has read nearly all of it. The rows behind it are read here (unread_rows.c), because a mirror brought up to
- * date for each row would cost more than the row.
+ * The mirror has read nearly the whole log. The rows that it has not read are read here (unread_rows.c), because
+ * bringing the mirror up to date for each row would cost more than the row.
  */
 #include "catch_up.h"
 
@@ -49,8 +49,8 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
     return status;
 }
 
-/* Called without the claim, because a first sync of a large log takes seconds and nobody else should wait for it. If
- * the log is as this handle left it, there is nothing to read. */
+/* Called without the claim, because a first sync of a large log takes seconds and other writers should not wait for it.
+ * If the log is unchanged since this handle's last row, there is nothing to read. */
 enum lineage_status append_get_ready(struct lineage_store *store, struct lineage_error *err)
 {
     struct log_state now;
@@ -65,16 +65,16 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
  * one by one here, and the memory of the id set is bounded. */
 #define LONGEST_TAIL ((uint64_t)16 << 20)
 
-/* A mirror that has rows which were taken back can be built anew. One that others hold, or that cannot be used, is
- * left to the next writer. */
+/* Whether this handle can rebuild a mirror that contains rows which were taken back. A mirror that another process
+ * holds, or that cannot be used, is left to the next writer. */
 static bool can_make_anew(const struct lineage_store *store)
 {
     const struct lineage_error *fallback = mirror_fallback(store->mirror);
     return !store->options.no_mirror && (!fallback || fallback->status == LINEAGE_ECORRUPT);
 }
 
-/* The mirror is built anew before the log forgets the reason, so that a kill in between leaves both to the next
- * writer. */
+/* The mirror is rebuilt before the log forgets that rows were taken back. After a kill between the two steps, the next
+ * writer does both. */
 static enum lineage_status forget_taken_back(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     if (end->cut_off)
@@ -86,17 +86,17 @@ static enum lineage_status forget_taken_back(struct lineage_store *store, struct
 }
 
 /*
- * Before the claim the mirror has read nearly everything. It must read on under the claim only if the log was
- * replaced or grew much in between, or if the connection to the server was lost; and it must read everything again if
- * rows that it has read are gone. This claim may not hear of that, because the process that held the one before
- * may have taken them back.
+ * The mirror has read nearly everything before the claim. Under the claim it must read on only if the log was replaced
+ * or grew much in between, or if the connection to the server was lost. It must read everything again if rows that it
+ * has read are gone. This is checked in the log itself, because the process that held the previous claim may have taken
+ * the rows back, and then this claim does not report it.
  */
 static enum lineage_status meet_index(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     const struct mirror_position *at = mirror_position(store->mirror);
     if (end->taken_back)
         return forget_taken_back(store, end, err);
-    /* A new log has no rows, and creating tables now would only make others wait. */
+    /* A new log has no rows. Creating the tables of the mirror now would only make other writers wait. */
     if (!end->size && !at->watermark && !mirror_layout(store->mirror))
         return LINEAGE_OK;
     bool near = log_is_same(&at->log, end) && at->log.session == end->session && at->watermark <= end->size &&
@@ -107,8 +107,8 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
     return ends || status != LINEAGE_OK ? status : mirror_sync(store->mirror, err);
 }
 
-/* On a server other writers append all the time, but records that were seen never change, so what is known is
- * extended from where it ends. */
+/* Other writers append to a log on a server all the time. Records that this handle has read never change, so only the
+ * records after them are read. */
 static enum lineage_status take_others(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
 {
     struct append_state *state = store->append;
@@ -119,9 +119,9 @@ static enum lineage_status take_others(struct lineage_store *store, const struct
     return status;
 }
 
-/* A torn record is mended first; otherwise the row would become part of it. The best trial is loaded before the
- * unread rows, because these are compared with it one after another. Ids have at least three digits, so that the
- * first thousand sort as text. */
+/* A torn record is mended first; otherwise the new row would become part of it. The best trial is loaded before the
+ * unread rows, because each of them is compared with it. Ids have at least three digits, so that the first thousand
+ * sort as text. */
 enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     enum lineage_status status = append_state_make(store, err);

@@ -5,7 +5,7 @@
 #include "../internal.h"
 #include "../log/log.h"
 
-/* Call it before the log is claimed: the mirror reads what is new, which may take seconds. */
+/* Call it before the log is claimed. The mirror reads the new rows, which may take seconds. */
 enum lineage_status append_get_ready(struct lineage_store *store, struct lineage_error *err);
 
 /* Call it under the claim, with `end` the state of the log: makes store->append valid, and mends a torn record at the
@@ -13,8 +13,9 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
 enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err);
 
 /*
- * append_catch_up, then then(context), which decides what the new rows say; then may be NULL. If lineage.db turns out to
- * be damaged, all of it is done again with a mirror built anew, because the best trial and the ids may have been wrong.
+ * Calls append_catch_up, and after it then(context), which completes the new rows; `then` may be NULL. If lineage.db
+ * turns out to be damaged, the mirror is rebuilt and both calls are repeated, because the best trial and the ids may
+ * have been wrong.
  */
 typedef enum lineage_status append_decide_fn(void *context, struct lineage_error *err);
 enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then,

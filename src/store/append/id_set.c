@@ -1,15 +1,16 @@
 /*
  * id_set.c: a set of ids.
  *
- * Rows that the mirror has not read must still be found by id, or an id would be given twice. It is a hash table,
- * because a handle may be 65536 rows ahead (APPEND_LAG). The entries are in one arena, because they are only dropped
- * together. Ids that append gives are consecutive numbers, so two numbers are enough for all of them.
+ * Rows that the mirror has not read must still be found by id, or an id would be given twice. The set is a hash table,
+ * because a handle may be 65536 rows ahead of the mirror (APPEND_LAG). The entries are in one arena, because they are
+ * only freed together. Ids that append itself gives are consecutive numbers, so the set stores only the first and the
+ * last of them.
  */
 #include "id_set.h"
 
 #include <string.h>
 
-/* Without it uthash calls exit, which a library must not do. */
+/* Without this macro uthash calls exit when memory runs out, which a library must not do. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -18,7 +19,7 @@ struct id_entry {
     char id[];
 };
 
-/* As many digits as always fit 64 bits. */
+/* Accepts at most as many digits as always fit into 64 bits. */
 static bool is_number(const char *id, uint64_t *value, size_t *digits)
 {
     size_t n = 0;
@@ -29,7 +30,8 @@ static bool is_number(const char *id, uint64_t *value, size_t *digits)
     return n && !id[n];
 }
 
-/* 7 padded to three digits is 007, and nothing else is. */
+/* Whether an id with that many digits is a number padded to `width`: with width 3, 7 is written 007 and in no other
+ * way. */
 static bool is_padded_so(const char *id, size_t digits, size_t width)
 {
     return digits == width || (digits > width && id[0] != '0');

@@ -1,9 +1,8 @@
 /*
- * import.c: another tool's results.tsv as canonical rows, in one append: all of it or nothing.
+ * import.c: imports another tool's results.tsv as canonical rows, in one append, either all rows or none.
  *
- * Parents are not checked, because the rows come from a file with rules of its own; a missing parent becomes a
- * finding of `verify` instead of a reason to refuse the whole history. Ids must be new, because everything else
- * identifies rows by them.
+ * Parents are not checked, because the rows come from a file with its own rules: a missing parent is reported by
+ * `verify` and does not make the import fail. Ids must be new, because all other data identify rows by their ids.
  */
 #include <lineage/verify.h>
 
@@ -26,7 +25,7 @@ struct importing {
     bool has_layout;
     struct arena arena; /* of one row */
     struct id_set taken;
-    bool has_best; /* so far: of the store, then of the imported rows */
+    bool has_best; /* the best so far, of the store and the imported rows */
     double best;
     struct buf out;
     struct lineage_import_stats *stats;
@@ -42,7 +41,8 @@ static void tell(struct importing *in, const char *kind, const struct tsv_record
         in->report(in->context, &finding);
 }
 
-/* Returns the spelling of the id that is in use (readers treat both as one trial), NULL if neither is. */
+/* Returns the spelling of the id that is already in use, or NULL if the id is free. Both spellings are checked, because
+ * readers treat them as one trial. */
 static const char *find_taken(struct importing *in, const char *id, enum lineage_status *status, struct lineage_error *err)
 {
     struct buf prefixed = {0};
@@ -94,8 +94,8 @@ static enum lineage_status make_unique(struct importing *in, struct lineage_tria
     return status;
 }
 
-/* Computes what an append of the trial would have written. A source with the column decides itself which trials are
- * compared, including by its empty cells. */
+/* Computes the delta that an append of the trial would have written. If the source has the column, its cells are kept,
+ * even empty ones, because the source decides which trials are compared. */
 static void compare_with_best(struct importing *in, struct lineage_trial *trial)
 {
     bool higher = in->store->config.direction == LINEAGE_HIGHER;
@@ -110,7 +110,8 @@ static void compare_with_best(struct importing *in, struct lineage_trial *trial)
     in->best = trial->score.value;
 }
 
-/* The score moves to core_metric, where a canonical file has it, whatever its column was called. */
+/* The score moves to core_metric, the score column of a canonical file, whatever its column was called in the
+ * source. */
 static enum lineage_status import_row(struct importing *in, struct lineage_trial *trial,
                                       const struct tsv_record *record, struct lineage_error *err)
 {
@@ -131,8 +132,7 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     return in->out.failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
-/* A damaged record is reported and left out, so that every row of the canonical file can be read by each of the tools
- * that share it. */
+/* A damaged record is reported and left out, so that all tools that share the canonical file can read every row. */
 static enum lineage_status import_record(struct importing *in, struct tsv_reader *reader,
                                          const struct tsv_record *record, const char *metric,
                                          struct lineage_error *err)
@@ -175,9 +175,9 @@ static enum lineage_status import_records(struct importing *in, const struct buf
     return status;
 }
 
-/* Call it under the claim. Everything is parsed and written into memory before the log is touched, because all of it
- * must go in with one write. What this handle knew of the end of the log is forgotten, not updated over thousands of
- * rows. */
+/* Call it under the claim. All rows are parsed and formatted in memory before the log is touched, because they must be
+ * added by one write. The state of this handle is forgotten afterwards, because updating it for thousands of rows would
+ * not pay. */
 static enum lineage_status import_locked(struct importing *in, const struct buf *bytes, const char *metric,
                                          struct log_state *end, struct lineage_error *err)
 {

@@ -17,7 +17,7 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-/* Bounded, because every block shows the insights that are in force. */
+/* The text is limited in length, because every rendered block shows the insights that are in force. */
 static enum lineage_status check(const struct lineage_insight *insight, struct lineage_error *err)
 {
     const char *text = or_empty(insight->text), *author = or_empty(insight->author);
@@ -63,7 +63,7 @@ static enum lineage_status check_superseded(struct lineage_store *store, uint64_
     return LINEAGE_OK;
 }
 
-/* The ids as the store spells them; otherwise evidence 014 would not be found for exp_014. */
+/* Replaces the ids by the store's spelling; otherwise evidence 014 would not be found for exp_014. */
 static enum lineage_status find_evidence(json_t *evidence, struct lineage_store *store, const struct lineage_insight *insight,
                                          struct lineage_error *err)
 {
@@ -107,7 +107,7 @@ enum lineage_status lineage_insight_append(struct lineage_store *store, const st
 
 /* ---- reading ---- */
 
-/* All lines first: whether an insight is in force is known at the end. */
+/* All lines are read first, because a later line may supersede an insight. */
 struct kept_lines {
     json_t *list;
     bool failed;
@@ -130,7 +130,8 @@ static uint64_t number_of(const json_t *object, const char *key)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-/* One insight supersedes another. Sorted by the other, so that a long file costs no more than its length. */
+/* A pair of insights, of which the first supersedes the second. The pairs are sorted by the superseded insight, so that
+ * a long file does not take quadratic time. */
 struct superseding {
     uint64_t old, number;
 };

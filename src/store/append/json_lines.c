@@ -9,7 +9,7 @@
 #include "../files/fs.h"
 #include "../format/json_text.h"
 
-/* A last line without its end is parsed too, which shows whether it is complete. */
+/* A last line without a line end is parsed too: it is complete if it is valid JSON. */
 static enum lineage_status read_objects(const struct buf *file, const char *place,
                                         bool (*visit)(void *context, const json_t *object), void *context,
                                         struct lineage_error *err)
@@ -56,8 +56,8 @@ static bool note_number(void *context, const json_t *object)
     return true;
 }
 
-/* Under the lock. A write that fails half-way is cut off again. The line begins with an LF of its own if the file ends in
- * half a line, so that it does not become part of that. */
+/* Call it under the lock. A write that fails half-way is truncated again. If the file ends in half a line, an LF is
+ * written first, so that the new line does not become part of it. */
 static enum lineage_status write_line(int fd, const char *place, const char *text, struct lineage_error *err)
 {
     char last = '\n';
@@ -69,7 +69,7 @@ static enum lineage_status write_line(int fd, const char *place, const char *tex
     enum lineage_status status = out.failed ? store_no_memory(err) : LINEAGE_OK;
     if (status == LINEAGE_OK && (fs_write_once(fd, out.data, out.length) != (ssize_t)out.length || fs_sync_data(fd) != 0)) {
         status = store_fail_errno(err, LINEAGE_EIO, "cannot write %s", place);
-        (void)!fs_truncate(fd, (uint64_t)size); /* readers skip what a failure leaves */
+        (void)!fs_truncate(fd, (uint64_t)size); /* if this fails, readers skip the half line */
     }
     buf_release(&out);
     return status;

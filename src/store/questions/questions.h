@@ -1,6 +1,6 @@
 /*
- * questions.h: what can be asked about the trials of a store. Call mirror_sync first: every answer is as of the last
- * sync.
+ * questions.h: what can be asked about the trials of a store. Call mirror_sync first, because every answer is as of the
+ * last sync.
  *
  * Answers are numbers, texts, structs, and lists given to a callback item by item; no SQLite type appears here. To add a
  * question, declare it here in terms of structs and implement it in a file of this folder named after its subject.
@@ -19,7 +19,7 @@
 /* Finds the last row with that id, in either spelling (exp_); LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
-/* mirror_find for exactly this spelling. */
+/* Like mirror_find, but finds exactly this spelling of the id only. */
 enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
 /* Finds the first row of that trial of a night, except harness_abort; LINEAGE_ENOTFOUND without message. */
@@ -33,7 +33,7 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
 enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial, struct arena *arena,
                                   struct lineage_error *err);
 
-/* The same into memory that the trial owns (lineage_trial_release). */
+/* Like mirror_borrow, but the trial owns its memory (lineage_trial_release). */
 enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
                                 struct lineage_error *err);
 
@@ -60,23 +60,24 @@ struct mirror_chain_ends {
     struct lineage_trial *trials; /* [n], root first */
     size_t *passed_over;          /* [n] as in lineage_chain */
     size_t n, total;
-    size_t first; /* total - n trials are left out behind this many */
+    size_t first; /* number of trials before the gap, in which total - n trials are left out */
     enum lineage_chain_end end;
     char *end_id;
 };
 
-/* mirror_chain without the middle: the `first` first and `last` last trials; a shorter chain is complete. */
+/* Like mirror_chain, but loads only the `first` first and the `last` last trials. A shorter chain is complete. */
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
                                       size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                       struct lineage_error *err);
 
-/* Calls each with every trial's parent_exp as written ("" for none), in the order of the log. each may ask the
- * mirror. */
+/* Calls `each` for every trial, in the order of the log, with its parent_exp as written ("" without a parent). `each`
+ * may ask the mirror. */
 typedef enum lineage_status mirror_parent_fn(void *context, int64_t seq, const char *parent, struct lineage_error *err);
 enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
                                        struct lineage_error *err);
 
-/* Visits only what lineage_tree_walk finds without a root: trials in a cycle, or below one. Does not sync. */
+/* Visits only the trials that lineage_tree_walk reaches from no root: those in a cycle and their descendants. Does not
+ * sync. */
 enum lineage_status mirror_each_in_cycle(struct lineage_store *store,
                                          bool (*visit)(void *context, const struct lineage_tree_node *node),
                                          void *context, struct lineage_error *err);
@@ -89,29 +90,30 @@ struct mirror_seqs {
     size_t n, capacity;
 };
 
-/* Trials by conditions (lineage_query_open). An unknown name is LINEAGE_EINVAL with the known ones. */
+/* Makes a cursor over these seqs and takes them over, also if it fails. Close it with lineage_cursor_close. */
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
                                       struct lineage_error *err);
 
-/* Trials by conditions (lineage_query_open). LINEAGE_EINVAL with the known names for an unknown one. */
+/* Finds or counts the trials that meet the conditions (lineage_query_open). For an unknown name it returns
+ * LINEAGE_EINVAL, and the message lists the known names. */
 enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
                                  struct lineage_error *err);
 enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n,
                                  struct lineage_error *err);
 
-/* Coverage of one or two parameters (lineage_sweep_load). Having no cells is not a failure here. */
+/* Finds the trials near the wanted values (lineage_tried). */
 enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
                                  double tolerance, struct mirror_seqs *found, struct lineage_error *err);
 
-/* A user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql). */
+/* Loads the coverage of one or two parameters (lineage_sweep_load). A table without cells is not a failure here. */
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
                                  struct lineage_error *err);
 
-/* Visits trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */
+/* Runs a user's read-only statement on the tables of schema/001_mirror.sql (lineage_sql). */
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
                                struct lineage_error *err);
 
-/* Trials with a snapshot in the order of the log: line, exp_id and snapshot_path alone are filled in. */
+/* Visits the trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */
 enum lineage_status mirror_each_snapshot(struct mirror *mirror,
                                          void (*visit)(void *context, const struct lineage_trial *trial),
                                          void *context, struct lineage_error *err);
@@ -119,31 +121,31 @@ enum lineage_status mirror_each_snapshot(struct mirror *mirror,
 /* Whether some row names that snapshot. Reads all rows. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err);
 
-/* keep with a finite score, best first; ties in the order of the log */
+/* ---- the parts of a report; everything that is found goes into the arena ---- */
 
 enum mirror_order {
-    MIRROR_BEST_KEPT,   /* keep, best first; a missing score counts as +inf, nan is left out */
-    MIRROR_BEST_KEPT_UNSCORED_INFINITE, /* any label but harness_abort, with a score, best first; ties in the order of the log */
-    MIRROR_BEST_SCORED, /* the same with nan, in the order of the log */
-    MIRROR_FIRST_SCORED, /* in the order of the log */
-    MIRROR_FIRST,        /* newest first */
-    MIRROR_NEWEST,       /* last in the file first */
-    MIRROR_NEWEST_INFORMATIVE /* the same without harness_abort */
+    MIRROR_BEST_KEPT,   /* keep with a finite score, best first; ties in the order of the log */
+    MIRROR_BEST_KEPT_UNSCORED_INFINITE, /* keep, best first; a missing score counts as +inf, nan is left out */
+    MIRROR_BEST_SCORED, /* any label but harness_abort, with a score, best first; ties in the order of the log */
+    MIRROR_FIRST_SCORED, /* the trials of MIRROR_BEST_SCORED and those with score nan, in the order of the log */
+    MIRROR_FIRST,        /* all trials, in the order of the log */
+    MIRROR_NEWEST,       /* all trials, newest first */
+    MIRROR_NEWEST_INFORMATIVE /* all trials except harness_abort, newest first */
 };
 
 #define MIRROR_ALL ((size_t)-1)
 
-/* The newest `limit` trials with a label that is a failure (see lineage_report_failure). */
+/* Lists at most `limit` trials in that order. */
 enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
                                 struct lineage_trial **trials, size_t *n, struct arena *arena,
                                 struct lineage_error *err);
 
-/* How many trials of a specialist have a label: [n], sorted by specialist, then by the label's name. */
+/* Lists the newest `limit` trials with a label that is a failure (see lineage_report_failure). */
 enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_label label, size_t limit,
                                          struct lineage_trial **trials, size_t *n, struct arena *arena,
                                          struct lineage_error *err);
 
-/* How many trials of which specialist got which label: [n], by specialist, then label as text. */
+/* How many trials of a specialist have a label: [n], sorted by specialist, then by the label's name. */
 struct mirror_label_count {
     const char *specialist;
     enum lineage_label label;
@@ -152,29 +154,30 @@ struct mirror_label_count {
 enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
                                         struct arena *arena, struct lineage_error *err);
 
-/* Names of the first LINEAGE_REPORT_PARAMS parameters (alpha, beta, gamma, then by name); *more counts the others. */
+/* Counts the records that could not be read in full. */
 enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, struct lineage_error *err);
 
-/* The values of one parameter, ascending, at most LINEAGE_REPORT_VALUES. Does not fill in `constant`. */
+/* Lists the first LINEAGE_REPORT_PARAMS parameter names (alpha, beta, gamma, then by name); *more counts the others. */
 enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more,
                                        struct arena *arena, struct lineage_error *err);
 
-/* Whether some trial, except harness_abort, has both parameters at these values. Both lists of trials are walked
- * together, each skipping ahead to where the other one is. *steps limits the cost and is counted down: at 0 the
- * answer is MIRROR_UNSETTLED. */
+/* Lists the values of one parameter, ascending, at most LINEAGE_REPORT_VALUES. Does not fill in `constant`. */
 enum lineage_status mirror_param_values(struct mirror *mirror, const char *name, struct lineage_report_param *param,
                                         struct arena *arena, struct lineage_error *err);
 
-/* What was expected and what happened, for at most `limit` specialists, most trials first. */
+/* Tells whether some trial, except harness_abort, has both parameters at these values. It walks both lists of trials
+ * together, and each list skips ahead to the position of the other. *steps limits the cost and is counted down: at 0
+ * the answer is MIRROR_UNSETTLED. */
 enum mirror_cell { MIRROR_UNTRIED, MIRROR_TRIED, MIRROR_UNSETTLED };
 enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineage_param pair[2], size_t *steps,
                                       enum mirror_cell *cell, struct lineage_error *err);
 
-/* The same by proposer; reads every trial that names one. lower: a lower score is better. */
+/* Compares expected with actual improvements, for at most `limit` specialists, those with the most trials first. */
 enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
                                        size_t *n, struct arena *arena, struct lineage_error *err);
 
-/* The same by proposer; reads every trial that names one. lower: whether a lower score is better. */
+/* Summarises the trials of each proposer and their outcomes. Reads every trial that names a proposer. lower: a lower
+ * score is better. */
 enum lineage_status mirror_proposers(struct mirror *mirror, size_t limit, bool lower, struct lineage_report_proposer **list,
                                      size_t *n, struct arena *arena, struct lineage_error *err);
 
