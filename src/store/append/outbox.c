@@ -2,10 +2,10 @@
  * outbox.c: see outbox.h.
  *
  * The order of steps guarantees that each row is added exactly once. The request is on disk before the claim. Its
- * number is stored with the row and is unique in the log. The request is struck out after the commit was confirmed.
- * If the process is killed before the commit, the request exists and the row does not, and the next command appends
- * it. If it is killed after the commit, both exist: the next command finds the number in the log, under the claim,
- * and strikes the request out. A commit whose confirmation was lost is the same case.
+ * number is stored with the row and is unique in the log. The request is erased after the commit was confirmed. If the
+ * process is killed before the commit, the request exists and the row does not, and the next command appends the row.
+ * If the process is killed after the commit, both exist: the next command finds the number in the log, under the claim,
+ * and erases the request. A commit whose confirmation was lost is handled the same way.
  *
  * Ids, parents, keep or discard are decided on delivery, by the log at that time. The timestamp is that of the append.
  */
@@ -26,7 +26,7 @@
 #include "../log/log.h"
 #include "outbox_rows.h"
 
-/* A server whose connection breaks this often in a row counts as unreachable. */
+/* After this many broken connections in a row the server counts as unreachable. */
 enum { TIMES_TRIED = 4 };
 
 /* ---- a request ---------------------------------------------------------------------------------------------------- */
@@ -135,10 +135,10 @@ bool outbox_request_again(struct outbox_request *request, const struct log *log,
 }
 
 /*
- * A claim that is not granted is held by a process that hangs, which is the same to the trial as an unreachable
- * server. So is a server that allowed this handle to append at open and refuses now (a new password, a revoked
- * right): the next command fails at open and says why, while the trial that just ended may have taken a night. A user
- * that was never allowed to append gets the error.
+ * Two failures count as an unreachable server, so that the row of a trial that may have taken a night is kept. If a
+ * claim is not granted, a process that hangs holds it. If the server allowed appends at open and refuses them now (a
+ * new password, a revoked right), the next command will fail at open and say why. A user who was never allowed to
+ * append gets the error.
  */
 bool outbox_is_away(const struct log *log, enum lineage_status status)
 {
@@ -158,8 +158,8 @@ enum lineage_status outbox_request_keep(struct outbox_request *request, struct l
     return LINEAGE_OK;
 }
 
-/* A refusal by the log was returned to the caller. The file of a request that is delivered later is removed by
- * outbox_sync.c. */
+/* Erases the request unless it must be kept: a refusal by the log has been returned to the caller. If the request is
+ * delivered later, outbox_sync.c removes its file. */
 void outbox_request_end(struct outbox_request *request, const struct log *log, enum lineage_status status)
 {
     if (request->file && request->file->fd >= 0 && !request->delivered && !outbox_is_away(log, status))
@@ -170,7 +170,7 @@ void outbox_request_end(struct outbox_request *request, const struct log *log, e
 
 /* ---- files beside the row ------------------------------------------------------------------------------------------ */
 
-/* Renames the files that exist. A name that is not a plain one has no files (place_telemetry). */
+/* Renames those files that exist. Names that place_telemetry refuses have no files. */
 static void move_files(int dir_fd, const char *from, const char *to)
 {
     static const char *const places[][2] = {{PLACE_LOGS, ".log"}, {PLACE_PROVENANCE, ""}};
@@ -190,7 +190,8 @@ static bool has_files(const struct appending *a)
     return a->options->telemetry || a->options->beside || a->request->delivered || (a->snapshot && a->snapshot->copied);
 }
 
-/* The new name is written down first, so that after a kill the next delivery knows where the files are. */
+/* The new name is written into the request before the files are renamed, so that after a kill the next delivery finds
+ * them. */
 enum lineage_status outbox_request_place(struct appending *a, const char *exp_id, struct lineage_error *err)
 {
     struct outbox_request *request = a->request;
@@ -217,7 +218,7 @@ void outbox_request_unplace(struct appending *a)
     json_object_del(a->request->about, "placed");
 }
 
-/* Gives the waiting copy a name that no clean-up removes. */
+/* Renames the copy of the snapshot that waits for delivery, so that no clean-up removes it. */
 static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_error *err)
 {
     char path[PLACE_MAX];
@@ -232,7 +233,8 @@ static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_e
 
 /* ---- appending ----------------------------------------------------------------------------------------------------- */
 
-/* Reads the row of a commit whose confirmation was lost: the last record that was added with the number. */
+/* After a commit whose confirmation was lost, reads the row from the log: it is the last record that was added with the
+ * request's number. */
 static enum lineage_status read_back(struct appending *a, struct lineage_error *err)
 {
     struct buf bytes = {0};
@@ -245,7 +247,7 @@ static enum lineage_status read_back(struct appending *a, struct lineage_error *
     struct tsv_reader *reader = tsv_reader_new();
     enum lineage_status status = reader ? log_find(a->store->log, &bytes, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
-        status = mirror_sync(a->store->mirror, err); /* for the layout, if the header was added with it */
+        status = mirror_sync(a->store->mirror, err); /* reads the layout, in case the commit added the header too */
     tsv_scanner_init(&scanner, bytes.data ? bytes.data : "", bytes.length, 0, 1);
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
         last = record;
@@ -260,7 +262,7 @@ static enum lineage_status read_back(struct appending *a, struct lineage_error *
     return status;
 }
 
-/* The row is in the log: its files belong to it, wherever a kill left them. */
+/* The row is in the log, so its files get their final names, wherever a kill left them. */
 static enum lineage_status settle_files(struct appending *a, struct lineage_error *err)
 {
     int dir_fd = a->store->dir_fd;
@@ -273,7 +275,8 @@ static enum lineage_status settle_files(struct appending *a, struct lineage_erro
                                  : LINEAGE_OK;
 }
 
-/* The mirror may have read the row before its telemetry was in place; only a rebuild repairs that. */
+/* The mirror is rebuilt if the row has telemetry, because the mirror may have read the row before the telemetry was in
+ * place, and nothing else repairs that. */
 static enum lineage_status take_found(struct appending *a, struct lineage_error *err)
 {
     enum lineage_status status = read_back(a, err);
@@ -293,7 +296,7 @@ static enum lineage_status try_claimed(struct appending *a, struct lineage_error
     return a->store->log->found ? take_found(a, err) : appending_locked(a, err);
 }
 
-/* A request from the outbox may have files, or its row may be in the log already. */
+/* A request with files, or one whose row may be in the log already, needs a claim. */
 static enum lineage_status try_once(struct appending *a, struct lineage_error *err)
 {
     struct log *log = a->store->log;
@@ -313,9 +316,9 @@ static enum lineage_status try_once(struct appending *a, struct lineage_error *e
 
 enum { LOCK_PAUSE_MS = 20, LOCK_PATIENCE_MS = 20000 };
 
-/* Files get the id of a row before the row is added. If the server ended the claim, this process does not hear of it,
- * and another process of this machine may have the same id by then; removing files must not remove those of the
- * other. So processes with files take turns here. */
+/* Files are named after a row's id before the row is added. If the server ends the claim, this process does not notice,
+ * and another process of this machine may get the same id. Processes with files therefore take turns here, so that none
+ * removes the files of another. */
 static enum lineage_status lock_files(struct appending *a, int *fd, struct lineage_error *err)
 {
     const struct timespec pause = {0, LOCK_PAUSE_MS * 1000000L};
@@ -404,7 +407,8 @@ enum lineage_status outbox_append(struct appending *a, struct lineage_error *err
     return status;
 }
 
-/* For a handle that left a request in the outbox: it may live long, and no other process may come to deliver it. */
+/* Called for a handle that left a request in the outbox, because the handle may live long and perhaps no other process
+ * will deliver the request. */
 void outbox_deliver_waiting(struct lineage_store *store)
 {
     struct lineage_sync_stats stats;

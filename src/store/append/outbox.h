@@ -1,9 +1,9 @@
 /*
  * outbox.h: appends to a log on a server. Each is a request: a unique number and the rows, written to this machine's
- * disk before anything is sent. What the server did not take, because it could not be reached, is delivered later.
- * What it may have taken is looked up by the number, and never sent again on a guess.
+ * disk before anything is sent. A request that did not reach an unreachable server is delivered later. A request that
+ * the server may have added is looked up by its number first, so it is never added twice.
  *
- * While it waits, a trial is called outbox-NUMBER, and so are its files (telemetry is in the request).
+ * While a trial waits, its id is outbox-NUMBER, and its files are named after that (telemetry is in the request).
  */
 #ifndef APPEND_OUTBOX_H
 #define APPEND_OUTBOX_H
@@ -22,8 +22,9 @@ struct outbox_rows;
  * and the result is still LINEAGE_OK. */
 enum lineage_status outbox_append(struct appending *a, struct lineage_error *err);
 
-/* The same in steps, for append_many: write the request down; give its number to the log; whether to try again after
- * a failure; keep it, with a notice to the user; finish it. */
+/* The steps of outbox_append, for append_many: outbox_request_make writes the request to disk, _name gives its number
+ * to the log, _again tells whether to try again after a failure, _keep keeps it with a notice to the user, and _end
+ * finishes it. */
 enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const struct outbox_rows *rows,
                                         size_t n, const bool *auto_status, const struct lineage_append_options *options, bool many,
                                         struct lineage_error *err);
@@ -36,8 +37,8 @@ void outbox_request_end(struct outbox_request *request, const struct log *log, e
 
 void outbox_deliver_waiting(struct lineage_store *store);
 
-/* For a request that was read from its file: read its number (false if it has none) and its options, and append its
- * trial now. id receives the id of the row. */
+/* These functions serve a request that was read from its file: they read its number (false if it has none) and its
+ * options, and append its trial now. id receives the id of the row. */
 struct snapshot;
 bool outbox_read_id(struct outbox_request *request, const char *id);
 void outbox_read_options(struct lineage_append_options *options, const json_t *about);
@@ -48,7 +49,7 @@ enum lineage_status outbox_deliver_many(struct lineage_store *store, struct outb
                                         const struct lineage_trial *trials, size_t n,
                                         const struct lineage_append_options *options, struct lineage_error *err);
 
-/* Under the claim: rename waiting files from the request's name to the row's, and back. */
+/* Call them under the claim: they rename waiting files from the request's name to the row's name, and back. */
 enum lineage_status outbox_request_place(struct appending *a, const char *exp_id, struct lineage_error *err);
 void outbox_request_unplace(struct appending *a);
 

@@ -36,8 +36,8 @@ static enum lineage_status sync_names(int dir_fd, struct lineage_error *err)
     return synced ? LINEAGE_OK : failed("sync", PLACE_OUTBOX, err);
 }
 
-/* Names sort by time. Another command may find the file before it is locked, and remove it because it holds no
- * request. */
+/* Creates and locks a file whose name sorts by time. Tries again if another command removes the file before it is
+ * locked, because a file without a request looks like a leftover. */
 static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lineage_error *err)
 {
     if (fs_mkdir(dir_fd, PLACE_OUTBOX) != 0)
@@ -61,7 +61,7 @@ static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lin
     return store_fail(err, LINEAGE_EIO, "cannot make a file in " PLACE_OUTBOX);
 }
 
-/* Ends with a zero byte, so that the rest of a longer earlier request is not taken for a part of it. */
+/* The request ends with a zero byte, so that the rest of a longer earlier request is not taken for a part of it. */
 enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request, bool sync, struct lineage_error *err)
 {
     enum lineage_status status = file->fd < 0 ? make(file, dir_fd, err) : LINEAGE_OK;
@@ -84,7 +84,7 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
     return status;
 }
 
-/* Not synced: after a crash the request is looked up on the server, found, and struck out again. */
+/* This is not synced. After a crash the request is looked up on the server, found, and erased again. */
 void outbox_strike(struct outbox_file *file)
 {
     if (file->fd >= 0)
@@ -113,7 +113,7 @@ void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_M
     outbox_leave(file);
 }
 
-/* LINEAGE_ENOTFOUND for an incomplete request; other failures mean that it cannot be read now. */
+/* Returns LINEAGE_ENOTFOUND for an incomplete request. Other failures mean that the request cannot be read now. */
 static enum lineage_status read_request(int fd, json_t **request)
 {
     char head[HEAD_LENGTH + 1] = "";
@@ -195,10 +195,11 @@ struct walk {
     outbox_visit_fn *visit;
     void *context;
     size_t *n_held;
-    bool ended; /* by the visitor's return value */
+    bool ended; /* the visitor returned false */
 };
 
-/* Another command may have delivered it between the listing and the lock: then the file has no name any more. */
+/* Another command may have delivered the request between the listing and the lock. Then the file has no name any more
+ * and is skipped. */
 static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *file, struct lineage_error *err)
 {
     struct stat st;

@@ -16,7 +16,7 @@ struct outbox_request {
     json_t *about;          /* contents of its file */
     struct outbox_file *file;
     unsigned tries;
-    bool delivered;         /* by a later command than the one that made it */
+    bool delivered;         /* sent by a later command, from the outbox */
 };
 
 #endif

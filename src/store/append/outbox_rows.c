@@ -30,8 +30,8 @@ static bool is_known(const struct lineage_trial *trials, size_t at, size_t extra
     return false;
 }
 
-/* An extra that has the name of one of the 17 columns goes by the trial's own member. Returns false if only the 17
- * are needed. */
+/* Writes the header for these trials. An extra that is named like one of the 17 columns gets no column of its own,
+ * because the trial's member holds that value. Returns false if the trials need only the 17 columns. */
 static bool write_header(struct buf *header, const struct lineage_trial *trials, size_t n)
 {
     bool wider = false;

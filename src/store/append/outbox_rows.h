@@ -1,6 +1,6 @@
 /*
  * outbox_rows.h: the trials of a request as text: records in the form of results.tsv, with the 17 columns and the
- * trials' extra columns. On delivery the log keeps the extra columns that it has.
+ * trials' extra columns. On delivery, only extra columns that the log has are written to it.
  */
 #ifndef APPEND_OUTBOX_ROWS_H
 #define APPEND_OUTBOX_ROWS_H
@@ -15,14 +15,15 @@ struct outbox_rows {
     struct row_layout layout;
 };
 
-/* Starts with the columns that these trials need; add record after record. Zero rows before. */
+/* Starts the text with a header of the columns that these trials need; then add one record after another. Zero `rows`
+ * before the call. */
 enum lineage_status outbox_rows_begin(struct outbox_rows *rows, const struct lineage_trial *trials, size_t n,
                                       struct lineage_error *err);
 enum lineage_status outbox_rows_add(struct outbox_rows *rows, const struct lineage_trial *trial, struct lineage_error *err);
 void outbox_rows_release(struct outbox_rows *rows);
 
-/* Reads the trials of a request (`rows`, `header`; `auto` has one member for each) into the arena. LINEAGE_ECORRUPT
- * if their number differs. */
+/* Reads the trials of a request (its members `rows` and `header`) into the arena. Returns LINEAGE_ECORRUPT unless the
+ * member `auto` has one value for each trial. */
 enum lineage_status outbox_rows_read(const json_t *about, struct arena *arena, struct lineage_trial **trials, size_t *n,
                                      struct lineage_error *err);
 

@@ -1,4 +1,4 @@
-/* outbox_sync.c: delivering the outbox. */
+/* outbox_sync.c: delivers the requests of the outbox. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 struct syncing {
     struct lineage_store *store;
     struct lineage_sync_stats stats;
-    struct lineage_error err; /* of the failure that ended it */
+    struct lineage_error err; /* the failure that ended the delivery */
 };
 
-/* The directory of a trial that is not kept after all. */
+/* Removes the snapshot of a trial that was not kept on delivery. */
 static void drop_snapshot(struct syncing *s, const struct snapshot *snapshot)
 {
     if (snapshot->copied && !snapshot->path[0])
@@ -48,21 +48,22 @@ static enum lineage_status deliver(struct syncing *s, struct outbox_request *req
     return status;
 }
 
-/* Another worker has recorded that trial of a night: nothing is missing. */
+/* Whether the request is not needed any more, because another worker has recorded that trial of the night. */
 static bool is_over(const struct outbox_request *request, enum lineage_status status)
 {
     return status == LINEAGE_EEXIST &&
            json_is_true(json_object_get(json_object_get(request->about, "options"), "once_per_night"));
 }
 
-/* A refusal by the rules will be the same tomorrow. */
+/* Whether the failure is a refusal by the rules, which trying again later would not change. */
 static bool is_refusal(enum lineage_status status)
 {
     return status == LINEAGE_EINVAL || status == LINEAGE_EEXIST || status == LINEAGE_ENOTFOUND || status == LINEAGE_ELIMIT ||
            status == LINEAGE_ECORRUPT;
 }
 
-/* Returns false, with s->err, if the server or this machine is at fault: then the other requests would fail too. */
+/* Acts on the result of one delivery. Returns false and sets s->err if the server or this machine is at fault, because
+ * then the other requests would fail too. */
 static bool judge(struct syncing *s, struct outbox_file *file, const struct outbox_request *request, enum lineage_status status,
                   const char *id, const struct lineage_error *why)
 {

@@ -1,8 +1,8 @@
 /*
  * remarks.c: remarks.jsonl, one remark per line.
  *
- * Remarks are beside the log, not in it: a row is never changed after it is written, and other tools share the
- * columns. With one JSON object per line an append is one write, and a torn last line costs only itself.
+ * Remarks are in a file of their own, because rows of the log never change and other tools share its columns. With one
+ * JSON object per line an append is one write, and a torn last line does not affect the others.
  */
 #include <lineage/remarks.h>
 
@@ -23,7 +23,8 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-/* Bounded, because a remark is shown wherever the trial is, also to models with a limited context. */
+/* The text is limited in length, because a remark is shown together with its trial, also to models with a limited
+ * context. */
 static enum lineage_status check(const struct lineage_remark *remark, struct lineage_error *err)
 {
     const char *author = or_empty(remark->author), *timestamp = or_empty(remark->timestamp);
@@ -51,7 +52,8 @@ enum lineage_status lineage_remark_append(struct lineage_store *store, const str
         status = lineage_find(store, or_empty(remark->exp_id), &trial, err);
     if (status != LINEAGE_OK)
         return status;
-    /* An empty time becomes now, in the form of a row's timestamp, so that both sort together. */
+    /* An empty time is replaced by the current time in the format of row timestamps, so that remarks and rows can be
+     * sorted together. */
     json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)),
                              "exp_id", trial.exp_id, "author", or_empty(remark->author), "text", remark->text);
     status = json_lines_append(store, PLACE_REMARKS, json, NULL, NULL, err);

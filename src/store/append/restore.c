@@ -1,9 +1,8 @@
 /*
  * restore.c: puts a torn record that a writer moved aside back into the log.
  *
- * Moving a record aside is cautious: only a person can say whether a record without a line end was complete, so only
- * a person's command puts it back. It uses the same claim and the same write of many records as an import, all of
- * them or none.
+ * Only a person can say whether a record without a line end was complete, so it is moved aside automatically but put
+ * back only by a person's command. The command claims the log and adds the records like an import, all of them or none.
  */
 #include <lineage/verify.h>
 
@@ -16,8 +15,8 @@
 #include "append_state.h"
 #include "catch_up.h"
 
-/* A record is put back unchanged, because the person vouches for it. Its id must be unused: the trial may have been
- * run again under it since the crash. */
+/* A record is put back unchanged, because the person vouches for it. Its id must be unused, because the trial may have
+ * been run again with the same id since the crash. */
 static enum lineage_status check_record(struct lineage_store *store, struct tsv_reader *reader,
                                         const struct tsv_record *record, struct arena *arena, struct lineage_error *err)
 {
@@ -107,8 +106,8 @@ enum lineage_status lineage_restore(struct lineage_store *store, const char *nam
         status = put_back(store, &bytes, &end, n_rows, err);
         log_release(store->log);
     }
-    /* Removed last: if the process is killed before this, the rows are in the log and the file still exists, and a
-     * second restore is refused because the ids are used. */
+    /* The file is removed last. If the process is killed before this, the rows are in the log and the file still
+     * exists; a second restore is then refused, because the ids are used. */
     if (status == LINEAGE_OK && fs_unlink(store->dir_fd, name) != 0)
         status = store_fail_errno(err, LINEAGE_EIO, "the rows are back, but %s cannot be removed", name);
     if (status != LINEAGE_OK)

@@ -1,13 +1,13 @@
 /*
  * torn_record.c: mends the end of the log, under the claim.
  *
- * A record that a kill cut inside its last cell has as many cells as a complete one and reads as half a sentence, so
- * only a record with its line end counts as complete. One without is not dropped either, because an editor may have
- * saved it so.
+ * Only a record with a line end counts as complete, because a record that a kill cut inside its last cell has all its
+ * cells and cannot be recognised otherwise. A record without a line end is not dropped either, because an editor may
+ * have saved a complete record that way.
  *
- * A quote that another tool opened and never closed swallows all rows behind it, for every reader, although only one
- * record is at fault. That record ends where a sound row begins whose id no other row has; rows that somebody pasted
- * into a cell have ids that are in the log already.
+ * A quote that another tool opened and never closed hides all rows after it from every reader, although only one record
+ * is at fault. That record is taken to end where a sound row with an unused id begins. Rows that somebody pasted into a
+ * cell do not match, because their ids are in the log already.
  */
 #include "torn_record.h"
 
@@ -18,9 +18,9 @@
 #include "append_state.h"
 #include "tail_reader.h"
 
-/* Whether the text behind a line end inside an open quote begins with a row of its own: sound, terminated, and with
- * an unused id. Text that was pasted into a cell hardly has all three. A row that is wrongly taken for part of the
- * cell is moved aside and can be restored; part of a cell that is wrongly taken for a row would stay. */
+/* Whether the text after a line end inside an open quote begins with a separate row: sound, terminated, and with an
+ * unused id. Pasted text hardly ever meets all three conditions. In doubt the text counts as part of the cell: a row
+ * that is moved aside by mistake can be restored, but pasted text that was taken for a row would stay in the log. */
 static enum lineage_status begins_with_row(struct tail *tail, size_t at, bool *row, struct lineage_error *err)
 {
     struct tsv_scanner scanner;
@@ -64,9 +64,9 @@ static void say(struct tail *tail, const struct tsv_record *record, uint64_t lin
                  (unsigned long long)length, tail->store->dir, name, name);
 }
 
-/* An unterminated header is known to be complete only if it is the canonical one: another tool's header that was cut
- * has fewer columns, which nothing shows. Moving a complete header aside would leave a log without columns, and the
- * next append would write a header that does not fit the rows. */
+/* An unterminated header is known to be complete only if it is the canonical header. Another tool's header may have
+ * been cut after some of its columns, which cannot be seen. Moving a complete header aside would leave a log without
+ * columns, and the next append would write a header that does not fit the rows. */
 static enum lineage_status is_whole_header(struct tail *tail, const struct tsv_record *record, bool *whole,
                                            struct lineage_error *err)
 {
@@ -81,8 +81,8 @@ static enum lineage_status is_whole_header(struct tail *tail, const struct tsv_r
     return LINEAGE_OK;
 }
 
-/* *next is where reading continues. In the middle of the file the bytes are overwritten with line ends, because the
- * rows behind them must stay in place (log_blank). */
+/* next is where reading continues. In the middle of the file the record's bytes are overwritten with line ends, because
+ * the rows after the record must stay in place (log_blank). */
 static enum lineage_status move_aside(struct tail *tail, const struct tsv_record *record, uint64_t line, uint64_t *next,
                                       struct lineage_error *err)
 {
@@ -113,7 +113,7 @@ static bool find_open_record(struct tail *tail, uint64_t *line, struct tsv_recor
     return false;
 }
 
-/* A loop, because behind the record that was moved there may be another unterminated one. */
+/* This is a loop, because another unterminated record may follow the one that was moved. */
 enum lineage_status torn_record_mend(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     struct tail tail = {.store = store, .end = end};
@@ -133,7 +133,7 @@ enum lineage_status torn_record_mend(struct lineage_store *store, struct log_sta
     }
     tail_close(&tail);
     store->append->finish_line = whole_header;
-    if (status == LINEAGE_OK && open) /* the mirror may have shown what was moved */
+    if (status == LINEAGE_OK && open) /* the mirror may contain the moved record */
         status = mirror_sync(store->mirror, err);
     return status;
 }

@@ -1,4 +1,5 @@
-/* unread_rows.c: rows at the end of the log that the mirror has not read, noted in the state of the append. */
+/* unread_rows.c: reads the rows at the end of the log that the mirror has not read, and notes them in the append
+ * state. */
 #include "unread_rows.h"
 
 #include <stdio.h>
@@ -21,7 +22,8 @@ static enum lineage_status awaits_parent(struct tail *tail, const char *parent, 
     return status;
 }
 
-/* A record that cannot be read is not a row here, but fieldkit may read it, so its number is not given again. */
+/* A record that this library cannot read is not noted as a row. Its id is not given again, because fieldkit may read
+ * the record. */
 static enum lineage_status take_record(struct tail *tail, const struct tsv_record *record, struct lineage_error *err)
 {
     struct tail_row read;
@@ -31,7 +33,7 @@ static enum lineage_status take_record(struct tail *tail, const struct tsv_recor
     if (status != LINEAGE_OK)
         return status;
     if (!read.is_row) {
-        if (read.id) /* other tools read it: its id is used */
+        if (read.id) /* other tools may read the row, so its id counts as used */
             row_note_id(read.id, &state->next_id, &state->id_width);
         return LINEAGE_OK;
     }

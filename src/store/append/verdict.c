@@ -1,8 +1,8 @@
 /*
- * verdict.c: keep or discard, and why.
+ * verdict.c: decides between keep and discard, and states the reason.
  *
- * Append, import and the rendered block, which states for each discard what it would have needed, all use these
- * functions, so that they never disagree about a row.
+ * Append, import and the rendered block all use these functions, so that they never disagree about a row. (The block
+ * states for each discard which difference it would have needed.)
  */
 #include "verdict.h"
 
@@ -13,14 +13,15 @@
 #include <lineage/store.h>
 #include <lineage/text.h>
 
-/* Two means of n seeds differ by noise_std * sqrt(2 / n) by chance; twice that is required. The larger of the two
- * counts: min_delta is what matters to the owner, the other is what the measurement can detect. */
+/* Two means of n seeds differ by noise_std * sqrt(2 / n) by chance; twice that is required. The threshold is the larger
+ * of that value and min_delta: min_delta is the smallest difference that matters to the owner, the other value is the
+ * smallest difference that the measurement can detect. */
 double lineage_threshold(double min_delta, double noise_std, unsigned noise_seeds)
 {
     return fmax(min_delta, 2 * noise_std * sqrt(2.0 / (noise_seeds ? noise_seeds : 1)));
 }
 
-/* Digits behind the point when the number is written; -1 if it is written with an exponent. */
+/* Number of digits after the decimal point when the value is printed; -1 if it is printed with an exponent. */
 static int decimals(double value)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -47,7 +48,8 @@ double verdict_difference(double score, double best)
     return rint(exact * scale) / scale;
 }
 
-/* Strictly better even with a threshold of 0: keeping an equal score would move the best to a later row. */
+/* The score must be strictly better even with a threshold of 0, because keeping an equal score would move the best to a
+ * later row. */
 bool verdict_is_keep(double difference, double threshold, bool higher)
 {
     double gain = higher ? difference : -difference;
@@ -57,7 +59,8 @@ bool verdict_is_keep(double difference, double threshold, bool higher)
 const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, double threshold, bool higher)
 {
     double limit = higher || threshold == 0 ? threshold : -threshold; /* no -0 */
-    /* Three digits of both: rounding keeps their order, so the figures never say the opposite. */
+    /* Both numbers are printed with three digits. Rounding keeps their order, so the printed numbers never contradict
+     * the verdict. */
     snprintf(out, VERDICT_REASON_MAX, "discarded: %+.3g, needs %s than %.3g", difference == 0 ? 0 : difference,
              higher ? "more" : "less", limit);
     return out;

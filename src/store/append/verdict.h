@@ -1,10 +1,11 @@
-/* verdict.h: a score against the best so far. */
+/* verdict.h: compares a score with the best so far. */
 #ifndef APPEND_VERDICT_H
 #define APPEND_VERDICT_H
 
 #include <stdbool.h>
 
-/* score - best as the decimals that were written: 34.96 - 34.51 is 0.45, not 0.45000000000000284. */
+/* Computes score - best in decimal, with the digits that were written: 34.96 - 34.51 is 0.45, not
+ * 0.45000000000000284. */
 double verdict_difference(double score, double best);
 
 /* Whether the difference is an improvement larger than the threshold. */
@@ -13,8 +14,8 @@ bool verdict_is_keep(double difference, double threshold, bool higher);
 #define VERDICT_REASON_MAX 128
 
 /*
- * Why it is none, as the row's notes say it: "discarded: +0.0068, needs more than 0.0566", and where lower is
- * better "discarded: -0.0068, needs less than -0.0566". Returns out.
+ * Writes the reason for a discard as it appears in the row's notes: "discarded: +0.0068, needs more than 0.0566", and
+ * where lower is better "discarded: -0.0068, needs less than -0.0566". Returns out.
  */
 const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, double threshold, bool higher);
 

@@ -1,4 +1,4 @@
-/* blobs.c: which stores have blobs, and which files can be blobs. */
+/* blobs.c: decides which stores have blobs and which files can be blobs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -52,7 +52,7 @@ enum lineage_status lineage_blob_put(struct lineage_store *store, const char *na
     return blobs_send(store, name, name, err);
 }
 
-/* Under a lock of its own: one worker fetches, and the others wait for it. */
+/* Each blob has its own lock, so that one worker fetches the blob and the others wait for it. */
 enum lineage_status lineage_blob_get(struct lineage_store *store, const char *name, struct lineage_error *err)
 {
     enum lineage_status status = check_name(store, name, err);

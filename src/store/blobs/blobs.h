@@ -1,6 +1,6 @@
 /*
- * blobs.h: what other rooms need of blobs. An append sends the pieces of a snapshot before the claim, so that naming
- * it under the claim is quick.
+ * blobs.h: the blob functions that other modules use. An append sends the chunks of a snapshot before the claim, so
+ * that naming the snapshot under the claim is quick.
  */
 #ifndef BLOBS_BLOBS_H
 #define BLOBS_BLOBS_H
@@ -9,10 +9,11 @@
 
 #include "../internal.h"
 
-/* path is relative to the store's directory. Does nothing if the log is a file. */
+/* Sends the chunks of the tree at path, which is relative to the store's directory. Does nothing if the log is a
+ * file. */
 enum lineage_status blobs_offer(struct lineage_store *store, const char *path, struct lineage_error *err);
 
-/* Whether it is on the server, as far as the server can be asked. */
+/* Whether the blob is on the server. Returns false if the server cannot be asked. */
 bool blobs_has(struct lineage_store *store, const char *name);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * blobs_postgres.c: trees of files in pieces on a server (schema/postgresql/003_blobs.sql).
+ * blobs_postgres.c: stores trees of files as chunks on a server (schema/postgresql/003_blobs.sql).
  *
- * A manifest lists the entries in the order in which they are created: {"path", "mode"} is a directory, with "chunks"
- * a file, with "link" a symbolic link; "" is the path of the whole. Links come last, so that no entry is created
- * through one. The server checks each piece when it is stored, and names a blob only when all its pieces exist; here
- * they are checked again when they are fetched.
+ * A manifest lists the entries in the order in which they are created: An entry with only "path" and "mode" is a
+ * directory, one with "chunks" a file, and one with "link" a symbolic link; the path of the tree itself is "". Links
+ * come last, so that no entry is created through a link. The server checks each chunk when it is stored, and names a
+ * blob only when all its chunks exist. Chunks are checked again here when they are fetched.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 enum { CHUNK = 1 << 20, DEPTH_MAX = 64, NUMBER_MAX = 32 };
 
-/* Digits of a piece as PostgreSQL writes a bytea: \x and 64 hexadecimal digits. */
+/* Length of a chunk's digest as PostgreSQL writes a bytea: \x and 64 hexadecimal digits. */
 #define DIGEST_MAX (2 + SHA256_DIGEST_STRING_LENGTH)
 
 struct carrier {
@@ -51,7 +51,8 @@ static enum lineage_status no_memory(struct carrier *c)
     return store_no_memory(c->err);
 }
 
-/* Jansson accepts only UTF-8, and does not report which text it refused. */
+/* Fails with a message that names the text, because jansson accepts only UTF-8 and does not report which text it
+ * refused. */
 static enum lineage_status not_noted(struct carrier *c, const char *path, const char *what, const char *text)
 {
     if (lineage_text_is_utf8(path, strlen(path)) && lineage_text_is_utf8(text, strlen(text)))
@@ -86,7 +87,8 @@ static const char *digest_of(char out[DIGEST_MAX], const unsigned char *bytes, s
 
 /* ---- sending ---- */
 
-/* A piece that the server has is not sent; most of a snapshot is unchanged since its parent's. */
+/* A chunk that the server already has is not sent. Most chunks of a snapshot are the same as in the parent's
+ * snapshot. */
 static enum lineage_status send_chunk(struct carrier *c, size_t n, json_t *chunks)
 {
     char digest[DIGEST_MAX];
@@ -159,7 +161,7 @@ static enum lineage_status send_directory(struct carrier *c, int dir, const char
         status = n < PATH_MAX ? send_entry(c, dirfd(list), entry, below)
                               : store_fail(c->err, LINEAGE_ELIMIT, "%.200s: too long a path", path);
     }
-    if (status == LINEAGE_OK && errno) /* a failure of the listing: part of a tree must not get the name of the whole */
+    if (status == LINEAGE_OK && errno) /* the listing failed: a partial tree must not be named */
         status = failed(c, "list", path);
     closedir(list);
     c->depth--;
@@ -255,8 +257,8 @@ static enum lineage_status bring_file(struct carrier *c, int dir, const char *pa
     return status;
 }
 
-/* Anybody who may write to the server can write a manifest: no path in it may lead out of the directory that it is
- * fetched to. */
+/* Whether a path in a manifest stays inside the directory that the blob is fetched to. This is checked because anybody
+ * who may write to the server can write a manifest. */
 static bool is_safe(const char *path)
 {
     for (const char *at = path; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
@@ -282,7 +284,7 @@ static enum lineage_status bring_entry(struct carrier *c, const char *temporary,
     return fs_mkdir_new(dir, place, mode | 0700) == 0 ? LINEAGE_OK : failed(c, "make", place);
 }
 
-/* Links last, whatever the order of the manifest. */
+/* Creates links last, whatever the order of the manifest. */
 static enum lineage_status bring_entries(struct carrier *c, const char *temporary, const json_t *entries)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -308,8 +310,8 @@ static enum lineage_status read_manifest(struct carrier *c, const char *name, js
     return status;
 }
 
-/* The caller holds the lock of the blob, so one temporary name is enough, and what a killed process left there is
- * removed. */
+/* The caller holds the lock of the blob, so one temporary name is enough. Files that a killed process left under that
+ * name are removed. */
 static enum lineage_status bring(struct carrier *c, const char *name, const json_t *entries)
 {
     int dir = c->store->dir_fd;
