@@ -296,7 +296,8 @@ static enum lineage_status try_claimed(struct appending *a, struct lineage_error
     return a->store->log->found ? take_found(a, err) : appending_locked(a, err);
 }
 
-/* A request with files, or one whose row may be in the log already, needs a claim. */
+/* Appends without a claim unless the request has files. The row of a request from the outbox may be in the log already
+ * (log->found); then its files are settled. */
 static enum lineage_status try_once(struct appending *a, struct lineage_error *err)
 {
     struct log *log = a->store->log;

@@ -52,7 +52,7 @@ enum lineage_status lineage_blob_put(struct lineage_store *store, const char *na
     return blobs_send(store, name, name, err);
 }
 
-/* Each blob has its own lock, so that one worker fetches the blob and the others wait for it. */
+/* Fetching has a lock of its own, so that one worker fetches the blob and the others wait for it. */
 enum lineage_status lineage_blob_get(struct lineage_store *store, const char *name, struct lineage_error *err)
 {
     enum lineage_status status = check_name(store, name, err);

@@ -310,7 +310,7 @@ static enum lineage_status read_manifest(struct carrier *c, const char *name, js
     return status;
 }
 
-/* The caller holds the lock of the blob, so one temporary name is enough. Files that a killed process left under that
+/* The caller holds the lock for fetching, so one temporary name is enough. Files that a killed process left under that
  * name are removed. */
 static enum lineage_status bring(struct carrier *c, const char *name, const json_t *entries)
 {

@@ -1,4 +1,4 @@
-/* digest_chain.c: digests of the records of a log. */
+/* digest_chain.c: computes the digests of a log's records. */
 #include "digest_chain.h"
 
 #include <sha2.h>
@@ -16,7 +16,7 @@ void digest_chain_add(struct digest_chain *chain, const struct tsv_record *recor
     chain->position += record->length;
 }
 
-/* Records that end in a lone CR are covered when a record behind them ends in LF. */
+/* Records that end in a lone CR are covered as soon as a later record ends in LF. */
 enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *log, uint64_t end,
                                         struct lineage_error *err)
 {

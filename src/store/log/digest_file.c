@@ -1,15 +1,16 @@
 /*
- * digest_file.c: .results.tsv.digests.
+ * digest_file.c: reads, extends and checks .results.tsv.digests.
  *
- * A line is written after the log and under its claim: it covers rows that are on disk already, so after a crash the
- * log may have more than the lines, but never less. A line that was cut off is removed by the next writer. Lines are
- * not synced one by one, because a line that a crash takes can be computed again from the same rows.
+ * A line is written under the claim, after the rows that it covers are on disk. So after a crash the lines may cover
+ * fewer rows than the log has, but never more. The next writer removes a line that was cut off. Lines are not synced
+ * one by one, because a line that a crash destroys can be computed again from the same rows.
  *
- * An extended attribute on the log, where the file system has them, records that there are digests, so that digests
- * that were deleted are not silently computed anew. It follows the file when it is moved, but not when it is copied.
+ * If the file system has extended attributes, an attribute of the log records that there are digests, so that deleted
+ * digests are not silently computed anew. The attribute stays with the log when the log is moved, but not when it is
+ * copied.
  *
- * A line that does not match stays, and later rows get lines behind it: only a person can say that a change was
- * intended (digest_file_rebuild).
+ * A line that does not match is not removed, and the lines of later rows follow it, because only a person can say
+ * whether a change was intended (digest_file_rebuild).
  */
 #include "digest_file.h"
 
@@ -25,13 +26,14 @@
 #include "digest_chain.h"
 #include "record_walk.h"
 
-#define NUMBERS 42 /* two numbers of 20 digits, each with a blank behind it */
+#define NUMBERS 42 /* two numbers of 20 digits, each followed by a blank */
 #define LINE_MAX_BYTES (NUMBERS + DIGEST_TEXT)
 
 #define NOTE "user.lineage.digests"
 #define GONE "the digests that were there are gone; see 'lineage verify', 'lineage rebuild --digests'"
 
-/* Reads exactly what line_text writes: with another sign or blank, two lines could state the same digest. */
+/* Accepts only what line_text writes. If it accepted signs or other blanks too, different lines could state the same
+ * digest. */
 static bool read_number(uint64_t *number, const char **text)
 {
     char *end;
@@ -61,7 +63,8 @@ static void tell(struct digest_file *file, struct log *log, const char *what)
     log->tell(log->context, text);
 }
 
-/* Reads the last line of an open file, at most TAIL bytes long. Bytes behind it are of a line that was cut off. */
+/* Reads the last line of an open file, at most TAIL bytes long. Any bytes after it belong to a line that was cut
+ * off. */
 enum { TAIL = 4096 };
 
 static bool read_last(struct digest_chain *last, int fd, uint64_t size, uint64_t *good)
@@ -83,7 +86,7 @@ static bool read_last(struct digest_chain *last, int fd, uint64_t size, uint64_t
     return (n || !from) && read_line(last, tail + n);
 }
 
-/* Finds where the lines end, and cuts the file there. */
+/* Finds the end of the last complete line, and truncates the file there. */
 static bool find_last(struct digest_file *file, struct log *log, int fd)
 {
     struct stat st;
@@ -112,14 +115,14 @@ static int line_text(char line[LINE_MAX_BYTES + 1], const struct digest_chain *c
     return snprintf(line, LINE_MAX_BYTES + 1, "%" PRIu64 " %" PRIu64 " %s\n", chain->records, chain->position, digest);
 }
 
-/* The name of a new file is durable before the attribute mentions it. */
+/* The name of a new file is made durable before the attribute says that there are digests. */
 static void write_line(struct digest_file *file, const struct log *log, int fd, const struct digest_chain *chain)
 {
     char line[LINE_MAX_BYTES + 1];
     const bool is_new = !file->size;
     int length = line_text(line, chain);
     if (fs_write_once(fd, line, (size_t)length) != length) {
-        file->size = 0; /* read again, and cut, next time */
+        file->size = 0; /* next time the file is read again and truncated */
         return;
     }
     file->last = *chain;
@@ -146,7 +149,7 @@ static void follow_open(struct digest_file *file, struct log *log, int fd, uint6
         write_line(file, log, fd, &chain);
 }
 
-/* Opened for each row, because another process may have replaced the file. */
+/* The file is opened for each row, because another process may have replaced it. */
 void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
 {
     const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
@@ -168,7 +171,7 @@ void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
 
 /* ---- checking ---- */
 
-/* Reading the lines of the file and the records of the log side by side. */
+/* A check that reads the lines of the file and the records of the log in parallel. */
 struct checking {
     struct log *log;
     struct log_digests *digests;
@@ -177,11 +180,11 @@ struct checking {
     int fd; /* -1: no lines */
     char data[TAIL + 1];
     size_t length, at; /* of data */
-    uint64_t offset;   /* in the file, behind data */
-    uint64_t size;     /* of the file when it was opened: later lines cover rows behind `end` */
-    uint64_t line;     /* number of the line read last */
-    struct digest_chain last, next; /* the last line that counts, and the one to be reached next */
-    uint64_t last_line;             /* of the log, where last ends */
+    uint64_t offset;   /* position in the file after `data` */
+    uint64_t size;     /* size of the file at open; later lines cover rows after `end` */
+    uint64_t line;     /* number of the last line that was read */
+    struct digest_chain last, next; /* the last valid line, and the line to be reached next */
+    uint64_t last_line;             /* line of the log at which `last` ends */
     struct record_walk walk;
 };
 
@@ -192,7 +195,7 @@ static void broken(struct checking *c, uint64_t line, const char *text)
         c->digests->broken(c->digests->context, line, text);
 }
 
-/* The next line without its end; NULL behind the last one. */
+/* Returns the next line without its line end, or NULL after the last line. */
 static char *next_text(struct checking *c)
 {
     char *end;
@@ -214,7 +217,7 @@ static char *next_text(struct checking *c)
     return text;
 }
 
-/* The next line that continues the last one; others are reported and skipped. */
+/* Reads the next line that continues the last valid line. Other lines are reported and skipped. */
 static bool next_line(struct checking *c)
 {
     const char *text;
@@ -249,7 +252,8 @@ static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64
     return status;
 }
 
-/* Behind a stretch that was changed, digests continue from the stored one, so that each change is found by itself. */
+/* After a changed stretch, the computation continues from the stored digest, so that each change is found
+ * separately. */
 static enum lineage_status go_on_behind(struct checking *c, struct digest_chain *ahead, struct lineage_error *err)
 {
     char text[240], first[40] = "record ";
@@ -283,7 +287,7 @@ static void say_cut_off(struct checking *c)
     broken(c, 0, text);
 }
 
-/* Compares record by record; a line is compared when its end is reached. */
+/* Computes digests record by record, and compares a line when the record at which it ends is reached. */
 static enum lineage_status compare(struct checking *c, struct lineage_error *err)
 {
     struct tsv_record record;
@@ -318,7 +322,7 @@ static enum lineage_status compare(struct checking *c, struct lineage_error *err
     return status;
 }
 
-/* Opened before the size of the log is looked up, so that the log contains everything that they cover. */
+/* Opens the file before the size of the log is looked up, so that the log contains everything that the lines cover. */
 static void open_lines(struct checking *c, const struct digest_file *file)
 {
     struct stat st;
@@ -351,7 +355,7 @@ enum lineage_status digest_file_check(struct digest_file *file, struct log *log,
     return status;
 }
 
-/* Lines that match stay, because they show where later changes are. */
+/* Matching lines before the first mismatch are kept, because they show where later changes are. */
 enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *log, struct log_digests *digests,
                                         struct lineage_error *err)
 {

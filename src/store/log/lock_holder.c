@@ -2,8 +2,8 @@
  * lock_holder.c: parses /proc/locks; see proc_locks(5): "1: FLOCK ADVISORY WRITE 1234 08:01:1311234 0 EOF"; `->`
  * marks a process that waits.
  *
- * Only Linux tells which process holds a flock, and only there. Without /proc the message does not name it. The file
- * is read only after a second of waiting, because it lists every lock of the machine.
+ * Only Linux reports which process holds a flock, and only in this file. Without /proc the message does not name the
+ * process. The file is read only after a second of waiting, because it lists every lock of the machine.
  */
 #include "lock_holder.h"
 
@@ -15,8 +15,8 @@
 
 #include "../files/fs.h"
 
-/* The process of a line about that file, 0 for any other line. Compared by device and inode, because the name may
- * refer to another file by now. */
+/* Returns the process that a line names as holder of that file's lock, or 0. The file is identified by device and
+ * inode, because its name may refer to another file by now. */
 static long holder_in(const char *line, dev_t device, ino_t inode)
 {
     unsigned major_number, minor_number;

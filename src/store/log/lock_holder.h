@@ -1,4 +1,4 @@
-/* lock_holder.h: which process holds the lock that a writer waits for. */
+/* lock_holder.h: finds the process that holds the lock for which a writer waits. */
 #ifndef LOG_LOCK_HOLDER_H
 #define LOG_LOCK_HOLDER_H
 
@@ -7,7 +7,8 @@
 
 #define LOCK_HOLDER_MAX 96
 
-/* Writes ", held by process 1234 (python3)", or "" if the system does not tell (no /proc, another machine). */
+/* Writes ", held by process 1234 (python3)", or "" if the holder is not known (no /proc, or a process on another
+ * machine). */
 void lock_holder(char out[LOCK_HOLDER_MAX], dev_t device, ino_t inode);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * log.h: the rows of a store as an append-only log of bytes. This is the interface. log_file.c stores the log in
- * results.tsv and hides everything about files (descriptor, inode, time of change, flock). ../postgres/log_postgres.c
- * stores it on a server, where every call may fail with LINEAGE_EAWAY.
+ * log.h: the interface to the rows of a store as an append-only log of bytes. log_file.c stores the log in results.tsv
+ * and hides everything about files (descriptor, inode, time of change, flock). ../postgres/log_postgres.c stores it on
+ * a server, where every call may fail with LINEAGE_EAWAY.
  *
  * The bytes are those of results.tsv (schema/FORMAT.md), wherever they are stored: reading the log from position 0
  * gives that file, including damaged records. A position is the number of bytes before it.
@@ -11,9 +11,9 @@
  *      ends). If somebody else changes them, `revision` or `identity` changes.
  *   2. Only the holder of the claim adds bytes, and one writer holds the claim at a time, whatever machine the others are
  *      on. Readers never wait for it.
- *   3. log_append is all or nothing: if it fails the log is unchanged. If it succeeds with sync, the bytes survive a crash
- *      of the machine from before the claim is released.
- *   4. Digests (digest.h) are stored for durable records, and only for those.
+ *   3. log_append is all or nothing: if it fails the log is unchanged. If it succeeds with sync, the bytes are durable
+ *      before the claim is released.
+ *   4. Digests (digest.h) are stored only for durable records.
  *   5. The same bytes are never added twice: if a broken connection hides whether an append took place, log_append finds
  *      out before it returns.
  */
@@ -26,18 +26,18 @@
 
 /* The log at some moment. */
 struct log_state {
-    bool exists; /* false, and all else 0, before the first append */
+    bool exists; /* false before the first append; then all other members are 0 */
     uint64_t size;
-    /* Tokens that are only compared for equality; all zero means none. identity: the same while it is the same log,
-     * grown or not; a file that was moved into its place has another. revision: the same only if nothing at all
-     * happened to the log. */
+    /* Tokens that are only compared for equality; all zero means none. identity stays the same while the log grows, and
+     * differs for a file that was moved into its place. revision stays the same only if nothing at all happened to the
+     * log. */
     uint64_t identity[2];
     int64_t revision;
     uint64_t records; /* number of records, for a log that counts them */
-    unsigned session; /* of a log on a server: what was seen through one connection may be gone in the next */
+    unsigned session; /* connection to a server; records seen through an earlier one may be gone */
     bool taken_back; /* rows that readers may have seen were removed since the last log_settle, under any claim */
-    bool cut_off;    /* this claim removed what an unfinished append_many had written */
-    char aside[64];  /* file with those bytes beside the store, if another program had written behind them */
+    bool cut_off;    /* this claim removed the bytes of an unfinished append_many */
+    char aside[64];  /* file that keeps those bytes, if another program had written after them */
 };
 
 static inline bool log_is_same(const struct log_state *a, const struct log_state *b)
@@ -49,16 +49,17 @@ static inline bool log_is_same(const struct log_state *a, const struct log_state
 struct log_digests {
     const unsigned char *known; /* a digest that some record should have; NULL: none */
     bool known_found;
-    /* Called for each stretch of records that does not match its digest; line as in lineage_finding. */
+    /* Called for each stretch of records that does not match its digest; `line` is that of lineage_finding. */
     void (*broken)(void *context, uint64_t line, const char *text);
     void *context;
     bool is_broken;
     bool are_kept;            /* whether there are stored digests */
     uint64_t kept;            /* number of records that were compared */
-    struct digest_chain head; /* of all records, whether stored or not; undefined if is_broken */
+    struct digest_chain head; /* digest of all records, even if not stored; undefined if is_broken */
 };
 
-/* The log after an append: the next id (0: not known), its digits, and whether the append kept a trial. */
+/* Describes the log after an append: the next id (0: not known), the number of its digits, and whether the append kept
+ * a trial. */
 struct log_after {
     uint64_t next_id;
     size_t id_width;
@@ -67,7 +68,7 @@ struct log_after {
 
 enum { LOG_ID_MAX = 24 }; /* bytes of an id that a log gives */
 
-/* One kind of log; the functions log_NAME below say what each member does. */
+/* The functions of one kind of log. The comments of the functions log_NAME further down say what each member does. */
 struct log;
 struct log_kind {
     enum lineage_status (*look)(struct log *, struct log_state *, struct lineage_error *);
@@ -100,31 +101,32 @@ struct log {
     const struct log_kind *kind;
     const char *name;  /* name in messages about a line: "results.tsv" */
     const char *place; /* name in messages about the whole log: "DIR/results.tsv" */
-    /* Number of the next append to a log on a server, which the caller made and wrote down before anything was sent.
-     * Zero: the next claim makes one. log_release clears it. */
+    /* Number of the next append to a log on a server. The caller made the number and wrote it to disk before anything
+     * was sent. If it is zero, the next claim makes a number. log_release clears it. */
     unsigned char request[16];
     struct log_after after; /* for log_append_next; log_release clears it */
-    bool found;      /* set by a claim or an append: the request was added already, and others may follow it */
-    bool lost;       /* set by a failed append: the claim was lost before it, so claim and append again */
-    bool only_grew;  /* set by a claim: since the last look, the log changed only by records that were added */
-    bool read_only;  /* at first contact with the server the user was not allowed to append; that may have changed */
-    bool may_assume; /* log_claim_unchanged may let the append find out whether others were faster */
-    /* Called with notices for the user: that a claim has waited for a second and for which process, that digests
-     * cannot be stored. May be NULL. */
+    bool found;      /* set by a claim or an append: the request is in the log already, and other rows may follow */
+    bool lost;       /* set by a failed append: the claim had been lost, so claim and append again */
+    bool only_grew;  /* set by a claim: since the last look, records were added and nothing else changed */
+    bool read_only;  /* at open the user was not allowed to append; that may have changed */
+    bool may_assume; /* log_claim_unchanged may leave it to the append to detect other writers */
+    /* Called with notices for the user, for example that a claim has waited for a second and for which process, or that
+     * digests cannot be stored. May be NULL. */
     void (*tell)(void *context, const char *text);
     void *context;
 };
 
-/* The current state. On a server it is all durable, except for what a claim of this handle shows. */
+/* Returns the current state of the log. On a server all of it is durable, except for records that a claim of this
+ * handle has just shown. */
 static inline enum lineage_status log_look(struct log *log, struct log_state *state,
                                            struct lineage_error *err)
 {
     return log->kind->look(log, state, err);
 }
 
-/* Whether the log still begins with what it was in `before`. A server that was set back (a crash, a restored copy, a
- * standby that took over) may have lost rows, and others may be in their place. A file always answers yes, because it
- * cannot tell. */
+/* Whether the log still begins with the records that it had in `before`. A server that was set back (a crash, a
+ * restored copy, a standby that took over) may have lost rows, and other rows may be in their place. For a file the
+ * answer is always yes, because a file cannot detect this. */
 static inline enum lineage_status log_was(struct log *log, const struct log_state *before, bool *was, struct lineage_error *err)
 {
     *was = true;
@@ -138,22 +140,23 @@ static inline enum lineage_status log_read(struct log *log, uint64_t from, size_
     return log->kind->read(log, from, length, out, err);
 }
 
-/* Becomes the only writer, waiting for others. *state is the log at that moment, and the calls below keep it current.
- * LINEAGE_ELOCKED if the claim cannot be had. A claim allows one append and ends with log_release. */
+/* Makes the caller the only writer; waits while another writer holds the claim. *state describes the log at that
+ * moment, and the calls under the claim keep it current. Returns LINEAGE_ELOCKED if the claim is not granted. A claim
+ * allows one append and ends with log_release. */
 static inline enum lineage_status log_claim(struct log *log, struct log_state *state,
                                             struct lineage_error *err)
 {
     return log->kind->claim(log, state, err);
 }
 
-/* The same, if it can be had at once and the log has not changed since *state; otherwise returns false and does
- * nothing. It saves two system calls for a process that appends row after row. */
+/* Like log_claim, but only if the claim is free and the log has not changed since *state; otherwise returns false and
+ * does nothing. This saves two system calls for a process that appends row after row. */
 static inline bool log_claim_unchanged(struct log *log, struct log_state *state)
 {
     return log->kind->claim_unchanged(log, state);
 }
 
-/* Under the claim: adds whole records, the header first if the log is empty. */
+/* Call it under the claim. Adds complete records; if the log is empty, the first of them is the header. */
 static inline enum lineage_status log_append(struct log *log, struct log_state *state,
                                              const char *bytes, size_t length, bool sync,
                                              struct lineage_error *err)
@@ -168,11 +171,11 @@ static inline bool log_gives_ids(const struct log *log)
 }
 
 /*
- * Without a claim: adds a record that begins with the next id, which is written to id, and continues with `rest`.
- * `kept` says whether its label keeps the trial. *state is the log that the caller's decisions are based on. If a
- * trial was kept since, or the next id is not known, nothing is added: LINEAGE_EAWAY, and lost is set. Afterwards
- * *state is the log including the record if nobody came in between, otherwise unchanged. An append that is `found`
- * has the id of its row, which is not returned.
+ * Adds a record without a claim. The record begins with the next id, which is written to id, and continues with `rest`.
+ * `kept` says whether its label keeps the trial. *state is the log on which the caller's decisions are based. If a
+ * trial was kept since, or the next id is not known, the function adds nothing, sets lost and returns LINEAGE_EAWAY.
+ * Afterwards *state includes the record if no other writer came in between; otherwise *state is unchanged. If `found`
+ * is set, the row is in the log already, and its id is not returned.
  */
 static inline enum lineage_status log_append_next(struct log *log, struct log_state *state, const char *rest, size_t length,
                                                   bool kept, char id[LOG_ID_MAX], struct lineage_error *err)
@@ -180,17 +183,18 @@ static inline enum lineage_status log_append_next(struct log *log, struct log_st
     return log->kind->append_next(log, state, rest, length, kept, id, err);
 }
 
-/* log_append for any number of records, or for one that could be cut at a line end inside a cell. Even after a kill,
- * either all of them are in the log or none. Until the next claim readers may see some records of an unfinished
- * append. */
+/* Like log_append, for any number of records, or for a record that could be cut at a line end inside a cell. Even after
+ * a kill, the next claim finds either all of the records in the log or none. Until that claim, readers may see some
+ * records of an unfinished append. */
 static inline enum lineage_status log_append_many(struct log *log, struct log_state *state, const char *bytes,
                                                   size_t length, bool sync, struct lineage_error *err)
 {
     return log->kind->append_many(log, state, bytes, length, sync, err);
 }
 
-/* Under the claim: the bytes from `from`, where the last terminated record ends, to the end are torn. Saves them
- * durably elsewhere, then removes them from the log. name receives the file beside the store's other files. */
+/* Call it under the claim for torn bytes: those from `from`, where the last terminated record ends, to the end of the
+ * log. Saves them durably to a file in the store's directory and then removes them from the log. name receives the
+ * file's name. */
 static inline enum lineage_status log_set_aside(struct log *log, struct log_state *state,
                                                 uint64_t from, char name[64],
                                                 struct lineage_error *err)
@@ -198,22 +202,22 @@ static inline enum lineage_status log_set_aside(struct log *log, struct log_stat
     return log->kind->set_aside(log, state, from, name, err);
 }
 
-/* Under the claim: the same for bytes [from, to) that records follow. Those stay in place, and the bytes are
- * overwritten with line ends, which every reader skips. */
+/* Like log_set_aside, for bytes [from, to) that are followed by records. The bytes are overwritten with line ends,
+ * which every reader skips, so the records after them stay in place. */
 static inline enum lineage_status log_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to,
                                             char name[64], struct lineage_error *err)
 {
     return log->kind->blank(log, state, from, to, name, err);
 }
 
-/* Under a claim whose state has taken_back set: no mirror has those rows any more. Until then each claim reports
- * them. */
+/* Call it under a claim whose state has taken_back set, when no mirror has the removed rows any more. Until this call
+ * each claim reports taken_back. */
 static inline enum lineage_status log_settle(struct log *log, struct lineage_error *err)
 {
     return log->kind->settle(log, err);
 }
 
-/* Under a claim that says found: appends the bytes of the request to out. */
+/* Call it under a claim that set found. Appends the bytes of the request to out. */
 static inline enum lineage_status log_find(struct log *log, struct buf *out, struct lineage_error *err)
 {
     return log->kind->find(log, out, err);
@@ -225,23 +229,24 @@ static inline bool log_has_requests(const struct log *log)
     return log->kind->find != NULL;
 }
 
-/* Compares the records with their digests (digest.h). Writes nothing and waits for nobody. */
+/* Compares the records with their digests (digest.h). Writes nothing and does not wait for writers. */
 static inline enum lineage_status log_check_digests(struct log *log, struct log_digests *digests,
                                                     struct lineage_error *err)
 {
     return log->kind->check_digests(log, digests, err);
 }
 
-/* Under the claim: the same, and replaces the digests that do not match. For an owner who knows the reason. */
+/* Call it under the claim. Compares like log_check_digests and replaces the digests that do not match. It is for an
+ * owner who knows why they differ. */
 static inline enum lineage_status log_rebuild_digests(struct log *log, struct log_digests *digests,
                                                       struct lineage_error *err)
 {
     return log->kind->rebuild_digests(log, digests, err);
 }
 
-/* Waits until the log differs from the last call, for at most `milliseconds` (0: only look, negative: no limit). The
- * first call starts to listen and returns at once with news. Do not call it under a claim. LINEAGE_EAWAY if the
- * server cannot be reached; the next call listens again, and has news if there are any. */
+/* Waits until the log has changed since the last call, for at most `milliseconds` (0: only look, negative: no limit).
+ * The first call starts to listen and returns at once with *news set. Do not call it under a claim. Returns
+ * LINEAGE_EAWAY if the server cannot be reached; the next call listens again and reports changes from the meantime. */
 static inline enum lineage_status log_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err)
 {
     return log->kind->wait(log, milliseconds, news, err);

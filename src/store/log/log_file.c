@@ -2,16 +2,16 @@
  * log_file.c: the log as results.tsv, shared with tools that know nothing of this library.
  *
  * The claim is an exclusive flock on the file itself, because fieldkit.lineage takes that lock too. A record is added
- * by one write: with O_APPEND it goes behind whatever is there, and a kill in the middle leaves a torn end, never a
- * hole or two records inside each other. After a failed append the file is cut back to its former length; if even
- * that fails the end is torn, and the next writer sets it aside.
+ * by one write with O_APPEND, which always writes at the end of the file. A kill in the middle leaves a torn end, but
+ * never a hole or interleaved records. After a failed append the file is truncated to its former length. If that fails
+ * too, the end is torn, and the next writer sets it aside.
  *
- * flock is used because fcntl's locks end when any descriptor of the file is closed in this process, which every
- * reader of this library does. A flock ends with its descriptor, so a killed writer leaves none, and nobody has to
- * judge whether a lock file is stale.
+ * flock is used because fcntl's locks end when any descriptor of the file is closed in this process, which every reader
+ * of this library does. A flock ends with its descriptor, so a killed writer leaves no lock, and there is no lock file
+ * that could become stale.
  *
- * The descriptor for writing stays open between appends. Under each claim it is checked that it is still open on the
- * file of that name.
+ * The descriptor for writing stays open between appends. Each claim checks that the descriptor still refers to the file
+ * with that name.
  */
 #include "log_file.h"
 
@@ -36,10 +36,10 @@ struct log_file {
     int dir_fd;
     char *place;
     int read_fd, write_fd;
-    struct log_state read_state, write_state; /* identities of the files that the two descriptors are open on */
+    struct log_state read_state, write_state; /* identities of the files that the two descriptors refer to */
     bool created;                             /* the claimed file did not exist before */
     bool empty;                               /* it still is */
-    bool torn;                                /* the bytes of a refused append could not be cut off */
+    bool torn;                                /* the bytes of a failed append could not be truncated */
     struct digest_file digests;
     struct log_watch watch;
 };
@@ -82,7 +82,8 @@ static enum lineage_status failed(const struct log *log, const char *doing, stru
     return store_fail_errno(err, LINEAGE_EIO, "cannot %s %s", doing, log->place);
 }
 
-/* A row that is written to a pipe or a device is lost, and reading from one may wait for ever. */
+/* Refuses a log that is not a regular file, because a row written to a pipe or device is lost, and reading from one may
+ * block for ever. */
 static enum lineage_status check_regular(const struct log *log, const struct stat *st, struct lineage_error *err)
 {
     if (S_ISREG(st->st_mode))
@@ -102,7 +103,8 @@ static enum lineage_status file_look(struct log *log, struct log_state *state, s
     return check_regular(log, &st, err);
 }
 
-/* The reading descriptor follows the name, because another tool may have replaced the file. */
+/* The reading descriptor is opened again if the name refers to a new file, because another tool may have replaced the
+ * log. */
 static enum lineage_status open_for_reading(struct log_file *file, struct lineage_error *err)
 {
     struct log_state state;
@@ -119,8 +121,8 @@ static enum lineage_status open_for_reading(struct log_file *file, struct lineag
     return LINEAGE_OK;
 }
 
-/* Fewer bytes than asked for are not a failure: the file may have been cut since its size was looked up, and the
- * caller knows what that means. */
+/* Reading fewer bytes than requested is not a failure, because the file may have been truncated since its size was
+ * looked up. The caller decides what that means. */
 static enum lineage_status file_read(struct log *log, uint64_t from, size_t length, struct buf *out,
                                      struct lineage_error *err)
 {
@@ -145,7 +147,8 @@ static enum lineage_status open_for_writing(struct log_file *file, struct lineag
     file->created = false;
     if (file->write_fd >= 0)
         return LINEAGE_OK;
-    /* First without O_CREAT, because only the process that created the file may remove it again (file_release). */
+    /* The first attempt is without O_CREAT, to know which process created the file: only that process may remove it
+     * again (file_release). */
     file->write_fd = fs_open(file->dir_fd, file->log.name, O_RDWR | O_APPEND, 0);
     if (file->write_fd < 0 && errno == ENOENT) {
         file->write_fd = fs_open(file->dir_fd, file->log.name, O_RDWR | O_APPEND | O_CREAT, 0666);
@@ -217,16 +220,16 @@ static enum lineage_status file_claim(struct log *log, struct log_state *state, 
         close_fd(&file->write_fd);
     }
     file->empty = state->size == 0;
-    /* An unfinished import is taken back before anybody looks at the log, so that every record with a line end in a
-     * claimed log counts. */
+    /* An unfinished import is removed before the caller looks at the log, so every record with a line end in a claimed
+     * log is valid. */
     enum lineage_status status = take_back_staged(file, state, err);
     if (status != LINEAGE_OK)
         log->kind->release(log);
     return status;
 }
 
-/* Anything unexpected, and each failure, is left to the ordinary claim, which waits, looks and reports what is
- * wrong. */
+/* If anything fails or is unexpected, this returns false. The ordinary claim, which the caller tries next, waits and
+ * reports what is wrong. */
 static bool file_claim_unchanged(struct log *log, struct log_state *state)
 {
     struct log_file *file = file_of(log);
@@ -262,8 +265,8 @@ static void file_release(struct log *log)
     fs_unlock(file->write_fd);
 }
 
-/* For the first row the directory is synced too, because it holds the new file's name. fdatasync also writes the
- * size, which is all of the inode that reading needs. */
+/* For the first row the directory is synced too, because it holds the new file's name. fdatasync is enough for the file
+ * itself, because it also writes the size, the only part of the inode that reading needs. */
 static enum lineage_status sync_file(struct log_file *file, bool first, struct lineage_error *err)
 {
     if (fs_sync_data(file->write_fd) != 0)
@@ -273,14 +276,16 @@ static enum lineage_status sync_file(struct log_file *file, bool first, struct l
     return LINEAGE_OK;
 }
 
-/* Rows that readers may have seen are about to be removed, and a mirror may keep them. This is noted before they go,
- * and the note stays until all mirrors have been built anew (settle), whatever is killed or fails in between. */
+/* Called before rows are removed that readers may have seen, because a mirror may contain these rows. The note is
+ * written before the rows are removed, and it stays until the mirrors have been rebuilt (settle), whatever is killed or
+ * fails in between. */
 static enum lineage_status note_undone(struct log_file *file, struct lineage_error *err)
 {
     return fs_replace_alone(file->dir_fd, PLACE_UNDONE, "", 0, false, err);
 }
 
-/* Synced after the cut, or a crash could bring the refused row back. Readers may have seen a row with its line end. */
+/* Removes the bytes of a failed append. The file is synced after that, because a crash could otherwise bring the row
+ * back. If the row has its line end, readers may have seen it. */
 static void cut_refused(struct log_file *file, const struct log_state *state, const char *bytes, size_t written, bool sync)
 {
     struct lineage_error ignored;
@@ -295,16 +300,16 @@ static enum lineage_status add(struct log_file *file, struct log_state *state, c
                                struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    /* A short write means a full disk or a limit on the file's size. Writing the rest would be a second write, and a
-     * kill between the two would leave half a record. */
+    /* A short write means a full disk or a limit on the file's size. The rest is not written, because a kill between
+     * the two writes would leave half a record. */
     ssize_t n = fs_write_once(file->write_fd, bytes, length);
     if (n >= 0 && (size_t)n < length)
         errno = ENOSPC;
     if (n < 0 || (size_t)n < length)
         status = failed(&file->log, "append to", err);
     else if (sync)
-        /* A failed sync is a failed append. Linux may mark the pages clean after reporting the error once, so a
-         * second fdatasync that succeeds proves nothing, and the row is taken back instead. */
+        /* If the sync fails, the append fails and the row is removed. A second fdatasync would prove nothing, because
+         * Linux may mark the pages clean after reporting the error once. */
         status = sync_file(file, state->size == 0, err);
     if (status == LINEAGE_OK)
         state->size += length;
@@ -314,8 +319,8 @@ static enum lineage_status add(struct log_file *file, struct log_state *state, c
     return status;
 }
 
-/* Rows that were not synced, by any program, get their digests together with the next row that is, because a sync
- * covers the whole file. */
+/* Rows that any program wrote without a sync get their digests together with the next synced row, because a sync covers
+ * the whole file. */
 static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
                                        bool sync, struct lineage_error *err)
 {
@@ -326,8 +331,8 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
     return status;
 }
 
-/* The bytes are read again and counted: a tool that does not take the lock may have cut or replaced the file since
- * the caller looked, and then the bytes to be cut off would be its rows. */
+/* Copies the bytes to a file. They are read again and counted, because a tool that does not take the lock may have
+ * truncated or replaced the file meanwhile. The bytes to be removed could then be rows of that tool. */
 static enum lineage_status keep_aside(struct log_file *file, const struct log_state *state, uint64_t from, uint64_t to,
                                       char name[64], struct lineage_error *err)
 {
@@ -341,7 +346,8 @@ static enum lineage_status keep_aside(struct log_file *file, const struct log_st
     return status;
 }
 
-/* Not synced: after a crash the torn record is back, and so is its copy, and the next writer does the same again. */
+/* Truncates the log without a sync. If a crash brings the torn record back, its copy is still there, and the next
+ * writer sets the record aside again. */
 static enum lineage_status cut(struct log_file *file, struct log_state *state, uint64_t to, struct lineage_error *err)
 {
     if (fs_truncate(file->write_fd, to) != 0)
@@ -351,7 +357,8 @@ static enum lineage_status cut(struct log_file *file, struct log_state *state, u
     return LINEAGE_OK;
 }
 
-/* The copy and its name are durable before the file is cut, so that a kill in between leaves the bytes twice. */
+/* The copy and its name are durable before the log is truncated, so a kill in between loses nothing and leaves the
+ * bytes twice. */
 static enum lineage_status file_set_aside(struct log *log, struct log_state *state, uint64_t from, char name[64],
                                           struct lineage_error *err)
 {
@@ -361,10 +368,10 @@ static enum lineage_status file_set_aside(struct log *log, struct log_state *sta
 }
 
 /*
- * The claimed descriptor always appends (Linux's O_APPEND overrides the offset of pwrite), so the file is opened
- * again. The rows behind cannot be moved forward without rewriting them, which a kill could cut in half. Line ends
- * are empty records, which every reader skips, and each row stays where the mirror's offsets and digests expect it.
- * Closing this descriptor does not end the claim, because the flock belongs to the other one.
+ * The claimed descriptor always appends (Linux's O_APPEND overrides the offset of pwrite), so the file is opened again.
+ * The rows after the bytes are not moved forward, because that would mean rewriting them, and a kill could interrupt
+ * that. Line ends are empty records, which every reader skips, so each row stays where the mirror's offsets and digests
+ * expect it. Closing this descriptor does not end the claim, because the flock belongs to the other one.
  */
 static enum lineage_status write_line_ends(struct log_file *file, uint64_t from, uint64_t to, struct lineage_error *err)
 {
@@ -398,11 +405,11 @@ static enum lineage_status file_blank(struct log *log, struct log_state *state, 
 /* ---- many records at once ---------------------------------------------------------------------------------------- */
 
 /*
- * A kill leaves some part of a large write in the file: whole records that look like acknowledged ones, or a record
- * cut at a line end inside a cell, which another tool takes for complete and continues. So the bytes are first
- * written to a file beside the log, together with the size that the log has before them. The next process that claims
- * the log and finds that file compares, and takes an unfinished write back. 20 digits hold any size, so the head has
- * a fixed length.
+ * A kill may leave a part of a large write in the file: complete records that look as if they had been acknowledged, or
+ * a record cut at a line end inside a cell, which another tool takes for complete. So the bytes are first written to a
+ * staged file beside the log, after a head that states the size of the log before the write. The next process that
+ * claims the log and finds the staged file compares the two and removes an unfinished write. The head has a fixed
+ * length, because 20 digits hold any size.
  */
 #define STAGED_HEAD 21 /* the size in decimal, and a line end */
 
@@ -426,9 +433,9 @@ static enum lineage_status stage(struct log_file *file, uint64_t size, const cha
     return status;
 }
 
-/* The order of steps guarantees that nothing is lost: the staged file is complete before the first byte goes into the
- * log, and removed after the last one (with sync, each is durable first). If the next claim finds it, the log holds a
- * prefix of it: nothing, a part, or all of it. */
+/* The order of steps makes the append all or nothing. The staged file is complete before the first byte goes into the
+ * log, and is removed after the last byte is in it (with sync, each step is durable before the next). If the next claim
+ * finds a staged file, the log contains a prefix of its bytes: none, some or all of them. */
 static enum lineage_status file_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length,
                                             bool sync, struct lineage_error *err)
 {
@@ -439,14 +446,14 @@ static enum lineage_status file_append_many(struct log *log, struct log_state *s
         return status;
     file->torn = false;
     status = add(file, state, bytes, length, sync, err);
-    if (!file->torn) /* otherwise the next claim cuts it off */
-        forget_staged(file, &ignored); /* if it stays, the next claim finds all of it in the log */
+    if (!file->torn) /* otherwise the next claim truncates the log */
+        forget_staged(file, &ignored); /* if the staged file stays, the next claim finds its bytes in the log */
     if (status == LINEAGE_OK && sync)
         digest_file_follow(&file->digests, log, state->size);
     return status;
 }
 
-/* A write that was cut off leaves a prefix of its bytes, so finding its length is enough. */
+/* An interrupted write leaves a prefix of its bytes, so the length of the common prefix tells how far the write got. */
 static size_t common_length(const struct buf *a, const char *b, size_t length)
 {
     size_t n = 0;
@@ -463,7 +470,7 @@ static bool has_open_quote(const char *bytes, size_t n)
     return open;
 }
 
-/* *end becomes the position behind the first line end from `at` on; it is unchanged if there is none. */
+/* *end becomes the position after the first line end at or after `at`. Without such a line end *end is unchanged. */
 static enum lineage_status find_line_end(struct log_file *file, const struct log_state *state, uint64_t at, uint64_t *end,
                                          struct lineage_error *err)
 {
@@ -477,10 +484,10 @@ static enum lineage_status find_line_end(struct log_file *file, const struct log
 }
 
 /*
- * Another tool may have written behind the unfinished part, and its first bytes may equal the ones that were to come
- * next. If anything follows, only whole lines are taken back, and kept aside; the rest of a cut line is then part of
- * the other tool's first line. A complete header stays, because the other tool's rows need it. If a cut line has an
- * open quote, which would swallow the lines behind it, it goes too.
+ * Removes an unfinished write. Another tool may have written after it, and the first bytes of that tool may equal the
+ * bytes that were to come next. So if anything follows, only complete lines are removed, and saved in a file; the rest
+ * of a cut line is then part of the other tool's first line. A complete header stays, because the other tool's rows
+ * need it. A cut line with an open quote is removed too, because the quote would swallow the lines after it.
  */
 static enum lineage_status take_back(struct log_file *file, struct log_state *state, uint64_t from, const char *bytes,
                                      size_t n, struct lineage_error *err)
@@ -500,8 +507,9 @@ static enum lineage_status take_back(struct log_file *file, struct log_state *st
     return status;
 }
 
-/* If all of it is in the log there is nothing to repair. What is taken back is forgotten at once, because later rows
- * may begin with the same bytes. Another file records that mirrors may still have its rows (settle). */
+/* If all staged bytes are in the log there is nothing to repair. After an unfinished write was removed, the staged file
+ * is deleted at once, because later rows may begin with the same bytes. Another file records that mirrors may still
+ * have the removed rows (settle). */
 static enum lineage_status judge_staged(struct log_file *file, struct log_state *state, const struct buf *staged,
                                         struct lineage_error *err)
 {
@@ -530,8 +538,8 @@ static enum lineage_status take_back_staged(struct log_file *file, struct log_st
     if (fs_stat(file->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &st) == 0) {
         if (S_ISREG(st.st_mode))
             status = fs_read_stream(file->dir_fd, PLACE_IMPORT, &staged, err);
-        /* The file got its name when it was complete, so a cut head comes from another program, or from a crash of
-         * the machine without sync. */
+        /* The staged file gets its name only when it is complete. So a damaged head comes from another program, or from
+         * a crash of the machine after a write without sync. */
         if (status == LINEAGE_OK)
             status = staged.length > STAGED_HEAD ? judge_staged(file, state, &staged, err) : forget_staged(file, err);
         buf_release(&staged);
@@ -547,7 +555,7 @@ static enum lineage_status file_settle(struct log *log, struct lineage_error *er
                                                                         : failed(log, "settle what was taken back of", err);
 }
 
-/* The digests are opened first, so that the log contains everything that they cover when its size is looked up. */
+/* The digests are opened before the size of the log is looked up, so the log contains everything that they cover. */
 static enum lineage_status file_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     return digest_file_check(&file_of(log)->digests, log, digests, NULL, err);

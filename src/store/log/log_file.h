@@ -4,8 +4,8 @@
 
 #include "log.h"
 
-/* Opens the log; a missing file is an empty log, which the first append creates. dir_fd stays the caller's and must
- * stay open; dir is for messages. */
+/* Opens the log; a missing file is an empty log, which the first append creates. The caller owns dir_fd and must keep
+ * it open; dir is used in messages. */
 enum lineage_status log_file_open(struct log **log, int dir_fd, const char *dir, struct lineage_error *err);
 
 #endif

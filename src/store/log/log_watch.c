@@ -1,10 +1,10 @@
 /*
- * log_watch.c: waiting by inotify, and by looking every second.
+ * log_watch.c: waits for changes of a log by inotify, and by looking at the file every second.
  *
- * Looking decides; inotify only says when it is worth it. So waiting also works without inotify and on a network file
- * system, which does not report what other machines write.
+ * Only a look at the file decides whether the log has changed; inotify just tells when to look. So waiting also works
+ * without inotify, and on a network file system, where inotify does not report writes of other machines.
  *
- * The file is watched for writes, and its directory for another file that replaces it, or for the first one.
+ * The file is watched for writes, and its directory for a file that replaces or creates the log.
  */
 #include "log_watch.h"
 
@@ -37,7 +37,7 @@ static void begin(struct log_watch *watch, int dir_fd)
         fs_watch_add(watch->fd, dir_fd, ".", IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE);
 }
 
-/* The events are not read, because looking shows what happened. */
+/* The contents of the events are ignored, because a look at the file shows what happened. */
 static void sleep_until_told(const struct log_watch *watch, int milliseconds)
 {
     char events[4096];

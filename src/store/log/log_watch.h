@@ -1,13 +1,13 @@
-/* log_watch.h: waiting until any program changes a log that is a file. */
+/* log_watch.h: waits until any program changes a log that is a file. */
 #ifndef LOG_LOG_WATCH_H
 #define LOG_LOG_WATCH_H
 
 #include "log.h"
 
-/* Zeroed: not started. */
+/* A zeroed watch has not been started. */
 struct log_watch {
     bool begun;
-    int fd;                /* of inotify; -1: not available, and the file is looked at every second */
+    int fd;                /* inotify; -1 if not available: then the file is looked at every second */
     int file;              /* the watch on the file, -1: none */
     uint64_t identity[2];  /* identity of that file */
     struct log_state seen;

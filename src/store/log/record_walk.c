@@ -13,7 +13,8 @@ void record_walk_start(struct record_walk *walk, struct log *log, uint64_t posit
     tsv_scanner_init(&walk->scanner, walk->bytes.data, 0, position, line);
 }
 
-/* Reads on from the current record; a record that did not end in a piece is read again with a longer one. */
+/* Reads the next bytes of the log, from the start of the current record. A record that was cut by the end of the buffer
+ * is read again with a larger buffer. */
 static enum lineage_status read_on(struct record_walk *walk, struct lineage_error *err)
 {
     struct tsv_scanner *scanner = &walk->scanner;

@@ -1,4 +1,5 @@
-/* record_walk.h: the terminated records of a log, read in pieces, because a log may be larger than memory. */
+/* record_walk.h: visits the terminated records of a log. The log is read in chunks, because it may be larger than
+ * memory. */
 #ifndef LOG_RECORD_WALK_H
 #define LOG_RECORD_WALK_H
 
@@ -10,15 +11,15 @@ struct record_walk {
     uint64_t end;
     struct tsv_scanner scanner;
     struct buf bytes;
-    size_t piece; /* bytes to read at once; more if a record is longer */
-    bool at_end;  /* bytes holds the last of them */
+    size_t piece; /* bytes to read at once; grows for a longer record */
+    bool at_end;  /* `bytes` contains the end of the range */
 };
 
-/* Starts at a position where a record begins, which has that line number, and goes up to `end`. A walk keeps its memory
- * when it is started again; zero it before the first start. */
+/* Starts a walk at `position`, where a record with line number `line` begins, up to `end`. A walk that is started again
+ * reuses its memory; zero it before the first start. */
 void record_walk_start(struct record_walk *walk, struct log *log, uint64_t position, uint64_t line, uint64_t end);
 
-/* *there is false behind the last record. *record is valid until the next call. A CR at the very end of the log does not
+/* *there is false after the last record. *record is valid until the next call. A CR at the very end of the log does not
  * end a record, because it may be half of CR LF. */
 enum lineage_status record_walk_next(struct record_walk *walk, struct tsv_record *record, bool *there,
                                      struct lineage_error *err);
