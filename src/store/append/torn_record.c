@@ -81,8 +81,8 @@ static enum lineage_status is_whole_header(struct tail *tail, const struct tsv_r
     return LINEAGE_OK;
 }
 
-/* next is where reading continues. In the middle of the file the record's bytes are overwritten with line ends, because
- * the rows after the record must stay in place (log_blank). */
+/* *next is where reading continues. In the middle of the file the record's bytes are overwritten with line ends,
+ * because the rows after the record must stay in place (log_blank). */
 static enum lineage_status move_aside(struct tail *tail, const struct tsv_record *record, uint64_t line, uint64_t *next,
                                       struct lineage_error *err)
 {

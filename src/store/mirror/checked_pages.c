@@ -1,14 +1,15 @@
 /*
  * checked_pages.c: an SQLite VFS between SQLite and the file of a mirror. The last eight bytes of each page are a
- * digest of the other bytes and of the page's number. It is written with the page and compared when the page is read.
+ * digest of the other bytes and of the page's number. The digest is written with the page and checked when the page is
+ * read.
  *
- * SQLite notices some damage to the structure of a page, but none to its contents. A flipped bit in an index then
- * names the wrong trial as the best, and the next row is compared with it. With the digest a damaged page reads as
- * SQLITE_CORRUPT, before anything of it is used.
+ * SQLite notices some damage to the structure of a page, but none to its contents. A flipped bit in an index then names
+ * the wrong trial as the best, and the next row is compared with it. With the digest, reading a damaged page fails with
+ * SQLITE_CORRUPT before anything of it is used.
  *
- * Only the file itself is wrapped. SQLite checks the pages in the write-ahead log itself, whenever the first process
+ * Only the file itself is wrapped. Pages in the write-ahead log are checked by SQLite itself, when the first process
  * opens the file again, and they get their digest when they are copied into the file. Any SQLite client can read the
- * file; one that writes to it leaves pages without a digest, and the mirror is rebuilt.
+ * file. A client that writes to it leaves pages without a digest, and then the mirror is rebuilt.
  */
 #include "checked_pages.h"
 
@@ -19,14 +20,14 @@
 #define SMALLEST_PAGE 512
 #define LARGEST_PAGE 65536
 #define HEADER 100
-#define MEMORY_VFS "memdb" /* part of SQLite since 3.36, but may be compiled out */
+#define MEMORY_VFS "memdb" /* built into SQLite since 3.36, unless compiled out */
 #define OP_TRUST 0x6c6e6765 /* for xFileControl; operations below 100 are SQLite's */
 
 struct checked_file {
     sqlite3_file base;
     bool trust;          /* do not compare digests */
     sqlite3_int64 page;  /* bytes of a page, 0 while unknown */
-    sqlite3_int64 real[]; /* the file of the underlying VFS; SQLite aligns to 8 */
+    sqlite3_int64 real[]; /* the file of the underlying VFS, aligned to 8 */
 };
 
 static struct checked_file *checked(sqlite3_file *file)
@@ -45,8 +46,8 @@ static bool is_page(int n, sqlite3_int64 at)
     return n >= SMALLEST_PAGE && n <= LARGEST_PAGE && (n & (n - 1)) == 0 && at % n == 0;
 }
 
-/* Seeded with the page's number, so that a sound page in the wrong place is noticed too. XXH3 runs at the speed of
- * memory; it guards against accidents, not against an attacker, who could edit the log as well. */
+/* The digest is seeded with the page's number, so that an intact page in the wrong place is noticed too. XXH3 runs at
+ * memory speed. It guards against accidents, not against an attacker, who could edit the log as well. */
 static XXH64_hash_t digest_of(const void *page, int n, sqlite3_int64 at)
 {
     return XXH3_64bits_withSeed(page, (size_t)n - CHECKED_BYTES, (XXH64_hash_t)(at / n + 1));
@@ -58,7 +59,8 @@ static bool is_sound(const void *page, int n, sqlite3_int64 at)
     return memcmp((const char *)page + n - CHECKED_BYTES, &digest, CHECKED_BYTES) == 0;
 }
 
-/* The first page states the size of a page; 1 means 65536. It is read here because SQLite does not tell a VFS. */
+/* The first page states the page size; 1 means 65536. The size is read here because SQLite does not pass it to a
+ * VFS. */
 static void learn_page_size(struct checked_file *file, const unsigned char *header)
 {
     file->page = (sqlite3_int64)header[16] << 8 | header[17];
@@ -66,7 +68,7 @@ static void learn_page_size(struct checked_file *file, const unsigned char *head
         file->page = LARGEST_PAGE;
 }
 
-/* Reads part of a page (SQLite does this for overflow pages), after comparing the whole page. */
+/* Reads part of a page, after checking the digest of the whole page. SQLite reads overflow pages in this way. */
 static int read_part(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
 {
     struct checked_file *self = checked(file);
@@ -85,8 +87,8 @@ static int read_part(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
     return code;
 }
 
-/* SQLite reads the first 100 bytes before it knows the size of a page; they are compared when the rest of the page is
- * read. */
+/* SQLite reads the first 100 bytes before it knows the page size. They are checked later, together with the rest of the
+ * page. */
 static int read_file(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
 {
     if (!is_page(n, at) && !(at == 0 && n == HEADER))
@@ -111,7 +113,8 @@ static int write_file(sqlite3_file *file, const void *data, int n, sqlite3_int64
     return below(file)->pMethods->xWrite(below(file), data, n, at);
 }
 
-/* Trust is for emptying a file whose pages are damaged: VACUUM may read some of them before it discards them. */
+/* Turns the check off to empty a file with damaged pages, because VACUUM may read some of them before it discards
+ * them. */
 static int control(sqlite3_file *file, int op, void *argument)
 {
     if (op != OP_TRUST)
@@ -130,7 +133,8 @@ static int close_file(sqlite3_file *file)
     return below(file)->pMethods->xClose(below(file));
 }
 
-/* The functions from here on only forward: SQLite calls through the table of the file that it opened, which is ours. */
+/* The functions from here on only pass the call to the underlying file, because SQLite calls every function through our
+ * table. */
 static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
 {
     return below(file)->pMethods->xTruncate(below(file), size);
@@ -186,7 +190,7 @@ static int shm_unmap(sqlite3_file *file, int remove)
     return below(file)->pMethods->xShmUnmap(below(file), remove);
 }
 
-/* Version 2 has no memory maps. Version 3 would add xFetch, which reads pages from a mapped file without comparing
+/* Version 2 has no memory maps. Version 3 would add xFetch, which reads pages from a mapped file without checking
  * them. */
 static const sqlite3_io_methods methods = {.iVersion = 2, .xClose = close_file, .xRead = read_file,
     .xWrite = write_file, .xTruncate = truncate_file, .xSync = sync_file, .xFileSize = file_size, .xLock = lock_file,
@@ -195,10 +199,10 @@ static const sqlite3_io_methods methods = {.iVersion = 2, .xClose = close_file, 
     .xShmBarrier = shm_barrier, .xShmUnmap = shm_unmap};
 
 /*
- * Files without a name are SQLite's temporary files, mostly for sorting. They are in memory, because sorting must not
- * need a writable /tmp. They are files instead of SQLite's lists in memory (temp_store), because SQLite sorts a file
- * in stretches that fit into the cache of a core, which is twice as fast for a million rows. SQLite's memory files
- * end at 1 GiB unless configured otherwise.
+ * Files without a name are SQLite's temporary files, mostly for sorting. They are kept in memory, because sorting must
+ * not need a writable /tmp. Memory files are used instead of SQLite's in-memory lists (temp_store), because SQLite
+ * sorts a file in parts that fit into a core's cache, which is twice as fast for a million rows. The default limit of 1
+ * GiB for SQLite's memory files is raised.
  */
 static int open_in_memory(sqlite3_vfs *memory, sqlite3_file *out, int flags, int *out_flags)
 {
@@ -214,8 +218,7 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int 
 {
     sqlite3_vfs *real = vfs->pAppData;
     struct checked_file *file = checked(out);
-    /* Journals, the write-ahead log and temporary files do not consist of pages alone; only SQLite reads and writes
-     * them. */
+    /* Journals, the write-ahead log and temporary files are not wrapped, because they do not consist of pages alone. */
     sqlite3_vfs *memory = name ? NULL : sqlite3_vfs_find(MEMORY_VFS);
     if (memory)
         return open_in_memory(memory, out, flags, out_flags);
@@ -227,9 +230,10 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int 
     return code;
 }
 
-/* SQLite knows a VFS by its name, in the whole process. It is registered once, under SQLite's own lock, and never
- * removed, because another connection may walk through the list at any time. The address in the name keeps two copies
- * of this library in one process apart (a program and a plug-in, each linked with it). */
+/* SQLite identifies a VFS by its name in the whole process. The VFS is registered once, under SQLite's own lock, and
+ * never removed, because another connection may walk through the list of VFSs at any time. The name contains an
+ * address, so that two copies of this library in one process (a program and a plug-in, each linked with it) get
+ * different names. */
 const char *checked_pages_vfs(void)
 {
     static sqlite3_vfs vfs;
@@ -240,13 +244,13 @@ const char *checked_pages_vfs(void)
     sqlite3_mutex_enter(lock);
     if (!ready) {
         sqlite3_vfs *real = sqlite3_vfs_find(NULL), *memory = sqlite3_vfs_find(MEMORY_VFS);
-        assert(real); /* any system where SQLite opens files has one */
+        assert(real); /* a default VFS always exists */
         vfs = *real;
         sqlite3_snprintf(sizeof name, name, "lineage-checked-%p", (void *)&vfs);
         vfs.zName = name;
         vfs.pNext = NULL;
         vfs.pAppData = real;
-        vfs.szOsFile = (int)sizeof(struct checked_file) + real->szOsFile; /* room for either kind */
+        vfs.szOsFile = (int)sizeof(struct checked_file) + real->szOsFile; /* enough for wrapped and other files */
         vfs.szOsFile += memory ? memory->szOsFile : 0;
         vfs.xOpen = open_file;
         ready = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
@@ -260,7 +264,8 @@ bool checked_pages_scratch_in_memory(void)
     return checked_pages_vfs() && sqlite3_vfs_find(MEMORY_VFS);
 }
 
-/* Applies to a file without pages, and to one that VACUUM rewrites (make_empty); other files keep their setting. */
+/* The setting takes effect for a file without pages and for a file that VACUUM rewrites (make_empty). Other files keep
+ * their setting. */
 void checked_pages_reserve(sqlite3 *db)
 {
     int bytes = CHECKED_BYTES;

@@ -8,17 +8,17 @@
 /* Bytes of a page that hold its digest; SQLite leaves them alone (SQLITE_FCNTL_RESERVE_BYTES). */
 #define CHECKED_BYTES 8
 
-/* Name of the VFS to open a mirror with; NULL without memory. */
+/* Name of the VFS to open a mirror with; NULL if memory runs out. */
 const char *checked_pages_vfs(void);
 
 /* Whether that VFS keeps SQLite's temporary files in memory, as files of at most 2 GiB each. */
 bool checked_pages_scratch_in_memory(void);
 
-/* Makes the pages that this connection creates leave room for the digest. Call it before the first write to a new
- * file. */
+/* Makes this connection reserve space for the digest in the pages that it creates. Call it before the first write to a
+ * new file. */
 void checked_pages_reserve(sqlite3 *db);
 
-/* Turns the comparison off, to read a damaged file while it is emptied. */
+/* Turns the check of digests off (trust) or on. It is turned off to read a damaged file while it is emptied. */
 void checked_pages_trust(sqlite3 *db, bool trust);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * connection.c: opens the SQLite connection and applies schema and migrations.
  *
- * synchronous = NORMAL: in write-ahead mode a crash may lose the last commits but never the file, and what is lost is
- * read again from the log. trusted_schema = OFF: a store may come from somebody else, and a view in its lineage.db
- * must not call functions.
+ * synchronous = NORMAL: in write-ahead mode a crash may lose the last commits but does not damage the file, and lost
+ * rows are read again from the log. trusted_schema = OFF: a store may come from another person, and a view in its
+ * lineage.db must not call functions.
  *
  * Each handle has its own connection, used by one thread at a time, so SQLite's lock around each call is turned off
  * (NOMUTEX).
@@ -24,7 +24,8 @@
 #include "statement.h"
 
 #define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
-/* Longer than an ordinary sync takes. A command that waits longer answers from memory, with a notice. */
+/* An ordinary sync takes less time than this. A command that waits longer than this gives up and answers from memory,
+ * with a notice. */
 #define DEFAULT_BUSY_MS 5000
 
 /* Statements are finalized first, because each open one would keep the connection alive. Everything known about the
@@ -34,7 +35,7 @@ void mirror_disconnect(struct mirror *mirror)
     for (size_t i = 0; i < mirror->n_statements; i++)
         sqlite3_finalize(mirror->statements[i].stmt);
     mirror->n_statements = 0;
-    sqlite3_close_v2(mirror->db); /* an open cursor keeps what it needs */
+    sqlite3_close_v2(mirror->db); /* memory that an open cursor needs is freed later */
     mirror->db = NULL;
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
@@ -43,7 +44,7 @@ void mirror_disconnect(struct mirror *mirror)
     buf_reset(&mirror->header);
 }
 
-/* This is also the first read of the file, so a damaged head shows here. */
+/* This is also the first read of the file, so damage to the file's header is found here. */
 static enum lineage_status read_version(struct mirror *mirror, int *version,
                                         struct lineage_error *err)
 {
@@ -85,8 +86,9 @@ static enum lineage_status check_version(struct mirror *mirror, int version, str
     return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d: its making was interrupted", version);
 }
 
-/* Each migration file takes the schema from version n-1 to n; all missing ones run in one transaction. IMMEDIATE, and
- * then the version once more, because two commands may start on a new store at the same moment. */
+/* Each migration file takes the schema from version n-1 to n; all missing ones run in one transaction. The transaction
+ * is IMMEDIATE and the version is read again inside it, because two commands may start on a new store at the same
+ * moment. */
 static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *err)
 {
     int version = 0;
@@ -110,7 +112,7 @@ static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *
     return status;
 }
 
-/* A writer whose row is safe in the log does not wait for the mirror. */
+/* Waiting is turned off for a writer whose row is already safe in the log. */
 void mirror_wait_no_more(struct mirror *mirror, bool no_more)
 {
     unsigned ms = mirror->store->options.busy_ms;
@@ -119,7 +121,7 @@ void mirror_wait_no_more(struct mirror *mirror, bool no_more)
     sqlite3_busy_timeout(mirror->db, no_more ? 0 : ms ? (int)ms : DEFAULT_BUSY_MS);
 }
 
-/* Extended codes are turned off, because mirror_fail only needs the primary ones. */
+/* Extended result codes are turned off, because mirror_fail needs only the primary codes. */
 static enum lineage_status open_connection(struct mirror *mirror, const char *path, int flags, const char *vfs,
                                            struct lineage_error *err)
 {
@@ -130,9 +132,10 @@ static enum lineage_status open_connection(struct mirror *mirror, const char *pa
     return LINEAGE_OK;
 }
 
-/* A process that may not write the file reads it without locks, which would need files of their own. That is correct
- * only while nobody writes to it, which each sync checks. If there is a write-ahead log, the newest pages are in it,
- * and reading it needs a shared-memory file, which cannot be created here. */
+/* A process that may not write the file reads it without locks, because locks would need a writable directory. Reading
+ * without locks is correct only while no process writes to the file, which each sync checks. A file with a write-ahead
+ * log is refused: the newest pages are in that log, and reading it needs a shared-memory file, which cannot be created
+ * here. */
 static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file file, struct lineage_error *err)
 {
     if (file != MIRROR_FILE_OURS)
@@ -148,8 +151,8 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
     return status;
 }
 
-/* The file is checked before SQLite opens it, because SQLite creates, recovers and locks any file. Without
- * SQLITE_OPEN_CREATE, because mirror_file_make, which does not follow links, has created it. */
+/* The file is checked before SQLite opens it, because SQLite creates, recovers and locks any file. It is opened without
+ * SQLITE_OPEN_CREATE, because mirror_file_make, which does not follow links, has created it already. */
 static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file *file, struct lineage_error *err)
 {
     bool writable = true;
@@ -180,7 +183,7 @@ static enum lineage_status open_file(struct mirror *mirror, bool on_disk, enum m
                                      err);
 }
 
-/* If the server cannot be reached, the mirror is opened all the same, to answer with what was read before. */
+/* If the server cannot be reached, the mirror is still opened, to answer with the rows that were read before. */
 static enum lineage_status look_from_here(struct mirror *mirror, struct log_state *log, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -188,19 +191,20 @@ static enum lineage_status look_from_here(struct mirror *mirror, struct log_stat
     return status == LINEAGE_OK || status == LINEAGE_EAWAY ? LINEAGE_OK : store_give(err, &why);
 }
 
-/* Below this size a load is short with any page size, and the many small syncs of a night cost most. */
+/* Logs of this size (bytes) or more get larger pages. For smaller logs a load is short with any page size, and the many
+ * small syncs of a night cost most. */
 #define LARGE_FILE ((uint64_t)16 << 20)
 
-/* SQLite allocates at most this much at once, and a memory file is one allocation. What is sorted for an index is
- * smaller than the log that it comes from. */
+/* If the log is smaller than this (bytes), sorting uses memory files: a memory file is a single allocation, and SQLite
+ * allocates at most this much at once. The data that are sorted for an index are smaller than the log. */
 #define LARGEST_SORTED ((uint64_t)2 << 30)
 
 /*
- * Larger pages load a large file faster, but make each sync of a small one write more. The size is set when
- * lineage.db is created and never changes; SQLite accepts it only before the first page is written.
+ * Larger pages make a load of a large log faster, but each sync of a small log writes more. The page size is set when
+ * lineage.db is created and never changes, because SQLite accepts it only before the first page is written.
  *
- * Sorting must not need a writable /tmp: it uses files in memory (checked_pages.c), or lists in memory, which are
- * slower for a million rows.
+ * Sorting must not need a writable /tmp, so it uses files in memory (checked_pages.c) or, if these would be too small,
+ * lists in memory, which are slower for a million rows.
  */
 static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_error *err)
 {
@@ -214,8 +218,7 @@ static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_
     return mirror_exec(mirror, files ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY", err);
 }
 
-/* cache_size, in KiB because it is negative, is four times SQLite's default: a load goes through several trees in
- * turn. */
+/* cache_size is four times SQLite's default, because a load uses several trees in turn. A negative value is in KiB. */
 static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = param_function_register(mirror, err);
@@ -228,8 +231,8 @@ static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *e
     return status == LINEAGE_OK ? migrate(mirror, err) : status;
 }
 
-/* Empties the file in place, because other processes may have it open. RESET_DATABASE with VACUUM is what SQLite
- * documents for a file that may be corrupt in any way: it works without reading the contents. */
+/* Empties the file in place, because other processes may have it open. For a file that may be corrupt in any way SQLite
+ * documents RESET_DATABASE with VACUUM, which does not depend on the contents. */
 static enum lineage_status make_empty(struct mirror *mirror, struct lineage_error *err)
 {
     checked_pages_trust(mirror->db, true);
@@ -241,7 +244,7 @@ static enum lineage_status make_empty(struct mirror *mirror, struct lineage_erro
 }
 
 /* A file that is being created looks useless until its first page is written, and its creator holds the lock until
- * then. Taking the lock waits for that; a file that is still useless then has no owner. */
+ * then. So the lock is taken first: a file that is still useless then is not being created by anybody. */
 static bool is_useless(struct mirror *mirror, enum mirror_file file)
 {
     bool writable;
@@ -252,8 +255,8 @@ static bool is_useless(struct mirror *mirror, enum mirror_file file)
     return status == LINEAGE_OK && file == MIRROR_FILE_USELESS;
 }
 
-/* A damaged mirror is a lost cache: it is rebuilt at once, with a notice. A frozen file cannot be rebuilt by this
- * process, so the caller falls back to memory. */
+/* A damaged mirror loses nothing, because it is only a cache: it is rebuilt at once, with a notice. A frozen file
+ * cannot be rebuilt by this process, so the caller falls back to memory. */
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -300,9 +303,9 @@ enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_er
     return status == LINEAGE_OK ? set_up(mirror, err) : status;
 }
 
-/* Many readers beside one writer need write-ahead mode; the first load is faster without. Failing only means that
- * another process has the file open: the next sync tries again. The mode is stored in the file, so only one handle
- * ever changes it. SQLite cannot change it inside a transaction, hence after the commit. */
+/* Many readers beside one writer need write-ahead mode, but the first load is faster without it. A failure only means
+ * that another process has the file open, and the next sync tries again. The mode is stored in the file, so only one
+ * handle ever changes it. This runs after the commit, because SQLite cannot change the mode inside a transaction. */
 void mirror_share(struct mirror *mirror)
 {
     sqlite3_stmt *stmt = NULL;
@@ -320,8 +323,8 @@ enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_er
     return mirror_exec(mirror, schema_indexes, err);
 }
 
-/* Runs the statements that `generator` makes from the names in sqlite_schema. Using the names in the file instead of
- * a list also empties a mirror of an earlier or later version. */
+/* Runs the statements that `generator` makes from the names in sqlite_schema. The names are read from the file instead
+ * of a list, so this also works for a mirror of an earlier or later version. */
 static enum lineage_status exec_generated(struct mirror *mirror, const char *generator,
                                           struct lineage_error *err)
 {
@@ -349,8 +352,8 @@ enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_er
                           err);
 }
 
-/* DROP inside the transaction instead of a new file: readers keep the old tables until the commit, and a kill in
- * between leaves the old mirror. */
+/* Tables are dropped inside the transaction instead of making a new file. So readers see the old tables until the
+ * commit, and a kill in between leaves the old mirror. */
 enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = exec_generated(

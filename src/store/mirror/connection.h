@@ -4,27 +4,29 @@
 
 #include "mirror.h"
 
-/* Opens the mirror on disk or in memory, in place of the connection that is open. A damaged lineage.db is made anew at
- * once, with a notice. After a failure no connection is open. */
+/* Closes the open connection and opens the mirror on disk or in memory. A damaged lineage.db is rebuilt at once, with a
+ * notice. After a failure no connection is open. */
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err);
 
-/* Empties lineage.db in place, whatever is in it, and opens it. */
+/* Empties lineage.db in place, whatever it contains, and opens it. */
 enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err);
 
-/* Makes a handle usable again that ran out of memory: opens a connection that could not be opened then, and rolls back
- * a transaction that could not be ended then. */
+/* Makes a handle usable again after memory ran out: opens the connection if it could not be opened, and rolls back a
+ * transaction that could not be ended. */
 enum lineage_status mirror_recover(struct mirror *mirror, struct lineage_error *err);
 
 void mirror_disconnect(struct mirror *mirror);
 
-/* Inside a transaction: replaces every table by an empty one. Other processes read the old ones until the commit. */
+/* Call it inside a transaction. Replaces every table by an empty one; other processes read the old tables until the
+ * commit. */
 enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err);
 
 /* Switches lineage.db to write-ahead mode, in which readers and a writer do not wait for each other. Call it after a
  * commit. If another process has the file open, nothing happens and the next sync tries again. */
 void mirror_share(struct mirror *mirror);
 
-/* How long a statement waits for other processes that hold lineage.db: not at all, or the configured time. */
+/* Sets how long a statement waits for other processes that hold lineage.db: not at all if no_more is true, otherwise
+ * the configured time. */
 void mirror_wait_no_more(struct mirror *mirror, bool no_more);
 
 enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err);

@@ -1,7 +1,7 @@
 /*
- * ingest.c: new bytes of the log into rows, in one transaction that the caller holds: a reader never sees half a
- * sync, and a kill in the middle leaves the mirror unchanged. The log is read up to the size that was looked up
- * before, so that a sync ends however fast others append.
+ * ingest.c: turns new bytes of the log into rows. The caller holds one transaction around it, so a reader never sees
+ * half a sync, and a kill in the middle leaves the mirror unchanged. The log is read up to the size that was looked up
+ * at the start, so that a sync ends however fast others append.
  */
 #include "ingest.h"
 
@@ -22,14 +22,14 @@
 #include "specialist_sums.h"
 #include "worker_thread.h"
 
-/* Below this a sync is one row or a few, above it a load. */
+/* Up to this many new bytes a sync counts as small, one row or a few; above it, as a load. */
 #define MUCH ((size_t)4 << 20)
 
-/* Bytes read and parsed at a time: about a thousand rows, which fit into a core's cache with everything made of
- * them. */
+/* Bytes that are read and parsed at a time. They are about a thousand rows, which fit into a core's cache together with
+ * the data made from them. */
 #define CHUNK ((size_t)256 << 10)
 
-/* The position of reading, one batch ahead of the tables. */
+/* The position at which the log is read, one batch ahead of the tables. */
 struct reading {
     uint64_t offset, line;
     size_t want;
@@ -55,9 +55,9 @@ static enum lineage_status flush(struct ingest *in, struct lineage_error *err)
     return status == LINEAGE_OK ? specialist_sums_flush(in->sums, err) : status;
 }
 
-/* The row of a record without a line end counts everywhere except in `rows`, and can be taken back. The rows before
- * it are written already. The sums that it changes are copied when its parameters are in the tables, by which they
- * are found, and before anything is added to them. */
+/* Adds the row of a record without a line end. The row counts everywhere except in `rows`, and it can be removed again.
+ * The rows before it are written already. The sums that it changes are copied after its parameters were inserted,
+ * because the sums are found by them, and before anything is added to the sums. */
 static enum lineage_status add_provisional(struct ingest *in, const struct lineage_trial *trial,
                                            struct lineage_error *err)
 {
@@ -95,9 +95,9 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     return status;
 }
 
-/* A damaged record becomes a row of findings instead of trials, so that the watermark can move on: one bad line must
- * not hide everything behind it. Only a terminated record moves the watermark; bytes behind it are read again at every
- * sync until their line end is there. */
+/* A damaged record becomes a row of the table findings instead of trials, so that the watermark can move past it: one
+ * bad line must not hide the lines after it. Only a terminated record moves the watermark. The bytes of an unterminated
+ * record are read again at every sync until its line end is there. */
 static enum lineage_status take_record(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
@@ -111,7 +111,7 @@ static enum lineage_status take_record(struct ingest *in, struct parsed_record *
         const char *id = parsed->fault_id;
         status = mirror_insert_finding(mirror, record, parsed->digest, parsed->fault, parsed->is_row, id ? id : "",
                                        parsed->reason, err);
-        if (id && record->terminated) /* other tools read the row: its id is used */
+        if (id && record->terminated) /* other tools may read the row, so its id counts as used */
             row_note_id(id, &meta->at.next_id, &meta->at.id_width);
     }
     if (status != LINEAGE_OK || !record->terminated)
@@ -137,8 +137,8 @@ static enum lineage_status start_parser(struct ingest *in, const struct tsv_reco
     return in->parser ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* Takes all records that certainly end inside the buffer, and at the end of the log the last one as well. In the
- * middle of the log, a record at the end of the buffer may continue in the next chunk. */
+/* Takes all records that certainly end inside the buffer. The last record is taken only at the end of the log, because
+ * elsewhere a record at the end of the buffer may continue in the next chunk. */
 static enum lineage_status cut_records(struct ingest *in, struct row_batch *batch, struct lineage_error *err)
 {
     struct reading *reading = &in->reading;
@@ -164,8 +164,8 @@ static enum lineage_status cut_records(struct ingest *in, struct row_batch *batc
     return status;
 }
 
-/* Reads the next stretch of the log and gives it to the parser. Each stretch begins behind the last complete record,
- * so that a record that a chunk cuts is read again with the next one instead of being joined from pieces. */
+/* Reads the next stretch of the log and gives it to the parser. Each stretch begins after the last complete record. So
+ * a record that is cut by the end of a chunk is read again with the next chunk, and need not be joined from parts. */
 static enum lineage_status read_batch(struct ingest *in, struct row_batch *batch, struct lineage_error *err)
 {
     struct reading *reading = &in->reading;
@@ -204,7 +204,7 @@ static enum lineage_status take_batches(struct ingest *in, struct lineage_error 
     return status;
 }
 
-/* Removes what the last sync made of an unterminated record, which is then read again. */
+/* Removes the row that the last sync made of an unterminated record. The record is then read again. */
 static enum lineage_status drop_provisional(struct mirror *mirror, struct lineage_error *err)
 {
     struct mirror_meta *meta = &mirror->meta;
@@ -239,8 +239,8 @@ static void *sort_params(void *params)
     return NULL;
 }
 
-/* Waiting parameters are sorted in another thread meanwhile, and inserted afterwards; their table is not indexed
- * here. */
+/* Creates the indexes. Meanwhile another thread sorts the waiting parameters, which are inserted afterwards; their
+ * table has no index that is created here. */
 static enum lineage_status make_indexes(struct ingest *in, struct lineage_error *err)
 {
     pthread_t thread;
@@ -252,10 +252,10 @@ static enum lineage_status make_indexes(struct ingest *in, struct lineage_error 
 }
 
 /*
- * Saved in the caller's transaction, with the rows. If more rows come in than there are, dropping the indexes and creating
- * them again costs less than inserting into them; it happens inside the transaction, so no reader ever sees a mirror
- * without its indexes. The log's state is the one that was looked up before reading, so that the next sync notices what
- * was appended meanwhile.
+ * meta is saved in the caller's transaction, together with the rows. If there are more new rows than old ones, dropping
+ * the indexes and creating them again costs less than inserting into them. This happens inside the transaction, so no
+ * reader sees a mirror without its indexes. meta records the log's state from before reading, so that the next sync
+ * notices rows that were appended meanwhile.
  */
 enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log,
                                   struct lineage_error *err)
@@ -266,7 +266,8 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     const bool in_bulk = there == 0 || (in.much && coming > there);
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
-    /* Checked once, because a load of a million rows would otherwise try to open a million files in vain. */
+    /* The directory is checked once, because a load of a million rows would otherwise try to open a million missing
+     * files. */
     in.telemetry = fs_stat(mirror->store->dir_fd, PLACE_TELEMETRY, 0, &st) == 0 || errno != ENOENT;
     in.sums = specialist_sums_new(mirror, there == 0, in.much);
     in.params = param_batch_new();

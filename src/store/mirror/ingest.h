@@ -1,4 +1,4 @@
-/* ingest.h: new bytes of the log into rows of the mirror. */
+/* ingest.h: turns new bytes of the log into rows of the mirror. */
 #ifndef MIRROR_INGEST_H
 #define MIRROR_INGEST_H
 

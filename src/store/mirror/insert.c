@@ -1,5 +1,5 @@
 /*
- * insert.c: one trial, or one finding, into the tables. The side tables use REPLACE: a column or turn that occurs
+ * insert.c: inserts one trial or one finding into the tables. The side tables use REPLACE: a column or turn that occurs
  * twice in a row is a finding of `verify`, not a reason to refuse the file.
  */
 #include "insert.h"
@@ -22,7 +22,7 @@ static const char insert_trial_sql[] =
 /* STATIC, because the row's arena keeps the texts until the statement has run, so that SQLite need not copy them. */
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
 {
-    assert(text); /* an absent cell is empty */
+    assert(text); /* an absent cell is "", never NULL */
     sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
 }
 
@@ -41,7 +41,7 @@ static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number
         *special |= bit * MIRROR_NEGATIVE_ZERO;
 }
 
-/* Where the record is and its digest: a later sync compares these to find changes of the log. */
+/* Binds the position of the record and its digest. A later sync compares these to find changes of the log. */
 static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial,
                         const struct tsv_record *record, int64_t digest)
 {
@@ -92,7 +92,7 @@ static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **st
     return status;
 }
 
-/* Rows of their own, so that one turn can be queried over all trials. */
+/* Each turn is a row of its own, so that one turn can be queried over all trials. */
 static enum lineage_status insert_turns(struct mirror *mirror, const struct lineage_trial *trial,
                                         struct lineage_error *err)
 {
@@ -112,7 +112,8 @@ static enum lineage_status insert_turns(struct mirror *mirror, const struct line
     return status;
 }
 
-/* As text and, if possible, as a number: queries compare the number, printers show the text. */
+/* An extra cell is stored as text and, if possible, as a number too: queries compare the number, printers show the
+ * text. */
 static enum lineage_status insert_extras(struct mirror *mirror, const struct lineage_trial *trial,
                                          struct lineage_error *err)
 {
@@ -133,7 +134,7 @@ static enum lineage_status insert_extras(struct mirror *mirror, const struct lin
     return status;
 }
 
-/* The row of an interrupted trial must not keep the trial from being run again. */
+/* An interrupted trial is not recorded as a trial of its night, so that it can be run again. */
 static enum lineage_status insert_night(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -148,7 +149,7 @@ static enum lineage_status insert_night(struct mirror *mirror, const struct line
     return mirror_run(mirror, stmt, err);
 }
 
-/* The row comes first, because the others refer to it. */
+/* The row of the trial is inserted first, because the rows of the other tables refer to it. */
 enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
                                   const struct tsv_record *record, int64_t digest, struct param_batch *params,
                                   struct lineage_error *err)

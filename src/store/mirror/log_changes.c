@@ -1,12 +1,13 @@
 /*
- * log_changes.c: are the mirrored bytes of results.tsv unchanged?
+ * log_changes.c: checks that the mirrored bytes of results.tsv are unchanged.
  *
  * Every sync that finds the file grown compares its header and the last mirrored record. If the file was touched
  * without growing, or was replaced, everything is compared. Every byte up to the watermark belongs to the header, to
  * a row, to a damaged record, or to an empty line between them.
  *
- * Comparing all bytes at every command would cost as much as reading the log again. So an edit in the middle that is
- * followed by an append before the next sync is left to `verify`, which compares everything (FORMAT.md says so).
+ * Comparing all bytes at every command would cost as much as reading the log again. So a sync does not notice an edit
+ * in the middle that is followed by an append before the sync. `verify` finds it, because it compares everything
+ * (described in FORMAT.md).
  */
 #include "log_changes.h"
 
@@ -17,7 +18,7 @@
 #include "record_digest.h"
 #include "statement.h"
 
-/* One read brings thousands of records, and a log of any size is compared in this much memory. */
+/* Size of a read in bytes: it contains thousands of records, and a log of any size is compared in this much memory. */
 #define WINDOW ((size_t)4 << 20)
 
 /* A stretch of the file, read ahead. */
@@ -25,16 +26,16 @@ struct window {
     struct log *log;
     struct buf bytes;
     uint64_t offset; /* of bytes */
-    size_t ahead;    /* least number of bytes to read: large when everything is compared, 0 when two places are */
+    size_t ahead;    /* minimum number of bytes to read: large to compare everything, 0 to compare two places */
 };
 
-/* Returns bytes [offset, offset+length), or fewer if the file ends. Records are asked for in the order of the file,
- * so nearly all of them are in the stretch that was read last. */
+/* Returns bytes [offset, offset+length), or fewer if the file ends. Records are requested in the order of the file, so
+ * nearly all of them are in the stretch that was read last. */
 static enum lineage_status look(struct window *window, uint64_t offset, size_t length,
                                 const char **bytes, size_t *n, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    uint64_t at = offset - window->offset; /* huge if it lies before */
+    uint64_t at = offset - window->offset; /* wraps to a huge value if offset is before the window */
     if (at > window->bytes.length || length > window->bytes.length - at) {
         window->offset = offset;
         window->bytes.length = 0;
@@ -58,8 +59,8 @@ static enum lineage_status is_same(struct window *window, uint64_t offset, size_
     return status;
 }
 
-/* Whether there are only line ends from offset to end. Records that log_blank or an editor turned into line ends are
- * not a change of any row. */
+/* Whether there are only line ends from offset to end. If log_blank or an editor turned a record into line ends, no row
+ * was changed. */
 static enum lineage_status is_blank(struct window *window, uint64_t offset, uint64_t end,
                                     bool *blank, struct lineage_error *err)
 {
@@ -109,9 +110,9 @@ static bool looks_touched(const struct mirror *mirror, const struct log_state *l
     return !log_is_same(log, then) || log->size == then->size;
 }
 
-/* The last record reaches up to the watermark, except for empty lines behind it. If another tool rewrote the file
- * with a row more or less before it, other bytes are at that place. This is the cheapest test that notices most
- * changes. */
+/* The last record reaches up to the watermark, except for empty lines after the record. If another tool rewrote the
+ * file with a row more or less before that record, other bytes are at its place. This is the cheapest test that notices
+ * most changes. */
 static enum lineage_status check_last(struct mirror *mirror, struct window *window, bool *same,
                                       struct lineage_error *err)
 {
@@ -140,8 +141,8 @@ enum lineage_status mirror_ends_in_log(struct mirror *mirror, bool *ends, struct
     return status;
 }
 
-/* From the cheapest test to the most expensive: the size, the header, the last record, and all bytes only if the file
- * looks touched. */
+/* The tests are ordered by cost: the size, the header, the last record, and all bytes only if the file looks
+ * touched. */
 enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_state *log,
                                       bool *same, struct lineage_error *err)
 {
@@ -162,8 +163,8 @@ enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_st
     return status;
 }
 
-/* Rows and damaged records, each from a statement of its own, merged by offset, because damaged records are between
- * the rows and part of what was read. */
+/* Two statements, one that returns rows and one that returns damaged records. Their results are merged by offset,
+ * because damaged records lie between the rows. */
 struct records {
     struct mirror *mirror;
     sqlite3_stmt *stmt[2];
@@ -177,7 +178,7 @@ static enum lineage_status advance(struct records *records, int i, struct lineag
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Leaves out the row of a last record without a line end, which is allowed to change. */
+/* The row of a last record without a line end is left out, because that record is allowed to change. */
 static enum lineage_status start(struct records *records, struct lineage_error *err)
 {
     static const char rows[] =
@@ -194,8 +195,8 @@ static enum lineage_status start(struct records *records, struct lineage_error *
     return status;
 }
 
-/* Which statement has the next record; -1 at the end. Compared by offset, because a damaged record has no row
- * number. */
+/* Returns the index of the statement that has the next record, or -1 at the end. Records are compared by offset,
+ * because a damaged record has no row number. */
 static int next(const struct records *records)
 {
     if (records->has[0] && records->has[1])
@@ -204,7 +205,7 @@ static int next(const struct records *records)
     return records->has[0] ? 0 : records->has[1] ? 1 : -1;
 }
 
-/* Compares from the end of the header on; *line becomes that of the first changed record. Between two records there
+/* Compares everything after the header; *line becomes the line of the first changed record. Between two records there
  * must only be line ends; otherwise a row that was inserted there would be missed. */
 static enum lineage_status compare(struct records *records, struct window *window, uint64_t end,
                                    uint64_t *line, struct lineage_error *err)

@@ -1,8 +1,9 @@
 /*
- * meta.c: how far the mirror has read, and the header it read.
+ * meta.c: stores how far the mirror has read, and the header that it read.
  *
- * This is one row, written in the transaction that adds the rows that it describes: after a kill both are there or
- * neither. Without it a sync would have to compare the whole log with the whole mirror to know where to continue.
+ * Both are in one row of the table meta, which is written in the same transaction as the rows that it describes: after
+ * a kill either both are there or neither is. Without it a sync would have to compare the whole log with the whole
+ * mirror to know where to continue.
  */
 #include "meta.h"
 
@@ -12,13 +13,13 @@
 #include "mirror_internal.h"
 #include "statement.h"
 
-/* Three digits, so that the first ids sort as text up to 999. */
+/* Ids have at least three digits, so that those up to 999 sort as text. */
 struct mirror_meta mirror_meta_start(void)
 {
     return (struct mirror_meta){.at = {.line = 1, .id_width = 3}, .id_width = 3};
 }
 
-/* An empty table has no header either; otherwise the next sync would take the header for a row. */
+/* An emptied mirror must forget its header too; otherwise the next sync would take the header for a row. */
 void mirror_forget_header(struct mirror *mirror)
 {
     row_layout_release(&mirror->layout);
@@ -26,7 +27,7 @@ void mirror_forget_header(struct mirror *mirror)
     buf_reset(&mirror->header);
 }
 
-/* Parsed from a copy, because the scanner's bytes are gone when the next chunk is read. */
+/* The header is parsed from a copy, because the scanner's bytes are gone when the next chunk is read. */
 enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length,
                                       struct lineage_error *err)
 {
@@ -42,7 +43,7 @@ enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, 
     if (mirror->header.failed)
         return store_no_memory(err);
     bool found = tsv_scan(&scanner, &record);
-    assert(found); /* it was a record, and not empty */
+    assert(found); /* the caller passes a record that is not empty */
     (void)found;
     enum lineage_status status = tsv_parse(mirror->reader, &record, &cells, &n, err);
     if (status == LINEAGE_OK)
@@ -51,9 +52,9 @@ enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, 
     return status;
 }
 
-/* The columns device, inode and mtime_ns hold the tokens of the log's state for any kind of log; they are named after
- * those of a file, the first kind. The provisional row counts for the next id in memory only: it may be gone at the
- * next sync, and its number must then be free. */
+/* The columns device, inode and mtime_ns hold the tokens of the log's state for every kind of log. They are named after
+ * the tokens of a file, which was the first kind of log. The provisional row counts for the next id in memory only,
+ * because it may be gone at the next sync, and its number must then be free. */
 static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
 {
     struct mirror_meta *meta = &mirror->meta;
@@ -74,8 +75,8 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
         row_note_id(mirror_text(stmt, 14), &meta->at.next_id, &meta->at.id_width);
 }
 
-/* The caller compares the metric: if the scores in the tables are of another column, the mirror must be rebuilt.
- * The header is parsed only if it differs from the current one, because this runs at every sync that finds
+/* The caller compares the metric, because the mirror must be rebuilt if the scores in its tables come from another
+ * column. The header is parsed only if it differs from the current one, because this runs at every sync that finds
  * something new. */
 enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX],
                                      struct lineage_error *err)
@@ -111,7 +112,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
     return status;
 }
 
-/* REPLACE of the row with id 0, the only one that the CHECK of the table allows. */
+/* Replaces the row with id 0, the only id that the table's CHECK allows. */
 enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;

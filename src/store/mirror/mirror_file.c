@@ -1,6 +1,7 @@
 /*
- * mirror_file.c: examines the file called lineage.db before SQLite opens it. A reading command creates and repairs
- * that file, so it must be certain that it is a mirror: not the target of a link, and not somebody else's database.
+ * mirror_file.c: examines the file called lineage.db before SQLite opens it. Even a reading command creates and repairs
+ * that file, so it must be certain that the file is a mirror and not the target of a link or the database of another
+ * application.
  */
 #include "mirror_file.h"
 
@@ -15,16 +16,16 @@
 #define WAL PLACE_MIRROR "-wal"
 #define HEADER 100
 
-/* Numbers in SQLite's header are big-endian: 68 application_id, 20 the bytes reserved in each
- * page (sqlite.org/fileformat). */
+/* Reads a number of SQLite's header, which is big-endian. application_id is at offset 68, and the number of reserved
+ * bytes per page is at offset 20 (sqlite.org/fileformat). */
 static uint32_t number_at(const unsigned char *header, size_t at)
 {
     return (uint32_t)header[at] << 24 | (uint32_t)header[at + 1] << 16 | (uint32_t)header[at + 2] << 8 | header[at + 3];
 }
 
-/* An early version set neither application_id nor digests, so its mirror is recognised by its tables. It is opened
- * without the checked pages, because it has none. An empty schema counts as a mirror, because there is nothing in it
- * to lose. */
+/* An early version wrote neither an application_id nor digests, so its mirror is recognised by its tables. The file is
+ * opened without checked pages, because it has no digests. An empty schema counts as a mirror, because it contains
+ * nothing that could be lost. */
 static bool has_our_tables(const struct mirror *mirror)
 {
     static const char sql[] =
@@ -41,8 +42,8 @@ static bool has_our_tables(const struct mirror *mirror)
     return ours;
 }
 
-/* Two signs are accepted, so that damage to one does not make a mirror look like somebody else's file, which would
- * block it for ever. */
+/* A mirror is recognised by either of two signs. Otherwise damage to one sign would make a mirror look like the file of
+ * another application, which would never be repaired. */
 static enum lineage_status judge_header(const struct mirror *mirror, const unsigned char *header, enum mirror_file *file,
                                         struct lineage_error *err)
 {
@@ -58,7 +59,8 @@ static enum lineage_status judge_header(const struct mirror *mirror, const unsig
                       mirror->store->dir);
 }
 
-/* An empty file is one that is being created. O_NONBLOCK, because a pipe with that name would block every command. */
+/* An empty file is being created by another process. The file is opened with O_NONBLOCK, because a pipe with that name
+ * would otherwise block every command. */
 static enum lineage_status judge_file(struct mirror *mirror, uint64_t size, enum mirror_file *file, struct lineage_error *err)
 {
     unsigned char header[HEADER] = {0};
@@ -91,7 +93,7 @@ enum lineage_status mirror_file_look(struct mirror *mirror, enum mirror_file *fi
     return judge_file(mirror, (uint64_t)st.st_size, file, err);
 }
 
-/* Not O_EXCL, because two commands may create it at once, and both open the same file. */
+/* O_EXCL is not used, because two commands may create the file at once, and both then open the same file. */
 enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error *err)
 {
     int fd = fs_open(mirror->store->dir_fd, PLACE_MIRROR, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
@@ -101,7 +103,7 @@ enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error
     return LINEAGE_OK;
 }
 
-/* Zeroes for a file that cannot be examined, so that it differs from any file that can. */
+/* Returns zeroes for a file that cannot be examined, so that its state differs from that of every file that can. */
 struct mirror_file_state mirror_file_state(const struct mirror *mirror)
 {
     struct stat st;
@@ -118,9 +120,9 @@ bool mirror_file_has_wal(const struct mirror *mirror)
     return fs_stat(mirror->store->dir_fd, WAL, AT_SYMLINK_NOFOLLOW, &st) == 0 && st.st_size > 0;
 }
 
-/* Debian's SQLite treats any name that begins with `file:` as a URI, even a directory called so. immutable=1 makes
- * SQLite neither lock nor look for a journal, which is all that is possible without writing. `?`, `#` and `%` have a
- * meaning in a URI. */
+/* Debian's SQLite treats any name that begins with `file:` as a URI, even if that is the name of a directory. With
+ * immutable=1 SQLite neither locks the file nor looks for a journal, as is necessary without write access. `?`, `#` and
+ * `%` have a meaning in a URI. */
 char *mirror_file_path(const struct mirror *mirror, bool frozen)
 {
     const char *dir = mirror->store->dir, *here = dir[0] == '/' ? "" : "./";

@@ -1,4 +1,4 @@
-/* mirror_file.h: whether the file called lineage.db may be opened as a mirror, and how. */
+/* mirror_file.h: decides whether the file called lineage.db may be opened as a mirror, and how. */
 #ifndef MIRROR_MIRROR_FILE_H
 #define MIRROR_MIRROR_FILE_H
 
@@ -7,25 +7,25 @@
 enum mirror_file {
     MIRROR_FILE_NEW,     /* no file, or an empty one */
     MIRROR_FILE_OURS,    /* a mirror with a digest in each page */
-    MIRROR_FILE_USELESS, /* a mirror that must be rebuilt: its head is damaged, or an earlier version made it without digests */
+    MIRROR_FILE_USELESS, /* a mirror that must be rebuilt: its header is damaged, or it has no digests */
 };
 
-/* *writable: this process may write the file and create files beside it. LINEAGE_EDB for a file that must not be
- * touched: a link, a device, the database of another application. */
+/* *writable is true if this process may write the file and create files beside it. Returns LINEAGE_EDB for a file that
+ * must not be touched: a link, a device, or the database of another application. */
 enum lineage_status mirror_file_look(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err);
 
-/* Creates an empty file with the mode that the umask gives results.tsv, so that everybody who may write the one may
- * write the other. */
+/* Creates an empty file with the mode that the umask gives results.tsv, so that every user who may write results.tsv
+ * may write lineage.db too. */
 enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error *err);
 
-/* Identity and time of the file now. */
+/* Returns the identity, size and time of change of the file. */
 struct mirror_file_state mirror_file_state(const struct mirror *mirror);
 
 /* Whether there is a write-ahead log that is not empty. */
 bool mirror_file_has_wal(const struct mirror *mirror);
 
-/* Path for SQLite; if `frozen`, as a URI that declares that nobody writes the file. Free with sqlite3_free; NULL
- * without memory. */
+/* Returns the path for SQLite, or NULL if memory runs out; free it with sqlite3_free. If `frozen`, the path is a URI
+ * that declares that no process writes the file. */
 char *mirror_file_path(const struct mirror *mirror, bool frozen);
 
 #endif

@@ -1,4 +1,4 @@
-/* mirror_internal.h: the members of struct mirror, for the files of this folder. */
+/* mirror_internal.h: defines struct mirror for the files of this directory. */
 #ifndef MIRROR_MIRROR_INTERNAL_H
 #define MIRROR_MIRROR_INTERNAL_H
 
@@ -6,12 +6,13 @@
 
 #include "mirror.h"
 
-/* Statements are cached by the address of their text: at least as many as there are texts in all rooms that use SQL. */
+/* Size of the statement cache. Statements are cached by the address of their text, so this must be at least the number
+ * of such texts in all modules that use SQL. */
 #define MIRROR_STATEMENTS 80
 
-#define MIRROR_APPLICATION_ID 0x6c6e6765 /* "lnge", in the head of the file */
+#define MIRROR_APPLICATION_ID 0x6c6e6765 /* "lnge", in the header of the file */
 
-/* lineage.db as a file at some moment; zeroed: there is none. */
+/* The state of the file lineage.db at some moment. Zeroed: there is no file. */
 struct mirror_file_state {
     uint64_t device, inode, size;
     int64_t changed_ns;
@@ -21,7 +22,7 @@ struct mirror_meta {
     struct mirror_position at;
     uint64_t last_offset;
     int64_t last_digest;
-    uint64_t next_id; /* not counting the provisional row, which is in at.next_id */
+    uint64_t next_id; /* without the provisional row, which at.next_id counts */
     size_t id_width;
     int64_t provisional;
 };
@@ -31,13 +32,13 @@ struct mirror {
     sqlite3 *db;
     bool on_disk;
     bool set_back;     /* the server of the log has lost rows that were read here */
-    bool other_metric; /* the file was made before the store's settings named this score column */
+    bool other_metric; /* the file was made for another score column than the store's */
     bool shared;       /* the file is in write-ahead mode */
     bool frozen;       /* the file may not be written: it is read without locks */
     bool damaged;      /* some page was found damaged */
-    bool said_away;    /* the user was notified that answers are old, because the server cannot be reached */
+    bool said_away;    /* the user was notified that answers are old (server unreachable) */
     struct mirror_file_state file; /* when it was opened */
-    unsigned mended;               /* how often the file was damaged */
+    unsigned mended;               /* how often damage was found and mended */
     struct {
         const char *sql;
         sqlite3_stmt *stmt;
@@ -49,8 +50,8 @@ struct mirror {
     struct row_layout layout; /* of the header */
     bool has_layout;
     struct tsv_reader *reader;
-    struct arena notes_arena;      /* of the SQL function param() */
-    struct lineage_error fallback; /* why memory is used, status LINEAGE_OK if it is not */
+    struct arena notes_arena;      /* used by the SQL function param() */
+    struct lineage_error fallback; /* why memory is used; status LINEAGE_OK if the disk is used */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * param_batch.c: parameters of many trials are inserted into param_rows in the order of that table, so that
- * neighbouring rows go to the same pages. The sums of param_values are computed from the same sorted rows, where
- * equal values are adjacent: a learning rate drawn anew for each trial then costs one more row in order, instead of a
- * random place in a table of millions.
+ * param_batch.c: inserts the parameters of many trials into param_rows in the order of that table, so that neighbouring
+ * rows go to the same pages. The sums of param_values are computed from the same sorted rows, in which equal values are
+ * adjacent. So a learning rate that differs in every trial costs one more row in order, instead of an insertion at a
+ * random place of a table of millions.
  */
 #include "param_batch.h"
 
@@ -13,12 +13,12 @@
 #include "mirror_internal.h"
 #include "statement.h"
 
-#define BATCH ((size_t)1 << 21) /* 64 MB: with a large log, each page of the table is then written once or twice */
+#define BATCH ((size_t)1 << 21) /* 64 MB of rows: so even for a large log each page is written only once or twice */
 #define MAX_NAMES 256
 
 #define MAX_SEQ (((uint64_t)1 << 48) - 1)
 
-/* 32 bytes, because a load keeps two million of them. */
+/* The struct has only 32 bytes, because a load keeps two million of them. */
 struct param_row {
     const char *key; /* in keys */
     union {
@@ -66,8 +66,8 @@ static bool grow(void **array, size_t *capacity, size_t size)
     return true;
 }
 
-/* One copy per distinct name, so that equal keys are equal pointers, which the sort compares first. With more than
- * MAX_NAMES names, this linear search would cost more than a flush. */
+/* Keeps one copy per distinct name, so that equal names are equal pointers, which the sort compares first. The number
+ * of names is limited to MAX_NAMES, because with more names this linear search would cost more than a flush. */
 static const char *intern(struct param_batch *batch, const char *name)
 {
     for (size_t i = 0; i < batch->n_names; i++)
@@ -101,8 +101,8 @@ static bool add_one(struct param_batch *batch, const struct lineage_param *param
     return true;
 }
 
-/* Flushed before the trial is added and not after, so that complete trials wait, including the last one. A nan has no
- * place on an axis, so it is left out. */
+/* A full batch is flushed before the trial is added and not after, so that the last trial, too, waits in the batch as a
+ * whole. A parameter with the value nan is left out, because it has no place on an axis. */
 enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror,
                                     const struct lineage_trial *trial, struct lineage_error *err)
 {
@@ -115,7 +115,7 @@ enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mi
     return status;
 }
 
-/* SQLite's order: numbers before texts, texts by their bytes. */
+/* Compares in SQLite's order: numbers before texts, and texts by their bytes. */
 static int compare_settings(const struct param_row *x, const struct param_row *y)
 {
     if (x->key != y->key)
@@ -140,8 +140,8 @@ static int in_order(const void *a, const void *b)
 #define TIMES_4(row) row row row row
 #define TIMES_63(row) TIMES_4(TIMES_4(row row row) row row row) row row row
 
-/* OR FAIL: a failed statement need not be undone, because its whole transaction is, so SQLite keeps no copy of each
- * page that the statement changes. */
+/* OR FAIL tells SQLite that a failed statement need not be undone, because the whole transaction will be. So SQLite
+ * need not keep a copy of each page that the statement changes. */
 static const char insert_one[] = "INSERT OR FAIL INTO param_rows VALUES (?,?,?)";
 static const char insert_group[] = "INSERT OR FAIL INTO param_rows VALUES " TIMES_63("(?,?,?),") "(?,?,?)";
 
@@ -187,7 +187,8 @@ enum lineage_status param_batch_rows(struct param_batch *batch, struct mirror *m
     return status;
 }
 
-/* A row of param_values: the trials with one value under one label. low > high: no finite score. */
+/* A row of param_values: the sums over the trials with one value and one label. low > high means that no score is
+ * finite. */
 struct sum {
     struct param_row setting;
     enum lineage_label label;
@@ -195,15 +196,15 @@ struct sum {
     double low, high;
 };
 
-/* Rows that wait for their statement. */
+/* Rows of param_values that wait to be inserted together. */
 struct sums {
     struct mirror *mirror;
     struct sum waiting[GROUP];
     size_t n;
 };
 
-/* Counts, smallest and largest scores do not depend on where syncs fell, so the rows are updated in place. The
- * minimum of NULL and a number would be NULL, hence the coalesce. */
+/* The rows are updated in place, because counts and smallest and largest scores do not depend on how the trials were
+ * divided among syncs. coalesce is needed because min of NULL and a number is NULL. */
 #define ADD_TO_SUMS                                                                                                    \
     " ON CONFLICT (key, value, status) DO UPDATE SET n = n + excluded.n,"                                              \
     " low = coalesce(min(low, excluded.low), low, excluded.low),"                                                      \
@@ -242,14 +243,14 @@ static enum lineage_status put_sum(struct sums *sums, const struct sum *sum, str
     return write_sums(sums->mirror, sums->waiting, GROUP, err);
 }
 
-/* Sums the rows from `rows` on that have the value of the first, by label, so that the smallest score of crashes is
- * never taken for a measured one. */
+/* Sums the leading rows that have the same value as the first row. Each label has its own sum, so that the smallest
+ * score of crashes is not taken for a measured score. */
 static size_t sum_setting(struct sum sums[LINEAGE_N_LABELS], const struct param_row *rows, size_t n)
 {
     struct param_row setting = *rows;
     size_t i = 0;
     if (!setting.is_text)
-        setting.value.number += 0.0; /* -0.0 and 0 are one value, for SQLite and in the order above */
+        setting.value.number += 0.0; /* makes -0.0 equal 0, as SQLite and the sort treat them */
     for (int label = 0; label < LINEAGE_N_LABELS; label++)
         sums[label] = (struct sum){setting, (enum lineage_label)label, 0, INFINITY, -INFINITY};
     for (; i < n && compare_settings(rows, &rows[i]) == 0; i++) {

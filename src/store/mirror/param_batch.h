@@ -1,12 +1,12 @@
-/* param_batch.h: parameters that wait to be inserted, so that they go in sorted. */
+/* param_batch.h: collects parameters and inserts them in sorted order. */
 #ifndef MIRROR_PARAM_BATCH_H
 #define MIRROR_PARAM_BATCH_H
 
 #include "mirror.h"
 
 /*
- * Rows of param_rows, and the sums of param_values over them. A flush writes both. param_batch_rows and then
- * param_batch_sums do the same in two steps; nothing may be added between them.
+ * A batch holds rows of param_rows, and the sums of param_values over these rows. A flush writes both. param_batch_rows
+ * and then param_batch_sums do the same in two steps; nothing may be added between them.
  */
 struct param_batch;
 
@@ -15,7 +15,7 @@ void param_batch_free(struct param_batch *batch);
 enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror, const struct lineage_trial *trial,
                                     struct lineage_error *err);
 
-/* Sorts ahead of a flush, possibly in another thread; nothing may be added meanwhile. */
+/* Sorts the batch before a flush, possibly in another thread. Nothing may be added to the batch meanwhile. */
 void param_batch_sort(struct param_batch *batch);
 
 enum lineage_status param_batch_rows(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err);

@@ -1,10 +1,10 @@
 /*
- * param_function.c: param(notes, key) for this library's statements; the result is a number or text. param_rows finds
- * trials by the value of one parameter; a second one is read from the notes of the trials found, which is cheaper
- * than joining two ranges.
+ * param_function.c: param(notes, key) for this library's statements; the result is a number or text. Trials are found
+ * in param_rows by the value of one parameter. A second parameter is read from the notes of these trials, which is
+ * cheaper than joining two ranges.
  *
- * Notes are parsed by the same code as everywhere, so a condition sees the same value as the row that is shown.
- * Deterministic: SQLite may call it once for equal arguments.
+ * Notes are parsed by the code that is used everywhere, so a condition sees the same value as a reader of the row. The
+ * function is declared deterministic, so SQLite may call it only once for equal arguments.
  */
 #include "param_function.h"
 

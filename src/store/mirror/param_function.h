@@ -1,4 +1,4 @@
-/* param_function.h: param(notes, key) in SQL. */
+/* param_function.h: defines the SQL function param(notes, key). */
 #ifndef MIRROR_PARAM_FUNCTION_H
 #define MIRROR_PARAM_FUNCTION_H
 

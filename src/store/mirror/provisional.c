@@ -1,11 +1,13 @@
-/* provisional.c: the scripts schema/before.sql and schema/undo.sql, run for the row of a last record without a line end. */
+/* provisional.c: runs the scripts schema/before.sql and schema/undo.sql for the row of a last record without a line
+ * end. */
 #include "provisional.h"
 
 #include "mirror_internal.h"
 #include "schema_sql.h"
 #include "statement.h"
 
-/* sqlite3_exec cannot bind values, and the scripts are files under schema/, beside the tables that they undo. */
+/* Runs a script with seq bound in each of its statements, which sqlite3_exec cannot do. The scripts are files in
+ * schema/, beside the definitions of the tables that they change. */
 static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq,
                                       struct lineage_error *err)
 {

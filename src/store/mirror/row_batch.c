@@ -1,8 +1,9 @@
 /*
- * row_batch.c: records of the log as rows, many at a time.
+ * row_batch.c: parses records of the log into rows, many at a time.
  *
- * Parsing a row costs about as much as inserting it, and needs neither the database nor the row before it, so a load
- * does both at once. The parsing thread uses only its batch, the layout of the header and the reader.
+ * Parsing a row costs about as much as inserting it, and it needs neither the database nor the previous row. So a load
+ * parses in one thread and inserts in another. The parsing thread uses only its batch, the layout of the header and the
+ * reader.
  */
 #include "row_batch.h"
 
@@ -19,7 +20,7 @@ struct row_parser {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct row_batch *waiting; /* given and not parsed completely; only the thread touches it */
+    struct row_batch *waiting; /* the batch that is being parsed; only the parsing thread touches it */
     bool end;
 };
 
@@ -123,7 +124,7 @@ struct row_parser *row_parser_new(const struct row_layout *layout, struct tsv_re
     parser->reader = reader;
     pthread_mutex_init(&parser->lock, NULL);
     pthread_cond_init(&parser->changed, NULL);
-    /* Without a thread row_parser_give parses: slower, but with the same result. */
+    /* If the thread cannot be started, row_parser_give parses the batch itself: slower, but with the same result. */
     parser->apart = apart && worker_thread_start(&parser->thread, parse_apart, parser);
     return parser;
 }

@@ -1,8 +1,9 @@
 /*
- * specialist_sums.c: sums per specialist.
+ * specialist_sums.c: keeps sums for each specialist.
  *
- * Sums are read from their tables when first needed, added to in the order of the log, and written back at the end.
- * So they equal, to the last digit, those of one pass over the whole log, wherever syncs fell.
+ * Sums are read from their tables when first needed, trials are added in the order of the log, and the sums are written
+ * back at the end. So they equal, to the last digit, the sums of one pass over the whole log, however the log was
+ * divided among syncs.
  */
 #include "specialist_sums.h"
 
@@ -23,14 +24,14 @@ struct entry {
     double expected_sum, actual_sum, error_sum;
 };
 
-/* 64 for a sync of a row or two; 65536 for a load, because a log may name a different specialist in each trial and
- * the table must not grow without limit. */
+/* A hash table with 64 buckets for a sync of a row or two and 65536 for a load. The size is limited, because a log may
+ * name a different specialist in each trial. */
 struct specialist_sums {
     struct mirror *mirror;
     bool fresh;
     struct arena arena;
     struct entry **buckets;
-    size_t n, capacity; /* as many buckets as entries; beyond that, entries are written back early */
+    size_t n, capacity; /* number of buckets; with more entries, all are written back early */
 };
 
 /* A power of two, because the bucket is the low bits of the hash. */
@@ -58,7 +59,7 @@ void specialist_sums_free(struct specialist_sums *sums)
     free(sums);
 }
 
-/* Rows of `SELECT status, n`. */
+/* Reads rows of `SELECT status, n` into the sums. */
 static enum lineage_status load_labels(struct specialist_sums *sums, sqlite3_stmt *stmt, struct entry *entry,
                                        struct lineage_error *err)
 {
@@ -120,7 +121,7 @@ static struct entry *new_entry(struct specialist_sums *sums, uint64_t hash, cons
     return entry;
 }
 
-/* In a fresh mirror the tables are empty, so looking an entry up is skipped. */
+/* In a fresh mirror the tables are empty, so a new entry is not looked up in them. */
 static enum lineage_status find_entry(struct specialist_sums *sums, const char *name, struct entry **out,
                                       struct lineage_error *err)
 {
@@ -137,7 +138,8 @@ static enum lineage_status find_entry(struct specialist_sums *sums, const char *
     return sums->fresh ? LINEAGE_OK : load_entry(sums, *out, err);
 }
 
-/* Only keep and discard, because those trials ran to the end and were compared, which is what was predicted. */
+/* Only trials labelled keep or discard count, because predictions are about trials that ran to the end and were
+ * compared. */
 static void calibrate(struct entry *entry, const struct lineage_trial *trial)
 {
     double expected, actual = trial->delta_vs_best.value;
@@ -211,7 +213,7 @@ static enum lineage_status write_entry(struct specialist_sums *sums, const struc
     return status;
 }
 
-/* In hash order, which does not matter because each entry is written whole. */
+/* The entries are written in hash order. Their order does not matter, because each entry is written completely. */
 enum lineage_status specialist_sums_flush(struct specialist_sums *sums, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;

@@ -6,7 +6,8 @@
 
 struct specialist_sums;
 
-/* fresh: the tables are empty, so nothing is looked up; large: many rows will come. NULL without memory. */
+/* fresh: the tables are empty, so no entry is looked up in them. large: many rows will be added. Returns NULL if memory
+ * runs out. */
 struct specialist_sums *specialist_sums_new(struct mirror *mirror, bool fresh, bool large);
 void specialist_sums_free(struct specialist_sums *sums);
 

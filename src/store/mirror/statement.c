@@ -1,7 +1,7 @@
 /*
- * statement.c: cached statements, and what SQLite's failures mean to the callers.
+ * statement.c: caches statements and turns SQLite's failures into this library's statuses.
  *
- * Preparing costs more than running most of these statements, hence the cache.
+ * Statements are cached because preparing costs more than running most of them.
  */
 #include "statement.h"
 
@@ -17,9 +17,9 @@ void mirror_note_damage(struct mirror *mirror)
     mirror->damaged = mirror->damaged || mirror->on_disk;
 }
 
-/* The callers distinguish three kinds: they wait for a lock or leave, rebuild what is damaged, and do neither if
- * cancelled. Damage is remembered in the handle, because the failing call may be deep inside a question that must
- * unwind first. */
+/* The callers distinguish three kinds of failure. If the file is locked they wait or give up, if it is damaged they
+ * rebuild it, and if the question was cancelled they just return. Damage is recorded in the handle, because the failing
+ * call may be deep inside a question that must return first. */
 enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct lineage_error *err)
 {
     int code = sqlite3_errcode(mirror->db) & 0xff;
@@ -41,9 +41,9 @@ enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct l
                : mirror_fail(mirror, "cannot run", err);
 }
 
-/* Looked up by address, because each text is a constant: comparing sixty pointers is faster than hashing the text. Reset
- * before use too, because a caller that ended early may have left it in the middle. PERSISTENT tells SQLite not to take
- * memory from the small pool for short-lived statements. */
+/* Statements are looked up by the address of their text, because each text is a constant, and comparing sixty pointers
+ * is faster than hashing a text. A statement is reset before use, because a caller that returned early may have left it
+ * in the middle. PERSISTENT tells SQLite not to use the small memory pool for short-lived statements. */
 enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
                                    struct lineage_error *err)
 {
@@ -64,7 +64,7 @@ enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
     return LINEAGE_OK;
 }
 
-/* A failed statement is reset at once, because it holds its read transaction until then. */
+/* A statement that failed is reset at once, because otherwise it would keep its read transaction open. */
 enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt,
                                 struct lineage_error *err)
 {
@@ -84,14 +84,14 @@ enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status stat
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Reset before anything else happens, because SQLite cannot commit while a statement is still writing. */
+/* The statement is reset before this returns, because SQLite cannot commit while a statement is still writing. */
 enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     return mirror_end_rows(stmt, mirror_step(mirror, stmt, err));
 }
 
-/* Labels are stored by name, and each page has a digest, so an unknown label comes from a later version. Only half of
- * such a mirror could be used, while the log can be read whole. */
+/* Labels are stored by name and each page has a digest, so an unknown label was written by a later version. Such a
+ * mirror counts as damaged, because only part of it could be used, while the log can be read completely. */
 enum lineage_status mirror_label(struct mirror *mirror, sqlite3_stmt *stmt, int at, enum lineage_label *label,
                                  struct lineage_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * step_metrics.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is missing, unreadable
- * or damaged does not make the sync fail: `lineage verify` reports it.
+ * step_metrics.c: reads the per-step metrics of telemetry/<exp_id>.json into the table step_metrics. A file that is
+ * missing, unreadable or damaged does not make the sync fail: `lineage verify` reports it.
  */
 #include "step_metrics.h"
 
@@ -30,8 +30,7 @@ static enum lineage_status insert_step(struct mirror *mirror, const struct linea
     return mirror_run(mirror, stmt, err);
 }
 
-/* This library refuses to write anything but numbers; of other writers' files, the part up to the first error is
- * used. */
+/* Files written by this library contain only numbers. A file of another writer is used up to its first error. */
 static enum lineage_status insert_steps(struct mirror *mirror, const struct lineage_trial *trial,
                                         const json_t *steps, struct lineage_error *err)
 {
@@ -47,8 +46,8 @@ static enum lineage_status insert_steps(struct mirror *mirror, const struct line
     return status;
 }
 
-/* Whether the failure would be the same next time. A temporary one (I/O, memory, descriptors) must fail the sync;
- * otherwise the row would count as read and its metrics would be missing until a rebuild. */
+/* Whether the failure would occur again next time. A temporary failure (I/O, memory, descriptors) must make the sync
+ * fail; otherwise the row would count as read and its metrics would be missing until a rebuild. */
 static bool is_permanent(const struct lineage_error *why)
 {
     return why->status == LINEAGE_ENOTFOUND || why->status == LINEAGE_EINVAL || why->status == LINEAGE_ELIMIT ||
@@ -56,7 +55,8 @@ static bool is_permanent(const struct lineage_error *why)
            why->os_errno == EISDIR || why->os_errno == ENOTDIR || why->os_errno == ELOOP;
 }
 
-/* Read when its row is inserted, because append writes the file before the row, and it does not change later. */
+/* The file is read when its row is inserted, because append writes the file before the row, and the file does not
+ * change later. */
 enum lineage_status mirror_insert_telemetry(struct mirror *mirror,
                                             const struct lineage_trial *trial,
                                             struct lineage_error *err)

@@ -1,4 +1,4 @@
-/* step_metrics.h: telemetry/<exp_id>.json into the table step_metrics. */
+/* step_metrics.h: reads telemetry/<exp_id>.json into the table step_metrics. */
 #ifndef MIRROR_STEP_METRICS_H
 #define MIRROR_STEP_METRICS_H
 

@@ -2,9 +2,9 @@
  * sync.c: keeping the mirror in step with the log, and falling back to memory if the disk cannot be used.
  *
  * Nothing that goes wrong with lineage.db may change an answer: it is a cache, and the log is the truth. So every
- * failure ends in one of three ways: the mirror is rebuilt on disk, or built in memory for this handle, or (if bytes
- * of the log changed) built in memory with a notice that names the line, because only the owner can say which of the
- * two is right.
+ * failure ends in one of three ways. The mirror is rebuilt on disk, or it is built in memory for this handle. If bytes
+ * of the log changed, it is built in memory with a notice that names the line, because only the owner can say whether
+ * the log or lineage.db is right.
  */
 #include "mirror.h"
 
@@ -48,7 +48,7 @@ const struct row_layout *mirror_layout(const struct mirror *mirror)
     return mirror->has_layout ? &mirror->layout : NULL;
 }
 
-/* Also for a mirror whose opening failed half-way. */
+/* This also works for a mirror whose opening failed half-way. */
 void mirror_close(struct mirror *mirror)
 {
     if (!mirror)
@@ -65,8 +65,8 @@ const struct lineage_error *mirror_fallback(const struct mirror *mirror)
     return mirror->fallback.status == LINEAGE_OK ? NULL : &mirror->fallback;
 }
 
-/* The state of the failing file is remembered, so that this handle tries again when the file has changed, and not at
- * every question. */
+/* The state of the failing file is recorded, so that this handle tries the file again only when it has changed, and not
+ * at every question. */
 static enum lineage_status use_memory(struct mirror *mirror, const struct lineage_error *why,
                                       struct lineage_error *err)
 {
@@ -76,8 +76,9 @@ static enum lineage_status use_memory(struct mirror *mirror, const struct lineag
     return mirror_connect(mirror, false, err);
 }
 
-/* Every byte of the log has been read and nothing else happened to it: same file, same length, same time of change. A
- * file system with a coarse clock can hide an edit in place within the tick of the last sync; `verify` finds it. */
+/* Whether every byte of the log has been read and the log has not changed since: same file, same length, same time of
+ * change. A file system with a coarse clock can hide an edit in place within the tick of the last sync; `verify` finds
+ * it. */
 static bool is_current(struct mirror *mirror, const struct log_state *log)
 {
     struct mirror_meta *meta = &mirror->meta;
@@ -88,7 +89,8 @@ static bool is_current(struct mirror *mirror, const struct log_state *log)
     return current;
 }
 
-/* ECORRUPT, because the scores in the tables are of another column and would answer another question. */
+/* A mirror of another score column is reported as LINEAGE_ECORRUPT, because the scores in its tables would give wrong
+ * answers. */
 static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error *err)
 {
     char metric[LINEAGE_NAME_MAX];
@@ -101,8 +103,8 @@ static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error
     return status;
 }
 
-/* Not repaired automatically: only the owner knows whether the mirror's rows or the edited file is right; the edit
- * may have been intended, or rows lost by accident. */
+/* The change is not repaired automatically, because only the owner knows whether the mirror or the edited file is
+ * right. The edit may have been intended, or rows may have been lost by accident. */
 static enum lineage_status report_change(struct mirror *mirror, struct lineage_error *err)
 {
     uint64_t line = 0;
@@ -116,7 +118,8 @@ static enum lineage_status report_change(struct mirror *mirror, struct lineage_e
     return store_give(err, &why);
 }
 
-/* Rows that a server lost, for example in a crash, were edited by nobody, so the mirror follows. */
+/* Checks whether the server has lost rows, for example in a crash. Such a loss is not an edit, so the mirror is rebuilt
+ * from the log. */
 static enum lineage_status check_past(struct mirror *mirror, struct lineage_error *err)
 {
     bool was;
@@ -127,8 +130,8 @@ static enum lineage_status check_past(struct mirror *mirror, struct lineage_erro
     return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read", mirror->store->log->place);
 }
 
-/* Inside the transaction, because another process may have read on meanwhile. The log is looked up again, because it
- * may have grown while this process waited for the lock. */
+/* This runs inside the transaction, because another process may have brought the mirror up to date meanwhile. The log's
+ * state is looked up again, because the log may have grown while this process waited for the lock. */
 static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_state log;
@@ -146,8 +149,8 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
     return same ? mirror_ingest(mirror, &log, err) : report_change(mirror, err);
 }
 
-/* IMMEDIATE, because two processes that both begin by reading would each hold the lock that the other needs for
- * writing. ROLLBACK leaves the tables unchanged; `meta` in memory is reset too, because reading has changed it. */
+/* The transaction is IMMEDIATE, because two processes that both begin by reading would each hold the lock that the
+ * other needs for writing. After a failure ROLLBACK restores the tables, and `meta` in memory is reset too. */
 static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lineage_error *err)
 {
     enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
@@ -177,8 +180,8 @@ static int ask_whether_cancelled(void *context)
 
 enum { STEPS_PER_ASKING = 100000 }; /* of SQLite's virtual machine: a few milliseconds */
 
-/* Questions can be cancelled but syncs cannot, because the next process need not read again what this one has read.
- * Set for each call, because a connection has one handler and sql() uses it too. */
+/* Questions can be cancelled but syncs cannot, because a cancelled sync would leave its work to be repeated by the next
+ * process. The handler is set for each call, because a connection has only one and sql() uses it too. */
 static void allow_cancelling(struct mirror *mirror, bool allow)
 {
     struct lineage_open_options *options = &mirror->store->options;
@@ -188,8 +191,8 @@ static void allow_cancelling(struct mirror *mirror, bool allow)
     sqlite3_progress_handler(mirror->db, on ? STEPS_PER_ASKING : 0, on ? ask_whether_cancelled : NULL, options);
 }
 
-/* The common case of every command: if nothing is new it costs a stat and one row. No transaction is opened and no
- * lock taken, so that readers do not make each other wait. */
+/* The common case is that nothing is new; it costs one stat and one row. It opens no transaction and takes no lock, so
+ * that readers do not wait for each other. */
 static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_state log;
@@ -210,7 +213,7 @@ static enum lineage_status sync_connection(struct mirror *mirror, struct lineage
 }
 
 /* A header that cannot be used is the file's fault, not the mirror's, so memory would not help. Such a fault is
- * recognised by its message, because a damaged mirror has the same status. */
+ * recognised by its message, because a damaged mirror returns the same status. */
 static bool memory_would_help(const struct mirror *mirror, const struct lineage_error *why)
 {
     return mirror->on_disk &&
@@ -218,7 +221,8 @@ static bool memory_would_help(const struct mirror *mirror, const struct lineage_
             (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
 }
 
-/* Does not sync yet: a command that fails because of its arguments should not read a million rows first. */
+/* This does not sync yet, because a command that fails because of its arguments should not read a million rows
+ * first. */
 enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store,
                                 struct lineage_error *err)
 {
@@ -250,9 +254,9 @@ static bool is_same_file(const struct mirror *mirror)
            now.changed_ns == mirror->file.changed_ns;
 }
 
-/* A handle that lives long tries the unusable file again when it has changed, because the reason (a rebuild by
- * somebody, another client's lock) may be gone. A file that is read without locks is opened again when somebody has
- * written to it. */
+/* A long-lived handle tries an unusable file again when the file has changed, because the reason (a rebuild by another
+ * process, another client's lock) may be gone. A file that is read without locks is opened again after another process
+ * has written to it. */
 static enum lineage_status look_at_file_again(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error before = mirror->fallback, why = {0};
@@ -283,8 +287,9 @@ static enum lineage_status read_again(struct mirror *mirror, const struct lineag
     return make_anew_in_memory(mirror, err);
 }
 
-/* In one transaction, so that others read the old mirror until the new one is complete. A mirror that cannot be used
- * at all (damaged, made by a newer program) is emptied first. Another process's transaction is not interrupted. */
+/* The mirror is rebuilt in one transaction, so that other processes read the old mirror until the new one is complete.
+ * A mirror that cannot be used at all (damaged, or made by a newer program) is emptied first. A transaction of another
+ * process is not interrupted. */
 static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = mirror_connect(mirror, true, err);
@@ -297,7 +302,7 @@ static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
 
-/* In the order of cost: another try at the file, rebuilding the file, memory. */
+/* Remedies are tried in the order of their cost: the file once more, rebuilding the file, a mirror in memory. */
 static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -324,8 +329,9 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
 
 enum { TIMES_MENDED = 3 };
 
-/* A disk that keeps damaging its data will do so again, so after a few times memory is used. `damaged` is cleared
- * before and after: the new file is judged by its own pages, and a mirror in memory cannot be damaged. */
+/* After a few repairs memory is used, because a disk that keeps damaging its data will do so again. `damaged` is
+ * cleared before the repair, so that only damage in the new file counts, and after it, because a mirror in memory
+ * cannot be damaged. */
 bool mirror_mended(struct mirror *mirror)
 {
     struct lineage_error why = {LINEAGE_EDB, 0, 0, "lineage.db is damaged"};
@@ -355,8 +361,9 @@ enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, v
     return status;
 }
 
-/* If the server cannot be reached, a mirror on disk still answers as of its last sync, with one notice that states
- * its age: the file with the server's settings is touched whenever the mirror is in step. */
+/* If the server cannot be reached, a mirror on disk still answers as of its last sync, with one notice that states the
+ * age of the answers. The age is known because the file with the server's settings is touched whenever the mirror is up
+ * to date. */
 static bool answer_from_before(struct mirror *mirror, const struct lineage_error *why)
 {
     struct stat seen;
@@ -387,8 +394,8 @@ static enum lineage_status sync_with_server(struct mirror *mirror, struct lineag
     return status;
 }
 
-/* The owner is checked because SQLite's connections must not be used after a fork: the child has none of the parent's
- * locks, and would write as if it had. */
+/* The check of the owner prevents use after a fork: the child does not have the locks that SQLite's connection believes
+ * it holds, and could write without them. */
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = store_check_owner(mirror->store, err);
@@ -399,8 +406,8 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
     return status;
 }
 
-/* The mirror may stay behind: what another client's transaction blocks now, the next sync reads. meta is loaded
- * again, because the failed transaction reset it. */
+/* If another client's transaction blocks the mirror, it may stay behind, and the next sync reads the rows. meta is then
+ * loaded again, because the failed transaction reset it. */
 enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -418,7 +425,8 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
     return status;
 }
 
-/* The row is in the log, so nothing may fail now: a caller that gets an error would append it again. */
+/* This reports no error, because the row is in the log already and a caller that got an error would append the row
+ * again. */
 void mirror_follow(struct mirror *mirror)
 {
     struct lineage_error why = {0};
@@ -430,7 +438,7 @@ void mirror_follow(struct mirror *mirror)
                      "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
 
-/* After a failure the handle goes on answering, and tries the file again when that has changed. */
+/* After a failure the handle answers from memory, and tries the file again when the file has changed. */
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};

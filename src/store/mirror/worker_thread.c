@@ -1,7 +1,7 @@
 /*
- * worker_thread.c: a thread that a program which uses the library does not notice. It blocks all signals, because the
- * program's handlers belong to the program's threads. Its stack is small, because the usual size may be more than a
- * program with a memory limit has left.
+ * worker_thread.c: starts a thread that does not disturb the program that uses the library. The thread blocks all
+ * signals, because the program's handlers expect the program's own threads. Its stack is small, because a program with
+ * a memory limit may not have room for a stack of the usual size.
  */
 #include "worker_thread.h"
 

@@ -1,4 +1,4 @@
-/* worker_thread.h: work in a thread of its own, beside the thread that asks for it. */
+/* worker_thread.h: runs a function in a separate thread, in parallel with the caller. */
 #ifndef MIRROR_WORKER_THREAD_H
 #define MIRROR_WORKER_THREAD_H
 
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Starts work(context), which must not read or write files, so that system calls stay in one thread and in one order.
- * Returns false if no thread can be started: the caller then does the work itself. */
+ * Returns false if no thread can be started; then the caller must do the work itself. */
 bool worker_thread_start(pthread_t *thread, void *(*work)(void *context), void *context);
 
 #endif
