@@ -203,7 +203,7 @@ static enum lineage_status import_locked(struct importing *in, const struct buf 
     return status;
 }
 
-/* The source is read before the claim, because it may be a pipe that somebody types into. */
+/* The source is read before the claim, because it may be a pipe that a person types into. */
 enum lineage_status lineage_import(struct lineage_store *store, const char *path, const char *metric,
                                    struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
                                    struct lineage_error *err)

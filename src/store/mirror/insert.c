@@ -26,8 +26,8 @@ static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
     sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
 }
 
-/* SQLite turns nan into NULL and -0.0 into 0, so bits in `special` record these. Otherwise a row would print
- * differently when it comes from the mirror. */
+/* SQLite turns nan into NULL and -0.0 into 0, so bits in `special` record these values. Otherwise a row from the mirror
+ * would be printed differently from the row in the log. */
 static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit,
                         int *special)
 {

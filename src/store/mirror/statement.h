@@ -46,8 +46,8 @@ static inline const char *mirror_text(sqlite3_stmt *stmt, int column)
 enum lineage_status mirror_label(struct mirror *mirror, sqlite3_stmt *stmt, int column, enum lineage_label *label,
                                  struct lineage_error *err);
 
-/* Bits of trials.special. From bit 1 on there is one bit for each number column, set if the number is nan (which SQLite
- * cannot store). From this bit on there is one for each number column, set if the number is negative zero. */
+/* Bits of trials.special. Each number column has a bit, from 1 up, that is set if the number is nan, which SQLite
+ * cannot store. That bit times this factor is set if the number is negative zero. */
 #define MIRROR_NEGATIVE_ZERO 256
 
 #endif

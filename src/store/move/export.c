@@ -14,7 +14,8 @@
 
 #define PIECE ((size_t)1 << 20)
 
-/* The size is looked up once: rows that are added meanwhile are left to the next export, and never half included. */
+/* The size is looked up once, so rows that are added meanwhile are left to the next export and never included by
+ * half. */
 enum lineage_status lineage_export(struct lineage_store *store, lineage_export_fn *give, void *context,
                                    struct lineage_error *err)
 {
@@ -85,7 +86,7 @@ static enum lineage_status sync_parent(const char *path, struct lineage_error *e
     return synced ? LINEAGE_OK : LINEAGE_EIO;
 }
 
-/* Through a temporary file beside it, whose bytes are durable before it gets the final name. */
+/* Writes to a temporary file in the same directory, whose bytes are durable before it gets the final name. */
 static enum lineage_status into_file(struct lineage_store *store, const char *path, mode_t mode, struct lineage_error *err)
 {
     struct buf temporary = {0};
@@ -107,7 +108,7 @@ static enum lineage_status into_file(struct lineage_store *store, const char *pa
     return status;
 }
 
-/* Refuses the log itself: replacing it would lose rows that are added meanwhile. */
+/* Refuses the log itself as the target, because replacing it would lose rows that are added meanwhile. */
 static enum lineage_status check_apart(struct lineage_store *store, const struct stat *there, const char *path,
                                        struct lineage_error *err)
 {
@@ -119,7 +120,7 @@ static enum lineage_status check_apart(struct lineage_store *store, const struct
     return status;
 }
 
-/* A link stays and its target is replaced; the mode of an existing file stays too. */
+/* If the path is a link, its target is replaced and the link stays. The mode of an existing file is kept. */
 enum lineage_status lineage_export_file(struct lineage_store *store, const char *path, struct lineage_error *err)
 {
     struct stat there;

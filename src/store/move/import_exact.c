@@ -1,8 +1,8 @@
 /*
  * import_exact.c: makes the log equal to a file.
  *
- * append/import.c parses rows and writes them anew; here nothing is parsed, so that damaged records arrive unchanged.
- * Nothing is mended either: a torn end of the log may be half of a record whose rest is in the file.
+ * append/import.c parses rows and formats them again. Here nothing is parsed, so that damaged records arrive unchanged.
+ * Nothing is mended either, because a torn end of the log may be half of a record whose rest is in the file.
  */
 #include <lineage/move.h>
 
@@ -21,7 +21,7 @@ static enum lineage_status differs(const struct lineage_store *store, struct lin
                       store->log->place);
 }
 
-/* Whether the log, as seen under the claim, is the beginning of the bytes. */
+/* Checks, under the claim, that the bytes begin with the contents of the log. */
 static enum lineage_status check_beginning(struct lineage_store *store, const struct log_state *end, const struct buf *bytes,
                                            struct lineage_error *err)
 {
@@ -38,7 +38,8 @@ static enum lineage_status check_beginning(struct lineage_store *store, const st
     return status;
 }
 
-/* One claim. It removes an unfinished append; mirrors that have its rows find that out when they are asked. */
+/* Adds the rest of the bytes under one claim. The claim removes an unfinished append; mirrors that contain its rows
+ * notice this at their next sync. */
 static enum lineage_status add_rest(struct lineage_store *store, const struct buf *bytes, uint64_t *n_bytes,
                                     struct lineage_error *err)
 {
@@ -56,8 +57,8 @@ static enum lineage_status add_rest(struct lineage_store *store, const struct bu
     return status;
 }
 
-/* The source is read first, because it may be a pipe that somebody types into. A claim that a server lost before the
- * append is taken again; the comparison shows what happened before. */
+/* The source is read before the claim, because it may be a pipe that a person types into. If a server lost the claim
+ * before the append, the log is claimed and compared again, and only missing bytes are added. */
 enum lineage_status lineage_import_exact(struct lineage_store *store, const char *path, uint64_t *n_bytes,
                                          struct lineage_error *err)
 {

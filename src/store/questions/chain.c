@@ -1,10 +1,10 @@
 /*
- * chain.c: from a trial through its parents to the root.
+ * chain.c: follows a trial's parents up to the root.
  *
  * A parent is a name, not a row: it may be missing, come after its child, or lead back into the walk. So visited rows
- * are remembered (a hash of seqs, cheap compared with reading a row), and the end of the walk says which of these
- * happened. Trials are loaded only when it is known which are shown: a chain of a hundred thousand skips most of its
- * rows after reading three columns.
+ * are recorded (in a hash table of seqs, which is cheap compared with reading a row), and the result of the walk tells
+ * how it ended. Trials are loaded only when it is known which of them are shown: for most rows of a chain of a hundred
+ * thousand, only three columns are read.
  */
 #include <lineage/query.h>
 
@@ -14,10 +14,10 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* One trial of the walk, from the trial upwards. */
+/* One trial of the walk; the walk starts at the given trial and goes up. */
 struct link {
     int64_t seq;
-    size_t passed_over; /* between this one and the next one shown above it */
+    size_t passed_over; /* trials not shown between this one and the next one up */
 };
 
 struct walk {
@@ -30,8 +30,8 @@ struct walk {
     struct lineage_chain *chain;
 };
 
-/* 2^64 divided by the golden ratio (Knuth 6.4): the rows of a chain have close numbers, and the product spreads them
- * over the slots. */
+/* Multiplies by 2^64 divided by the golden ratio (Knuth 6.4), which spreads the close row numbers of a chain over the
+ * slots. */
 static size_t slot_of(const struct walk *walk, int64_t seq)
 {
     size_t slot = (size_t)((uint64_t)seq * 0x9e3779b97f4a7c15u) & (walk->slots - 1);
@@ -40,7 +40,7 @@ static size_t slot_of(const struct walk *walk, int64_t seq)
     return slot;
 }
 
-/* At most half full, so that a search ends after a step or two; an empty slot always ends it. */
+/* The table is kept at most half full, so that a search reaches an empty slot, where it ends, after a step or two. */
 static bool grow_visited(struct walk *walk)
 {
     struct walk larger = *walk;
@@ -56,8 +56,8 @@ static bool grow_visited(struct walk *walk)
     return true;
 }
 
-/* Returns false if seq was visited before (*again) or memory ran out. The seq is remembered before the row is read,
- * so that a row that is its own parent ends the walk at its second step. */
+/* Returns false if seq was visited before (then *again is true) or if memory ran out. The seq is recorded before the
+ * row is read, so that a row that is its own parent ends the walk at the second step. */
 static bool visit(struct walk *walk, int64_t seq, bool *again)
 {
     *again = false;
@@ -116,15 +116,16 @@ static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct 
     return status;
 }
 
-/* The walk ends with the name that led there: a reader who sees "missing" must see which name is missing, because
- * another tool may have written it wrongly. Without memory the name stays NULL, which the loaders notice. */
+/* Records how the walk ended and the name of the last parent, because a reader who sees "missing" needs to know which
+ * name is missing: another tool may have misspelled it. If memory runs out the name stays NULL, which the loaders
+ * check. */
 static void end_at(struct lineage_chain *chain, enum lineage_chain_end end, const char *id)
 {
     chain->end = end;
     chain->end_id = strdup(id);
 }
 
-/* Adds the trial to the walk, or counts it as passed over. The trial that was asked for is always added, kept or
+/* Adds the trial to the walk, or counts it as passed over. The trial at which the walk starts is always added, kept or
  * not. */
 static enum lineage_status take(struct walk *walk, int64_t seq, bool kept,
                                 struct lineage_error *err)
@@ -136,7 +137,7 @@ static enum lineage_status take(struct walk *walk, int64_t seq, bool kept,
     return add_link(walk, seq) ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* Uses the id as spelled in the row, because the name that led there may be the other spelling. */
+/* Uses the id as spelled in the row, because the child may name its parent in the other spelling. */
 static enum lineage_status end_in_cycle(struct walk *walk, int64_t seq, struct lineage_error *err)
 {
     struct step again = {0};
@@ -148,8 +149,8 @@ static enum lineage_status end_in_cycle(struct walk *walk, int64_t seq, struct l
     return status;
 }
 
-/* *seq becomes the parent's, or 0 at the end of the walk. The two rules differ in this look-up only: fieldkit
- * compares ids as text, so its printer must not find exp_014 for 014. */
+/* *seq becomes the seq of the parent, or 0 at the end of the walk. The two chain rules differ only in this look-up:
+ * fieldkit compares ids as text, so a chain for its printer must not find exp_014 for 014. */
 static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *seq,
                                  struct lineage_error *err)
 {
@@ -186,7 +187,7 @@ static enum lineage_status climb(struct walk *walk, int64_t *seq, struct lineage
     return status;
 }
 
-/* In reverse, because the walk goes up and a chain is listed from its root. */
+/* Links are loaded in reverse, because the walk goes up and a chain is listed from its root. */
 static enum lineage_status load_links(struct walk *walk, struct lineage_error *err)
 {
     struct lineage_chain *chain = walk->chain;
@@ -204,7 +205,7 @@ static enum lineage_status load_links(struct walk *walk, struct lineage_error *e
     return status;
 }
 
-/* Only the links of the middle are kept, because loading trials is most of the cost of a deep chain. */
+/* Trials in the middle of the chain are not loaded, because loading is most of the cost of a deep chain. */
 static enum lineage_status load_ends(struct walk *walk, size_t first, size_t last, struct mirror_chain_ends *ends,
                                      struct arena *arena, struct lineage_error *err)
 {
@@ -225,8 +226,8 @@ static enum lineage_status load_ends(struct walk *walk, size_t first, size_t las
     return status;
 }
 
-/* The row to come is not in the log yet, so the walk cannot reach it; the walk ends with its name if a row above
- * names it as its parent, in either spelling. */
+/* The new row is not in the log yet, so the walk cannot reach it. If an ancestor names the new row as its parent, in
+ * either spelling, the walk ends with that name. */
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor,
                                     bool *descends, struct lineage_error *err)
 {
@@ -248,7 +249,7 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
 }
 
 /* Collects the links from the trial up to the end of the walk. The first row is marked as visited too; otherwise a
- * cycle back to it would be walked twice. */
+ * cycle that leads back to it would be walked twice. */
 static enum lineage_status walk_up(struct walk *walk, int64_t seq, struct lineage_error *err)
 {
     bool again;
@@ -279,7 +280,7 @@ enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum m
                                       size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                       struct lineage_error *err)
 {
-    struct lineage_chain chain = {0}; /* only for the end of the walk */
+    struct lineage_chain chain = {0}; /* used only for how the walk ends */
     struct walk walk = {.mirror = mirror, .rule = rule, .chain = &chain};
     enum lineage_status status = walk_up(&walk, seq, err);
     if (status == LINEAGE_OK)
@@ -302,7 +303,7 @@ enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Also for a chain whose loading failed half-way: n counts what was loaded. */
+/* This also works for a chain whose loading failed half-way, because n counts the trials that were loaded. */
 void lineage_chain_release(struct lineage_chain *chain)
 {
     if (!chain)

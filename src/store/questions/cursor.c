@@ -1,6 +1,7 @@
 /*
- * cursor.c: the trials that a query found, one after another. The list of seqs is complete when the cursor opens, and
- * rows are loaded one by one: a slow caller holds no transaction open, and a large answer costs eight bytes per row.
+ * cursor.c: returns the trials that a query found, one after another. The list of seqs is complete when the cursor
+ * opens, and rows are loaded one by one. So a slow caller holds no transaction open, and a large answer takes eight
+ * bytes per row.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ struct cursor_question {
     double tolerance;
 };
 
-/* Seqs that were collected before damage was met are dropped: they would be in the list twice. */
+/* Drops seqs that were collected before damage was found; otherwise they would be in the list twice. */
 static void forget_found(struct lineage_cursor *cursor)
 {
     free(cursor->found.items);
@@ -92,7 +93,7 @@ enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct li
     return finish(cursor, status);
 }
 
-/* The last trial found may be of a record that has no line end yet; it is left out. */
+/* If the last trial comes from a record that has no line end yet, it is left out. */
 enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after,
                                        uint64_t *rows, struct lineage_error *err)
 {
@@ -138,7 +139,7 @@ static enum lineage_status ask_row(void *question, struct lineage_error *err)
     return mirror_borrow(q->cursor->mirror, q->seq, q->trial, &q->cursor->arena, err);
 }
 
-/* The memory of one trial is reused for the next, which is why a trial from a cursor is valid only until then. */
+/* The memory of one trial is reused for the next, so a trial is valid only until the next call. */
 enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial,
                                         struct lineage_error *err)
 {

@@ -1,14 +1,14 @@
 /*
- * find.c: finds rows: by id, the best one, a parent, a trial of a night, snapshots. The answers are seqs; load.c
- * makes trials of them.
+ * find.c: finds rows by id, by the best score, as a parent, as a trial of a night, or by snapshot. The answers are
+ * seqs, from which load.c loads trials.
  */
 #include <string.h>
 
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* The last row with that id: a file of another tool may contain an id twice, and the later row is more recent. SQLite
- * adds the prefix, so that ids of any length need no buffer. */
+/* Finds the last row with that id, because a file of another tool may contain an id twice and the later row is more
+ * recent. SQLite adds the prefix, so an id of any length needs no buffer. */
 static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length,
                                       const char *prefix, int64_t *seq, struct lineage_error *err)
 {
@@ -51,8 +51,8 @@ enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineag
     return status;
 }
 
-/* Unchanged, then bare, then with the prefix: the same order as find_spelling in append, which must not accept an id
- * that readers resolve to another row. */
+/* Looks for the id unchanged, then without the prefix, then with it. append_id_find uses the same order, because append
+ * must not accept an id that readers resolve to another row. */
 enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq,
                                 struct lineage_error *err)
 {
@@ -64,9 +64,9 @@ enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *
     return status;
 }
 
-/* The bounds exclude infinities and NULL in a form that an index on score can answer. IN ('keep', 'baseline'), word
- * for word, makes SQLite use the partial index of schema/indexes.sql, whose first entry is the answer. Ties go to the
- * earlier row, because a later one with the same score did not improve on it. */
+/* The bounds exclude infinities and NULL in a form that an index on score can answer. The condition IN ('keep',
+ * 'baseline'), written exactly as in schema/indexes.sql, makes SQLite use the partial index, whose first entry is the
+ * answer. The earlier of two rows with the same score is the best, because the later one did not improve on it. */
 enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score,
                                 struct lineage_error *err)
 {
@@ -88,7 +88,7 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
     return status;
 }
 
-/* SQLite uses the partial index only with its condition, the last one. */
+/* The last condition is that of the partial index, without which SQLite would not use the index. */
 enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found,
                                      struct lineage_error *err)
 {
@@ -122,8 +122,8 @@ enum lineage_status mirror_each_snapshot(struct mirror *mirror,
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Not indexed, because it is rarely asked: only if a name is taken, after a kill or because of an unusual
- * specialist. */
+/* This question has no index, because it is rare: it is asked only if a name is taken, after a kill or because of an
+ * unusual specialist. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;

@@ -1,8 +1,8 @@
 /*
- * load.c: rows of the mirror as trials.
+ * load.c: loads rows of the mirror as trials.
  *
- * Parameters, clip scale and turns are parsed from notes instead of joined from their tables, so that only one place
- * interprets notes and a row costs one lookup.
+ * Parameters, clip scale and turns are parsed from notes instead of being joined from their tables. So only one place
+ * interprets notes, and a row costs one lookup.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 /* Position of the label in TRIAL_COLUMNS. */
 enum { LABEL_AT = 10 };
 
-/* Copied with its length, because SQLite's text is gone at the next step of the statement. */
+/* Copies the text, because SQLite's text is gone at the next step of the statement. */
 static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool *ok)
 {
     const char *text = mirror_text(stmt, at);
@@ -23,7 +23,8 @@ static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool
     return out;
 }
 
-/* `special` records what the column cannot hold (see bind_number): without it a nan would come back as absent. */
+/* `special` records values that the column cannot hold (see bind_number). Without it a nan would be loaded as an absent
+ * number. */
 static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
 {
     if (special & 1)
@@ -53,8 +54,8 @@ static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct
     trial->score = number_at(stmt, at, special);
 }
 
-/* The columns outside the 17 in the order of the file, still empty. Every extra column is listed, filled or not,
- * because printers align them. */
+/* Lists the extra columns (those outside the 17) in the order of the file, still empty. Empty ones are listed too,
+ * because printers align the columns. */
 static struct lineage_extra *name_extras(const struct row_layout *layout, struct arena *arena)
 {
     struct lineage_extra *extras = arena_alloc(arena, layout->n_extras, sizeof *extras);
@@ -107,7 +108,7 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* `memory` survives the zeroing, because the trial may own the very arena that is being filled. */
+/* `memory` is kept when the trial is zeroed, because the trial may own the arena that is being filled. */
 enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt,
                                  struct lineage_trial *trial, struct arena *arena,
                                  struct lineage_error *err)
@@ -126,7 +127,7 @@ enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt,
     return status == LINEAGE_OK ? load_extras(mirror, trial, arena, err) : status;
 }
 
-/* Allocates from the caller's arena, so that a list of rows fills the same blocks. */
+/* Allocates from the caller's arena, so that all rows of a list share its blocks. */
 enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
                                   struct arena *arena, struct lineage_error *err)
 {
@@ -143,7 +144,8 @@ enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lin
     return status;
 }
 
-/* This handle's mirror returned the seq, so if it is missing the provisional row was read again. */
+/* The seq came from this handle's mirror, so if its row is missing, it was the provisional row and has been read
+ * again. */
 enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
                                 struct lineage_error *err)
 {

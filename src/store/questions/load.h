@@ -1,4 +1,4 @@
-/* load.h: a row of the mirror as a trial. */
+/* load.h: loads a row of the mirror as a trial. */
 #ifndef QUESTIONS_LOAD_H
 #define QUESTIONS_LOAD_H
 

@@ -1,13 +1,13 @@
 /*
- * query.c: trials by conditions. The statement is built from fixed pieces and the names of known columns; every
+ * query.c: finds trials by conditions. The statement is built from fixed parts and the names of known columns. Every
  * value, and every name that a user gave, is bound.
  *
  * The cost of a query must depend on what it returns, not on the size of the store, because agents ask all night and
- * the store only grows. So there are two ways to the rows. A condition on a parameter or an extra column has an index
- * of its own: the condition that leads to the fewest rows is read from its index, and the others are tested row by
- * row (param_function.c). A short list in some order is walked in that order until it is full. SQLite's planner
- * cannot choose between them, because it has no statistics here (ANALYZE would have to be repeated as the store
- * grows).
+ * the store only grows. So there are two ways to the rows. First, each condition on a parameter or an extra column has
+ * an index: the condition that leads to the fewest rows is read from its index, and the other conditions are tested row
+ * by row (param_function.c). Second, for a short sorted list the rows are walked in that order until the list is full.
+ * SQLite's planner cannot choose between them, because it has no statistics here (ANALYZE would have to be repeated as
+ * the store grows).
  */
 #include <lineage/query.h>
 
@@ -40,8 +40,8 @@ static void add_labels(struct builder *b, unsigned labels)
     buf_puts(&b->sql, ")");
 }
 
-/* Absent conditions are left out of the statement; a condition that is always true would keep SQLite from using an
- * index. */
+/* An absent condition is left out of the statement, because a condition that is always true would keep SQLite from
+ * using an index. */
 static void add_text(struct builder *b, const char *test, const char *text)
 {
     if (!text)
@@ -50,12 +50,13 @@ static void add_text(struct builder *b, const char *test, const char *text)
     builder_bind_text(b, text);
 }
 
-/* The sort key of a query as SQL: for the current row, and for row `a` if the page begins behind it. */
+/* The sort key of a query as SQL: `value` for the current row, and `after` for the row `a` after which the page
+ * begins. */
 struct order {
     struct named by;
     bool down;
     bool by_seq;    /* order of the log, or its reverse */
-    char value[96]; /* with one `?` for the name if it is bound */
+    char value[96]; /* contains one `?` for the name if `bound` is set */
     char after[96];
     const char *seq;
     bool bound, after_bound;
@@ -76,7 +77,7 @@ static void name_number(char out[96], const struct named *named, const char *row
         snprintf(out, 96, "(SELECT number FROM extras WHERE seq = %s.seq AND name = ?)", row);
 }
 
-/* If the lead is also the sort key, its value comes from the index instead of being parsed from notes again. */
+/* If the leading condition is on the sort key, the value comes from its index and is not parsed from notes again. */
 static void name_values(struct order *order, const struct lead *lead)
 {
     bool led = lead->found && lead->named.kind == order->by.kind &&
@@ -103,8 +104,8 @@ static void describe_order(struct order *order, const struct lead *lead)
         name_values(order, lead);
 }
 
-/* The name is bound once for each time that the expression occurs in the statement; the bound values must be in the
- * order of the text. */
+/* The name is bound each time that the expression occurs in the statement, because the bound values must be in the
+ * order of the question marks. */
 static void add_value(struct builder *b, const struct order *order, const char *before)
 {
     buf_printf(&b->sql, "%s%s", before, order->value);
@@ -112,8 +113,9 @@ static void add_value(struct builder *b, const struct order *order, const char *
         builder_bind_text(b, order->by.name);
 }
 
-/* Instants are compared, because timestamps of other tools may have a zone, or a blank instead of T. A text
- * comparison comes first, which the index can answer: a zone moves an instant by less than a day. */
+/* Times are compared as instants, because timestamps of other tools may have a time zone, or a blank instead of T. A
+ * comparison of texts, widened by a day because a zone shifts an instant by less than that, comes first, because the
+ * index can answer it. */
 static enum lineage_status add_time(struct builder *b, const char *text, bool since, struct lineage_error *err)
 {
     char day[LINEAGE_TIME_MAX];
@@ -130,7 +132,7 @@ static enum lineage_status add_time(struct builder *b, const char *text, bool si
     return LINEAGE_OK;
 }
 
-/* Rows without a value to sort by are left out, because they have no position among the others; NULL first is only
+/* Rows without a sort value are left out, because they have no position in the order; that NULL sorts first is only
  * SQLite's convention. */
 static void add_sortable(struct builder *b, const struct order *order)
 {
@@ -140,8 +142,9 @@ static void add_sortable(struct builder *b, const struct order *order)
     buf_puts(&b->sql, order->by.kind == NAME_TEXT_COLUMN ? " <> ''" : " IS NOT NULL");
 }
 
-/* Only rows behind the row `after` in the order. `>=` alone comes first, because an index can answer it. A page
- * begins behind a row and not at a count, so that rows that are added between two pages shift nothing. */
+/* Adds the condition that rows come after the row `after` in the order. A plain `>=` comes first, because an index can
+ * answer it. A page begins after a row and not at a count, so that rows that are added between two pages do not shift
+ * the pages. */
 static void add_after(struct builder *b, const struct order *order, uint64_t after)
 {
     const char *beyond = order->down ? "<" : ">";
@@ -185,7 +188,7 @@ static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
     return sort ? name_resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
 }
 
-/* If no condition leads, the index of the parameter gives the order. */
+/* If no condition leads and the sort key is a parameter, the index of that parameter gives the order. */
 static enum lineage_status find_lead(struct builder *b, const struct lineage_query *query,
                                      const struct named *sort, struct lead *lead,
                                      struct lineage_error *err)
@@ -204,23 +207,23 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
 }
 
 /*
- * For a short list under wide conditions. The index of a parameter is in the order of its values, so sorting by
- * anything else means reading everything that it finds. Walking in the wanted order fills the list after a few rows
- * instead, unless the matching ones are elsewhere. So the number of rows to walk is limited and grows with each try,
- * until reading all rows of the narrowest condition is cheaper.
+ * A walk is for a short list under wide conditions. The index of a parameter is in the order of its values, so sorting
+ * by another key would mean reading all rows that the index finds. A walk in the requested order usually fills the list
+ * after a few rows, unless matching rows come late in that order. So the number of rows to walk is limited and grows
+ * with each try, until reading all rows of the narrowest condition is cheaper.
  */
 enum { SHORT_LIST = 1000, FIRST_WALK = 400, WALK_GROWTH = 4 };
 
 /* How a statement reaches its trials. */
 struct plan {
     enum { COUNT, LIST, WALK } what;
-    size_t walked; /* most rows that a walk may look at */
+    size_t walked; /* maximum number of rows that a walk looks at */
     struct lead lead;
     struct order order;
 };
 
-/* Whether there is an index in this order, other than that of the lead, which is read in its order anyway. A list
- * without a limit reads everything in any case, and a long one most of it. */
+/* Whether a walk is possible and useful: the list is short, and an index other than that of the leading condition is in
+ * the requested order. A list without a limit reads all rows anyway, and a long list most of them. */
 static bool can_walk(const struct plan *plan, const struct lineage_query *query)
 {
     static const char *const indexed[] = {"score", "timestamp", "exp_id"};
@@ -237,8 +240,7 @@ static bool can_walk(const struct plan *plan, const struct lineage_query *query)
     return false;
 }
 
-/* Conditions on the sort key bound the walk: it begins where the condition does, instead of passing excluded rows one
- * by one. */
+/* Conditions on the sort key limit the range of the walk, so it does not have to skip excluded rows one by one. */
 static enum lineage_status add_bounds(struct builder *b, const struct order *order, const struct lineage_query *query,
                                       struct lineage_error *err)
 {
@@ -252,7 +254,7 @@ static enum lineage_status add_bounds(struct builder *b, const struct order *ord
     return status;
 }
 
-/* The columns, then the rows that an index has in the order. */
+/* Adds the columns and the source of the rows, which an index returns in the requested order. */
 static enum lineage_status add_indexed(struct builder *b, const char *columns, const struct plan *plan,
                                        const struct lineage_query *query, struct lineage_error *err)
 {
@@ -271,7 +273,7 @@ static enum lineage_status add_indexed(struct builder *b, const char *columns, c
     return status;
 }
 
-/* The sort key at which the walk ends. */
+/* Adds the sort key at which the walk ends, as a subquery. */
 static enum lineage_status add_edge(struct builder *b, const struct plan *plan, const struct lineage_query *query,
                                     struct lineage_error *err)
 {
@@ -283,8 +285,8 @@ static enum lineage_status add_edge(struct builder *b, const struct plan *plan, 
     return status;
 }
 
-/* Ties keep the order of the log, but an index read backwards reverses them. So the walk takes the rows above the
- * edge, and then the ties at the edge. */
+/* Ties must stay in the order of the log, but reading an index backwards reverses them. So the walk takes the rows
+ * above the sort key at which it ends, and then the ties at that key. */
 static enum lineage_status add_walk_down(struct builder *b, const char *columns, const struct plan *plan,
                                          const struct lineage_query *query, struct lineage_error *err)
 {
@@ -302,9 +304,9 @@ static enum lineage_status add_walk_down(struct builder *b, const char *columns,
     return status;
 }
 
-/* The first rows in the order, from an index alone. The conditions are outside, on the few rows that the inner
- * statement returns; inside, its limit would count matching rows instead of rows that were looked at, and the walk
- * might not end. */
+/* Adds a walk: an inner statement returns the first rows in the order, from an index alone, and the conditions test
+ * these few rows outside. If the conditions were inside, the limit would count matching rows instead of rows that were
+ * looked at, and the walk might go through the whole log. */
 static enum lineage_status add_walk(struct builder *b, struct plan *plan, const struct lineage_query *query,
                                     struct lineage_error *err)
 {
@@ -342,7 +344,8 @@ static enum lineage_status add_conditions(struct builder *b, const struct plan *
     return status;
 }
 
-/* The same pieces for list, count and walk, so that a count is of exactly the rows that a list would show. */
+/* List, count and walk are built from the same parts, so that a count covers exactly the rows that a list would
+ * show. */
 static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct plan *plan,
                                  struct lineage_error *err)
 {
@@ -382,8 +385,8 @@ static enum lineage_status is_wider(struct mirror *mirror, const struct lead *le
     return status;
 }
 
-/* *filled: the walk found the whole list, or there are no more rows. Each try walks four times as many rows, so that
- * all tries together cost at most a third more than the last one. */
+/* *filled is true if the walk found the whole list or there are no more rows. Each try walks four times as many rows,
+ * so that all tries together cost at most a third more than the last one. */
 static enum lineage_status walk(struct mirror *mirror, const struct lineage_query *query, const struct lead *lead,
                                 struct mirror_seqs *found, bool *filled, struct lineage_error *err)
 {
@@ -406,8 +409,8 @@ static enum lineage_status walk(struct mirror *mirror, const struct lineage_quer
     return status;
 }
 
-/* The first plan counts ranges only up to FEW, which is enough to decide for a walk. After a walk that found too
- * little they are counted further, to choose well among wide ones. */
+/* The first plan counts the rows of each range only up to FEW, which is enough to decide whether to walk. If the walk
+ * found too few rows, ranges are counted further, to choose the narrowest of several wide ranges. */
 enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
                                  struct lineage_error *err)
 {
@@ -445,8 +448,8 @@ enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_que
 }
 
 /* The wanted value with the fewest trials near it leads. "Near" is relative to the value, but at least the tolerance
- * itself; otherwise 0 would have no neighbourhood. The lead comes first in the statement, hence two passes over the
- * values. */
+ * itself; otherwise 0 would have no neighbourhood. There are two passes over the values, because the lead comes first
+ * in the statement. */
 static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted,
                                        size_t n_wanted, double tolerance, struct lineage_error *err)
 {

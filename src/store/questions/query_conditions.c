@@ -55,8 +55,8 @@ enum lineage_status query_resolve_condition(struct mirror *mirror,
     return status == LINEAGE_OK && named->kind == NAME_PARAM ? check_kind(mirror, named->name, condition, err) : status;
 }
 
-/* `= ?` or `IN (?, ?)`. A single text uses `=`, so that the rows of the index are in the order of the log and need no
- * sort. */
+/* Adds `= ?` or `IN (?, ?)`. A single text uses `=`, so that the index returns the rows in the order of the log and no
+ * sort is needed. */
 static void add_texts(struct builder *b, const struct lineage_condition *condition)
 {
     buf_puts(&b->sql, condition->n_texts == 1 ? " = ?" : " IN (?");
@@ -81,7 +81,7 @@ static void add_text_condition(struct builder *b, const struct named *named, con
     add_texts(b, condition);
 }
 
-/* At most two values are bound behind the name. */
+/* At most two values are bound after the name. */
 void query_add_condition(struct builder *b, const struct named *named,
                          const struct lineage_condition *condition)
 {
@@ -130,7 +130,7 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
     sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
     sqlite3_bind_double(stmt, 2, range->low.present ? range->low.value : (double)-INFINITY);
     if (is_any(condition) && named->kind == NAME_PARAM)
-        sqlite3_bind_blob(stmt, 3, "", 0, SQLITE_STATIC); /* behind all texts, as those are behind all numbers */
+        sqlite3_bind_blob(stmt, 3, "", 0, SQLITE_STATIC); /* a blob sorts after all texts, and texts after all numbers */
     else
         sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
     sqlite3_bind_int64(stmt, 4, limit);
@@ -185,7 +185,7 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
     return status;
 }
 
-/* The trials that the lead finds, or all of them. CROSS JOIN tells SQLite to begin with the left table; its planner
+/* Adds the trials that the lead finds, or all trials. CROSS JOIN tells SQLite to begin with the left table; its planner
  * has no statistics here and would guess. */
 void lead_add_source(struct builder *b, const struct lead *lead)
 {
@@ -205,11 +205,11 @@ void lead_add_source(struct builder *b, const struct lead *lead)
         add_texts(b, &lead->condition);
         return;
     }
-    if (range.low.present && !range.high.present) /* texts come behind all numbers */
+    if (range.low.present && !range.high.present) /* excludes texts, which sort after all numbers */
         range.high = (struct lineage_number){true, (double)INFINITY};
     if (range.low.present && range.low.value == range.high.value) {
         buf_printf(&b->sql, " AND l.%s = ?",
-                   param ? "value" : "number"); /* one value: its rows are in the order of the log */
+                   param ? "value" : "number"); /* rows of one value are in the order of the log */
         builder_bind_number(b, range.low.value);
     } else {
         query_add_range(b, param ? "l.value" : "l.number", &range);

@@ -1,6 +1,6 @@
 /*
- * query_conditions.h: the conditions of a query as SQL, and which of them leads to the rows. Every value, and every
- * name that a user gave, is bound.
+ * query_conditions.h: turns the conditions of a query into SQL, and chooses the condition whose index leads to the
+ * rows. Every value, and every name that a user gave, is bound.
  */
 #ifndef QUESTIONS_QUERY_CONDITIONS_H
 #define QUESTIONS_QUERY_CONDITIONS_H
@@ -10,16 +10,17 @@
 #include "statement_builder.h"
 #include "query_names.h"
 
-/* Up to FEW rows, reading them all is so cheap that nothing else is worth trying; beyond LIMIT_OF_COUNT it does not
- * matter how much wider one range is than another. */
+/* Up to FEW rows are so cheap to read that no other plan is worth trying. Ranges of more than LIMIT_OF_COUNT rows are
+ * not counted further, because it does not matter how much wider one is than another. */
 enum { FEW = 1000, LIMIT_OF_COUNT = 10000 };
 
-/* Finds out what a condition is on. A question that no row could answer is refused (LINEAGE_EINVAL), because an agent
- * would take an empty answer for "never tried". */
+/* Finds the column or parameter that a condition tests. A condition that no row could meet is refused (LINEAGE_EINVAL),
+ * because an agent would take an empty answer for "never tried". */
 enum lineage_status query_resolve_condition(struct mirror *mirror, const struct lineage_condition *condition,
                                             struct named *named, struct lineage_error *err);
 
-/* Adds " AND ..": the condition, tested row by row of trials t; or a range of the SQL expression `value`. */
+/* query_add_condition adds " AND .." with a condition that is tested on each row of trials t. query_add_range does so
+ * with a range of the SQL expression `value`. */
 void query_add_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition);
 void query_add_range(struct builder *b, const char *value, const struct lineage_range *range);
 
@@ -32,7 +33,7 @@ enum lineage_status query_count_rows(struct mirror *mirror, const struct named *
 struct lead {
     struct named named;
     struct lineage_condition condition;
-    int64_t n, limit; /* rows it leads to, counted up to a limit */
+    int64_t n, limit; /* number of rows, counted up to a limit */
     size_t at;        /* index of the condition, which need not be tested again */
     bool found;
 };
@@ -41,8 +42,8 @@ struct lead {
 enum lineage_status lead_consider(struct builder *b, struct lead *lead, const struct named *named,
                                   const struct lineage_condition *condition, size_t at, struct lineage_error *err);
 
-/* Adds "SELECT l.seq FROM .. WHERE ..": the trials t that the lead l finds; without a lead, "SELECT t.seq" of all
- * trials. */
+/* Adds "SELECT l.seq FROM .. WHERE ..", which selects the trials t that the lead l finds. Without a lead it adds
+ * "SELECT t.seq" of all trials. */
 void lead_add_source(struct builder *b, const struct lead *lead);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * query_names.c: columns, parameters and extra columns by name. An unknown name is an error that lists the known
- * ones: an agent that mistyped a parameter would take "no rows" for "never tried". A column wins over a parameter
- * with the same name, so that a parameter cannot hide what every store has.
+ * query_names.c: resolves names of columns, parameters and extra columns. An unknown name is an error whose message
+ * lists the known names, because an agent that mistyped a parameter would take "no rows" for "never tried". A column
+ * has precedence over a parameter with the same name, so that a parameter cannot hide a column that every store has.
  */
 #include "query_names.h"
 
@@ -11,7 +11,7 @@
 
 #include "../mirror/statement.h"
 
-/* Also columns of the mirror outside the 17, as far as people ask for them. */
+/* The list includes some columns of the mirror outside the 17 that are useful in queries. */
 static bool is_number_column(const char *name)
 {
     static const char *const more[] = {
@@ -38,7 +38,7 @@ bool name_exists(struct mirror *mirror, const char *sql, const char *name, enum 
     return found;
 }
 
-/* Looked up in the header, because a column that is empty in every row is known too. */
+/* The name is looked up in the header, so a column that is empty in every row is known too. */
 static bool is_extra(struct mirror *mirror, const char *name)
 {
     const struct row_layout *layout = mirror_layout(mirror);
@@ -48,8 +48,8 @@ static bool is_extra(struct mirror *mirror, const char *name)
     return false;
 }
 
-/* At most 40 names, because a message is one line of a terminal or of a model's context. Distinct keys come from the
- * table of sums, which has a row per value where param_rows has one per trial. */
+/* Lists at most 40 names, because a message is one line of a terminal or of a model's context. Distinct keys are read
+ * from param_values, which has one row per value, while param_rows has one per trial. */
 static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
                                       struct lineage_error *err)
 {
@@ -94,7 +94,7 @@ static bool is_param(struct mirror *mirror, const char *param, enum lineage_stat
            name_exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
 }
 
-/* Only parameters, for example for the axis of a sweep, where a column would make no sense. */
+/* Accepts only parameters, for example for the axis of a sweep, where a column would make no sense. */
 enum lineage_status name_check_param(struct mirror *mirror, const char *name,
                                        struct lineage_error *err)
 {
@@ -104,8 +104,8 @@ enum lineage_status name_check_param(struct mirror *mirror, const char *name,
     return unknown_name(mirror, name, err);
 }
 
-/* Extra columns come last, because each file has others: a new column in a file must not change what a query for a
- * parameter finds. */
+/* Extra columns come last, because they differ from file to file, and a new extra column must not change what a query
+ * for a parameter finds. */
 enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
                                  struct lineage_error *err)
 {

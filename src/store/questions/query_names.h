@@ -8,7 +8,7 @@ enum name_kind { NAME_NUMBER_COLUMN, NAME_TEXT_COLUMN, NAME_PARAM, NAME_EXTRA, N
 
 struct named {
     enum name_kind kind;
-    const char *name; /* of the column; the canonical name of the parameter; of the extra column */
+    const char *name; /* name of the column or extra column, or canonical name of the parameter */
 };
 
 /* Returns LINEAGE_EINVAL, with a list of the known names, for an unknown one. out->name points into name or at a
