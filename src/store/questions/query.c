@@ -114,8 +114,8 @@ static void add_value(struct builder *b, const struct order *order, const char *
 }
 
 /* Times are compared as instants, because timestamps of other tools may have a time zone, or a blank instead of T. A
- * comparison of texts, widened by a day because a zone shifts an instant by less than that, comes first, because the
- * index can answer it. */
+ * wider comparison of texts comes first, because the index can answer it; it is wide enough, because a zone shifts an
+ * instant by less than a day. */
 static enum lineage_status add_time(struct builder *b, const char *text, bool since, struct lineage_error *err)
 {
     char day[LINEAGE_TIME_MAX];

@@ -130,7 +130,7 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
     sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
     sqlite3_bind_double(stmt, 2, range->low.present ? range->low.value : (double)-INFINITY);
     if (is_any(condition) && named->kind == NAME_PARAM)
-        sqlite3_bind_blob(stmt, 3, "", 0, SQLITE_STATIC); /* a blob sorts after all texts, and texts after all numbers */
+        sqlite3_bind_blob(stmt, 3, "", 0, SQLITE_STATIC); /* blobs sort after all texts, and texts after all numbers */
     else
         sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
     sqlite3_bind_int64(stmt, 4, limit);

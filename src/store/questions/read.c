@@ -1,12 +1,12 @@
 /*
- * read.c: the public questions about trials: each brings the mirror up to date, asks it, and explains a missing
+ * read.c: the public questions about trials. Each brings the mirror up to date, queries it, and explains a missing
  * answer.
  *
  * A question is asked through mirror_ask, because lineage.db may turn out to be damaged at any page.
  */
 #include "questions.h"
 
-/* What is asked, and where the answer goes. Each question uses some of the members. */
+/* The arguments of a question and the place for its answer. Each question uses some of the members. */
 struct question {
     struct lineage_store *store;
     const char *id;
@@ -18,8 +18,8 @@ struct question {
     struct lineage_sweep *sweep;
 };
 
-/* Sets *seq to the trial that the user named. Only here is it known that a missing id is the user's mistake; the mirror
- * returns LINEAGE_ENOTFOUND without a message. */
+/* Sets *seq to the trial that the user named. The message about a missing id is made here, because the mirror does not
+ * know whether that is the user's mistake and returns LINEAGE_ENOTFOUND without a message. */
 static enum lineage_status resolve(struct lineage_store *store, const char *id, int64_t *seq, struct lineage_error *err)
 {
     enum lineage_status status = mirror_sync(store->mirror, err);
@@ -56,7 +56,7 @@ static enum lineage_status ask_best(void *question, struct lineage_error *err)
     return status == LINEAGE_OK ? mirror_load(q->store->mirror, seq, q->trial, err) : status;
 }
 
-/* The message names the score column, because a store may hold a hundred rows of which no kept one has a finite
+/* The message names the score column, because a store may have a hundred rows without any kept row that has a finite
  * score. */
 enum lineage_status lineage_best(struct lineage_store *store, struct lineage_trial *trial,
                                  struct lineage_error *err)
@@ -79,7 +79,7 @@ static enum lineage_status ask_chain(void *question, struct lineage_error *err)
     return status == LINEAGE_OK ? mirror_chain(q->store->mirror, seq, MIRROR_CHAIN_KEPT, q->chain, err) : status;
 }
 
-/* By the native rule: the chain holds the kept trials that led here, and exp_014 and 014 are one id. */
+/* Uses the native rule: the chain contains the kept ancestors, and exp_014 and 014 are the same id. */
 enum lineage_status lineage_chain_load(struct lineage_store *store, const char *id,
                                        struct lineage_chain *chain, struct lineage_error *err)
 {
@@ -108,7 +108,7 @@ static enum lineage_status ask_sweep(void *question, struct lineage_error *err)
     return status == LINEAGE_OK ? mirror_sweep(q->store->mirror, q->x, q->y, q->sweep, err) : status;
 }
 
-/* A table without cells is not a failure of the mirror, but it is one for a user who asked for a table. */
+/* For the mirror a table without cells is not a failure, but for a user who asked for the table it is. */
 enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *x, const char *y,
                                        struct lineage_sweep *sweep, struct lineage_error *err)
 {
@@ -126,7 +126,7 @@ struct sql_question {
     const char *statement;
     lineage_sql_row *row;
     void *context;
-    bool began; /* rows were given to the caller */
+    bool began; /* rows were passed to the caller */
     enum lineage_status status;
 };
 
@@ -137,7 +137,8 @@ static bool pass_row(void *context, size_t n, const char *const *names, const ch
     return q->row(q->context, n, names, texts);
 }
 
-/* Rows that were given cannot be taken back, so that the first failure stays the answer. */
+/* If a first try has passed rows to the caller, its failure is returned again, because those rows cannot be taken
+ * back. */
 static enum lineage_status ask_sql(void *question, struct lineage_error *err)
 {
     struct sql_question *q = question;

@@ -1,8 +1,8 @@
 /*
- * report_queries.c: the questions of a report.
+ * report_queries.c: queries for a report.
  *
- * A report must cost the same for any size of the store, because it is made after every trial of a night. So each
- * statement here ends after a bounded number of rows of an index, or reads one of the tables of sums; none sorts or
+ * The cost of a report must not depend on the size of the store, because a report is made after every trial of a night.
+ * So each statement here reads a bounded number of rows of an index or one of the tables of sums, and none sorts or
  * counts trials.
  */
 #include <math.h>
@@ -15,7 +15,8 @@
 
 #define TRIALS "SELECT " TRIAL_COLUMNS " FROM trials t "
 
-/* The label occurs twice because the index of kept trials is on IN ('keep', 'baseline'). */
+/* The label occurs twice, because SQLite uses the index of kept trials only with its condition IN ('keep',
+ * 'baseline'). */
 #define KEPT "WHERE t.status IN ('keep', 'baseline') AND t.status = 'keep'"
 #define SCORED "WHERE t.score IS NOT NULL AND t.status <> 'harness_abort' "
 
@@ -34,19 +35,21 @@ static const struct {
     [MIRROR_NEWEST_INFORMATIVE] = {TRIALS "WHERE t.status <> 'harness_abort' ORDER BY t.seq DESC LIMIT ?1", NULL},
 };
 
-/* Separate from the others, because one list is made of both. */
+/* This statement is separate, because the list MIRROR_BEST_KEPT_UNSCORED_INFINITE combines it with another
+ * statement. */
 static const char kept_unscored[] = TRIALS KEPT " AND (t.score IS NULL OR t.score = 9e999) ORDER BY t.seq LIMIT ?1";
 static const char kept_lower[] = TRIALS KEPT " AND t.score < 9e999 ORDER BY t.score, t.seq LIMIT ?1";
 static const char kept_higher[] = TRIALS KEPT " AND t.score < 9e999 ORDER BY t.score DESC, t.seq LIMIT ?1";
 
-/* A list of trials while it is read: its length is not known in advance, and an arena cannot grow a piece. */
+/* A list of trials while it is being read. It is outside the arena, because its length is not known in advance and an
+ * arena cannot grow an allocation. */
 struct growing {
     struct lineage_trial *items;
     size_t n, capacity;
     struct arena *arena;
 };
 
-/* Doubled: a list of all trials (fieldkit with 0) may have a million. */
+/* The capacity is doubled, because a list of all trials (fieldkit with 0) may have a million entries. */
 static bool grow(struct growing *list)
 {
     if (list->n < list->capacity)
@@ -60,8 +63,8 @@ static bool grow(struct growing *list)
     return true;
 }
 
-/* The statement is reset on every path: one left in the middle would hold a read transaction open, and the
- * write-ahead log could not be emptied. */
+/* The statement is reset on every path. Otherwise it would keep a read transaction open, and the write-ahead log could
+ * not be emptied. */
 static enum lineage_status add_rows(struct growing *list, struct mirror *mirror, sqlite3_stmt *stmt,
                                     struct lineage_error *err)
 {
@@ -80,7 +83,7 @@ static enum lineage_status add_rows(struct growing *list, struct mirror *mirror,
     return mirror_end_rows(stmt, status);
 }
 
-/* For SQLite -1 means no limit, and SIZE_MAX does not fit its integers. */
+/* -1 is SQLite's value for no limit; SIZE_MAX does not fit into its integers. */
 static enum lineage_status add_list(struct growing *list, struct mirror *mirror, const char *sql, size_t limit,
                                     struct lineage_error *err)
 {
@@ -92,7 +95,7 @@ static enum lineage_status add_list(struct growing *list, struct mirror *mirror,
     return add_rows(list, mirror, stmt, err);
 }
 
-/* Copied once at the end, so that the arena holds one piece and nothing that growing left behind. */
+/* Copies the list into the arena once at the end, so that the arena contains no outgrown copies of it. */
 static enum lineage_status keep_list(struct growing *list, enum lineage_status status, struct lineage_trial **trials,
                                      size_t *n, struct lineage_error *err)
 {
@@ -121,7 +124,7 @@ static enum lineage_status add_unscored_infinite(struct growing *list, struct mi
     return status;
 }
 
-/* Callers name the order; how it is found is decided here. */
+/* Callers name the order, and this function chooses the statements for it. */
 enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
                                 struct lineage_trial **trials, size_t *n, struct arena *arena,
                                 struct lineage_error *err)
@@ -142,8 +145,8 @@ enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_lab
                                          struct lineage_trial **trials, size_t *n, struct arena *arena,
                                          struct lineage_error *err)
 {
-    /* The conditions behind the first are those of the index, word for word; otherwise SQLite would not use it. The
-     * NOT IN list is the condition of indexes made by earlier versions. */
+    /* The conditions after the first are written exactly as in the index; otherwise SQLite would not use it. The NOT IN
+     * list is the condition of indexes made by earlier versions. */
     static const char sql[] = TRIALS "WHERE t.status = ?2 AND t.status <> 'keep' AND t.status <> 'discard'"
                                      " AND t.status <> 'baseline' AND t.status <> 'harness_abort'"
                                      " AND t.status NOT IN ('keep', 'discard', 'baseline', 'harness_abort')"
@@ -161,15 +164,15 @@ enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_lab
 
 /* ---- sums ---- */
 
-/* Copied at once, because SQLite's text is gone at the next step. */
+/* The text is copied at once, because SQLite's text is gone at the next step. */
 static const char *text_of(sqlite3_stmt *stmt, int at, struct arena *arena)
 {
     const char *text = mirror_text(stmt, at);
     return arena_text(arena, text, strlen(text));
 }
 
-/* Counts the rows of a statement, so that the arena can hold them in one piece. There are few, because tables of sums
- * have a row per specialist. */
+/* Counts the rows of a statement, so that the arena can allocate them at once. There are few rows, because tables of
+ * sums have few rows per specialist. */
 static enum lineage_status count_rows(struct mirror *mirror, const char *sql, size_t *n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -191,7 +194,7 @@ enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, st
     return status;
 }
 
-/* Sorted here and not by each printer, so that all have the same order. */
+/* The counts are sorted here and not by each printer, so that all printers use the same order. */
 enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
                                         struct arena *arena, struct lineage_error *err)
 {
@@ -220,7 +223,8 @@ enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_lab
     return mirror_end_rows(stmt, status);
 }
 
-/* Each name is one look-up of the next larger one, because a parameter such as seed may have a million values. */
+/* Each step looks up the next larger name in the index instead of reading all rows, because a parameter such as seed
+ * may have a million values. */
 static const char names_sql[] =
     "WITH RECURSIVE k(key) AS (SELECT min(key) FROM param_values UNION ALL"
     " SELECT (SELECT min(key) FROM param_values p WHERE p.key > k.key) FROM k WHERE k.key IS NOT NULL)"
@@ -310,7 +314,7 @@ static enum lineage_status read_values(struct mirror *mirror, struct lineage_rep
     return mirror_end_rows(stmt, status);
 }
 
-/* Low and high are those of the listed values, unless there are more. */
+/* Low and high are taken from the listed values, unless there are more values than are listed. */
 enum lineage_status mirror_param_values(struct mirror *mirror, const char *name, struct lineage_report_param *param,
                                         struct arena *arena, struct lineage_error *err)
 {
@@ -328,7 +332,8 @@ enum lineage_status mirror_param_values(struct mirror *mirror, const char *name,
     }
     if (status != LINEAGE_OK || !param->more)
         return status;
-    /* From the other end of the same index: one look-up, however many values are in between. */
+    /* The largest value is at the other end of the same index, so it costs one look-up, however many values there
+     * are. */
     status = mirror_prepare(mirror, &stmt, "SELECT max(value) FROM param_values WHERE key = ?1", err);
     if (status != LINEAGE_OK)
         return status;
@@ -348,8 +353,8 @@ static void bind_value(sqlite3_stmt *stmt, int at, const struct lineage_param *p
         sqlite3_bind_double(stmt, at, param->value);
 }
 
-/* Finds the first trial from `seq` on that has the parameter at that value; LINEAGE_ENOTFOUND. One look-up in the
- * primary key of param_rows, which is ordered by seq within a value. */
+/* Finds the first trial from `seq` on that has the parameter at that value, or returns LINEAGE_ENOTFOUND. This is one
+ * look-up in the primary key of param_rows, which is ordered by seq within a value. */
 static enum lineage_status leap(struct mirror *mirror, const struct lineage_param *param, int64_t *seq,
                                 struct lineage_error *err)
 {
@@ -368,7 +373,7 @@ static enum lineage_status leap(struct mirror *mirror, const struct lineage_para
     return status;
 }
 
-/* Checked only for a pair that was found, because aborts are rare and param_rows has no labels. */
+/* The label is checked only after a pair was found, because aborts are rare and param_rows has no labels. */
 static enum lineage_status is_informational(struct mirror *mirror, int64_t seq, bool *yes, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -383,8 +388,8 @@ static enum lineage_status is_informational(struct mirror *mirror, int64_t seq, 
     return status;
 }
 
-/* Most pairs were tried by one of the first trials with the first value, which one statement finds; the walk is for
- * the others. */
+/* For most pairs one of the first trials with the first value also has the second, and one statement finds it. Other
+ * pairs need the walk. */
 static enum lineage_status first_trials_tried(struct mirror *mirror, const struct lineage_param pair[2], bool *tried,
                                               struct lineage_error *err)
 {
@@ -419,7 +424,8 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
         bool yes = false;
         --*steps;
         enum lineage_status status = leap(mirror, &pair[0], &x, err);
-        /* Starts where the first one is, because nothing before it can have both. */
+        /* The second list starts at the first trial of the first list, because no earlier trial can have both
+         * values. */
         y = x;
         if (status == LINEAGE_OK)
             status = leap(mirror, &pair[1], &y, err);
@@ -431,14 +437,14 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
         }
         if (status != LINEAGE_OK)
             return status;
-        /* Equal means an abort: go on behind it. Otherwise the first one skips ahead to the second. */
+        /* If both are equal, the trial is an abort and the walk goes on after it. Otherwise the first list skips ahead
+         * to the second. */
         at = x == y ? x + 1 : y;
     }
     return LINEAGE_OK;
 }
 
-/* Sums were added up in the order of the log during the sync, so a mean is the same to the last digit after a
- * rebuild. */
+/* The sync adds up sums in the order of the log, so after a rebuild a mean is the same to the last digit. */
 enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
                                        size_t *n, struct arena *arena, struct lineage_error *err)
 {
@@ -467,7 +473,8 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
 
 /* ---- proposers ---- */
 
-/* Not a table of sums, because few stores name a proposer, and those have only as many trials as nights can run. */
+/* There is no table of sums for proposers, because few stores name a proposer, and those have only as many trials as
+ * nights can run. */
 static const char proposers_sql[] =
     "SELECT name, count(*), sum(status = 'keep'), sum(told), sum(told AND expected * delta > 0), "
     "avg(CASE WHEN told THEN expected END), avg(CASE WHEN told THEN delta END), "

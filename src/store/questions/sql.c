@@ -1,6 +1,7 @@
 /*
- * sql.c: a user's SELECT. Three checks guard it: a single statement, SQLite's own read-only test, and an authorizer
- * that lists what may be used. Limits guard against a statement that never ends.
+ * sql.c: runs a user's SELECT. Three checks make this safe: there must be a single statement, SQLite must report it as
+ * read-only, and an authorizer allows only listed functions and tables. Limits guard against a statement that never
+ * ends.
  */
 #include <lineage/query.h>
 
@@ -12,11 +13,13 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* printf and replace can make a value of any length within one step, between two checks of the limits. */
+/* Longest value in bytes. It is limited because printf and replace can make a value of any length in one step, between
+ * two checks of the other limits. */
 #define LONGEST_VALUE ((size_t)64 << 20)
 #define STEPS_PER_LOOK 2000 /* of SQLite's virtual machine: well under a millisecond */
 
-/* Sorted. Functions that read values and compute; none that reach files, pointers, the process or the connection. */
+/* The allowed functions, sorted. They only compute from values; functions that access files, pointers, the process or
+ * the connection are missing. */
 static const char *const functions[] = {
     "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling", 
     "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date",
@@ -29,8 +32,8 @@ static const char *const functions[] = {
     "strftime", "substr", "substring", "sum", "tan", "tanh", "time", "total", "trim", "trunc", "typeof", "unicode",
     "unixepoch", "unlikely", "upper"};
 
-/* Sorted. The tables of the schema. Anything else that can be read (pragma_*, other virtual tables) reveals something
- * about the machine, or about more than the store. */
+/* The readable tables, sorted: those of the schema. Other things that SQLite can read (pragma_*, other virtual tables)
+ * reveal facts about the machine, or about more than the store. */
 static const char *const readable[] = {
     "calibration", "calibration_before", "extras", "findings", "label_counts",
     "label_counts_before", "meta", "night_rows", "param_rows", "param_values", "param_values_before", "params", "sqlite_master",
@@ -61,7 +64,7 @@ static int allow_name(struct asking *asking, const char *name, const char *const
     return SQLITE_DENY;
 }
 
-/* Without a column (count(*)) the name may be one that the statement defined by WITH, so only SQLite's own virtual
+/* If no column is read (count(*)), the name may be defined by the statement's WITH clause, so only SQLite's own virtual
  * tables are refused. */
 static int allow_table(struct asking *asking, const char *name, const char *column)
 {
@@ -74,7 +77,8 @@ static int allow_table(struct asking *asking, const char *name, const char *colu
     return SQLITE_OK;
 }
 
-/* Everything is refused by default, so that what a later SQLite adds is not allowed until somebody has reviewed it. */
+/* Everything is refused by default, so that features of later SQLite versions are not allowed until somebody has
+ * reviewed them. */
 static int allow(void *context, int action, const char *a, const char *b, const char *c, const char *d)
 {
     (void)c, (void)d;
@@ -87,8 +91,9 @@ static int allow(void *context, int action, const char *a, const char *b, const 
     }
 }
 
-/* SQLite counts the memory of the process, not of a statement: everything allocated since the start is attributed to
- * this one. Called between steps of the virtual machine, so that neither a thread nor a signal is needed to end it. */
+/* Checks the limits. SQLite counts the memory of the process, not of a statement, so everything that was allocated
+ * since the start is attributed to this statement. Called between steps of the virtual machine, so that neither a
+ * thread nor a signal is needed to end it. */
 static int look(void *context)
 {
     struct asking *asking = context;
@@ -122,7 +127,8 @@ static void begin(struct asking *asking)
     sqlite3_progress_handler(db, STEPS_PER_LOOK, look, asking);
 }
 
-/* Always called: a handler or an authorizer left behind would apply to the library's own statements. */
+/* This must always be called, because a handler or an authorizer that stays set would apply to the library's own
+ * statements. */
 static void end(struct asking *asking)
 {
     sqlite3 *db = mirror_db(asking->mirror);
@@ -131,7 +137,7 @@ static void end(struct asking *asking)
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, INT_MAX);
 }
 
-/* SQLite reports "interrupted" for all of them; the message names the limit, which the user can raise. */
+/* SQLite reports "interrupted" for every limit. The message names the limit, which the user can raise. */
 static enum lineage_status say_why_ended(const struct asking *asking, enum lineage_status status,
                                          struct lineage_error *err)
 {
@@ -154,8 +160,8 @@ static bool is_only_blank(const char *text)
     return text[strspn(text, " \t\r\n;")] == '\0';
 }
 
-/* The read-only test comes after the authorizer as a second opinion: each of the two should be enough, but either may
- * have a gap. */
+/* The statement is tested for being read-only although the authorizer has accepted it. Each of the two checks should be
+ * enough, but either may have a gap. */
 static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, const char *statement,
                                    struct lineage_error *err)
 {
@@ -179,7 +185,7 @@ static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, c
     return LINEAGE_OK;
 }
 
-/* The number of rows is limited too, because a statement can be fast and endless. */
+/* The number of rows is limited too, because a statement can return rows fast and without end. */
 static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineage_sql_row *row, void *context,
                                struct lineage_error *err)
 {

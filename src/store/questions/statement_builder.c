@@ -1,8 +1,8 @@
 /*
- * statement_builder.c: runs a statement that was built piece by piece, with its values bound.
+ * statement_builder.c: runs a statement that was built from parts, with its values bound.
  *
- * A list of row numbers is collected completely before the caller sees one: it takes eight bytes per row, and no
- * statement stays open while the caller takes its time, which would keep the write-ahead log from being emptied.
+ * A list of row numbers is collected completely before it is returned. It takes eight bytes per row, and no statement
+ * stays open while the caller uses the list; an open statement would keep the write-ahead log from being emptied.
  */
 #include "statement_builder.h"
 
@@ -23,9 +23,8 @@ void builder_bind_number(struct builder *b, double number)
         b->bound[b->n - 1].number = number;
 }
 
-/* Values are bound and never printed into the statement, because names and texts come from users and agents. They are
- * not copied, because the question outlives its statement, and a copy that does not fit into memory would become
- * NULL. */
+/* Values are bound and never printed into the statement, because names and texts come from users and agents. The values
+ * are not copied: they live longer than the statement, and a copy for which memory runs out would become NULL. */
 static void bind_all(sqlite3_stmt *stmt, const struct builder *b)
 {
     for (int i = 0; i < b->n; i++) {
@@ -50,8 +49,8 @@ static bool add_seq(struct mirror_seqs *found, int64_t seq)
     return true;
 }
 
-/* Bypasses the cache of statements, which identifies them by the address of a constant: this text is different each
- * time. */
+/* Does not use the cache of statements, which identifies a statement by the address of a constant text, because this
+ * text is different each time. */
 enum lineage_status builder_collect(struct mirror_seqs *found, const struct builder *b, struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;

@@ -1,4 +1,4 @@
-/* statement_builder.h: a statement that is built piece by piece, and running it. */
+/* statement_builder.h: builds a statement from parts and runs it. */
 #ifndef QUESTIONS_STATEMENT_BUILDER_H
 #define QUESTIONS_STATEMENT_BUILDER_H
 
@@ -7,7 +7,7 @@
 
 #define MAX_BOUND 250
 
-/* A statement with its values, in the order of the question marks. */
+/* A statement and the values to bind, in the order of the question marks. */
 struct builder {
     struct mirror *mirror;
     struct buf sql;
@@ -18,8 +18,8 @@ struct builder {
     int n;
 };
 
-/* Binds the value of the next question mark; a text is borrowed. More than MAX_BOUND values make the build fail
- * (sql.failed), so that a statement never runs with a condition missing. */
+/* Adds the value of the next question mark. A text is not copied, so it must outlive the statement. More than MAX_BOUND
+ * values make the build fail (sql.failed), so that a statement never runs with a missing condition. */
 void builder_bind_text(struct builder *b, const char *text);
 void builder_bind_number(struct builder *b, double number);
 

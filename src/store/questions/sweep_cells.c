@@ -1,7 +1,7 @@
 /*
- * sweep_cells.c: which values of one or two parameters were tried, and how well they did. Rows come in the order of
- * their values, so a cell is complete when the next begins. Cells are distinguished by the exact number: 0.1 + 0.2 is
- * not 0.3, as in the notes.
+ * sweep_cells.c: lists which values of one or two parameters were tried, and their scores. Rows come in the order of
+ * their values, so a cell is complete when the next cell begins. Cells are distinguished by the exact number: 0.1 + 0.2
+ * is not 0.3, as in the notes.
  */
 #include <lineage/query.h>
 
@@ -15,14 +15,14 @@
 #include "query_names.h"
 #include "questions.h"
 
-/* The sums of each value and label, in the order of the primary key: one row per value and label, however many trials
- * there are. */
+/* Reads the sums in the order of the primary key: one row per value and label, however many trials there are. */
 static const char sums_sql[] = "SELECT value, status, n, low, high FROM param_values WHERE key = ?1"
                                " ORDER BY value, status";
 
-/* The trial with a best score; the first in the log if several have it. It uses the index on scores, because few
- * trials share one, but only for the first 64 of them: if scores are coarse, the trials of the value itself reach the
- * score early. CROSS JOIN keeps SQLite, which has no statistics here, from beginning at the other end. */
+/* Finds the trial with a value's best score, or the first such trial in the log. The index on scores is used, because
+ * few trials share a score, but only for the first 64 trials with that score: if scores are coarse, going through the
+ * trials of the value reaches the score early. CROSS JOIN fixes the order of the join, because SQLite has no statistics
+ * here. */
 #define MEASURED "t.status IN ('keep', 'baseline', 'discard')"
 static const char best_by_score_sql[] =
     "SELECT t.exp_id FROM (SELECT seq FROM trials WHERE score = ?1 ORDER BY seq LIMIT 64) s"
@@ -31,23 +31,24 @@ static const char best_by_score_sql[] =
 static const char best_by_value_sql[] =
     "SELECT t.exp_id FROM param_rows p CROSS JOIN trials t ON t.seq = p.seq"
     " WHERE p.key = ?2 AND p.value = ?3 AND t.score = ?1 AND " MEASURED " ORDER BY p.seq LIMIT 1";
-/* -0.0 equals 0 for SQLite and in the sums, but is printed as the trial wrote it: the first trial that counts
- * decides. */
+/* -0.0 equals 0 for SQLite and in the sums, but the value is printed as the first trial that counts wrote it. */
 static const char zero_sql[] =
     "SELECT p.value FROM param_rows p CROSS JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND p.value = 0.0"
     " AND p.seq >= ?2 AND t.status <> 'harness_abort' ORDER BY p.seq LIMIT 1";
-/* If nearly every trial has a value of its own (seed), a look-up per value would cost more than reading the rows. */
+/* Used if nearly every trial has a different value (seed), because one look-up per value would cost more than reading
+ * the rows. */
 static const char each_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p"
                                " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
 enum { ROWS_A_VALUE = 4 }; /* rows per value, on average, below which each row is read */
-enum { FEW_TRIALS = 4 }; /* trials of a value that are read as fast as the index on scores */
+enum { FEW_TRIALS = 4 }; /* up to this many trials of a value are as fast to read as the index */
 
-/* For two parameters the rows of each are read from their index, in the order of the values, and matched by seq in
- * memory: 20 bytes per row. A join would look each up, and parsing the notes would cost ten times as much. */
+/* For two parameters, the rows of each are read from its index, in the order of the values, and matched by seq in
+ * memory, which takes 20 bytes per row. A join would look up each row, and parsing the notes would cost ten times as
+ * much. */
 static const char axis_sql[] = "SELECT value, seq FROM param_rows WHERE key = ?1 ORDER BY value, seq";
 static const char rows_sql[] = "SELECT seq, status, score, exp_id FROM trials WHERE seq >= ?1 ORDER BY seq";
-/* If the first parameter has few rows, the second comes from their notes (param_function.c), because reading the
- * whole index for a handful would cost more. */
+/* If the first parameter has few rows, the second is read from the notes of these rows (param_function.c), because
+ * reading its whole index for a handful of rows would cost more. */
 static const char few_sql[] =
     "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
     " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
@@ -59,13 +60,13 @@ struct sweeping {
     bool higher;
 };
 
-/* A value on an axis: a number, or nan and a text. Text parameters (`optimizer=adam`) make axes as numbers do. */
+/* A value on an axis: a number, or nan and a text. An axis may have text values too (`optimizer=adam`). */
 struct value {
     double number;
     const char *text;
 };
 
-/* SQLite's text is gone at the next step; a cell that keeps it copies it. */
+/* The text is valid until the next step of the statement, so a cell that keeps the value copies it. */
 static struct value value_at(sqlite3_stmt *stmt, int at)
 {
     if (sqlite3_column_type(stmt, at) == SQLITE_TEXT)
@@ -73,7 +74,7 @@ static struct value value_at(sqlite3_stmt *stmt, int at)
     return (struct value){sqlite3_column_double(stmt, at), NULL};
 }
 
-/* Numbers ascending, then texts by their bytes, as SQLite sorts them. */
+/* Sorts like SQLite: numbers ascending, then texts by their bytes. */
 static int by_value(const void *a, const void *b)
 {
     const struct value *x = a, *y = b;
@@ -94,7 +95,7 @@ static struct value y_of(const struct lineage_sweep_cell *cell)
     return (struct value){cell->y, cell->y_text};
 }
 
-/* Uses the same order as sorting, so that both agree on which values are equal. */
+/* Uses the comparison of the sort, so that both agree on which values are equal. */
 static bool is_at(const struct lineage_sweep_cell *cell, struct value x, struct value y)
 {
     const struct value here[] = {x_of(cell), y_of(cell)};
@@ -135,7 +136,7 @@ static bool is_better(const struct lineage_number *best, double score, bool high
     return !best->present || (higher ? score > best->value : score < best->value);
 }
 
-/* score - score is 0 only for finite numbers. */
+/* Adds a score if it is finite: score - score is 0 only for finite numbers. */
 static bool add_score(struct sweeping *s, struct lineage_sweep_cell *cell, enum lineage_label label, sqlite3_stmt *stmt,
                       int score_at, int id_at)
 {
@@ -158,7 +159,7 @@ static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, 
     enum lineage_status status = mirror_label(mirror, stmt, 2, &label, err);
     if (status != LINEAGE_OK)
         return status;
-    if (!lineage_label_is_informational(label)) { /* the harness failed: the setting counts as untried */
+    if (!lineage_label_is_informational(label)) { /* after harness_abort the setting counts as untried */
         s->sweep->aborted++;
         return LINEAGE_OK;
     }
@@ -166,7 +167,7 @@ static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, 
     return cell && add_score(s, cell, label, stmt, 3, 4) ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* The distinct values among n, as numbers and texts; false when out of memory. */
+/* Lists the distinct values among n values, as numbers and texts. Returns false if memory runs out. */
 static bool list_axis(struct value *values, size_t n, double **numbers, const char ***texts, size_t *kept)
 {
     *kept = 0;
@@ -183,7 +184,7 @@ static bool list_axis(struct value *values, size_t n, double **numbers, const ch
     return true;
 }
 
-/* Made from the cells instead of by another statement, so that every value of an axis has a cell. */
+/* The axes are made from the cells instead of by another statement, so that every value of an axis has a cell. */
 static enum lineage_status list_axes(struct lineage_sweep *sweep, struct lineage_error *err)
 {
     struct value *xs = calloc(sweep->n_cells + 1, sizeof *xs), *ys = calloc(sweep->n_cells + 1, sizeof *ys);
@@ -278,7 +279,7 @@ static enum lineage_status look_for_best(struct mirror *mirror, const char *sql,
     return mirror_end_rows(stmt, status);
 }
 
-/* A best score that no row has means that the mirror's sums do not match its rows: it is damaged. */
+/* If no row has the best score, the mirror's sums do not match its rows, so the mirror is damaged. */
 static enum lineage_status name_best(struct mirror *mirror, const char *key, struct lineage_sweep_cell *cell,
                                      struct lineage_error *err)
 {
@@ -328,7 +329,7 @@ static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, c
 
 /* ---- two parameters ------------------------------------------------------------------------------------------------ */
 
-/* The trials that have both parameters, by the positions of their values on the two axes. */
+/* The trials that have both parameters, identified by the positions of their values on the two axes. */
 struct pair {
     uint32_t x, y, seq;
 };
@@ -357,7 +358,7 @@ static bool grow(void **array, size_t *capacity, size_t size)
     return true;
 }
 
-/* Values come in order, so this is the last one or a new one. */
+/* Values come in order, so this value equals the last one or is new. */
 static bool note_value(struct axis *axis, struct value value)
 {
     if (axis->n && by_value(&axis->values[axis->n - 1], &value) == 0)
@@ -418,7 +419,7 @@ static int by_cell(const void *a, const void *b)
     return order ? order : (p->seq > q->seq) - (p->seq < q->seq);
 }
 
-/* Makes the cells in their order, and notes the cell of each trial. Trials without the second parameter are left
+/* Makes the cells in sorted order, and notes the cell of each trial. Trials without the second parameter are left
  * out. */
 static bool make_cells(struct sweeping *s, struct pairing *p)
 {
@@ -441,7 +442,8 @@ static bool make_cells(struct sweeping *s, struct pairing *p)
     return true;
 }
 
-/* Moves to the next trial that is in a cell: by stepping if it is near, otherwise by its key. */
+/* Moves the statement to the next trial that is in a cell: by stepping if the trial is near, otherwise by a look-up of
+ * its key. */
 static enum lineage_status go_to(struct mirror *mirror, sqlite3_stmt *stmt, size_t seq, size_t *at, struct lineage_error *err)
 {
     enum { NEAR = 8 };
@@ -466,7 +468,7 @@ static enum lineage_status sign_zeros(struct mirror *mirror, const char *x, cons
     return status == LINEAGE_OK ? sign_zero(mirror, y, seq, cell->y_text, &cell->y, err) : status;
 }
 
-/* In the order of the log, so that the first of equal scores is named and each page is read once. */
+/* Trials are read in the order of the log, so that the first of equal scores is named and each page is read once. */
 static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
                                       const struct pairing *p, struct lineage_error *err)
 {
@@ -491,7 +493,7 @@ static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror,
         if (status == LINEAGE_OK && !add_score(s, cell, label, stmt, 2, 3))
             status = store_no_memory(err);
     }
-    if (status == LINEAGE_ENOTFOUND) { /* a parameter of a row that does not exist */
+    if (status == LINEAGE_ENOTFOUND) { /* param_rows refers to a missing row */
         mirror_note_damage(mirror);
         status = store_fail(err, LINEAGE_EDB, "lineage.db: a parameter is of no row");
     }
@@ -541,7 +543,7 @@ static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, 
 static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const char *x, const char *y, size_t *n,
                                     struct lineage_error *err)
 {
-    /* Counted from 1, and the provisional row may add one. */
+    /* Seqs are counted from 1, and the provisional row may add one more. */
     struct pairing p = {.n_by_seq = (size_t)mirror_position(mirror)->rows + 2};
     enum lineage_status status = read_axis(mirror, x, &p, note_x, err);
     if (status == LINEAGE_OK)
@@ -550,7 +552,7 @@ static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, c
     return status;
 }
 
-/* Trials without a value of the parameter are counted, because a table of ten cells from a thousand trials should say
+/* Trials without the parameter are counted, because a table of ten cells from a store of a thousand trials should say
  * so. */
 static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
                                 struct lineage_error *err)
@@ -562,8 +564,9 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
     return status == LINEAGE_OK ? list_axes(s->sweep, err) : status;
 }
 
-/* All reads are in one transaction, because another process may take a last record back in between, and a sum or a
- * parameter would then refer to a missing row. COMMIT, because a cursor of the handle may be open. */
+/* All reads are in one transaction, because another process may remove the provisional row in between, and a sum or a
+ * parameter would then refer to a missing row. It ends with COMMIT instead of ROLLBACK, because a cursor of the handle
+ * may be open. */
 static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
                                         struct lineage_error *err)
 {

@@ -1,13 +1,14 @@
 /*
- * tree.c: all trials in tree order, with links by row instead of recursion, because a chain of a hundred thousand
- * trials would exhaust the stack. Links take 24 bytes per row; each trial is loaded when it is shown.
+ * tree.c: visits all trials in tree order. The walk uses links between rows instead of recursion, because a chain of a
+ * hundred thousand trials would exhaust the stack. Links take 24 bytes per row, and each trial is loaded when it is
+ * shown.
  */
 #include <stdlib.h>
 
 #include "questions.h"
 
-/* Positions are seqs; 0 is none. Children are linked in the order of the log. 32 bits are enough for four thousand
- * million rows, more than one file and its mirror are made for, and the links are all the memory that a tree needs. */
+/* Positions are seqs; 0 is none. Children are linked in the order of the log. 32 bits are enough for 4e9 rows, more
+ * than one log and its mirror are made for, and they keep the links, the only memory that a tree needs, small. */
 struct node {
     uint32_t parent, first_child, last_child, sibling, n_children;
     bool missing, seen;
@@ -20,10 +21,10 @@ struct tree {
     bool (*visit)(void *context, const struct lineage_tree_node *node);
     void *context;
     bool stopped;
-    bool cycles_only; /* load only trials in a cycle */
+    bool cycles_only; /* load only trials that no root leads to */
 };
 
-/* Appends behind the last child, so that a parent of many children is not walked each time. */
+/* Appends the child after the last child of its parent, without walking through all the children. */
 static void hang(struct tree *tree, uint32_t child, uint32_t parent)
 {
     struct node *above = &tree->nodes[parent];
@@ -36,15 +37,15 @@ static void hang(struct tree *tree, uint32_t child, uint32_t parent)
     above->n_children++;
 }
 
-/* A parent may be anywhere in the log, also behind its child. So links are made in a pass of their own, before the
- * first row is shown. */
+/* A parent may be anywhere in the log, even after its child. So the links are made in a separate pass, before the first
+ * row is shown. */
 static enum lineage_status link_one(void *context, int64_t seq, const char *parent, struct lineage_error *err)
 {
     struct tree *tree = context;
     int64_t found = 0;
     enum lineage_status status = LINEAGE_ENOTFOUND;
     if (seq < 1 || (size_t)seq > tree->n)
-        return LINEAGE_OK; /* added since the nodes were counted */
+        return LINEAGE_OK; /* the row was added after the nodes were counted */
     if (parent[0])
         status = mirror_find(tree->store->mirror, parent, &found, err);
     if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
@@ -68,7 +69,8 @@ static enum lineage_status ask_row(void *question, struct lineage_error *err)
     return mirror_load(q->mirror, q->seq, q->trial, err);
 }
 
-/* Damage is repaired below the walk, and the links stay right, because the new mirror gives every row the same seq. */
+/* If lineage.db is damaged, mirror_ask rebuilds it during the walk. The links stay valid, because the new mirror gives
+ * every row the same seq. */
 static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, bool in_cycle,
                                 struct lineage_error *err)
 {
@@ -87,7 +89,8 @@ static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, b
     return LINEAGE_OK;
 }
 
-/* Preorder without a stack: down to the first child, else to the next sibling of the nearest ancestor. */
+/* Walks in preorder without a stack: to the first child if there is one, otherwise to the next sibling of the trial or
+ * of its nearest ancestor that has one. */
 static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *err)
 {
     uint32_t at = tree->nodes[0].first_child;
@@ -116,7 +119,7 @@ static enum lineage_status link_all(void *question, struct lineage_error *err)
     if (status != LINEAGE_OK)
         return status;
     free(tree->nodes);
-    tree->n = (size_t)mirror_position(tree->store->mirror)->rows + 1; /* and perhaps a provisional row */
+    tree->n = (size_t)mirror_position(tree->store->mirror)->rows + 1; /* plus one for a provisional row */
     tree->nodes = calloc(tree->n + 1, sizeof *tree->nodes);
     if (!tree->nodes)
         return store_no_memory(err);
@@ -131,11 +134,11 @@ static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
     enum lineage_status status = mirror_ask(store->mirror, link_all, &tree, err);
     if (status == LINEAGE_OK)
         status = walk_roots(&tree, err);
-    /* Shown at depth 0 and marked, because they are not below a root; otherwise no command would list these
-     * rows. */
+    /* The remaining rows have no path from a root. They are shown at depth 0 and marked, because otherwise no command
+     * would list them. */
     for (uint32_t i = 1; status == LINEAGE_OK && i <= tree.n && !tree.stopped; i++)
         if (!tree.nodes[i].seen && tree.nodes[i].parent)
-            status = show(&tree, i, 0, true, err); /* without a path from a root, it hangs on a cycle */
+            status = show(&tree, i, 0, true, err); /* the row is in a cycle or below one */
     free(tree.nodes);
     return status;
 }
