@@ -1,25 +1,25 @@
 /*
- * claim_files.c: claims as files, for the processes of one machine.
+ * claim_files.c: stores claims as files, for the processes of one machine.
  *
  * checkpoints/KEY.claim is one claim: a line of JSON, and a flock that its holder keeps for as long as it lives. So a
- * holder that was killed is recognised at once, whatever happened to its process number, inside a container or
- * outside. A holder that was only stopped keeps the lock, and loses the claim when its lease ends. A fork shares the
- * lock, so the process that runs the trial holds it too, until it ends.
+ * killed holder is recognised at once, even if its process number was reused, inside a container or outside. A holder
+ * that is only stopped keeps the lock, and loses the claim when its lease ends. A forked process shares the lock, so
+ * the process that runs the trial also holds the claim until it exits.
  *
  * A worker that takes a claim over puts a new file in place of the old one, so that the old holder sees from its
- * descriptor that the name is no longer its own. Decisions that begin with a look (take over, renew, release) are
- * made under a second, short lock on checkpoints/.claims. A process can be stopped while it holds that, so nobody
- * waits for it longer than a moment.
+ * descriptor that the name is no longer its own. Operations that check a claim before they change it (take over, renew,
+ * release) run under a second, short lock on checkpoints/.claims. A process can be stopped while it holds this lock, so
+ * other processes wait for it only a moment.
  *
- * A kill leaves, at worst, a file that nobody has locked, which is a free claim. Nothing is synced, because a machine
- * that stops takes all holders with it.
+ * A kill leaves at worst a file that no process has locked, which is a free claim. Nothing is synced, because a crash
+ * of the machine ends all holders too.
  *
- * inotify(7) wakes waiting workers when a claim is given up or its holder is killed, because the last descriptor that
- * could write to it is closed then, and when something is written to the log.
+ * inotify(7) wakes waiting workers when the log is written, and when a claim is given up or its holder is killed,
+ * because the last writable descriptor of its file is closed then.
  *
  * Leases end by CLOCK_MONOTONIC, which is the same for all processes of a machine, cannot be set, and stops while the
- * machine is asleep, as the processes do. The id of the boot is stored with it: a time of another machine, for
- * example on a shared file system, cannot be compared, and then only the lock decides.
+ * machine is asleep, as the processes do. The boot id is stored with the end of the lease. Times of another machine,
+ * for example on a shared file system, cannot be compared; then only the lock decides.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,8 +39,8 @@
 #include "../log/log.h"
 #include "queue_backend.h"
 
-/* At one try per millisecond: long for what is done under the lock, short for a process that watches a trial
- * meanwhile. */
+/* There is one try per millisecond. One second is long for the work under the lock, and short for a process that
+ * watches a trial meanwhile. */
 enum { LOCK_TRIES = 1000 };
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -48,9 +48,9 @@ enum { LOCK_TRIES = 1000 };
 struct queue_files {
     struct lineage_queue queue;
     char boot[40];
-    int dir, lock; /* checkpoints/ and its .claims; -1: not open yet */
+    int dir, lock; /* descriptors of checkpoints/ and its .claims; -1: not open yet */
     bool listening;
-    int watch, log; /* of inotify, and its watch on the log; -1: none */
+    int watch, log; /* inotify descriptor, and its watch on the log; -1: none */
 };
 
 static struct queue_files *files_of(struct lineage_queue *queue)
@@ -64,7 +64,8 @@ static enum lineage_status failed(const struct queue_files *files, const char *d
                             files->queue.store->dir);
 }
 
-/* Without /proc all boots look alike, and a lease of the last one may look longer than it is; but its lock is gone. */
+/* Reads the boot id. Without /proc all boots look the same, and a lease of the last boot may seem to last longer than
+ * it does, but its lock is gone. */
 static void read_boot(struct queue_files *files)
 {
     struct buf text = {0};
@@ -75,7 +76,7 @@ static void read_boot(struct queue_files *files)
 
 /* ---- the short lock ---- */
 
-/* LINEAGE_ENOTFOUND, without a message, if nobody ever claimed anything. */
+/* Returns LINEAGE_ENOTFOUND, without a message, if no trial was ever claimed. */
 static enum lineage_status open_place(struct queue_files *files, bool make, struct lineage_error *err)
 {
     int store = files->queue.store->dir_fd;
@@ -126,7 +127,7 @@ static void copy_text(char *out, size_t size, const json_t *object, const char *
     snprintf(out, size, "%s", text ? text : "");
 }
 
-/* A file that cannot be read was cut off, or is not a claim: then only the lock counts. */
+/* A file that cannot be parsed was cut off or is not a claim; then only its lock counts. */
 static void read_claim(const struct queue_files *files, int fd, struct lineage_claim *claim)
 {
     char text[2 * sizeof *claim];
@@ -156,13 +157,13 @@ static enum lineage_status write_claim(const struct queue_files *files, int fd, 
     if (!text)
         return store_fail(err, LINEAGE_EINVAL, "a claim of the night '%.60s' cannot be written: no memory, or a text that "
                           "is not UTF-8", claim->night);
-    text[length] = '\n'; /* replaces the NUL; readers look no further */
+    text[length] = '\n'; /* replaces the NUL; readers stop at the line end */
     int written = fs_write_at(fd, text, length + 1, 0);
     free(text);
     return written == 0 ? LINEAGE_OK : failed(files, "write", err);
 }
 
-/* Nobody holds a claim whose lock can be taken. */
+/* Whether some process holds the claim, that is, whether its file is locked. */
 static bool is_held(int fd)
 {
     if (fs_try_lock(fd) != 0)
@@ -171,7 +172,7 @@ static bool is_held(int fd)
     return false;
 }
 
-/* LINEAGE_ENOTFOUND, without a message, if nobody ever claimed it. */
+/* Returns LINEAGE_ENOTFOUND, without a message, if that trial was never claimed. */
 static enum lineage_status look_at(const struct queue_files *files, const char *name, struct lineage_claim *claim,
                                    struct lineage_error *err)
 {
@@ -185,7 +186,7 @@ static enum lineage_status look_at(const struct queue_files *files, const char *
     return LINEAGE_OK;
 }
 
-/* Locked and written under another name first, so that a claim that exists is held. */
+/* The file is locked and written under another name first, so that a claim is held from the moment its file exists. */
 static enum lineage_status take(const struct queue_files *files, struct lineage_claim *claim, double lease,
                                 struct lineage_error *err)
 {
@@ -226,7 +227,7 @@ static bool is_claim(const char *name)
     return strspn(name, "0123456789abcdef") == 16 && strcmp(name + 16, PLACE_CLAIM_END) == 0;
 }
 
-/* A claim that disappears between the listing and the look was released. */
+/* A claim whose file disappears after the listing was released, so it is skipped. */
 static enum lineage_status files_each(struct lineage_queue *queue, bool (*visit)(void *, const struct lineage_claim *),
                                       void *context, struct lineage_error *err)
 {
@@ -282,7 +283,7 @@ static enum lineage_status has_room(struct lineage_queue *queue, const struct li
     return status == LINEAGE_OK && census.n >= request->at_most ? LINEAGE_ENOTFOUND : status;
 }
 
-/* Under the lock: takes the first free one. */
+/* Call it under the lock. Takes the first free claim. */
 static enum lineage_status take_first(struct queue_files *files, const struct lineage_claim_request *request, size_t *which,
                                       struct lineage_claim *claim, struct lineage_error *err)
 {
@@ -343,8 +344,8 @@ static enum lineage_status files_renew(struct lineage_queue *queue, struct linea
     return status;
 }
 
-/* A claim that is given up stays as a file that nobody holds, so that attempts keep counting. A free claim is removed
- * if it has not changed. */
+/* The file of a claim that is given up stays without a lock, so that attempts continue to be counted. A free claim is
+ * removed if it has not changed. */
 static enum lineage_status files_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
                                          struct lineage_error *err)
 {
@@ -365,7 +366,7 @@ static enum lineage_status files_release(struct lineage_queue *queue, struct lin
     return status;
 }
 
-/* After a fork, the process that closes its descriptor leaves the lock to the other. */
+/* After a fork, closing the descriptor in one process leaves the lock to the other process. */
 void lineage_queue_leave(struct lineage_claim *claim)
 {
     if (claim->hold >= 0)
@@ -383,7 +384,7 @@ static void watch_log(struct queue_files *files)
     files->log = fs_watch_add(files->watch, store->dir_fd, store->log->name, IN_MODIFY);
 }
 
-/* The store's directory is watched for the first row, and for another file in the place of the log. */
+/* The store's directory is watched, so that the creation or replacement of the log is noticed. */
 static enum lineage_status files_listen(struct lineage_queue *queue, bool *news, struct lineage_error *err)
 {
     struct queue_files *files = files_of(queue);
@@ -402,7 +403,8 @@ static enum lineage_status files_listen(struct lineage_queue *queue, bool *news,
     return LINEAGE_OK;
 }
 
-/* Other files are written all the time and are ignored: the mirror, KNOWLEDGE.md, the lock of the claims. */
+/* Whether an event is relevant. Files that are written all the time are ignored: the mirror, KNOWLEDGE.md, the lock of
+ * the claims. */
 static bool tells(struct queue_files *files, const struct inotify_event *event)
 {
     const char *log = files->queue.store->log->name;

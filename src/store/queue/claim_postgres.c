@@ -1,12 +1,12 @@
 /*
- * claim_postgres.c: claims on a server, for workers on any machine.
+ * claim_postgres.c: stores claims on a server, for workers on any machine.
  *
  * The functions of schema/postgresql/002_queue.sql make all decisions, each in a transaction of its own that ends
- * before the trial begins. A holder is identified by worker and attempt. If a connection breaks while a claim is
- * made, nobody learns of the claim, and it becomes free when its lease ends.
+ * before the trial begins. A holder is identified by worker and attempt. If a connection breaks while a claim is made,
+ * no worker knows that it holds the claim, which becomes free when its lease ends.
  *
- * The connection is that of the log, which is never claimed meanwhile. It listens only while somebody waits;
- * otherwise notifications would pile up during a trial of hours.
+ * The queue uses the connection of the log, which is never claimed at the same time. The connection listens only while
+ * a caller waits; otherwise notifications would pile up during a trial of several hours.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 #include "../postgres/pg.h"
 #include "queue_backend.h"
 
-/* Seconds. A process that watches a trial renews its claim in between and must not neglect the trial. */
+/* Timeout in seconds. It is short, because a process that renews its claim also watches a trial and must not neglect
+ * it. */
 #define SHORT_PATIENCE 2.0
 
 enum { NUMBER_MAX = 32, WINDOW = 256 };
@@ -36,8 +37,9 @@ static struct queue_postgres *postgres_of(struct lineage_queue *queue)
 
 static void end_listening(struct lineage_queue *queue);
 
-/* A connection that broke since the last statement is made again, once, because the server may have restarted. The
- * statement may then run twice: a second claim ends with its lease, and the others may safely be repeated. */
+/* If the connection has broken since the last statement, it is opened again, once, because the server may have
+ * restarted. The statement may then run twice. This is safe: a second claim ends with its lease, and the other
+ * statements may be repeated. */
 static enum lineage_status ask(struct lineage_queue *queue, struct pg_result *result, double seconds, const char *sql, size_t n,
                                const char *const *params, struct lineage_error *err)
 {
@@ -67,7 +69,7 @@ static void take_claim(struct lineage_claim *claim, const struct lineage_claim_r
     snprintf(claim->night, sizeof claim->night, "%s", request->night);
 }
 
-/* Claims one of n keys. LINEAGE_ENOTFOUND if all are held. */
+/* Claims one of n keys. Returns LINEAGE_ENOTFOUND if all of them are held. */
 static enum lineage_status claim_among(struct lineage_queue *queue, const struct lineage_claim_request *request, size_t from,
                                        size_t n, size_t *which, struct lineage_claim *claim, struct lineage_error *err)
 {
@@ -94,8 +96,9 @@ static enum lineage_status claim_among(struct lineage_queue *queue, const struct
     return status;
 }
 
-/* Keys that others hold are at the beginning of the list, because trials with rows are not in it. So a window of it
- * is enough, and a wider one behind it if there are more workers than that. */
+/* Keys that other workers hold are at the beginning of the list, because trials that have rows are not in the list. So
+ * it is enough to try a window of keys, and then a larger window after it if there are more workers than keys in the
+ * first. */
 static enum lineage_status postgres_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
                                           size_t *which, struct lineage_claim *claim, struct lineage_error *err)
 {
@@ -206,8 +209,8 @@ static enum lineage_status say_listen(struct lineage_queue *queue, const char *w
     return status == LINEAGE_OK ? pg_query(log_postgres_pg(queue->store->log), NULL, SHORT_PATIENCE, sql, err) : status;
 }
 
-/* Also discards notifications that came meanwhile. If the server does not answer, the connection is gone, and nobody
- * listens either. */
+/* Stops listening, and discards notifications that came meanwhile. If the server does not answer, the connection is
+ * lost and no longer listens anyway. */
 static void end_listening(struct lineage_queue *queue)
 {
     struct pg *pg = log_postgres_pg(queue->store->log);
@@ -232,7 +235,7 @@ static enum lineage_status postgres_listen(struct lineage_queue *queue, bool *ne
     return status;
 }
 
-/* A notification may come with any statement, so those of the last one are read after it. */
+/* Notifications may arrive together with the result of any statement, so they are read after the last statement. */
 static enum lineage_status postgres_hear(struct lineage_queue *queue, bool *news, double *lease, struct lineage_error *err)
 {
     char store[LOG_POSTGRES_STORE];

@@ -1,4 +1,4 @@
-/* queue_backend.h: the functions of every kind of queue; lineage/queue.h says what each one means. */
+/* queue_backend.h: the functions that every kind of queue implements; lineage/queue.h documents them. */
 #ifndef QUEUE_QUEUE_BACKEND_H
 #define QUEUE_QUEUE_BACKEND_H
 
@@ -6,9 +6,10 @@
 
 #include "../internal.h"
 
-/* Waiting has three parts. listen: start to notice events; *news if listening begins here or had to begin again.
- * hear: whether anything has happened, and in how many seconds the first lease ends (INFINITY: there is none).
- * descriptor: becomes readable when there is something to hear; -1: look from time to time. */
+/* Waiting uses three functions. listen starts to watch for events; it sets *news if listening begins with this call or
+ * had to begin again. hear tells whether anything has happened, and in how many seconds the first lease ends (INFINITY
+ * without a lease). descriptor returns a descriptor that becomes readable when hear should be called, or -1 if it
+ * should be called from time to time. */
 struct queue_backend {
     enum lineage_status (*claim)(struct lineage_queue *, const struct lineage_claim_request *, size_t *which,
                                  struct lineage_claim *, struct lineage_error *);
@@ -31,10 +32,10 @@ struct lineage_queue {
     char worker[LINEAGE_WORKER_MAX];
 };
 
-/* Claims as files of the store's directory. */
+/* Opens a queue with claims as files in the store's directory. */
 enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err);
 
-/* Claims in PostgreSQL (schema/postgresql/002_queue.sql), for workers on any machine. */
+/* Opens a queue with claims in PostgreSQL (schema/postgresql/002_queue.sql), for workers on any machine. */
 enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err);
 
 #endif

@@ -39,7 +39,8 @@ void lineage_queue_close(struct lineage_queue *queue)
         queue->kind->close(queue);
 }
 
-/* An impossible request is the caller's mistake, not a trial that others hold. */
+/* Refuses impossible requests with an error, because they are mistakes of the caller and differ from a trial that
+ * others hold. */
 static enum lineage_status check(const struct lineage_queue *queue, double lease, struct lineage_error *err)
 {
     if (!(lease > 0) || lease > 1e9)
@@ -76,15 +77,15 @@ enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct li
 
 /* ---- waiting ---- */
 
-/* Seconds between two looks without a descriptor; a poll cannot take more than 24 days. */
+/* Seconds between two checks if there is no descriptor. A poll cannot last longer than 24 days. */
 #define LOOK_SECONDS 1.0
 #define LONGEST_SECONDS 1e6
 
-/* Waits this much longer than a lease, so that it has ended for all clocks. */
+/* A wait lasts this much longer than a lease, so that the lease has ended on all clocks. */
 #define MOMENT_SECONDS 0.01
 
 struct waiting {
-    struct pollfd *fds; /* [n], and the queue's own */
+    struct pollfd *fds; /* [n + 1]: the caller's n, and the queue's own */
     size_t n;
     double until, lease;
     bool over; /* the deadline has passed, or a descriptor is ready */
@@ -97,7 +98,7 @@ static enum lineage_status look(struct lineage_queue *queue, struct waiting *w, 
     return status == LINEAGE_OK && !*news ? queue->kind->hear(queue, news, &w->lease, err) : status;
 }
 
-/* After news, only reports which of the caller's descriptors are ready. */
+/* If there is news already, this does not sleep and only reports which of the caller's descriptors are ready. */
 static enum lineage_status sleep_until(struct lineage_queue *queue, struct waiting *w, bool *news, struct lineage_error *err)
 {
     const int own = queue->kind->descriptor(queue);

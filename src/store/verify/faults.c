@@ -1,16 +1,16 @@
 /*
- * faults.c: faults of single rows, as noted by the sync and found by their ids.
+ * faults.c: reports faults of single rows: those that the sync noted, and those that are found by ids.
  *
- * A record that could not be read is noted when it comes in, because nothing else of it is in the mirror. Faults
- * between rows can change with every new row, so they are looked for each time.
+ * A record that cannot be read is noted by the sync, because the mirror has no other trace of it. Faults between rows
+ * can change with every new row, so they are searched for each time.
  */
 #include <lineage/verify.h>
 
 #include "../mirror/statement.h"
 #include "mirror_checks.h"
 
-/* Reports the rows of `SELECT line, exp_id, text[, kind]`, one by one, because a damaged file may have a million
- * findings. */
+/* Reports the rows of `SELECT line, exp_id, text[, kind]`. They are reported one by one and not collected, because a
+ * damaged file may have a million findings. */
 static enum lineage_status report_rows(struct mirror *mirror, const char *kind, const char *sql,
                                        lineage_finding_fn *report, void *context, struct lineage_error *err)
 {
@@ -34,9 +34,9 @@ enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *r
                        context, err);
 }
 
-/* Each row is looked up in the index on exp_id, so that the cost grows with the rows and not with their square. A
- * parent is looked for in each spelling, and reported only if none exists. The line is that of the row at fault, not
- * of the first row with the id. */
+/* Each row is looked up in the index on exp_id, so that the cost grows with the number of rows and not with its square.
+ * A parent is looked up in both spellings, and reported only if neither exists. The reported line is that of the faulty
+ * row, not of the first row with the id. */
 static const struct {
     const char *kind, *sql;
 } id_faults[] = {
@@ -45,7 +45,7 @@ static const struct {
      "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT min(line) FROM trials f"
      " WHERE f.exp_id = t.exp_id) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1"
      " FROM trials f WHERE f.exp_id = t.exp_id AND f.seq < t.seq) ORDER BY t.seq"},
-    {"id", /* starts from the spelling with the prefix, which most stores have in no row or in every row */
+    {"id", /* starts from ids with the prefix: most stores use it in no row or in every row */
      "SELECT t.line, t.exp_id, 'names the same trial as ''' || f.exp_id || ''' in line ' || f.line FROM trials t, trials f"
      " WHERE substr(t.exp_id, 1, 4) = 'exp_' AND f.exp_id <> '' AND f.exp_id = substr(t.exp_id, 5)"
      " AND f.seq = (SELECT min(seq) FROM trials g WHERE g.exp_id = f.exp_id) ORDER BY t.seq"},

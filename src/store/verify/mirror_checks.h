@@ -1,4 +1,4 @@
-/* mirror_checks.h: faults of rows, and of lineage.db itself. Call mirror_sync first. */
+/* mirror_checks.h: reports faults of rows and of lineage.db itself. Call mirror_sync first. */
 #ifndef VERIFY_MIRROR_CHECKS_H
 #define VERIFY_MIRROR_CHECKS_H
 
@@ -15,10 +15,11 @@ enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *
                                      struct lineage_error *err);
 
 /*
- * Checks, in little memory, whether the mirror on disk covers the whole log correctly. `apart` is a mirror in memory
- * that is used for this and is empty afterwards. If *sound is true, the mirror on disk stays unchanged until
- * mirror_leave_sound and can be asked instead of one built from the log; do not sync it meanwhile. If it is not
- * sound, or that cannot be determined, mirror_check reports what is wrong. Writes nothing.
+ * Checks, using little memory, whether the mirror on disk covers the whole log correctly. `apart` is a mirror in memory
+ * that is used for the check and is empty afterwards. If *sound is true, the mirror on disk stays unchanged until
+ * mirror_leave_sound, and can be queried instead of a mirror built from the log; do not sync it meanwhile. If *sound is
+ * false, the mirror is not sound or this could not be determined; call mirror_check, which reports what is wrong.
+ * Writes nothing.
  */
 enum lineage_status mirror_enter_sound(struct mirror *on_disk, struct mirror *apart, bool *sound, struct lineage_error *err);
 void mirror_leave_sound(struct mirror *on_disk);

@@ -1,8 +1,9 @@
 /*
- * verify.c: everything that can be wrong with a store, one finding each.
+ * verify.c: checks everything that can be wrong with a store, and reports each fault as one finding.
  *
- * It takes no lock and changes nothing, so it can run while a night appends. A finding is not a failure, and the
- * check goes on; only what prevents checking (memory, I/O) ends it, because "nothing found" would be believed.
+ * It takes no lock and changes nothing, so it can run while a night appends. The check continues after a finding. Only
+ * a failure that prevents checking (memory, I/O) ends the check with an error, because the user would otherwise believe
+ * that nothing was found.
  */
 #include <lineage/verify.h>
 
@@ -27,7 +28,7 @@ struct verifying {
     lineage_finding_fn *report;
     void *context;
     size_t n;
-    const char *known; /* a digest noted elsewhere, or NULL */
+    const char *known; /* a digest that the user recorded elsewhere, or NULL */
     struct lineage_digests *digests;
 };
 
@@ -40,8 +41,8 @@ static void found(struct verifying *v, const char *kind, uint64_t line, const ch
         v->report(v->context, &finding);
 }
 
-/* Not a fault yet, because editors save files so and a writer may be in the middle; but the next append will move it
- * aside, and the user should know before. */
+/* Reports a last record without a line end. It is not a fault yet, because editors save such files and a writer may be
+ * in the middle of an append. But the next append will move the record aside, and the user should know that before. */
 static void check_tail(struct verifying *v)
 {
     char text[128];
@@ -53,7 +54,8 @@ static void check_tail(struct verifying *v)
     }
 }
 
-/* Found during the tree walk, which visits each row once; a walk up from every row would cost the depth for each. */
+/* Cycles are found by the tree walk, because it visits each row once, while walking up from every row would cost the
+ * depth of the tree for each row. */
 static bool report_cycle(void *context, const struct lineage_tree_node *node)
 {
     if (node->in_cycle)
@@ -67,8 +69,8 @@ static void pass_on(void *context, const struct lineage_finding *finding)
     found(context, finding->kind, finding->line, finding->exp_id, finding->text);
 }
 
-/* A mirror that cannot even be read is a finding, not a failure of the check. If this handle gave up a mirror
- * earlier, it has reported why, and there is nothing to compare. */
+/* A mirror that cannot even be read is a finding, not a failure of the check. If this handle fell back to memory
+ * earlier, it has reported the reason, and there is no mirror on disk to compare. */
 static enum lineage_status check_index(struct verifying *v, struct mirror *on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -94,8 +96,8 @@ static void check_snapshot(void *context, const struct lineage_trial *trial)
         found(v, "snapshot", trial->line, trial->exp_id, "snapshot_path is not there, or leads out of the store");
 }
 
-/* Checks that a file of telemetry/ is named after a row and readable. By exact id, because the file is found by it:
- * exp_014.json does not belong to 014. Its contents were checked when it was written. */
+/* Checks that a file of telemetry/ is named after a row and readable. The name must be the exact id, because readers
+ * look for that name: exp_014.json does not belong to 014. The contents were checked when the file was written. */
 static enum lineage_status check_telemetry_file(struct verifying *v, const char *name, struct lineage_error *err)
 {
     char id[PLACE_MAX];
@@ -149,7 +151,7 @@ static void give_digests(struct lineage_digests *out, const struct log_digests *
         digest_write(out->head, digests->head.digest);
 }
 
-/* Last, because it reads the whole log once more. */
+/* The digests are checked last, because this reads the whole log once more. */
 static enum lineage_status check_digests(struct verifying *v, struct lineage_error *err)
 {
     unsigned char known[DIGEST_BYTES];
@@ -170,14 +172,16 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
     return LINEAGE_OK;
 }
 
-/* A log on a server from which somebody removed records cannot be read through; the digests show from where on. */
+/* If somebody removed records from a log on a server, it cannot be read to its end. Checks the digests, which show
+ * where the records are missing. */
 static bool is_explained(struct verifying *v)
 {
     const size_t before = v->n;
     return check_digests(v, NULL) == LINEAGE_OK && v->n > before;
 }
 
-/* Reports what a kill left, which the next append removes. A copy in progress is locked, and is not reported. */
+/* Reports what a kill left, which the next append removes. The copy of a running append is locked and is not
+ * reported. */
 static void check_leftovers(struct verifying *v)
 {
     struct stat st;
@@ -204,10 +208,10 @@ enum lineage_status lineage_findings(struct lineage_store *store, lineage_findin
 }
 
 /*
- * on_disk: the mirror to be checked; NULL if that was done, and v->store's is it.
+ * on_disk is the mirror to be checked. It is NULL if that mirror is the one of v->store and has been checked already.
  *
- * From the log outwards: rows, their ids, the end of the file, then parents. The mirror is compared when it is known
- * what the log contains. The files beside it come last, because the rows lead to them.
+ * The checks begin with the log: rows, their ids, the end of the file, then parents. The mirror is compared once the
+ * contents of the log are known. The files beside the log come last, because they are found through the rows.
  */
 static enum lineage_status check_store(struct verifying *v, struct mirror *on_disk, struct lineage_error *err)
 {
@@ -233,7 +237,7 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
     return status == LINEAGE_OK ? check_digests(v, err) : status;
 }
 
-/* If lineage.db is known to match the log, its rows are used; otherwise a mirror is built in memory for this, so that
+/* If lineage.db matches the log, its rows are used for the checks. Otherwise a mirror is built in memory, so that
  * lineage.db is checked instead of being repaired. */
 enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known,
                                            struct lineage_digests *digests, size_t *n_findings,
@@ -244,8 +248,8 @@ enum lineage_status lineage_verify_digests(struct lineage_store *store, const ch
     struct lineage_store *apart = NULL;
     bool sound = false;
     *n_findings = 0;
-    /* Uses the settings of the handle instead of those of the file: a caller that opened the store with another score
-     * column gets an answer about that. */
+    /* The settings of the handle are used instead of those of the file, so that a caller that opened the store with
+     * another score column gets an answer about that column. */
     options.metric = store->config.metric[0] ? store->config.metric : NULL;
     enum lineage_status status = lineage_store_open(&apart, store->dir, &options, err);
     if (status == LINEAGE_OK)
@@ -266,7 +270,7 @@ enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findin
     return lineage_verify_digests(store, NULL, NULL, n_findings, report, context, err);
 }
 
-/* Under the claim, when the log has no part of an unfinished append. */
+/* This runs under the claim, so that the log contains no part of an unfinished append. */
 enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests,
                                             size_t *n_findings, lineage_finding_fn *report, void *context,
                                             struct lineage_error *err)

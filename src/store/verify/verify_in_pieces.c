@@ -1,11 +1,11 @@
 /*
- * verify_in_pieces.c: checks whether lineage.db is sound, one piece of the log at a time.
+ * verify_in_pieces.c: checks whether lineage.db is sound, one part of the log at a time.
  *
- * Most stores are sound, and seeing that needs no second mirror of everything. Some ten thousand rows at a time are
- * inserted into tables in memory by the code that fills lineage.db, compared with the same rows there, and dropped.
- * Tables without an order of rows are summed up: parameters are compared by the sum of a hash of each row, and
- * param_values is computed again from param_rows, which is in the same order, and from the label and score of each
- * row, nine bytes that are kept.
+ * Most stores are sound, and a second mirror of the whole log is not needed to confirm that. Some ten thousand rows at
+ * a time are inserted into tables in memory by the code that fills lineage.db, compared with the same rows of
+ * lineage.db, and dropped. Parameters, whose rows are not in the order of the log, are compared by the sum of a hash of
+ * each row. param_values is computed again from param_rows, which has the same order, and from the label and score of
+ * each row, for which nine bytes per row are kept.
  *
  * The result is only yes or no. After a no, mirror_check finds out what is wrong, with a complete mirror in memory.
  */
@@ -38,13 +38,14 @@ static void count_finding(void *context, const struct lineage_finding *finding)
     ++*(size_t *)context;
 }
 
-/* LINEAGE_ENOTFOUND means: not sound. */
+/* Turns a difference into LINEAGE_ENOTFOUND, which means here that the mirror is not sound. */
 static enum lineage_status unless(bool wrong)
 {
     return wrong ? LINEAGE_ENOTFOUND : LINEAGE_OK;
 }
 
-/* Hashes a row of param_rows: key, value, seq. Numbers by their bits, which SQLite returns alike for equal ones. */
+/* Hashes a row of param_rows: key, value, seq. Numbers are hashed by their bits, which are the same whenever SQLite
+ * returns equal numbers. */
 static uint64_t hash_param(sqlite3_stmt *stmt)
 {
     const char *key = mirror_text(stmt, 0);
@@ -76,7 +77,7 @@ static enum lineage_status keep_scores(struct pieces *p)
         int64_t seq = sqlite3_column_int64(stmt, 0);
         double score = sqlite3_column_type(stmt, 2) == SQLITE_FLOAT ? sqlite3_column_double(stmt, 2) : (double)NAN;
         bool known = lineage_label_parse(&label, mirror_text(stmt, 1));
-        assert(known && seq >= 1 && seq <= p->extent.rows); /* just inserted, and counted by read_stretch */
+        assert(known && seq >= 1 && seq <= p->extent.rows); /* the row was just inserted and counted by read_stretch */
         (void)known;
         p->labels[seq] = (unsigned char)label;
         p->scores[seq] = isfinite(score) ? score : (double)NAN;
@@ -84,7 +85,7 @@ static enum lineage_status keep_scores(struct pieces *p)
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The end of the row with that number. */
+/* Finds the position at which the row with that number ends. */
 static enum lineage_status end_of_row(struct pieces *p, int64_t seq, int64_t *end)
 {
     sqlite3_stmt *stmt;
@@ -119,7 +120,7 @@ static enum lineage_status next_stretch(struct pieces *p, struct verify_stretch 
     return status == LINEAGE_OK ? unless(next->watermark <= from) : status;
 }
 
-/* Without indexes, because the rows are only compared in order and dropped. */
+/* The rows are inserted without indexes, because they are only compared in order and dropped. */
 static enum lineage_status read_stretch(struct pieces *p, const struct verify_stretch *stretch)
 {
     struct log_state log = p->log;
@@ -142,7 +143,8 @@ static enum lineage_status compare(struct pieces *p, unsigned kinds, const struc
     return status == LINEAGE_OK ? unless(n > 0) : status;
 }
 
-/* The sums per specialist keep growing, and are compared when everything has been read. */
+/* Drops the rows of the stretch. The sums per specialist are kept, because they are compared when everything has been
+ * read. */
 static enum lineage_status forget_rows(struct mirror *apart)
 {
     return mirror_exec(apart, "DELETE FROM param_rows; DELETE FROM param_values; DELETE FROM turn_stats;"
@@ -169,7 +171,7 @@ static enum lineage_status compare_pieces(struct pieces *p)
     return status == LINEAGE_OK ? compare(p, VERIFY_SUMS, &stretch) : status;
 }
 
-/* The rows with one value, summed by label. */
+/* The rows of one parameter value, summed by label. */
 struct group {
     sqlite3_value *key, *value;
     int64_t n[LINEAGE_N_LABELS];
@@ -270,7 +272,7 @@ static enum lineage_status walk_params(struct pieces *p, sqlite3_stmt *rows, sql
     if (status != LINEAGE_ENOTFOUND)
         return status;
     status = compare_group(p, sums, group);
-    if (status == LINEAGE_OK) /* and none is left over */
+    if (status == LINEAGE_OK) /* checks that no row is left over */
         status = unless(mirror_step(p->mirror, sums, NULL) != LINEAGE_ENOTFOUND);
     return status == LINEAGE_OK ? unless(params != p->params) : status;
 }
@@ -292,7 +294,8 @@ static enum lineage_status compare_params(struct pieces *p)
     return status;
 }
 
-/* The mirror covers the whole log, up to a line end, without a provisional row; otherwise the answer is no. */
+/* Checks that the mirror covers the whole log, that the log ends in a line end, and that there is no provisional
+ * row. */
 static enum lineage_status is_whole(struct pieces *p)
 {
     char metric[LINEAGE_NAME_MAX];
@@ -326,7 +329,7 @@ static enum lineage_status check(struct pieces *p)
     return status;
 }
 
-/* The larger cache is for looking ids up in any order; without it they would be read a page at a time. */
+/* The larger cache speeds up look-ups of ids in random order; without it almost every look-up would read a page. */
 enum lineage_status mirror_enter_sound(struct mirror *mirror, struct mirror *apart, bool *sound, struct lineage_error *err)
 {
     struct pieces pieces = {.mirror = mirror, .apart = apart};

@@ -1,15 +1,15 @@
 /*
- * verify_mirror.c: compares lineage.db with a mirror just built in memory from results.tsv, row by row in every
- * table. Only the first difference of each table is reported: the others follow from it, and the remedy (`lineage
- * rebuild`) is the same.
+ * verify_mirror.c: compares lineage.db with a mirror just built in memory from results.tsv, row by row in every table.
+ * Only the first difference of each table is reported, because the others usually follow from it and the remedy
+ * (`lineage rebuild`) is the same.
  */
 #include "verify_mirror.h"
 
 #include <string.h>
 #include <time.h>
 
-/* Each returns line and exp_id first. ?1 is the last row, ?2 the end of the bytes that lineage.db covers, ?3 the row
- * and ?4 the byte where the stretch begins. */
+/* One statement per table. Its first columns are line and exp_id. ?1 is the last row of the stretch and ?2 the end of
+ * its bytes; ?3 is the row and ?4 the byte where the stretch begins. */
 static const struct {
     const char *table, *sql;
     enum verify_kind kind;
@@ -57,8 +57,8 @@ struct comparison {
     void *context;
 };
 
-/* Exact, also for numbers: both sides were computed from the same bytes in the same order, so a difference in the
- * last digit counts. */
+/* Compares numbers exactly too: both sides were computed from the same bytes in the same order, so even a difference in
+ * the last digit is a fault. */
 static bool same_value(sqlite3_value *a, sqlite3_value *b)
 {
     int type = sqlite3_value_type(a);
@@ -74,7 +74,7 @@ static bool same_value(sqlite3_value *a, sqlite3_value *b)
             memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0);
 }
 
-/* Every finding ends with the remedy, because there is only one and it is harmless. */
+/* Every finding ends with the remedy, because there is only one remedy and it is harmless. */
 static void report(const struct comparison *c, sqlite3_stmt *at, const char *what)
 {
     char text[200];
@@ -111,7 +111,7 @@ static bool compare_rows(const struct comparison *c)
     return true;
 }
 
-/* Steps both statements together, so that nothing is kept in memory however large the tables are. */
+/* Steps both statements together, so that only one row of each is in memory, however large the tables are. */
 static int compare_table(const struct comparison *c)
 {
     for (;;) {
@@ -131,7 +131,7 @@ static int compare_table(const struct comparison *c)
     }
 }
 
-/* Not cached, because each is used once per database. Not every statement uses all the values. */
+/* Statements are not cached, because each is used once per database. Not every statement uses all four values. */
 static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, const struct verify_stretch *stretch)
 {
     int code = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
@@ -144,7 +144,7 @@ static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, const stru
     return code;
 }
 
-/* Read from the file instead of from memory, because the file is checked. */
+/* The extent is read from the file and not from the handle, because the file is what is being checked. */
 enum lineage_status verify_extent_read(struct mirror *mirror, struct verify_extent *extent, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -181,8 +181,9 @@ enum lineage_status verify_tables(struct mirror *mirror, struct mirror *truth, u
     return status;
 }
 
-/* Others write meanwhile. lineage.db does not change inside the transaction; if it is ahead of the truth, the truth
- * reads on. Only rows of terminated records are compared, unless both saw the log at the same length. */
+/* Other processes may write meanwhile. Inside the transaction lineage.db does not change. If lineage.db has read more
+ * of the log than `truth`, `truth` is synced first. Only rows of terminated records are compared, unless both mirrors
+ * saw the log at the same length. */
 static enum lineage_status compare_tables(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
                                           void *context, struct lineage_error *err)
 {
@@ -198,8 +199,8 @@ static enum lineage_status compare_tables(struct mirror *mirror, struct mirror *
     return verify_tables(mirror, truth, kinds, &all, report_one, context, err);
 }
 
-/* SQLite checks its trees and indexes: an index that lacks an entry gives wrong answers although each table is right.
- * Five lines are enough, because the remedy is the same for one and for a thousand. */
+/* SQLite checks its trees and indexes, because an index with a missing entry gives wrong answers although each table is
+ * correct. Five messages are enough, because the remedy is the same for one fault and for a thousand. */
 enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *report_one, void *context,
                                      struct lineage_error *err)
 {
@@ -213,7 +214,7 @@ enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* BEGIN without IMMEDIATE, because it only reads; writers go on. */
+/* BEGIN is used without IMMEDIATE, because the check only reads and writers can continue. */
 static enum lineage_status check_once(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
                                       void *context, struct lineage_error *err)
 {
@@ -235,8 +236,8 @@ static void count_finding(void *context, const struct lineage_finding *finding)
 
 enum { LOOKS = 5, PAUSE_MS = 50 };
 
-/* A writer that finds a torn end mends the log first and the mirror after it; in between the two differ, and nothing
- * is wrong. A real difference is still there at the next look. */
+/* A difference is reported only if a second check finds it too. A writer that finds a torn end mends the log first and
+ * then the mirror, so the two may differ for a moment although nothing is wrong. */
 enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
                                  void *context, struct lineage_error *err)
 {

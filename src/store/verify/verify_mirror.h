@@ -1,4 +1,4 @@
-/* verify_mirror.h: the tables of two mirrors, compared row by row. */
+/* verify_mirror.h: compares the tables of two mirrors row by row. */
 #ifndef VERIFY_VERIFY_MIRROR_H
 #define VERIFY_VERIFY_MIRROR_H
 
@@ -7,15 +7,15 @@
 #include "../mirror/statement.h"
 #include "mirror_checks.h"
 
-/* How a table grows with the log, which decides what part of it can be compared alone. */
+/* How a table grows with the log. This decides which part of the table can be compared separately. */
 enum verify_kind {
-    VERIFY_BY_ROW = 1, /* new rows go to the end: any stretch of rows */
-    VERIFY_PARAMS = 2, /* new rows go anywhere, by value: all rows up to one */
-    VERIFY_SUMS = 4,   /* few rows that change with each trial: only when both sides have read the same bytes */
-    VERIFY_VALUES = 8  /* the same, with as many rows as there are values */
+    VERIFY_BY_ROW = 1, /* new rows go to the end: any stretch of rows can be compared */
+    VERIFY_PARAMS = 2, /* new rows go anywhere, by value: all rows up to some seq can be compared */
+    VERIFY_SUMS = 4,   /* few rows, changed by each trial: compared only if both sides have read the same bytes */
+    VERIFY_VALUES = 8  /* like VERIFY_SUMS, with one row per value and label */
 };
 
-/* Rows (after_row, rows] and findings from byte `from` up to `watermark`. */
+/* A stretch to compare: rows (after_row, rows] and findings from byte `from` up to `watermark`. */
 struct verify_stretch {
     int64_t after_row, rows, from, watermark;
 };
