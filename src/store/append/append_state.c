@@ -141,7 +141,7 @@ void append_note_apart(struct lineage_store *store, const struct lineage_trial *
         state->valid = false;
 }
 
-/* The log is told only whether the row is kept, not whether it is the best, because that depends on each reader's own
+/* The log learns only whether the row is kept, not whether it is the best, because that depends on each reader's own
  * settings. */
 void append_tell(struct lineage_store *store, const struct lineage_trial *trial)
 {

@@ -257,8 +257,8 @@ static enum lineage_status bring_file(struct carrier *c, int dir, const char *pa
     return status;
 }
 
-/* Whether a path in a manifest stays inside the directory that the blob is fetched to. This is checked because anybody
- * who may write to the server can write a manifest. */
+/* Whether a path in a manifest stays inside the directory that the blob is fetched to. This is checked because every
+ * user with write access to the server can write a manifest. */
 static bool is_safe(const char *path)
 {
     for (const char *at = path; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)

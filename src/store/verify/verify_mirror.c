@@ -236,8 +236,8 @@ static void count_finding(void *context, const struct lineage_finding *finding)
 
 enum { LOOKS = 5, PAUSE_MS = 50 };
 
-/* A difference is reported only if a second check finds it too. A writer that finds a torn end mends the log first and
- * then the mirror, so the two may differ for a moment although nothing is wrong. */
+/* Differences are reported only if several checks in a row find some. A writer that finds a torn end mends the log
+ * first and then the mirror, so the two may differ for a moment although nothing is wrong. */
 enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
                                  void *context, struct lineage_error *err)
 {
