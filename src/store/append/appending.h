@@ -20,7 +20,7 @@ struct appending {
     time_t clock; /* second of `timestamp` */
     const char *timestamp;
     struct log_state end;
-    struct snapshot *snapshot; /* NULL: not asked for */
+    struct snapshot *snapshot; /* NULL if no snapshot was requested */
     bool wrote_telemetry;
     struct id_set *missing; /* missing parents of a batch, without prefix; NULL for a single row */
     struct outbox_request *request; /* NULL for a log that is a file */

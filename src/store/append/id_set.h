@@ -6,7 +6,7 @@
 
 #include "../format/arena.h"
 
-/* Zeroed: empty. */
+/* A zeroed set is empty. */
 struct id_set {
     struct id_entry *table; /* uthash, in arena */
     struct arena arena;

@@ -36,7 +36,7 @@ static bool write_header(struct buf *header, const struct lineage_trial *trials,
 {
     bool wider = false;
     row_write_header(header);
-    header->length -= !header->failed; /* its line end */
+    header->length -= !header->failed; /* drops the line end */
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < trials[i].n_extras; j++)
             if (!is_known(trials, i, j)) {

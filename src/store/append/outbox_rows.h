@@ -10,7 +10,7 @@
 #include "../format/row.h"
 
 struct outbox_rows {
-    struct buf header; /* empty: only the 17 */
+    struct buf header; /* empty if the rows need only the 17 columns */
     struct buf records;
     struct row_layout layout;
 };

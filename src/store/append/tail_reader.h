@@ -11,7 +11,7 @@
 /* Before the first tail_open, set the first two members and zero the others. */
 struct tail {
     struct lineage_store *store;
-    struct log_state *end; /* of the log */
+    struct log_state *end; /* state of the log */
     struct tsv_reader *reader;
     struct buf bytes;   /* bytes of the log, from `from` to its end */
     struct arena arena; /* of one row */

@@ -8,7 +8,7 @@
 #include "../format/tsv.h"
 #include "log.h"
 
-/* d_n from d_{n-1}. */
+/* Computes d_n from d_{n-1}. */
 void digest_chain_add(struct digest_chain *chain, const struct tsv_record *record);
 
 /* Extends the chain over the following records of the log, up to `end`. */

@@ -177,9 +177,9 @@ struct checking {
     struct log_digests *digests;
     struct buf *whole;
     uint64_t end;
-    int fd; /* -1: no lines */
+    int fd; /* -1: there is no file of digests */
     char data[TAIL + 1];
-    size_t length, at; /* of data */
+    size_t length, at; /* length of data, position in it */
     uint64_t offset;   /* position in the file after `data` */
     uint64_t size;     /* size of the file at open; later lines cover rows after `end` */
     uint64_t line;     /* number of the last line that was read */

@@ -38,7 +38,7 @@ struct log_file {
     int read_fd, write_fd;
     struct log_state read_state, write_state; /* identities of the files that the two descriptors refer to */
     bool created;                             /* the claimed file did not exist before */
-    bool empty;                               /* it still is */
+    bool empty;                               /* the claimed file has no bytes */
     bool torn;                                /* the bytes of a failed append could not be truncated */
     struct digest_file digests;
     struct log_watch watch;
@@ -46,7 +46,7 @@ struct log_file {
 
 static struct log_file *file_of(struct log *log)
 {
-    return (struct log_file *)log; /* its first member */
+    return (struct log_file *)log; /* log is its first member */
 }
 
 static void close_fd(int *fd)

@@ -25,7 +25,7 @@
 struct window {
     struct log *log;
     struct buf bytes;
-    uint64_t offset; /* of bytes */
+    uint64_t offset; /* position of bytes in the log */
     size_t ahead;    /* minimum number of bytes to read: large to compare everything, 0 to compare two places */
 };
 

@@ -77,7 +77,7 @@ struct mirror_position {
     struct log_state log; /* at the last sync */
     uint64_t watermark;   /* end of the last terminated record that was read */
     uint64_t line;        /* number of the line that begins there */
-    uint64_t rows;        /* terminated ones */
+    uint64_t rows;        /* number of rows, without the provisional one */
     uint64_t next_id;     /* largest numeric exp_id + 1 */
     size_t id_width;      /* digits of the widest numeric exp_id */
 };

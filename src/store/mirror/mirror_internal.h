@@ -37,7 +37,7 @@ struct mirror {
     bool frozen;       /* the file may not be written: it is read without locks */
     bool damaged;      /* some page was found damaged */
     bool said_away;    /* the user was notified that answers are old (server unreachable) */
-    struct mirror_file_state file; /* when it was opened */
+    struct mirror_file_state file; /* state of the file when it was opened */
     unsigned mended;               /* how often damage was found and mended */
     struct {
         const char *sql;
@@ -47,7 +47,7 @@ struct mirror {
     bool loaded; /* meta was read from the file */
     struct mirror_meta meta;
     struct buf header;        /* the header record as in the log */
-    struct row_layout layout; /* of the header */
+    struct row_layout layout; /* layout of the header */
     bool has_layout;
     struct tsv_reader *reader;
     struct arena notes_arena;      /* used by the SQL function param() */

@@ -10,7 +10,7 @@
  */
 struct param_batch;
 
-struct param_batch *param_batch_new(void); /* NULL without memory */
+struct param_batch *param_batch_new(void); /* NULL if memory runs out */
 void param_batch_free(struct param_batch *batch);
 enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror, const struct lineage_trial *trial,
                                     struct lineage_error *err);

@@ -27,7 +27,7 @@ struct row_batch {
     struct parsed_record *records;
     size_t n, capacity;
     struct arena arena;
-    enum lineage_status status; /* of the parsing */
+    enum lineage_status status; /* result of the parsing */
     struct lineage_error err;
 };
 

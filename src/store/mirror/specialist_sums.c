@@ -17,10 +17,10 @@
 
 /* The sums of one specialist. */
 struct entry {
-    struct entry *next; /* in the bucket */
+    struct entry *next; /* next entry in the same bucket */
     const char *name;
     int64_t labels[LINEAGE_N_LABELS];
-    int64_t n, same_sign; /* calibration */
+    int64_t n, same_sign; /* counts for the calibration */
     double expected_sum, actual_sum, error_sum;
 };
 

@@ -51,7 +51,7 @@ static enum lineage_status link_one(void *context, int64_t seq, const char *pare
     if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
         return status;
     if (found < 0 || (size_t)found > tree->n)
-        found = 0; /* added since, too */
+        found = 0; /* the parent was added later too */
     tree->nodes[seq].missing = parent[0] && !found;
     hang(tree, (uint32_t)seq, (uint32_t)found); /* node 0 collects the roots */
     return LINEAGE_OK;

@@ -32,7 +32,7 @@ struct queue_postgres {
 
 static struct queue_postgres *postgres_of(struct lineage_queue *queue)
 {
-    return (struct queue_postgres *)queue; /* its first member */
+    return (struct queue_postgres *)queue; /* the queue is its first member */
 }
 
 static void end_listening(struct lineage_queue *queue);
