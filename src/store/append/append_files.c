@@ -66,8 +66,8 @@ static enum lineage_status publish_snapshot(struct appending *a, struct lineage_
     return status;
 }
 
-/* Called after the verdict, because a discarded trial keeps no snapshot, and before the row is written, because
- * readers follow a row to its files at once. */
+/* Call it after the verdict, because a discarded trial keeps no snapshot. Call it before the row is written, because
+ * readers look for a row's files as soon as they see the row. */
 enum lineage_status appending_put_beside(struct appending *a, struct lineage_error *err)
 {
     enum lineage_status status = a->request ? outbox_request_place(a, a->trial.exp_id, err) : LINEAGE_OK;

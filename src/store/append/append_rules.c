@@ -97,7 +97,7 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     return status;
 }
 
-/* Formatting a time is slow, so rows of the same second share the text. */
+/* Rows of the same second share one formatted timestamp, because formatting a time is slow. */
 enum lineage_status appending_give_timestamp(struct appending *a, struct lineage_error *err)
 {
     struct append_state *state = a->store->append;

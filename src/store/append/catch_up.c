@@ -61,8 +61,8 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
     return mirror_catch_up(store->mirror, err);
 }
 
-/* If the mirror is further behind than this, it reads the rows itself: its bulk load is faster than parsing records
- * one by one here, and the memory of the id set is bounded. */
+/* If the mirror lags more than this many bytes, it is synced instead of reading the rows here, because its bulk load is
+ * faster than parsing records one by one, and because the id set must not grow without limit. */
 #define LONGEST_TAIL ((uint64_t)16 << 20)
 
 /* Whether this handle can rebuild a mirror that contains rows which were taken back. A mirror that another process

@@ -30,10 +30,10 @@ static int decimals(double value)
 }
 
 /*
- * 0.3 - 0.1 is 0.19999999999999998 in binary. Rounded to the digits with which the two scores were written it is 0.2,
- * which is what a person computes and what a threshold of 0.2 should be compared with. Numbers with exponents or many
- * digits were not written by hand and stay exact. Below 1e3 with 12 digits the scaled value is far inside the 53 bits
- * of a double.
+ * 0.3 - 0.1 is 0.19999999999999998 in binary. So the difference is rounded to the number of digits in which the two
+ * scores were written: the result 0.2 is what a person computes, and what should be compared with a threshold of 0.2.
+ * Numbers with exponents or many digits were not written by hand and stay exact. Below 1e3 with 12 digits the scaled
+ * value is far inside the 53 bits of a double.
  */
 double verdict_difference(double score, double best)
 {

@@ -40,7 +40,7 @@ static sqlite3_file *below(sqlite3_file *file)
     return (sqlite3_file *)(void *)checked(file)->real;
 }
 
-/* SQLite writes the file only in whole pages, also when it copies the write-ahead log back. */
+/* SQLite writes the file only in whole pages, even when it copies pages from the write-ahead log. */
 static bool is_page(int n, sqlite3_int64 at)
 {
     return n >= SMALLEST_PAGE && n <= LARGEST_PAGE && (n & (n - 1)) == 0 && at % n == 0;

@@ -172,7 +172,7 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
     return status;
 }
 
-/* The names are those of the table in FORMAT.md, and `verify` prints them. */
+/* Names of the kinds of fault as listed in FORMAT.md; `verify` prints these names. */
 static const char *const fault_kinds[] = {[ROW_LONG] = "long",         [ROW_SHORT] = "short",
                                           [ROW_BAD_STATUS] = "status", [ROW_NOT_UTF8] = "utf8",
                                           [ROW_HEADER_AGAIN] = "header", [ROW_BAD_NUMBER] = "number"};

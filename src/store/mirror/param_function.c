@@ -22,7 +22,7 @@ static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
     if (sqlite3_value_type(values[0]) == SQLITE_NULL || sqlite3_value_type(values[1]) == SQLITE_NULL)
         return;
     const char *notes = (const char *)sqlite3_value_text(values[0]), *key = (const char *)sqlite3_value_text(values[1]);
-    if (!notes || !key || notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK) { /* all fail only if memory runs out */
+    if (!notes || !key || notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK) { /* only if memory runs out */
         sqlite3_result_error_nomem(context);
         return;
     }

@@ -82,8 +82,8 @@ static enum lineage_status ask_tried(void *question, struct lineage_error *err)
     return mirror_tried(q->cursor->mirror, q->wanted, q->n_wanted, q->tolerance, &q->cursor->found, err);
 }
 
-/* The whole list is collected here, before any trial is given out, so that it can be collected again if lineage.db turns
- * out to be damaged. */
+/* The whole list is collected here, before any trial is returned, so that collecting can start again if lineage.db
+ * turns out to be damaged. */
 enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
                                        const struct lineage_query *query, struct lineage_error *err)
 {

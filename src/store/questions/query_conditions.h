@@ -29,7 +29,7 @@ void query_add_range(struct builder *b, const char *value, const struct lineage_
 enum lineage_status query_count_rows(struct mirror *mirror, const struct named *named, const struct lineage_condition *condition,
                                      int64_t limit, int64_t *n, struct lineage_error *err);
 
-/* The condition, among those with an index of their own, that leads to the fewest rows. */
+/* The leading condition: the one that leads to the fewest rows, among the conditions that have an index. */
 struct lead {
     struct named named;
     struct lineage_condition condition;

@@ -39,7 +39,7 @@ static const char zero_sql[] =
  * the rows. */
 static const char each_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p"
                                " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
-enum { ROWS_A_VALUE = 4 }; /* rows per value, on average, below which each row is read */
+enum { ROWS_A_VALUE = 4 }; /* with fewer rows per value, on average, each row is read */
 enum { FEW_TRIALS = 4 }; /* up to this many trials of a value are as fast to read as the index */
 
 /* For two parameters, the rows of each are read from its index, in the order of the values, and matched by seq in

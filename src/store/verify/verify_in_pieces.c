@@ -211,7 +211,7 @@ static bool begin_group(struct group *group, sqlite3_stmt *row)
     return group->key && group->value;
 }
 
-/* NULL means no finite score. */
+/* Compares a column of sums with a number, where NULL stands for a number that is not finite (no score was). */
 static bool same_number(sqlite3_stmt *sum, int column, double number)
 {
     if (!isfinite(number))
