@@ -1,23 +1,24 @@
 /*
- * lineage/compare.h: variants against a baseline, over seeds.
+ * lineage/compare.h: compares variants with a baseline, over several seeds.
  *
  * When every variant is run on the same seeds, the differences seed by seed show whether a variant differs from the
- * baseline: what a seed does to all variants alike cancels out. Averages over seeds set side by side do not show it,
- * because the spread between seeds is usually larger than the effect.
+ * baseline: an effect that a seed has on all variants alike cancels out. Comparing each variant's average over the
+ * seeds is less sensitive, because the spread between seeds is usually larger than the effect.
  *
  * Which trials count
  *   Trials labelled keep, discard or baseline, with a finite score and with the parameter that pairs them (`seed` by
  *   default). A variant's trials with the same seed are averaged first, so that a seed that was run twice counts once.
- *   Everything left out is counted, above all failures, because a variant that lost its bad seeds to crashes looks
- *   better than it is.
+ *   Trials that are left out, above all failures, are counted, because a variant that lost its bad seeds to crashes
+ *   looks better than it is.
  *
  * What is computed
  *   For n common seeds with differences d (variant minus baseline): their mean, their standard deviation s (n - 1), the
  *   interval mean -+ t s / sqrt(n) with Student's t of n - 1 degrees of freedom, and the two-sided p-value of "no
- *   difference". With fewer than two common seeds, or if all differences are equal (nothing says how much they vary),
- *   only the mean is present. Of many comparisons with one baseline, one in twenty is off by chance, so each of m
- *   comparisons also gets the Bonferroni interval (level 1 - (1 - confidence) / m, so that all m hold together) and
- *   Holm's adjusted p (Holm 1979, Scand. J. Statist. 6:65). m counts the comparisons that have a p.
+ *   difference". With fewer than two common seeds, or if all differences are equal (their spread is then unknown),
+ *   only the mean is present. When many variants are compared with one baseline, about one comparison in twenty is
+ *   wrong by chance. Therefore each of m comparisons also gets the Bonferroni interval (level 1 - (1 - confidence) / m,
+ *   so that all m hold together) and Holm's adjusted p (Holm 1979, Scand. J. Statist. 6:65). m counts the comparisons
+ *   that have a p.
  *
  * Variants are named by text:
  *     grpo                      trials of that specialist
@@ -51,28 +52,28 @@ struct lineage_compare_options {
     double confidence; /* level of the intervals; 0: 0.95 */
 };
 
-/* A parameter of a variant's trials: how many of them set it, and to what. */
+/* A parameter of a variant's trials: how many trials set it, and to which values. */
 struct lineage_variant_setting {
     const char *name;
     size_t n;
     double low, high; /* over the values that are numbers; inf and -inf if there are none */
     const char *text; /* the first value that is a text, NULL if there is none */
-    bool mixed;       /* there are other texts as well, or numbers besides it */
+    bool mixed;       /* the trials also have other texts, or numbers besides the text */
 };
 
 struct lineage_variant {
     const char *name;
     size_t n_trials;                 /* trials that count */
-    size_t n_seeds;                  /* different values of `over` among them */
-    struct lineage_number mean, std; /* of the score over the seeds; std is absent for fewer than two */
+    size_t n_seeds;                  /* number of different values of `over` among these trials */
+    struct lineage_number mean, std; /* of the score over the seeds; std is absent with fewer than two seeds */
 
-    size_t failed;       /* left out: a label of failure, or no finite score */
-    size_t aborted;      /* left out: harness_abort */
-    size_t without_seed; /* left out: it has a score, but not `over` */
+    size_t failed;       /* trials left out: they have a failure label or no finite score */
+    size_t aborted;      /* trials left out: harness_abort */
+    size_t without_seed; /* trials left out: they have a score, but not the parameter `over` */
 
-    /* Compared with the baseline; absent and 0 for the baseline itself. */
+    /* Comparison with the baseline; absent and 0 for the baseline itself. */
     size_t n_pairs;  /* common seeds */
-    size_t unpaired; /* seeds that only one side has */
+    size_t unpaired; /* number of seeds that only the variant or only the baseline has */
     struct lineage_number difference, difference_std;
     struct lineage_number low, high;               /* interval of this comparison alone */
     struct lineage_number family_low, family_high; /* interval that holds for all comparisons together */
@@ -86,16 +87,16 @@ struct lineage_comparison {
     struct lineage_variant *variants; /* the baseline first, then the others as given, or in the order of the log */
     size_t n_variants;
     size_t n_tests;                /* m: comparisons that have a p */
-    double confidence;             /* of the intervals, 0.95 for 95 % */
+    double confidence;             /* level of the intervals, 0.95 for 95 % */
     const char *const *confounded; /* parameters, other than those compared and paired by, in which the trials of
                                       these variants differ: a difference may be theirs */
     size_t n_confounded;
     void *memory; /* owner of the above */
 };
 
-/* Release the comparison after use. Returns LINEAGE_EINVAL, with the known names in the message, for a variant that
- * names no trial, fewer than two variants, a parameter that no trial has, no trial with `over`, or a confidence
- * outside 0..1. */
+/* Release the comparison after use. Returns LINEAGE_EINVAL, with the known names in the message, if a variant names no
+ * trial, if there are fewer than two variants, if no trial has a parameter that the options name, or if the confidence
+ * is outside 0..1. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_compare(struct lineage_store *store, const struct lineage_compare_options *options,
                 struct lineage_comparison *comparison, struct lineage_error *err);

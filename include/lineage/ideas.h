@@ -28,7 +28,7 @@ extern "C" {
 #define LINEAGE_IDEAS_CHANGES 64
 #define LINEAGE_IDEAS_CITES 256
 
-/* Where a change is known from, most trusted first. */
+/* Where a change was read from, most trusted source first. */
 enum lineage_change_source {
     LINEAGE_CHANGE_DECLARED, /* a parameter of the row that differs from its parent's */
     LINEAGE_CHANGE_MEASURED, /* reserved for literals that differ between the programs; nothing produces it yet */
@@ -41,7 +41,7 @@ LINEAGE_API const char *lineage_change_source_name(enum lineage_change_source so
 
 /* One setting that a trial gave a new value. */
 struct lineage_change {
-    const char *name; /* as the text has it: "GPTQ block_size" */
+    const char *name; /* as written in the text: "GPTQ block_size" */
     const char *knob; /* the normalised name, equal for all spellings of one knob in this set: "block size gptq" */
     const char *from; /* the old value as written; NULL if the text does not state it */
     const char *to;   /* the new value as written */
@@ -50,13 +50,13 @@ struct lineage_change {
 };
 
 /*
- * Reads a number as people write it in prose: 0.005, 5e-3, 32K, 32768, 2^15, 10⁻⁴, 1/3, 28%, 0.25×, sqrt(2), −0.1.
- * The whole of text[0..length) must be the number. False, with *value unchanged, if it is not one.
+ * Reads a number as people write it in prose: 0.005, 5e-3, 32K, 32768, 2^15, 10⁻⁴, 1/3, 28%, 0.25×, sqrt(2), −0.1. The
+ * whole of text[0..length) must be the number. Otherwise returns false and leaves *value unchanged.
  */
 LINEAGE_API bool lineage_quantity_parse(double *value, const char *text, size_t length);
 
-/* Whether two values as written are the same: numbers by value (32K is 32000 or 32768; 786k is 786432), all else by
- * letters and digits without regard to case. */
+/* Whether two written values are equal. Numbers are compared by value (32K equals both 32000 and 32768; 786k equals
+ * 786432). Other texts are compared by their letters and digits, ignoring case. */
 LINEAGE_API bool lineage_quantity_equal(const char *a, const char *b);
 
 /* One trial of a set. */
@@ -68,23 +68,23 @@ struct lineage_idea {
     uint64_t seq; /* position in the log from 1; 0 while running */
     const struct lineage_change *changes; /* declared first, then measured, then stated in the order of the text */
     size_t n_changes;
-    const size_t *cites; /* indices of the trials that hypothesis or notes mention, ascending */
+    const size_t *cites; /* indices of the trials that the hypothesis or the notes mention, ascending */
     size_t n_cites;
-    const size_t *cited_by; /* and of those that mention this one */
+    const size_t *cited_by; /* indices of the trials that mention this trial */
     size_t n_cited_by;
 };
 
 struct lineage_ideas;
 
-/* All trials of a store, as the log is now. Release with lineage_ideas_release, also before the store is closed or
- * after: the set keeps nothing of the store. */
+/* Loads all trials of a store, as the log is now. Release the set with lineage_ideas_release, before or after the store
+ * is closed: it copies everything that it needs from the store. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err);
 
 /*
- * The same by hand: an empty set, trials added in the order of the log (texts are copied), then lineage_ideas_settle
- * once. Nothing may be added after that, and no question asked before. lineage_ideas_add_store adds all trials of a
- * store. A running trial has no outcome yet; its id should differ from those of the log.
+ * Builds a set step by step: create an empty set, add trials in the order of the log (texts are copied), then call
+ * lineage_ideas_settle once. Add trials only before that call, and ask questions only after it. lineage_ideas_add_store
+ * adds all trials of a store. A running trial has no outcome yet; its id should differ from those of the log.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_new(struct lineage_ideas **ideas,
                                                                     struct lineage_error *err);
@@ -98,11 +98,12 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_settle(struct li
                                                                        struct lineage_error *err);
 LINEAGE_API void lineage_ideas_release(struct lineage_ideas *ideas);
 
-/* How many trials there are, and one of them; NULL beyond the last. */
+/* lineage_ideas_count returns the number of trials; lineage_ideas_get returns one trial, or NULL beyond the last. */
 LINEAGE_API size_t lineage_ideas_count(const struct lineage_ideas *ideas);
 LINEAGE_API const struct lineage_idea *lineage_ideas_get(const struct lineage_ideas *ideas, size_t index);
 
-/* The trial of that id, with or without a leading exp_; the last one of a duplicate id. False if there is none. */
+/* Finds the trial with that id, with or without a leading exp_. If several trials have the id, the last one counts.
+ * Returns false if no trial has it. */
 LINEAGE_API bool lineage_ideas_find(size_t *index, const struct lineage_ideas *ideas, const char *id);
 
 /* ---- similar trials ---- */
@@ -110,20 +111,20 @@ LINEAGE_API bool lineage_ideas_find(size_t *index, const struct lineage_ideas *i
 struct lineage_similar {
     size_t trial; /* index in the set */
     double score; /* larger is nearer; comparable within one answer only */
-    bool same;    /* that trial already made the whole change, alone, in a bundle, or jointly with the others marked so */
+    bool same;    /* that trial already made the whole change, alone, in a bundle, or with others marked `same` */
     const char *why; /* one sentence in English: "same knob grad_clip_norm, same value 0.5" */
 };
 
 struct lineage_similar_list {
-    struct lineage_similar *items; /* [n], nearest first; trials that are the same come before all others */
+    struct lineage_similar *items; /* [n], nearest first; trials with `same` set come before all others */
     size_t n;
     void *memory;
 };
 
 /*
- * The trials that resemble one trial, or a text that describes an idea. Of a trial only those before it in the log are
- * listed, unless `all` is true; running trials are listed for both. At most limit (0: 10). An answer may be
- * empty. Release it with lineage_similar_release.
+ * Finds the trials that resemble a given trial, or a text that describes an idea. For a trial, only earlier trials of
+ * the log are listed, unless `all` is true. Running trials are listed for both. Lists at most `limit` trials (0: 10),
+ * possibly none. Release the answer with lineage_similar_release.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list,
                                                                         struct lineage_ideas *ideas, size_t trial,
@@ -148,11 +149,11 @@ LINEAGE_API void lineage_change_list_release(struct lineage_change_list *list);
 
 /* ---- claims of novelty ---- */
 
-/* "ema_decay has never been varied", and the earlier trials that varied it. */
+/* A claim of novelty such as "ema_decay has never been varied", and the earlier trials that varied it. */
 struct lineage_novelty_claim {
     size_t trial;      /* the trial that makes the claim */
     const char *claim; /* the sentence, as written */
-    const size_t *counter; /* [n_counter] trials that contradict it, ascending; none if the log bears the claim out */
+    const size_t *counter; /* [n_counter] trials that contradict the claim, ascending; empty if the log supports it */
     size_t n_counter;
 };
 
@@ -162,7 +163,7 @@ struct lineage_novelty_list {
     void *memory;
 };
 
-/* All claims of novelty in the set, or those that a text makes about itself before it becomes a trial. */
+/* Finds all claims of novelty in the set, or the claims in the text of a trial that has not been run yet. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list,
                                                                        struct lineage_ideas *ideas,
                                                                        struct lineage_error *err);

@@ -1,8 +1,8 @@
 /*
  * lineage/knobs.h: which settings the trials of a log varied, and with what result.
  *
- * A knob is a setting under all names that the log uses for it. What a trial did to it is a change of lineage/ideas.h:
- * declared as a parameter or stated in its hypothesis.
+ * A knob is a setting under all names that the log uses for it. Each value that a trial gave it is a struct
+ * lineage_change (lineage/ideas.h): declared as a parameter or stated in the trial's hypothesis.
  */
 #ifndef LINEAGE_KNOBS_H
 #define LINEAGE_KNOBS_H
@@ -17,17 +17,17 @@ extern "C" {
 struct lineage_knob_try {
     size_t trial; /* index in the set of ideas */
     const struct lineage_change *change;
-    enum { LINEAGE_KNOB_UNKNOWN, LINEAGE_KNOB_DOWN, LINEAGE_KNOB_UP } direction; /* of the change; unknown for texts */
+    enum { LINEAGE_KNOB_UNKNOWN, LINEAGE_KNOB_DOWN, LINEAGE_KNOB_UP } direction; /* direction; unknown for texts */
 };
 
 struct lineage_knob {
-    const char *name; /* as most of its changes write it */
+    const char *name; /* the spelling that most of its changes use */
     const char *knob; /* the normalised name, see struct lineage_change */
-    const char *value; /* in force for the best trial; NULL if the log does not tell */
-    size_t set_by;     /* the trial that set that value; SIZE_MAX if only the `from` of other trials tells */
+    const char *value; /* value in force for the best trial; NULL if the log does not show it */
+    size_t set_by;     /* the trial that set that value; SIZE_MAX if it is known only from the `from` of other trials */
     struct lineage_knob_try *tries; /* [n], by value: numbers ascending, then texts; equal values in the order of the log */
     size_t n;
-    size_t up, up_kept, down, down_kept; /* finished trials that raised and lowered it, and how many were kept */
+    size_t up, up_kept, down, down_kept; /* finished trials that raised and lowered the knob, and how many were kept */
 };
 
 struct lineage_knobs {
@@ -37,9 +37,9 @@ struct lineage_knobs {
 };
 
 /*
- * The knobs of a set of ideas. best is the index of the best trial, SIZE_MAX for none. The settings in force for it are
- * those that it and its kept ancestors set; where no row names a parent, the kept trials before it count as ancestors.
- * Texts belong to the set, so release the knobs first. Takes time in proportion to the changes, times their logarithm.
+ * Finds the knobs of a set of ideas. best is the index of the best trial, SIZE_MAX for none. The settings in force for
+ * the best trial are the settings that it and its kept ancestors set. If no row names a parent, the kept trials before
+ * it count as its ancestors. Texts belong to the set, so release the knobs first. Takes O(n log n) time for n changes.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_knobs_find(struct lineage_knobs *knobs,
                                                                      const struct lineage_ideas *ideas, size_t best,
@@ -51,10 +51,11 @@ LINEAGE_API void lineage_knobs_release(struct lineage_knobs *knobs);
 LINEAGE_API size_t lineage_knobs_line(size_t *line, size_t capacity, const struct lineage_ideas *ideas, size_t best);
 
 /*
- * Later trials that contradict what some trials (the evidence of an insight) show: trials behind row `after` that gave one
- * of their settings the same value, or moved it at least as far in the same direction, and ended otherwise. If all of the
- * evidence failed, a trial that finished contradicts; if none was kept, a trial that was kept; if all were kept, a trial that
- * was discarded. Fills found[capacity] in the order of the log and returns how many there are, at most capacity.
+ * Finds later trials that contradict what some trials (the evidence of an insight) show. Such a trial comes after row
+ * `after`, gave a setting of the evidence the same value or moved it at least as far in the same direction, and ended
+ * differently. If all of the evidence failed, a trial that finished contradicts; if none was kept, a trial that was
+ * kept; if all were kept, a trial that was discarded. Fills found[capacity] in the order of the log and returns the
+ * number filled in, at most capacity.
  */
 LINEAGE_API size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineage_knobs *knobs,
                                          const struct lineage_ideas *ideas, const char *const *evidence, size_t n_evidence,

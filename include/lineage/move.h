@@ -1,10 +1,10 @@
 /*
  * lineage/move.h: the rows of a store as bytes: export, import, and waiting for new ones.
  *
- * Only the log moves, results.tsv byte for byte, whatever is in it and wherever it is stored. Its digests depend on
- * those bytes only, so they are the same in the other store (lineage/verify.h). Everything beside the rows (settings,
- * telemetry, snapshots, logs, provenance, remarks) stays in place: lineage_store_path returns the paths, so that you
- * can copy the files.
+ * Only the log moves, results.tsv byte for byte, whatever it contains and wherever it is stored. The log's digests
+ * depend on its bytes only, so they are the same in the other store (lineage/verify.h). Everything beside the rows
+ * (settings, telemetry, snapshots, logs, provenance, remarks) stays in place: lineage_store_path returns the paths, so
+ * that you can copy the files.
  */
 #ifndef LINEAGE_MOVE_H
 #define LINEAGE_MOVE_H
@@ -15,24 +15,24 @@
 extern "C" {
 #endif
 
-/* Takes the next n bytes. Return false to end the export with LINEAGE_ECANCELLED. */
+/* Takes the next n bytes. Returns false to end the export with LINEAGE_ECANCELLED. */
 typedef bool lineage_export_fn(void *context, const void *bytes, size_t n);
 
-/* Passes every byte that the log has at the start of the call to `give`, in order and in pieces. Takes no lock, so
- * that a row that is just being written may be there in part, as for every reader. Returns LINEAGE_EIO if the log
- * became shorter meanwhile. */
+/* Passes every byte that the log has at the start of the call to `give`, in order and in chunks. Takes no lock, so a
+ * row that is being written may be included in part, as for every reader. Returns LINEAGE_EIO if the log became shorter
+ * meanwhile. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_export(struct lineage_store *store, lineage_export_fn *give, void *context, struct lineage_error *err);
 
-/* The same into a file, which afterwards is either complete and synced, or unchanged. path may be a device or a pipe;
- * the store's own log is refused (LINEAGE_EINVAL). */
+/* Exports the log into a file, which afterwards is either complete and synced, or unchanged. path may be a device or a
+ * pipe; the store's own log is refused (LINEAGE_EINVAL). */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_export_file(struct lineage_store *store, const char *path, struct lineage_error *err);
 
 /*
- * Makes the log equal to a file or the bytes of a pipe, including damaged records: nothing is checked or mended.
- * Either all of it is added or nothing. If the log has rows already, they must be the beginning of the file, and only
- * the rest is added, so that a move can be repeated; otherwise the call returns LINEAGE_EEXIST. *n_bytes is the
+ * Makes the log equal to the contents of a file or a pipe, including damaged records: nothing is checked or repaired.
+ * Either all of the bytes are added or none. If the log has rows already, they must be the beginning of the file, and
+ * only the rest is added, so that a move can be repeated; otherwise the call returns LINEAGE_EEXIST. *n_bytes is the
  * number of bytes added.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
@@ -47,7 +47,7 @@ lineage_import_exact(struct lineage_store *store, const char *path, uint64_t *n_
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_wait(struct lineage_store *store, double seconds, bool *news, struct lineage_error *err);
 
-/* Opens a cursor over the trials behind the first `after` ones, in the order of the log (lineage/query.h). A last
+/* Opens a cursor over the trials after the first `after` trials, in the order of the log (lineage/query.h). A last
  * record without a line end is not included yet. *rows is the number of rows now: pass it as `after` next time. If it
  * is smaller than `after`, rows were taken out, and the cursor is empty. */
 struct lineage_cursor;

@@ -1,8 +1,8 @@
 /*
  * lineage/notes.h: settings and statistics inside the notes cell.
  *
- * Grammar (full text in schema/FORMAT.md). notes is split at `;` into pieces; blanks around a piece do not count. A piece
- * is one of
+ * Grammar (full text in schema/FORMAT.md). notes is split at `;` into pieces; blanks around a piece do not count. A
+ * piece is one of
  *     ig_clip_scale mean=NUMBER std=NUMBER [words]          statistics of the clip scale
  *     info_gain turn=INT mean=NUMBER std=NUMBER [n=INT]     information gain of one turn index
  *     NAME=NUMBER [, NAME=NUMBER]... [words]                parameters that are numbers
@@ -12,17 +12,17 @@
  *     anything else                                         prose, kept and not interpreted
  * NAME is letters, digits, `_`, `.`, `-`, and begins with a letter. The Greek letters α β γ δ ε λ η τ and
  * adv_rescale_alpha are aliases of their English names (alpha). A NUMBER is followed by the end, a blank,
- * a comma or a parenthesis. Only a piece that BEGINS with a setting sets anything, and only in front of the first piece of
- * prose, so that prose full of key=value sets nothing: `reverted: lr=5 was silly; batch=9` has no parameters. The last
- * value of a key wins.
+ * a comma or a parenthesis. Only a piece that BEGINS with a setting sets anything, and only in front of the first piece
+ * of prose, so that prose full of key=value sets nothing: `reverted: lr=5 was silly; batch=9` has no parameters. The
+ * last value of a key wins.
  *
- * A TEXT is a word or quoted. A word is letters, digits and `_ . - + / : @`; it begins with a letter, does not end
- * with `. - + / :` and must not read as a NUMBER (nan, inf): adam, Qwen/Qwen3-8B. Anything else is written in single
- * quotes, with a quote inside written twice: '7B', 'cosine, warm-up 10'. Either has 1 to 128 bytes, no semicolon and
- * no control character. Texts count only if they reach to the end of the piece with nothing behind or between them:
- * `optimizer=adam diverged` and `optimizer=adam, lr=0.1` set no text, and no number either (numbers come first). A
- * name that is a number anywhere in the notes is never a text, so that notes written before there were texts keep
- * their meaning.
+ * A TEXT is a word or quoted. A word is letters, digits and `_ . - + / : @`; it begins with a letter, does not end with
+ * `. - + / :` and must not read as a NUMBER (nan, inf): adam, Qwen/Qwen3-8B. Anything else is written in single quotes,
+ * with a quote inside written twice: '7B', 'cosine, warm-up 10'. Either has 1 to 128 bytes, no semicolon and no control
+ * character. Texts count only if they reach to the end of the piece with nothing else after or between them:
+ * `optimizer=adam diverged` and `optimizer=adam, lr=0.1` set no text, and no number either (numbers come first). A name
+ * that is a number anywhere in the notes is never a text, so that notes written before there were texts keep their
+ * meaning.
  */
 #ifndef LINEAGE_NOTES_H
 #define LINEAGE_NOTES_H
@@ -33,8 +33,8 @@
 extern "C" {
 #endif
 
-/* Parses notes into trial->ig_clip_scale_*, params and turns; the trial owns the arrays (lineage_trial_release). Its
- * other members are left alone. Any text is allowed; the only failure is LINEAGE_ENOMEM. */
+/* Parses notes into trial->ig_clip_scale_*, params and turns; the trial owns the arrays (lineage_trial_release). The
+ * trial's other members stay unchanged. Any text is allowed; the only failure is LINEAGE_ENOMEM. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_notes_parse(struct lineage_trial *trial, const char *notes, struct lineage_error *err);
 
@@ -55,28 +55,29 @@ LINEAGE_API bool lineage_param_text_ok(const char *text);
  * lineage_param_text_ok. */
 LINEAGE_API const char *lineage_param_text_format(char out[LINEAGE_PARAM_QUOTED_MAX], const char *text);
 
-/* Reads texts as people type them: `adam`, `adam,sgd`, `'7B'`. Writes the first one to out and moves *text behind it
- * and its comma. Returns false at the end, or at text that begins neither with a letter nor with a quote; *text then
- * points to where reading stopped: "" if everything was read. */
+/* Reads texts as people type them: `adam`, `adam,sgd`, `'7B'`. Writes the first one to out and moves *text past it and
+ * its comma. Returns false at the end of the input, or if the next text begins neither with a letter nor with a quote;
+ * *text then points to where reading stopped ("" if everything was read). */
 LINEAGE_API bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **text);
 
 #define LINEAGE_NIGHT_SWEEP_MAX 128 /* bytes of the names below, with the terminating NUL */
 #define LINEAGE_NIGHT_TRIAL_MAX 256
 #define LINEAGE_NIGHT_LINK_MAX (LINEAGE_NIGHT_SWEEP_MAX + LINEAGE_NIGHT_TRIAL_MAX + 64)
 
-/* Which trial of which sweep a row records. The key stands for everything that decides the trial's result (for a
- * recipe, a digest of it and of its parent): a night does not run a key again that some row has. */
+/* Which trial of which sweep a row records. The key identifies everything that decides the trial's result (for a
+ * recipe, it is a digest of the recipe and of its parent). A night does not run a trial again if some row already has
+ * its key. */
 struct lineage_night_link {
     char sweep[LINEAGE_NIGHT_SWEEP_MAX], trial[LINEAGE_NIGHT_TRIAL_MAX];
     uint64_t key;
 };
 
-/* Reads the link from notes (NULL is ""); the last one if there are several. Returns false, and leaves *link alone,
- * if there is none. */
+/* Reads the link from notes (NULL counts as ""). If there are several links, the last one counts. Returns false, and
+ * leaves *link unchanged, if there is none. */
 LINEAGE_API bool lineage_night_link_parse(struct lineage_night_link *link, const char *notes);
 
-/* Writes the piece and returns out. Characters that a name cannot contain (a semicolon, control characters, `, trial
- * `) are replaced, and a name that is too long is cut. */
+/* Writes the link as a piece of notes and returns out. Characters that a name cannot contain (a semicolon, control
+ * characters, `, trial `) are replaced, and a name that is too long is cut. */
 LINEAGE_API const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const char *sweep,
                                                   const char *trial, uint64_t key);
 

@@ -27,9 +27,9 @@ lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_best(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
 
-/* The chain of a trial: itself and its kept or baseline ancestors, root first. Ancestors with another label are
- * skipped and counted. The walk ends at a root, at a parent that is not in the store, or at a trial that it has
- * already visited. */
+/* The chain of a trial: the trial and its kept or baseline ancestors, root first. Ancestors with another label are
+ * skipped and counted. The walk ends at a root, at a parent that is not in the store, or at a trial that it has already
+ * visited. */
 enum lineage_chain_end { LINEAGE_CHAIN_ROOT, LINEAGE_CHAIN_MISSING, LINEAGE_CHAIN_CYCLE };
 
 struct lineage_chain {
@@ -46,21 +46,22 @@ lineage_chain_load(struct lineage_store *store, const char *id, struct lineage_c
                    struct lineage_error *err);
 LINEAGE_API void lineage_chain_release(struct lineage_chain *chain);
 
-/* Closed range; an absent end is open. */
+/* A closed interval; an absent bound means no limit on that side. */
 struct lineage_range {
     struct lineage_number low, high;
 };
 
-/* Reads "0.1:0.5", ":1.0", "1e-4:" or "0.3" (both ends). LINEAGE_EINVAL for any other text or if low > high. */
+/* Reads "0.1:0.5", ":1.0", "1e-4:" or "0.3" (both bounds). Returns LINEAGE_EINVAL for any other text or if low >
+ * high. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_range_parse(struct lineage_range *range, const char *text, struct lineage_error *err);
 
 /*
  * A range of a parameter, a numeric column, an extra column that holds numbers, or ig_clip_scale_mean/_std. With
- * n_texts > 0: the value equals one of some texts, and the name is a parameter, a text column or an extra column. A
- * range that is open at both ends, without texts, holds for every trial that has the parameter, number or text. Texts
- * of a parameter that has only numbers, and a range of one that has only texts, are LINEAGE_EINVAL, because an empty
- * answer would look like "never tried".
+ * n_texts > 0, the value must equal one of the texts, and the name is a parameter, a text column or an extra column. A
+ * range without bounds and without texts holds for every trial that has the parameter, number or text. Asking for texts
+ * of a parameter that has only numbers, or for a range of a parameter that has only texts, returns LINEAGE_EINVAL,
+ * because an empty answer would look like "never tried".
  */
 struct lineage_condition {
     const char *name;
@@ -82,7 +83,7 @@ struct lineage_query {
     uint64_t after;   /* seq of a trial: only those that come behind it in the sorted list, none if it has no
                          value to sort by; 0 = from the front. Rows are never taken out, so a page that begins
                          behind a trial begins there for ever. */
-    size_t limit;     /* 0 = no limit; taken from the front of what is left */
+    size_t limit;     /* 0 = no limit; applied after all other conditions */
 };
 
 /* Counts the trials that a query finds, ignoring `after`, up to query->limit (0 = all). */
@@ -92,8 +93,8 @@ lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage
 
 struct lineage_cursor;
 
-/* Runs a query. The list of trials is fixed now. An unknown name is LINEAGE_EINVAL, with the known ones in the
- * message. Close the cursor before its store. */
+/* Runs a query. The list of trials is fixed by this call. An unknown name returns LINEAGE_EINVAL, with the known names
+ * in the message. Close the cursor before its store. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
                    const struct lineage_query *query, struct lineage_error *err);
@@ -137,27 +138,29 @@ struct lineage_sweep {
     size_t aborted; /* harness_abort trials, which say nothing about the setting and are in no cell */
 };
 
-/* Loads the coverage; y is NULL for one parameter. LINEAGE_ENOTFOUND if no trial has all of them. A parameter that no
- * trial has (except alpha, beta and gamma) is LINEAGE_EINVAL, with the known ones in the message. */
+/* Loads the coverage; y is NULL for one parameter. Returns LINEAGE_ENOTFOUND if no trial has all of the parameters. A
+ * parameter that no trial has (except alpha, beta and gamma) returns LINEAGE_EINVAL, with the known names in the
+ * message. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sweep_load(struct lineage_store *store, const char *x, const char *y, struct lineage_sweep *sweep,
                    struct lineage_error *err);
 LINEAGE_API void lineage_sweep_release(struct lineage_sweep *sweep);
 
-/* Has something like it been tried? Opens a cursor over the trials whose parameters all lie within tolerance of the
- * wanted values, |value - wanted| <= tolerance * max(1, |wanted|), or equal the wanted texts. harness_abort trials
- * are left out, because their setting counts as untried. */
+/* Answers whether a similar setting has been tried: opens a cursor over the trials whose parameters all lie within
+ * tolerance of the wanted values, |value - wanted| <= tolerance * max(1, |wanted|), or equal the wanted texts.
+ * harness_abort trials are left out, because their setting counts as untried. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
               const struct lineage_param *wanted, size_t n_wanted, double tolerance,
               struct lineage_error *err);
 
-/* A row of an SQL result: texts[i] is NULL for SQL NULL. Valid during the call. Return false to stop. */
+/* A row of an SQL result: texts[i] is NULL for SQL NULL. The strings are valid during the call. Return false to
+ * stop. */
 typedef bool lineage_sql_row(void *context, size_t n, const char *const *names, const char *const *texts);
 
-/* Runs one read-only SQL statement on the mirror (see schema/), within the limits given at open. LINEAGE_EINVAL for a
- * statement that could write, that reads a table outside the schema, or that calls a function that does more than
- * compute. */
+/* Runs one read-only SQL statement on the mirror (see schema/), within the limits given at open. Returns LINEAGE_EINVAL
+ * for a statement that could write, that reads a table outside the schema, or that calls a function with side
+ * effects. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
             struct lineage_error *err);

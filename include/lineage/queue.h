@@ -41,8 +41,8 @@ struct lineage_claim {
     char worker[LINEAGE_WORKER_MAX]; /* HOST:PID */
     char night[LINEAGE_NIGHT_SWEEP_MAX];
     uint64_t key;
-    uint64_t attempt; /* from 1: how often the trial was claimed since it was last given up */
-    double left;      /* seconds that its lease lasts; negative if it has ended */
+    uint64_t attempt; /* counted from 1: how often the trial was claimed since it was last given up */
+    double left;      /* seconds until its lease ends; negative if it has ended */
     bool free;        /* the lease has ended, or the worker is gone: another worker can claim it */
     char about[LINEAGE_CLAIM_ABOUT_MAX]; /* the worker's last text about the trial, "" if there is none */
     int hold;         /* used by the library */
@@ -51,33 +51,33 @@ struct lineage_claim {
 /* A request for a claim. Every member is borrowed for the call. */
 struct lineage_claim_request {
     const char *night;    /* name of the sweep */
-    const uint64_t *keys; /* [n] keys of trials that may be run now, most wanted first */
+    const uint64_t *keys; /* [n] keys of trials that may be run now, preferred trials first */
     size_t n;
     double lease;         /* seconds, above 0 */
-    size_t at_most;       /* how many claims of this night may be held, including this one; 0: no limit */
+    size_t at_most;       /* how many claims of this night all workers may hold, including this one; 0: no limit */
 };
 
-/* Opens the queue of a store, which must outlive it. Nothing is written before the first claim. Like its store, a
- * queue belongs to the process that opened it. */
+/* Opens the queue of a store. The store must stay open as long as the queue. Nothing is written before the first claim.
+ * Like its store, a queue belongs to the process that opened it. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_queue_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err);
 
-/* NULL is allowed. Claims that are still held stay valid until their leases end or this process ends. */
+/* Closes the queue; NULL is allowed. Claims that are still held stay valid until their leases end or this process
+ * ends. */
 LINEAGE_API void lineage_queue_close(struct lineage_queue *queue);
 
-/* Claims the first trial that is free; *which is its position among the keys. LINEAGE_ENOTFOUND, without a message,
- * if other workers hold all of them, or if at_most claims of the night are held; LINEAGE_ELOCKED if the queue is so
- * busy that asking later is better than waiting. */
+/* Claims the first trial that is free; *which is its position among the keys. Returns LINEAGE_ENOTFOUND, without a
+ * message, if other workers hold all of these trials, or if at_most claims of the night are held already. Returns
+ * LINEAGE_ELOCKED if the queue is so busy that the caller should ask later instead of waiting. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_queue_claim(struct lineage_queue *queue, const struct lineage_claim_request *request, size_t *which,
                     struct lineage_claim *claim, struct lineage_error *err);
 
 /*
  * Restarts the lease under this process's name, and optionally updates the text about the trial (by custom a JSON
- * object with its `name` and `params`; NULL: unchanged). The claim may be that of another process of a fork, which
- * gave it up with lineage_queue_leave. LINEAGE_ENOTFOUND, without a message, if another worker has claimed the trial
- * meanwhile. Waits for at most a second and then returns LINEAGE_ELOCKED, so that a process that watches a trial can
- * call it.
+ * object with its `name` and `params`; NULL: unchanged). The claim may have been made by another process of a fork that
+ * called lineage_queue_leave. LINEAGE_ENOTFOUND, without a message, if another worker has claimed the trial meanwhile.
+ * Waits for at most a second and then returns LINEAGE_ELOCKED, so that a process that watches a trial can call it.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_queue_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease, const char *about,
@@ -89,8 +89,8 @@ LINEAGE_API void lineage_queue_leave(struct lineage_claim *claim);
 /* Why a claim ends. DONE: its trial has a row, or was not started after all. GIVEN_UP: it should be run again. */
 enum lineage_release { LINEAGE_CLAIM_DONE, LINEAGE_CLAIM_GIVEN_UP };
 
-/* Ends a claim; does nothing if another worker has the trial by now. For a claim that is `free` it removes what is
- * left. */
+/* Ends a claim; does nothing if another worker has claimed the trial meanwhile. For a claim that is `free` it removes
+ * the remains of the claim. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_queue_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
                       struct lineage_error *err);

@@ -23,9 +23,9 @@ struct lineage_remark {
     const char *text;
 };
 
-/* Appends a remark; an empty timestamp means now (UTC). Takes an exclusive flock on remarks.jsonl, writes the line
- * with one write and syncs it. LINEAGE_ENOTFOUND for an unknown trial (the id is written in the trial's own
- * spelling), LINEAGE_EINVAL for an empty text or invalid UTF-8, LINEAGE_ELIMIT for a text that is too long. */
+/* Appends a remark; an empty timestamp means now (UTC). Takes an exclusive flock on remarks.jsonl, writes the line with
+ * one write and syncs it. The id is written as the trial's row spells it. Returns LINEAGE_ENOTFOUND for an unknown
+ * trial, LINEAGE_EINVAL for an empty text or invalid UTF-8, LINEAGE_ELIMIT for a text that is too long. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_remark_append(struct lineage_store *store, const struct lineage_remark *remark, struct lineage_error *err);
 

@@ -24,13 +24,13 @@ struct lineage_render_options {
     size_t top_k;           /* kept trials in the leaderboard */
     size_t recent;          /* rows of recent activity */
     size_t full;            /* rows shown with full hypothesis and notes */
-    const char *sections;   /* native: comma-separated sections to print, NULL = all; LINEAGE_EINVAL for an unknown one */
-    size_t max_bytes;       /* native: print the most valuable rows that fit, and what was left out; 0 = no limit */
+    const char *sections;   /* native: comma-separated sections to print, NULL = all; LINEAGE_EINVAL for an unknown name */
+    size_t max_bytes;       /* native: print the most valuable rows that fit, and say what was left out; 0 = no limit */
     const char *insights;   /* native: text printed whole at the end, such as a person's insights; NULL = none.
                                lineage_render_file takes it from the file and ignores this. */
 };
 
-/* Native style, top_k 20, recent 30, full 10. */
+/* Sets the defaults: native style, top_k 20, recent 30, full 10. */
 LINEAGE_API void lineage_render_options_init(struct lineage_render_options *options);
 
 /* Renders into *text (NUL-terminated, *length bytes, free with lineage_free; NULL after a failure). options may be
@@ -49,13 +49,13 @@ LINEAGE_API const char *const *lineage_render_sections(void);
  * A native block ends in the file with a line `<!-- rendered by lineage: DIGEST; text below is kept -->`. The text
  * below that line belongs to a person and is never changed, whatever sections and max_bytes say (with max_bytes, the
  * block gets the bytes that this text leaves, but at least half). The bytes of a fieldkit block are fixed, so a note
- * beside such a file, .NAME.rendered, records which bytes were rendered; text behind them is kept. A file that was
- * changed elsewhere, or that an older version or another tool rendered, is set aside whole as NAME.before-N, with a
- * notice. A file that was never rendered is kept whole below the line.
+ * beside such a file, .NAME.rendered, records which bytes were rendered; text after those bytes is kept. A file that
+ * was changed elsewhere, or that an older version or another tool rendered, is renamed to NAME.before-N, with a notice.
+ * The text of a file that was never rendered is kept unchanged below the line.
  *
  * If path is a link, the link stays and its target is replaced, if the target was rendered or is empty (otherwise
- * LINEAGE_EINVAL). To a device or a pipe only the block is written. Mode and owner of the file stay; other hard links
- * to it keep the former text.
+ * LINEAGE_EINVAL). To a device or a pipe only the block is written. The file keeps its mode and owner; other hard links
+ * to it keep the previous text.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_render_file(struct lineage_store *store, const char *path,
@@ -67,8 +67,8 @@ lineage_render_file(struct lineage_store *store, const char *path,
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_render_insights(char **text, const char *path, struct lineage_error *err);
 
-/* Saves rendered text as lineage_snapshots/<timestamp>_<name>.md in the store, with a number behind the name if that
- * file exists with another text. *path (lineage_free) is the file. */
+/* Saves rendered text as lineage_snapshots/<timestamp>_<name>.md in the store, with a number after the name if a file
+ * of that name exists with a different text. *path (free with lineage_free) is the path of the new file. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_render_record(char **path, struct lineage_store *store, const char *text, size_t length,
                       const char *timestamp, const char *name, struct lineage_error *err);
@@ -79,9 +79,10 @@ struct lineage_blackboard_options {
     const char *best_json;    /* path of best.json; NULL = best.json in the store; absent means no best */
 };
 
-/* Writes LEADERBOARD.md, KNOWLEDGE.md and tree.tsv into output_dir, each replaced atomically; links stay links. As
- * the blackboard itself does, it keeps everything of the old KNOWLEDGE.md from the first line `## Key Insights` on.
- * Deeper than 1,000 levels, which the blackboard's own program cannot nest, paths and indentation are cut. */
+/* Writes LEADERBOARD.md, KNOWLEDGE.md and tree.tsv into output_dir, each replaced atomically; a symbolic link stays a
+ * link. Like the blackboard's own program, it keeps everything in the old KNOWLEDGE.md from the first line `## Key
+ * Insights` on. Paths and indentation are cut at 1,000 levels, because the blackboard's own program cannot nest
+ * deeper. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_render_blackboard(struct lineage_store *store, const char *output_dir,
                           const struct lineage_blackboard_options *options, struct lineage_error *err);

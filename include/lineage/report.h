@@ -14,10 +14,10 @@
  *     lineage_report_release(report);
  *
  * Ownership
- *   A report owns everything that it points to: it stays valid after later appends and after lineage_store_close, until it
- *   is released. Pointers are NULL if their count is 0. Texts are cells of the log, unchanged, and anybody may have written
- *   them: quote them before showing them to a person or a model (lineage_text_safe). Scores and deltas are in the unit of
- *   the store's score column.
+ *   A report owns everything that it points to: it stays valid after later appends and after lineage_store_close, until
+ *   it is released. Pointers are NULL if their count is 0. Texts are cells of the log, unchanged, and anybody may have
+ *   written them: quote them before showing them to a person or a model (lineage_text_safe). Scores and deltas are in
+ *   the unit of the store's score column.
  */
 #ifndef LINEAGE_REPORT_H
 #define LINEAGE_REPORT_H
@@ -31,37 +31,38 @@ extern "C" {
 /* Whose rules decide which trials are shown. */
 enum lineage_report_rules {
     LINEAGE_RULES_NATIVE,   /* this project's rules: best and chain of kept and baseline trials, no harness_abort */
-    LINEAGE_RULES_FIELDKIT, /* fieldkit.lineage's: best whatever its label, all ancestors, every row; recent
-                               and full of 0 mean all. Fills settings, best, chain, leaders, recent, full. */
-    LINEAGE_RULES_BOARD     /* the blackboard's: fills settings and board only */
+    LINEAGE_RULES_FIELDKIT, /* fieldkit.lineage's rules: the best trial whatever its label, all ancestors, every row;
+                             * recent = 0 and full = 0 mean all. Fills settings, best, chain, leaders, recent, full. */
+    LINEAGE_RULES_BOARD     /* the blackboard's rules: fills settings and board only */
 };
 
 struct lineage_report_options {
     enum lineage_report_rules rules;
     size_t leaders;        /* kept trials of the leaderboard */
     size_t recent;         /* newest trials */
-    size_t full;           /* newest trials with what they changed */
+    size_t full;           /* number of newest trials that are shown with what they changed */
     size_t chain;          /* trials of the best trial's chain, taken from both of its ends (native rules) */
     const char *best_json; /* board: path of best.json; NULL = best.json in the store, which may be absent */
 };
 
-/* Native rules, 20 leaders, 30 recent, 10 full, 30 of the chain. */
+/* Sets the defaults: native rules, 20 leaders, 30 recent, 10 full, 30 of the chain. */
 LINEAGE_API void lineage_report_options_init(struct lineage_report_options *options);
 
 /* ---- parts ---- */
 
-/* The best trial's chain as in lineage_chain, root first, without the middle of a long one. */
+/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. */
 struct lineage_report_chain {
     const struct lineage_trial *trials; /* [n] */
     const size_t *passed_over;          /* [n] trials passed over above each, as in lineage_chain */
     size_t n;
-    size_t total; /* trials of the whole chain */
-    size_t first; /* trials[0..first) are its first ones, the others its last; total - n lie between */
+    size_t total; /* number of trials in the whole chain */
+    size_t first; /* trials[0..first) begin the chain, the others end it; total - n trials between them are left out */
     enum lineage_chain_end end;
     const char *end_id; /* the missing or repeated id, "" for a root */
 };
 
-/* A parameter whose value differs from that in the compared trial; an absent number means that it is not set there. */
+/* A parameter whose value differs from its value in the compared trial. An absent number means that the parameter is
+ * not set in that trial. */
 struct lineage_report_change {
     const char *name;
     struct lineage_number before, after;  /* present for texts too */
@@ -72,8 +73,8 @@ struct lineage_report_change {
 struct lineage_report_full {
     struct lineage_trial trial;
     const char *compared_with; /* exp_id of its parent, else of the best trial at the time (baseline_exp), else "" */
-    const struct lineage_report_change *changes; /* [n_changes] by name; with nothing to compare: all parameters
-                                                    but the constant ones */
+    const struct lineage_report_change *changes; /* [n_changes] by name; without a trial to compare with, all parameters
+                                                  * but the constant ones */
     size_t n_changes;
     const char *remark; /* notes without the pieces that set parameters or statistics, "" if nothing is left */
 };
@@ -113,7 +114,7 @@ struct lineage_report_grid {
 struct lineage_report_reason {
     const char *text;   /* "" if the notes do not say */
     const char *exp_id; /* the newest trial that gives this reason */
-    uint64_t n;         /* number of the trials that were looked at */
+    uint64_t n;         /* number of trials with this reason, among those that were looked at */
 };
 
 struct lineage_report_count {
@@ -136,11 +137,11 @@ struct lineage_report_failure {
 struct lineage_report_calibration {
     const char *specialist;
     uint64_t n, same_sign;
-    double expected, happened, error; /* means; error of |expected - happened| */
+    double expected, happened, error; /* means; error is the mean of |expected - happened| */
 };
 
-/* Who proposed trials (their parameter `proposer`), and how these ended; harness_abort is left out. expected,
- * happened and error are means over the n_expected keep and discard trials that state what they expected. */
+/* Who proposed trials (their parameter `proposer`), and how these trials ended; harness_abort is left out. expected,
+ * happened and error are means over the n_expected keep and discard trials that state an expected improvement. */
 struct lineage_report_proposer {
     const char *name;
     uint64_t n, kept, n_expected, same_sign;
@@ -148,7 +149,7 @@ struct lineage_report_proposer {
     struct lineage_number gain_per_hour; /* improvement of kept trials per hour of all trials; absent without hours */
 };
 
-/* A row as text, including damaged ones; the blackboard's files are made of these. Texts are NULL only where noted. */
+/* A row as text, also if it is damaged; the blackboard's files are made of these. Texts are NULL only where noted. */
 struct lineage_board_row {
     const char *id, *parent, *specialist, *hypothesis;
     const char *status; /* NULL if the row is too short to have one */
@@ -194,11 +195,11 @@ struct lineage_report {
     const struct lineage_report_full *full; /* newest first */
     size_t n_full;
 
-    /* Coverage: alpha, beta, gamma, then the others by name. */
+    /* Coverage: alpha, beta, gamma, then the other parameters by name. */
     const struct lineage_report_param *params;
     size_t n_params;
     size_t more_params; /* parameters not listed */
-    const struct lineage_report_grid *grids; /* pairs that were not all tried, of parameters with few values */
+    const struct lineage_report_grid *grids; /* pairs of parameters with few values and untried combinations */
     size_t n_grids;
 
     const struct lineage_report_failure *failures; /* most frequent first */

@@ -7,9 +7,9 @@
  *
  *     grad clip              trials with both words
  *     "grad clip"            the words next to each other; also what grad-clip, grad.clip and 0.125 mean
- *     anneal*                words that begin so
+ *     anneal*                words that begin with "anneal"
  *     clip OR (norm NOT layer)
- *     hypothesis:clip        in one place only: exp_id, specialist, hypothesis, notes or remarks
+ *     hypothesis:clip        searches one field only: exp_id, specialist, hypothesis, notes or remarks
  *
  * The index is a part of the mirror. It is brought up to date by the first search after new rows, never by an append;
  * where the mirror cannot be written, it is made in memory for this search.
@@ -24,10 +24,10 @@ extern "C" {
 #endif
 
 /*
- * Finds the trials that match `words`, best match first (BM25; a match in the hypothesis counts four times as much as one
- * in the notes), or in the order of filter->sort if there is one. filter (NULL: all trials) says which trials count, and
- * how many at most. Close the cursor before the store. LINEAGE_EINVAL with the position, counted in characters from 1, if
- * `words` is not a search.
+ * Finds the trials that match `words`, best match first (BM25; a match in the hypothesis counts four times as much as
+ * one in the notes), or in the order of filter->sort if it is set. filter (NULL: all trials) selects the trials and
+ * limits their number. Close the cursor before the store. LINEAGE_EINVAL with the position, counted in characters from
+ * 1, if `words` is not a valid search.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_search(struct lineage_cursor **cursor,
                                                                  struct lineage_store *store, const char *words,
@@ -41,7 +41,7 @@ struct lineage_span {
 
 /*
  * Where the words of a search occur in a text, for highlighting: fills spans[capacity] from left to right, without
- * overlaps, and returns how many it filled. Words behind NOT are not marked. 0 if `words` is not a search.
+ * overlaps, and returns how many it filled. Words after NOT are not marked. Returns 0 if `words` is not a valid search.
  */
 LINEAGE_API size_t lineage_search_spans(struct lineage_span *spans, size_t capacity, const char *words,
                                         const char *text);

@@ -1,11 +1,11 @@
 /*
- * lineage/status.h: what every function of the store returns.
+ * lineage/status.h: the status that every function of the store returns, and rules that hold for all of them.
  *
  * Errors
  *   A fallible function returns an enum lineage_status: LINEAGE_OK (0) or a negative code. Its last parameter is a
  *   `struct lineage_error *` (may be NULL). On failure it holds the same code and one line of text that names the file,
- *   line, column or argument at fault and what to do; on LINEAGE_OK it is left alone. After a failure the store on disk
- *   holds what it held before, or the whole new row.
+ *   line, column or argument at fault and what to do; on LINEAGE_OK it stays unchanged. After a failure the store on
+ *   disk holds what it held before, or the whole new row.
  *
  * Ownership
  *   Out-parameters come first. open and close work on handles, init and release on values that the caller embeds; close
@@ -45,8 +45,8 @@ enum lineage_status {
     LINEAGE_ELIMIT = -9,    /* a field or a file is longer than allowed */
     LINEAGE_ECANCELLED = -10, /* the caller's `cancelled` returned true (lineage/store.h) */
     LINEAGE_EAWAY = -11,     /* the server that holds the log cannot be reached */
-    LINEAGE_EREFUSED = -12   /* it can, and says no: no such database or user, a wrong password, a right that is missing, no TLS
-                              where the name wants it */
+    LINEAGE_EREFUSED = -12   /* the server can be reached but refuses: unknown database or user, wrong password, missing
+                              * permission, or no TLS although the name asks for it */
 };
 
 #define LINEAGE_ERROR_TEXT_MAX 512

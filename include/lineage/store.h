@@ -48,7 +48,7 @@ enum lineage_direction {
 
 #define LINEAGE_NAME_MAX 64
 
-/* Settings of a store, kept in lineage.json (schema/lineage.schema.json). Zero is the default of each. */
+/* Settings of a store, kept in lineage.json (schema/lineage.schema.json). Zero means the default for each member. */
 struct lineage_config {
     enum lineage_direction direction;
     char metric[LINEAGE_NAME_MAX];       /* score column; empty: core_metric if the file has it, else val_bpb */
@@ -60,7 +60,8 @@ struct lineage_config {
 
 /*
  * What an improvement must exceed for auto_status to keep it: max(min_delta, 2 * noise_std * sqrt(2 / noise_seeds)).
- * Two means of n seeds differ by noise_std * sqrt(2/n) by chance; two of those are asked for. 0 seeds count as 1.
+ * The difference of two means of n seeds has the standard error noise_std * sqrt(2/n); the improvement must exceed two
+ * of these. 0 seeds count as 1.
  */
 LINEAGE_API double lineage_threshold(double min_delta, double noise_std, unsigned noise_seeds);
 
@@ -87,11 +88,11 @@ struct lineage_notice {
 };
 
 /* Limits of one statement of lineage_sql; a statement that exceeds one ends with LINEAGE_ELIMIT. 0 means the default.
- * bytes is what SQLite allocates in this process: handles that work at the same time count together. */
+ * `bytes` limits what SQLite allocates in this process: handles in use at the same time share the limit. */
 struct lineage_sql_limits {
     double seconds;
     size_t bytes;
-    size_t rows; /* the rows up to the limit have been given */
+    size_t rows; /* rows up to the limit have already been passed to the callback */
 };
 #define LINEAGE_SQL_SECONDS 60.0
 #define LINEAGE_SQL_BYTES ((size_t)1 << 30)
@@ -103,8 +104,8 @@ struct lineage_open_options {
     bool no_mirror;       /* keep the mirror in memory, so that only results.tsv is read or written */
     unsigned busy_ms;     /* milliseconds to wait for the mirror's lock, 0 = 5000 */
     void (*notice)(void *context, const struct lineage_notice *notice); /* NULL: notices are dropped */
-    bool (*cancelled)(void *context); /* asked every few milliseconds while a question is answered: true ends it
-                                         with LINEAGE_ECANCELLED. NULL: nothing is ever cancelled */
+    bool (*cancelled)(void *context); /* called every few milliseconds during a query: returning true ends the query
+                                       * with LINEAGE_ECANCELLED. NULL: nothing is ever cancelled */
     void *context;
     struct lineage_sql_limits sql;
 };
@@ -132,18 +133,18 @@ LINEAGE_API const struct lineage_config *lineage_store_config(const struct linea
 
 /*
  * Sets the noise floor of a store that has none: the standard deviation of the score between seeds, and the number of
- * seeds that a score is the mean of. lineage.json is replaced atomically with its other settings unchanged, and the
- * settings in force follow. LINEAGE_EEXIST if the store has a noise floor; LINEAGE_EINVAL if std is not finite and
- * above 0.
+ * seeds that each score averages. lineage.json is replaced atomically with its other settings unchanged, and
+ * lineage_store_config returns the new values. LINEAGE_EEXIST if the store has a noise floor; LINEAGE_EINVAL if std is
+ * not finite and above 0.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds, struct lineage_error *err);
 
-/* The directory that was given to open, or the local directory of the server that was given; valid until close. */
+/* The directory that was passed to open, or the local directory of a store on a server; valid until close. */
 LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
 
-/* Where the store keeps what is not in its rows. Ask here instead of building a path: the names are defined in the
- * library only. A place need not exist yet. */
+/* Files and directories of the store besides its rows. Call lineage_store_path instead of building a path, because the
+ * names are defined in the library only. The file or directory need not exist yet. */
 enum lineage_place {
     LINEAGE_PLACE_SETTINGS,    /* lineage.json */
     LINEAGE_PLACE_TELEMETRY,   /* telemetry/, ID.json each */
@@ -167,16 +168,15 @@ struct lineage_append_options {
     bool no_sync;              /* do not fdatasync */
     bool allow_missing_parent; /* for imports */
     bool auto_status;          /* decide keep or discard from the score; trial->status is ignored */
-    bool no_mirror_sync;       /* leave the mirror behind; the next reader catches up */
+    bool no_mirror_sync;       /* leave the mirror out of date; the next reader updates it */
     double min_delta;          /* with auto_status: required improvement, NAN = as configured */
     double noise_std;          /* with auto_status: noise floor, NAN = as configured */
     unsigned noise_seeds;      /* with auto_status: 0 = as configured */
     bool once_per_night;       /* refuse a row whose notes link it to a trial of a night that has a row already
                                   (lineage/notes.h; harness_abort rows aside) with LINEAGE_EEXIST */
     const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
-    /* Called when the id is decided and before the row is written, so that files of the trial can be put in place
-     * under its id before the row exists. If the row is refused after all these files stay, as after a killed
-     * append. */
+    /* Called after the id is chosen and before the row is written, so that the trial's files can be stored under its id
+     * before the row exists. If the row is then refused, these files stay, as after a killed append. */
     void (*beside)(void *context, const char *exp_id);
     void *beside_context;
     const char *telemetry;     /* JSON text for telemetry/ID.json (schema/telemetry.schema.json); NULL: none */
@@ -210,9 +210,9 @@ lineage_store_append(struct lineage_store *store, const struct lineage_trial *tr
                      struct lineage_error *err);
 
 /*
- * Appends n trials at once, each by the rules of lineage_store_append: the parent of a row and the trial that it is
- * compared with may be rows before it. There is one lock, one write and one sync. Even after a kill either all of
- * them are in the file or none. The message of a refusal names the row ("row 3: ..", from 1).
+ * Appends n trials at once, each by the rules of lineage_store_append: the parent of a row, and the trial that the row
+ * is compared with, may be earlier rows of the same call. There is one lock, one write and one sync. Even after a kill
+ * either all of them are in the file or none. The message of a refusal names the row ("row 3: ..", from 1).
  *
  * auto_status, [n] or NULL, says which trials become keep or discard by their score; NULL: as the options say. rows,
  * [n] or NULL, receives the trials as written; the caller releases each, also after a failure.
@@ -226,14 +226,14 @@ lineage_store_append_many(struct lineage_store *store, const struct lineage_tria
                           struct lineage_trial *rows, struct lineage_error *err);
 
 /*
- * If the log is on a server, each append is written to the directory's outbox before anything is sent, and removed
- * when the server has confirmed the row. After a broken connection the append is looked up by its number, so that
- * there is exactly one row. While the server cannot be reached, the append returns LINEAGE_OK with a notice, and the
- * row's exp_id is "outbox-NUMBER" (with ".1", ".2" .. appended for the rows of append_many): the trial is kept on
- * this machine's disk. The same happens if the server refuses now what it allowed when the store was opened (a new
- * password, a revoked right). A user who was never allowed to append gets LINEAGE_EREFUSED, and nothing is kept. What
- * depends on the log (id, parent, baseline, keep or discard) is decided on delivery, by the next process that opens
- * the store or by lineage_sync; the trial's files are then renamed after the row.
+ * If the log is on a server, each append is written to the directory's outbox before anything is sent, and removed when
+ * the server has confirmed the row. After a broken connection the append is looked up by its number, so that there is
+ * exactly one row. While the server cannot be reached, the append returns LINEAGE_OK with a notice, and the row's
+ * exp_id is "outbox-NUMBER" (with ".1", ".2" .. appended for the rows of append_many): the trial is kept on this
+ * machine's disk. The same happens if the server refuses now what it allowed when the store was opened (a new password,
+ * a revoked right). A user who was never allowed to append gets LINEAGE_EREFUSED, and nothing is kept. Everything that
+ * depends on the log (id, parent, baseline, keep or discard) is decided on delivery, by the next process that opens the
+ * store or by lineage_sync. The trial's files are then renamed to the row's id.
  */
 #define LINEAGE_OUTBOX "outbox-" /* prefix of such an exp_id */
 
@@ -243,9 +243,9 @@ struct lineage_sync_stats {
     size_t n_waiting; /* still in the outbox, including those that another process is delivering now */
 };
 
-/* Delivers the trials in the outbox, oldest first. stats may be NULL. LINEAGE_EAWAY while the server cannot be
- * reached, LINEAGE_EREFUSED while it refuses; stats are filled in, and what was not delivered stays in the outbox. A
- * log that is a file has no outbox, so the call returns LINEAGE_OK. */
+/* Delivers the trials in the outbox, oldest first. stats may be NULL. Returns LINEAGE_EAWAY while the server cannot be
+ * reached and LINEAGE_EREFUSED while it refuses; stats are filled in all the same, and trials that were not delivered
+ * stay in the outbox. A log that is a file has no outbox, so the call returns LINEAGE_OK. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);
 

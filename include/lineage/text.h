@@ -42,8 +42,8 @@ LINEAGE_API bool lineage_text_is_utf8(const char *text, size_t length);
  */
 LINEAGE_API char *lineage_text_safe(const char *text, size_t length, size_t n);
 
-/* Does the same for text that only goes to a terminal, such as a message: pipes and backticks stay. If there is nothing to
- * replace, the copy equals the text. */
+/* Like lineage_text_safe, for text that only goes to a terminal, such as a message: pipes and backticks stay. If there
+ * is nothing to replace, the copy equals the text. */
 LINEAGE_API char *lineage_text_visible(const char *text, size_t length);
 
 #ifdef __cplusplus

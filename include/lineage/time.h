@@ -1,12 +1,12 @@
 /*
  * lineage/time.h: dates as people write them.
  *
- * Dates are UTC unless a zone is written, as are the timestamps of a store: "today" begins at midnight UTC. These forms are
- * read:
+ * Dates are UTC unless a zone is written, as are the timestamps of a store: "today" begins at midnight UTC. These forms
+ * are read:
  *     2026-05-07   2026-05   2026   20260507          ISO 8601: day, month, year, basic form
  *     2026-W19-4   2026-W19   2026W194                week date; without a day the Monday
  *     2026-127     2026127                            day of the year
- *     DAYTHH[:MM[:SS[.FRACTION]]]  DAYTHHMM[SS]       with a time, behind T or a blank; 24:00 ends the day
+ *     DAYTHH[:MM[:SS[.FRACTION]]]  DAYTHHMM[SS]       with a time, after T or a blank; 24:00 ends the day
  *     ...Z  ...+02  ...+02:00  ...-0530               zone of the time
  *     @1778112000                                     seconds since 1970
  *     now  today  yesterday  tomorrow                 each day also with a time: yesterday 18:00
@@ -28,7 +28,8 @@ extern "C" {
 #define LINEAGE_TIME_MAX 32
 
 /* Reads a date into seconds since 1970-01-01T00:00:00Z. `now`, in the same unit, is the moment that words such as
- * "today" refer to. LINEAGE_EINVAL, with the forms that are read, if text is not a date; *seconds is then unchanged. */
+ * "today" refer to. Returns LINEAGE_EINVAL, with the accepted forms in the message, if text is not a date; *seconds is
+ * then unchanged. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_time_parse(int64_t *seconds, const char *text, int64_t now, struct lineage_error *err);
 

@@ -9,9 +9,9 @@
  * A NUL byte inside a cell, which other tools can write, reads as the two bytes C0 80 (modified UTF-8).
  *
  * Ownership
- *   To append, zero a struct lineage_trial and point its members at your own strings and arrays; they are borrowed for the
- *   call. A trial that the library filled in owns its memory through `memory`: release it with lineage_trial_release, or
- *   copy what must live longer.
+ *   To append, zero a struct lineage_trial and point its members at your own strings and arrays; they are borrowed for
+ *   the call. A trial that the library filled in owns its memory through `memory`: release it with
+ *   lineage_trial_release, or copy what must live longer.
  */
 #ifndef LINEAGE_TRIAL_H
 #define LINEAGE_TRIAL_H
@@ -44,7 +44,7 @@ enum lineage_label {
 /* The label's name in the log, such as "eval_budget_overrun"; NULL if label is out of range. */
 LINEAGE_API const char *lineage_label_name(enum lineage_label label);
 
-/* Sets *label to the one with exactly this name (lower case, no blanks). Returns false if there is none. */
+/* Sets *label to the label with exactly this name (lower case, no blanks). Returns false if there is none. */
 LINEAGE_API bool lineage_label_parse(enum lineage_label *label, const char *text);
 
 /* Whether a trial with this label may be the best and part of a chain: keep and baseline. */
@@ -80,7 +80,7 @@ struct lineage_param {
 struct lineage_turn_stat {
     uint32_t turn; /* 0-based */
     double mean, std;
-    uint64_t count; /* values behind the mean, 0 if not given */
+    uint64_t count; /* number of values that were averaged, 0 if not given */
 };
 
 /* A cell of a column outside the 17, as written. */
@@ -102,7 +102,7 @@ struct lineage_trial {
     enum lineage_label status;
     struct lineage_number core_metric;
     struct lineage_number val_bpb;
-    struct lineage_number delta_vs_best; /* against the best at the time, not the parent */
+    struct lineage_number delta_vs_best; /* difference from the best trial at the time, not from the parent */
     struct lineage_number train_s;       /* seconds */
     struct lineage_number total_s;       /* seconds */
     const char *job_name;
@@ -123,7 +123,7 @@ struct lineage_trial {
     struct lineage_number score; /* value of the store's score column; absent for placeholders */
     uint64_t seq;                /* position among the rows of the file, from 1 */
     uint64_t line;               /* first physical line of the record, from 1 */
-    void *memory;                /* owner of the above; NULL for borrowed members */
+    void *memory;                /* owns the strings and arrays above; NULL if they are borrowed */
 };
 
 /* Free what the library allocated for the trial and zero it. NULL is allowed. */
@@ -135,9 +135,7 @@ LINEAGE_API bool lineage_trial_param(double *value, const struct lineage_trial *
 /* The parameter with that canonical name, number or text; NULL if the trial does not have it. */
 LINEAGE_API const struct lineage_param *lineage_trial_find_param(const struct lineage_trial *trial, const char *name);
 
-/*
- * Columns by position, for generic code (tables, JSON). Each is text, a label or a number.
- */
+/* The columns by position, for generic code (tables, JSON). The value of a column is a text, a label or a number. */
 enum lineage_column_kind { LINEAGE_COLUMN_TEXT, LINEAGE_COLUMN_LABEL, LINEAGE_COLUMN_NUMBER };
 
 struct lineage_column {

@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* One thing that is wrong. kind is a short constant: row, status, id, parent, cycle, torn, mirror, snapshot, ... */
+/* One problem that a check found. kind is a short constant: row, status, id, parent, cycle, torn, mirror, snapshot,
+ * ... */
 struct lineage_finding {
     const char *kind;
     uint64_t line; /* first physical line of the record, 0 if it does not concern a row */
@@ -17,8 +18,8 @@ struct lineage_finding {
 };
 typedef void lineage_finding_fn(void *context, const struct lineage_finding *finding);
 
-/* Reports rows that could not be read or have the wrong length, in the order of the log. Cheap, because the mirror
- * keeps them. */
+/* Reports rows that could not be read or have the wrong length, in the order of the log. This is cheap, because the
+ * mirror stores these findings. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *context,
                  struct lineage_error *err);
@@ -31,19 +32,19 @@ lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_
                struct lineage_error *err);
 
 /* Each record's digest covers it and all records before it: d_n = SHA-256(d_{n-1}, bytes of record n with its line
- * end), d_0 = 32 zero bytes. The header is record 1, and empty records count. Digests are stored when rows are
- * appended durably, so that a later change of a row is found, whatever made it. */
+ * end), d_0 = 32 zero bytes. The header is record 1, and empty records count. Digests are stored when rows are appended
+ * durably, so verification finds any later change of a row, whatever program made it. */
 #define LINEAGE_DIGEST_TEXT 65 /* hexadecimal digits in lower case, and NUL */
 struct lineage_digests {
-    uint64_t records;               /* records that end in LF, with all before them */
-    char head[LINEAGE_DIGEST_TEXT]; /* digest of the last of them; "" if some record does not match its digest */
-    uint64_t kept; /* records, from the first, whose stored digest was compared (the others have none yet) */
+    uint64_t records;               /* number of records that end in LF and have only such records before them */
+    char head[LINEAGE_DIGEST_TEXT]; /* digest of the last of these records; "" if some record does not match */
+    uint64_t kept; /* number of leading records whose stored digest was compared (the others have none yet) */
 };
 
 /*
- * lineage_verify, and checks of the digests. known, if not NULL, is a digest of this store that was noted elsewhere:
- * it is a finding if no record has it, and LINEAGE_EINVAL if it is not a digest. A program that can write both
- * results.tsv and the digests beside it can forge them, but other rows cannot match a digest that was noted
+ * Does what lineage_verify does, and also checks the digests. known, if not NULL, is a digest of this store that was
+ * noted elsewhere: it is a finding if no record has it, and LINEAGE_EINVAL if it is not a digest. A program that can
+ * write both results.tsv and the digests beside it can forge them, but other rows cannot match a digest that was noted
  * elsewhere. digests may be NULL.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
@@ -54,17 +55,17 @@ lineage_verify_digests(struct lineage_store *store, const char *known, struct li
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild(struct lineage_store *store,
                                                                   struct lineage_error *err);
 
-/* Recomputes the digests from the first row on that does not match, for an owner who changed rows on purpose.
- * Mismatches are reported, as by lineage_verify. Digests of rows before the first change stay. */
+/* Recomputes the digests, beginning with the first row that does not match, for an owner who changed rows on purpose.
+ * Mismatches are reported as lineage_verify reports them. Digests of rows before the first change stay. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests, size_t *n_findings,
                         lineage_finding_fn *report, void *context, struct lineage_error *err);
 
 /*
- * Puts a record back into the log that a writer moved aside because nothing proved that it was whole. name is the
- * file named by the notice, results.tsv.torn-N. Its records must be sound rows of full length (LINEAGE_EINVAL) with
- * unused ids (LINEAGE_EEXIST); only a person can tell whether the last one is whole. They are appended unchanged, and
- * the file is removed.
+ * Puts a record back into the log that a writer moved aside because it may be incomplete. name is the file named by the
+ * notice, results.tsv.torn-N. Its records must be sound rows of full length (LINEAGE_EINVAL) with unused ids
+ * (LINEAGE_EEXIST); only a person can tell whether the last record is complete. They are appended unchanged, and the
+ * file is removed.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows, struct lineage_error *err);
@@ -76,10 +77,10 @@ struct lineage_import_stats {
 
 /*
  * Appends every sound row of a fieldkit, blackboard or autoresearch results.tsv to the store as canonical 17-column
- * rows, in the order of the file. core_metric is the score (column metric; NULL = guessed as at open), text is
- * unchanged, columns outside the 17 are dropped, and placeholders of crashed autoresearch rows are left absent. If
- * the source has no column delta_vs_best, it is computed as append does. Rows left out are reported. Either all rows
- * are written or none. path may name a pipe.
+ * rows, in the order of the file. The score (column `metric`; NULL = guessed as by open) becomes core_metric, text is
+ * unchanged, columns outside the 17 are dropped, and placeholders of crashed autoresearch rows are left absent. If the
+ * source has no column delta_vs_best, it is computed as append does. Rows left out are reported. Either all rows are
+ * written or none. path may name a pipe.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_import(struct lineage_store *store, const char *path, const char *metric,
