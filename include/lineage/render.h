@@ -24,7 +24,7 @@ struct lineage_render_options {
     size_t top_k;           /* kept trials in the leaderboard */
     size_t recent;          /* rows of recent activity */
     size_t full;            /* rows shown with full hypothesis and notes */
-    const char *sections;   /* native: comma-separated sections to print, NULL = all; LINEAGE_EINVAL for an unknown name */
+    const char *sections;   /* native: comma-separated sections to print, NULL = all; unknown names: LINEAGE_EINVAL */
     size_t max_bytes;       /* native: print the most valuable rows that fit, and say what was left out; 0 = no limit */
     const char *insights;   /* native: text printed whole at the end, such as a person's insights; NULL = none.
                                lineage_render_file takes it from the file and ignores this. */

@@ -1,4 +1,4 @@
-/* clock.h: the clock of timeouts, in seconds. Unlike the time of day it is never set. */
+/* clock.h: the clock for timeouts, in seconds. Unlike the time of day, nobody can set it. */
 #ifndef STORE_CLOCK_H
 #define STORE_CLOCK_H
 

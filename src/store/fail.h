@@ -1,11 +1,11 @@
-/* fail.h: how every part of the store reports a failure; every room may include it. */
+/* fail.h: how every part of the store reports a failure. Every module may include this header. */
 #ifndef STORE_FAIL_H
 #define STORE_FAIL_H
 
 #include <lineage/status.h>
 
-/* Fills *err (if not NULL) and returns status. store_fail_errno appends ": strerror(errno)" and keeps errno, so that
- * a caller may still look at it. */
+/* Fills *err (if not NULL) and returns status. store_fail_errno appends ": strerror(errno)" and preserves errno, so
+ * that a caller can still read it. */
 enum lineage_status store_fail(struct lineage_error *err, enum lineage_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status,
@@ -14,8 +14,7 @@ enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_sta
 /* Out of memory. */
 enum lineage_status store_no_memory(struct lineage_error *err);
 
-/* For an error that was kept until it was known to be the answer: fills *err (if not NULL) with it and returns its
- * status. */
+/* Reports an error that was stored earlier: fills *err (if not NULL) with it and returns its status. */
 enum lineage_status store_give(struct lineage_error *err, const struct lineage_error *why);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * compare.c: differences of variants to a baseline, seed by seed.
+ * compare.c: differences between variants and a baseline, seed by seed.
  *
- * Pairing by seed removes what a seed does to every variant alike (data order, initial weights), which is often
- * larger than the effect in question; two means with their own errors would not show it. So seeds that only one side
- * has are left out and counted, never filled in.
+ * Pairing by seed removes the effect that a seed has on every variant alike (data order, initial weights). That effect
+ * is often larger than the difference in question and would hide it if only two means were compared. So seeds that only
+ * the variant or only the baseline has are left out and counted, never filled in.
  */
 #include <lineage/compare.h>
 
@@ -15,8 +15,8 @@
 #include "paired.h"
 #include "variants.h"
 
-/* Differences over the seeds that both have; `seen` of both is sorted. Returns their number. The scale is that of the
- * scores, which shows how large a difference rounding alone could make. */
+/* Computes the differences over the common seeds and returns their number; `seen` of both groups is sorted. *scale
+ * becomes the largest score, which shows how large a difference rounding alone could make. */
 static size_t pair_up(const struct group *baseline, const struct group *g, double *differences, double *scale)
 {
     size_t n = 0;
@@ -70,7 +70,7 @@ static const struct lineage_variant_setting *find_setting(const struct lineage_v
     return NULL;
 }
 
-/* Whether one has a single value, equal to the first of the other. */
+/* Whether `one` has a single value, and it equals the first value of the other setting. */
 static bool has_one_value(const struct lineage_variant_setting *one, const struct lineage_variant_setting *other)
 {
     if (one->text || other->text)
@@ -99,8 +99,9 @@ static bool is_listed(const char *const *names, size_t n, const char *name)
     return false;
 }
 
-/* If two variants also differ in a second setting, the numbers are right, but the reader must know what else could
- * have caused them. Settings that name the variants or pair the trials differ on purpose and are left out. */
+/* If two variants also differ in a second setting, the numbers are right, but the reader must know that the second
+ * setting could also have caused the difference. Settings that name the variants or pair the trials differ on purpose,
+ * so they are not listed. */
 static enum lineage_status list_confounded(const struct comparing *c, struct lineage_comparison *out,
                                            struct lineage_error *err)
 {
@@ -124,8 +125,8 @@ static enum lineage_status list_confounded(const struct comparing *c, struct lin
 
 /* ---- the whole ---- */
 
-/* Names are in the arena already; the variants follow them. Adjusted when all tests are made, because both
- * corrections depend on their number. */
+/* Names are in the arena already; this function copies the variants there too. Intervals and p values are adjusted
+ * after all tests, because both corrections depend on the number of tests. */
 static enum lineage_status give(const struct comparing *c, struct lineage_comparison *out, struct lineage_error *err)
 {
     out->variants = arena_alloc(c->arena, c->n, sizeof *out->variants);
@@ -167,7 +168,7 @@ static enum lineage_status compare(struct comparing *c, struct lineage_compariso
 enum lineage_status lineage_compare(struct lineage_store *store, const struct lineage_compare_options *options,
                                     struct lineage_comparison *out, struct lineage_error *err)
 {
-    struct lineage_error local; /* the message that collecting failed with */
+    struct lineage_error local; /* filled in if collecting the trials fails */
     *out = (struct lineage_comparison){.confidence = options->confidence > 0 ? options->confidence : 0.95};
     if (!(options->confidence >= 0 && options->confidence < 1))
         return store_fail(err, LINEAGE_EINVAL, "a confidence lies between 0 and 1, as 0.95 does");

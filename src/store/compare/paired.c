@@ -14,14 +14,14 @@ void paired_moments(const double *values, size_t n, struct lineage_number *mean,
     for (size_t i = 0; i < n; i++)
         sum += values[i];
     *mean = (struct lineage_number){n > 0, n ? sum / (double)n : 0};
-    for (size_t i = 0; i < n; i++) /* about the mean, because mean of squares minus square of mean cancels */
+    for (size_t i = 0; i < n; i++) /* from the mean, because the mean of squares minus the squared mean cancels */
         squares += (values[i] - mean->value) * (values[i] - mean->value);
     *std = (struct lineage_number){n > 1, n > 1 ? sqrt(squares / (double)(n - 1)) : 0};
 }
 
-/* Ends of the interval for a two-sided error probability alpha. n - 1 degrees of freedom for n pairs, because the
- * spread is estimated from the same differences; for two pairs the factor is 12.7 instead of the normal
- * distribution's 1.96. */
+/* Ends of the interval for a two-sided error probability alpha. There are n - 1 degrees of freedom for n pairs, because
+ * the spread is estimated from the same differences. For two pairs and alpha 0.05, the factor is 12.7 instead of the
+ * normal distribution's 1.96. */
 static void interval(const struct lineage_variant *v, double alpha, struct lineage_number *low,
                      struct lineage_number *high)
 {
@@ -45,10 +45,10 @@ void paired_test(struct lineage_variant *v, const double *differences, size_t n,
 }
 
 /*
- * Holm goes from the smallest p up, multiplying by the number of tests left; a later p is never below an earlier one.
- * Among ten variants without any effect, one is below 0.1 by chance. Holm keeps the chance of a single false claim in the
- * family at the chosen level, assumes nothing about how the tests depend on each other (all share one baseline), and
- * rejects whatever Bonferroni would.
+ * Holm's method starts at the smallest p, multiplies each p by the number of tests left, and never lets a later p fall
+ * below an earlier one. Among ten variants without any effect, one is below 0.1 by chance. Holm keeps the chance of a
+ * single false claim in the family at the chosen level, assumes nothing about how the tests depend on each other (all
+ * share one baseline), and rejects whatever Bonferroni would.
  */
 static void adjust_holm(struct lineage_variant *variants, size_t n, size_t tests)
 {
@@ -64,7 +64,8 @@ static void adjust_holm(struct lineage_variant *variants, size_t n, size_t tests
     }
 }
 
-/* Intervals cannot be stepped down as p values are, so the family's are Bonferroni's: wider, and simultaneous. */
+/* Holm's stepwise correction works for p values but not for intervals. The family's intervals are therefore
+ * Bonferroni's, which are wider and hold simultaneously. */
 size_t paired_adjust(struct lineage_variant *variants, size_t n, double confidence)
 {
     size_t tests = 0;

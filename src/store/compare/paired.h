@@ -9,11 +9,13 @@
  */
 void paired_moments(const double *values, size_t n, struct lineage_number *mean, struct lineage_number *std);
 
-/* The variant's difference, its interval and p from differences[0..n); scale is the largest score behind them. */
+/* Sets the variant's difference, interval and p from differences[0..n); scale is the largest score that they were
+ * computed from. */
 void paired_test(struct lineage_variant *variant, const double *differences, size_t n, double scale,
                  double confidence);
 
-/* Intervals and p values that hold for all comparisons together; returns how many have a p. */
+/* Computes intervals and p values that hold for all comparisons together; returns the number of comparisons that have a
+ * p. */
 size_t paired_adjust(struct lineage_variant *variants, size_t n, double confidence);
 
 #endif

@@ -2,8 +2,8 @@
  * student.c: P(|T| >= t) = I_x(df / 2, 1 / 2) with x = df / (df + t^2), I the regularised incomplete beta function
  * (Abramowitz and Stegun 26.7.1; DLMF 8.17).
  *
- * Written here because the libraries that have it do not fit: GSL and R's mathlib are under the GPL, which this
- * library's users may not want to link, and both are many times the size of the store. Relative accuracy is about
+ * Implemented here because the libraries that provide it are unsuitable: GSL and R's mathlib are under the GPL, which
+ * this library's users may not want to link, and both are many times the size of the store. Relative accuracy is about
  * 1e-13 up to a thousand degrees of freedom; the tests compare it with closed forms.
  */
 #include "student.h"
@@ -39,15 +39,14 @@ static double fraction(double a, double b, double x)
     return value;
 }
 
-/* Thread-safe, because two threads may compare at once. */
+/* This function is thread-safe, because two threads may run comparisons at the same time. */
 static double log_gamma(double x)
 {
     int sign; /* lgamma would write the sign to a global */
     return lgamma_r(x, &sign);
 }
 
-/* I_x(a, b), with rest = 1 - x as an argument: near an end of the interval the subtraction would have no digits
- * left. */
+/* I_x(a, b). rest = 1 - x is an argument, because near x = 1 the subtraction would lose all digits. */
 static double incomplete_beta(double a, double b, double x, double rest)
 {
     if (x <= 0 || rest <= 0)
@@ -66,7 +65,8 @@ double student_two_sided(double t, double df)
     return incomplete_beta(df / 2, 0.5, df / (df + square), square / (df + square));
 }
 
-/* The tail falls in t, so bisecting an interval that holds the answer cannot fail and takes a few dozen steps. */
+/* The tail probability decreases with t, so bisecting an interval that contains the answer cannot fail. It takes a few
+ * dozen steps. */
 double student_quantile(double alpha, double df)
 {
     double low = 0, high = 1;

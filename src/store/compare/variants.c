@@ -1,9 +1,9 @@
 /*
  * variants.c: texts that name variants, and the trials of each.
  *
- * Variants have the names that people use: a specialist, settings (`alpha=0.3,seed=1`), ids, or every value of one
- * parameter. Trials that do not enter a mean are counted by reason (failed, aborted, without a seed), because a
- * variant that fails half of its seeds is not better for the other half.
+ * Variants are named as people name them: by a specialist, settings (`alpha=0.3,seed=1`), ids, or every value of one
+ * parameter. Trials that do not enter a mean are counted by reason (failed, aborted, without a seed), because a variant
+ * that fails on half of its seeds is not better just because the other half scores well.
  */
 #include "variants.h"
 
@@ -22,15 +22,15 @@ enum { MAX_CONDITIONS = 64, NAME_SIZE = 128 + LINEAGE_PARAM_QUOTED_MAX };
 
 /* ---- trials into groups ---- */
 
-/* A crash may have left a score of the step that it reached, and a run that was cut short has another measure:
- * neither is a sample of what the setting achieves. */
+/* A crashed trial may have left the score of its last step, and a trial that was cut short was measured differently.
+ * Neither score shows what the setting achieves. */
 static bool is_scored(const struct lineage_trial *trial)
 {
     return lineage_label_is_measured(trial->status) && trial->score.present &&
            isfinite(trial->score.value);
 }
 
-/* All pairing parameters or none: paired by half of them, different seeds would look the same. */
+/* Requires all pairing parameters: if trials were paired by only some of them, different seeds would look the same. */
 static bool seed_of(const struct comparing *c, const struct lineage_trial *trial, struct observation *seen)
 {
     for (size_t i = 0; i < c->n_over; i++)
@@ -39,7 +39,8 @@ static bool seed_of(const struct comparing *c, const struct lineage_trial *trial
     return true;
 }
 
-/* Grown in the arena, whose old pieces stay: they are few, and the result must live as long as the comparison. */
+/* The array grows in the arena, because it must live as long as the comparison. Its outgrown copies stay in the arena;
+ * they are few. */
 static struct lineage_variant_setting *new_setting(struct comparing *c, struct group *g, size_t at, const char *name)
 {
     struct lineage_variant_setting *settings = (struct lineage_variant_setting *)(uintptr_t)g->variant.settings;
@@ -67,8 +68,8 @@ static bool note_text(struct comparing *c, struct lineage_variant_setting *setti
     return setting->text != NULL;
 }
 
-/* A trial's parameters are sorted by name, as settings are: one walk along both. Only the first value and the range
- * are kept, because the question is whether a setting was the same in all trials of a variant. */
+/* A trial's parameters and the settings are both sorted by name, so one pass over both is enough. Only the first value
+ * and the range are kept, because the question is whether a setting was the same in all trials of a variant. */
 static bool note_settings(struct comparing *c, struct group *g, const struct lineage_trial *trial)
 {
     size_t at = 0;
@@ -106,8 +107,8 @@ static bool note_score(struct group *g, const struct observation *seen)
     return true;
 }
 
-/* In this order, so that each trial is counted once, under the first reason that applies: an abort says nothing,
- * whatever score it left. */
+/* The order of the checks matters: each trial is counted once, under the first reason that applies. Aborts come first,
+ * because the score of an aborted trial means nothing. */
 static enum lineage_status add_trial(struct comparing *c, struct group *g, const struct lineage_trial *trial,
                                      struct lineage_error *err)
 {
@@ -125,8 +126,9 @@ static enum lineage_status add_trial(struct comparing *c, struct group *g, const
     return LINEAGE_OK;
 }
 
-/* Scores of one seed become their mean, because repeating a seed adds no information about other seeds. Counted as
- * separate pairs they would make the interval narrower without a new observation (Hurlbert 1984: pseudoreplication). */
+/* Scores of one seed become their mean, because repeating a seed adds no information about other seeds. If they were
+ * counted as separate pairs, they would make the interval narrower without a new observation (Hurlbert 1984:
+ * pseudoreplication). */
 static void merge_seeds(struct group *g)
 {
     size_t n = 0;
@@ -142,7 +144,7 @@ static void merge_seeds(struct group *g)
     g->n_seen = n;
 }
 
-/* Unused members are 0 in both, so all are compared. */
+/* Unused members are 0 in both observations, so all members are compared. */
 int variants_order(const struct observation *a, const struct observation *b)
 {
     for (size_t i = 0; i < LINEAGE_COMPARE_MAX_OVER; i++)
@@ -169,8 +171,8 @@ static struct group *new_group(struct comparing *c, const char *name, struct lin
     return &c->groups[c->n++];
 }
 
-/* Exact numbers: 0.30000000000000004 and 0.3 are two variants, because they are two settings in the rows. A linear
- * search is enough for at most 256 groups. */
+/* Numbers are compared exactly: 0.30000000000000004 and 0.3 are two variants, because the rows contain two settings. A
+ * linear search is enough for at most 256 groups. */
 static struct group *group_by_value(struct comparing *c, const char *by, const struct lineage_trial *trial,
                                     struct lineage_error *err)
 {
@@ -196,7 +198,7 @@ static struct group *group_by_value(struct comparing *c, const char *by, const s
     return param->text && !g->text ? NULL : g;
 }
 
-/* A trial without a specialist is in no group, because nobody ran a variant with an empty name. */
+/* A trial without a specialist belongs to no group, because there cannot be a variant with an empty name. */
 static struct group *group_by_specialist(struct comparing *c, const struct lineage_trial *trial,
                                          struct lineage_error *err)
 {
@@ -231,7 +233,7 @@ static enum lineage_status add_found(struct comparing *c, const struct lineage_q
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The condition has no bounds: it finds the rows that have the parameter at all, by the mirror's index. */
+/* The condition has no bounds, so the mirror's index finds every row that has the parameter. */
 static enum lineage_status collect_by(struct comparing *c, struct lineage_error *err)
 {
     const struct lineage_compare_options *o = c->options;
@@ -257,7 +259,7 @@ static enum lineage_status unknown_variant(const char *text, struct lineage_erro
                       text);
 }
 
-/* Looked up in the trials, because specialists are listed nowhere else. */
+/* Specialists are looked up in the trials, because they are not listed anywhere else. */
 static enum lineage_status is_specialist(struct comparing *c, const char *text, bool *found, struct lineage_error *err)
 {
     const struct lineage_query query = {.specialist = text, .limit = 1};
@@ -272,7 +274,7 @@ static enum lineage_status is_specialist(struct comparing *c, const char *text, 
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The conditions of the comparison do not apply: a user who names a trial means that one. */
+/* The conditions of the comparison do not apply here, because a user who names a trial by its id wants that trial. */
 static enum lineage_status add_ids(struct comparing *c, struct group *g, const char *text, char *pieces,
                                    struct lineage_error *err)
 {
@@ -307,7 +309,7 @@ static enum lineage_status take_text(struct comparing *c, struct lineage_conditi
     return LINEAGE_OK;
 }
 
-/* The next piece up to a comma outside quotes, NULL at the end; *rest moves behind it. */
+/* Returns the next piece up to a comma outside quotes, NULL at the end; *rest moves past the comma. */
 static char *next_piece(char **rest)
 {
     char *piece = *rest, *end = piece;
@@ -321,7 +323,7 @@ static char *next_piece(char **rest)
     return *piece ? piece : next_piece(rest);
 }
 
-/* Reads NAME=VALUE as a condition; a piece without `=` is the specialist. `named` remembers what distinguishes the
+/* Reads NAME=VALUE as a condition; a piece without `=` is a specialist. `named` remembers what distinguishes the
  * variants, so that it is not listed as confounded later. */
 static enum lineage_status take_piece(struct comparing *c, struct lineage_query *query,
                                       struct lineage_condition *condition, char *piece, const char *text,
@@ -349,7 +351,7 @@ static enum lineage_status take_piece(struct comparing *c, struct lineage_query 
     return LINEAGE_OK;
 }
 
-/* The conditions of the comparison apply besides those of the variant, so that they restrict all variants alike. */
+/* The conditions of the comparison are added to those of each variant, so they restrict all variants alike. */
 static enum lineage_status add_matching(struct comparing *c, struct group *g, const char *text, char *pieces,
                                         struct lineage_error *err)
 {
@@ -367,9 +369,9 @@ static enum lineage_status add_matching(struct comparing *c, struct group *g, co
     return status == LINEAGE_OK ? add_found(c, &query, g, NULL, err) : status;
 }
 
-/* A specialist comes first, because its name is free text and may look like a setting or an id, and people type the
- * names that they see in the block. A name that finds nothing is an error; otherwise a typing error would show as a
- * variant without trials. */
+/* The text is first tried as a specialist, because a specialist's name is free text and may look like a setting or an
+ * id, and people type the names that they see in the rendered block. A text that matches no trial is an error;
+ * otherwise a typing error would show as a variant without trials. */
 static enum lineage_status collect_text(struct comparing *c, const char *text, struct lineage_error *err)
 {
     bool specialist = false;
@@ -397,8 +399,8 @@ static enum lineage_status collect_text(struct comparing *c, const char *text, s
 
 /* ---- the whole ---- */
 
-/* Splits `over` at its commas. There is more than one parameter if a seed alone does not identify a repetition (a
- * seed and a data split). */
+/* Splits `over` at its commas. Several parameters are needed if a seed alone does not identify a repetition (for
+ * example a seed and a data split). */
 static enum lineage_status split_over(struct comparing *c, struct lineage_error *err)
 {
     const char *text = c->options->over ? c->options->over : "seed";
@@ -417,7 +419,7 @@ static enum lineage_status split_over(struct comparing *c, struct lineage_error 
 }
 
 /* Finds the baseline by its name, or by its value alone ("0.3" for "alpha=0.3"), and moves it to the front, because
- * every difference is against it. */
+ * every difference is computed against it. */
 static enum lineage_status place_baseline(struct comparing *c, struct lineage_error *err)
 {
     const char *wanted = c->options->baseline;
@@ -437,7 +439,7 @@ static enum lineage_status place_baseline(struct comparing *c, struct lineage_er
     return LINEAGE_OK;
 }
 
-/* A baseline that is not among the given variants is added, so that `--baseline` need not be repeated among them. */
+/* A baseline that is not among the given variants is added to them, so the user need not name it twice. */
 static enum lineage_status collect_given(struct comparing *c, struct lineage_error *err)
 {
     const struct lineage_compare_options *o = c->options;
@@ -452,7 +454,7 @@ static enum lineage_status collect_given(struct comparing *c, struct lineage_err
     return status;
 }
 
-/* Groups are merged last, because a variant given as ids may get the same seed from several calls. */
+/* Seeds are merged last, because a variant given as several ids gets trials of the same seed from several calls. */
 enum lineage_status variants_collect(struct comparing *c, struct lineage_error *err)
 {
     const struct lineage_compare_options *o = c->options;
@@ -475,7 +477,7 @@ enum lineage_status variants_collect(struct comparing *c, struct lineage_error *
     return status;
 }
 
-/* Frees only what realloc grew; the arena owns the rest. */
+/* Frees only the arrays that realloc allocated; the arena owns everything else. */
 void variants_release(struct comparing *c)
 {
     for (size_t i = 0; c->groups && i < c->n; i++)

@@ -1,7 +1,5 @@
-/*
- * variants.h: which trials belong to each variant of a comparison, with one score per seed.
- *
- * Reads the store through its public queries only, so that it does not depend on the mirror.
+/* variants.h: which trials belong to each variant of a comparison, with one score per seed.
+ * The store is read through its public queries only, so this code does not depend on the mirror.
  */
 #ifndef COMPARE_VARIANTS_H
 #define COMPARE_VARIANTS_H
@@ -10,17 +8,17 @@
 
 #include "../format/arena.h"
 
-/* Scores by seed: the values of the pairing parameters, and a score. */
+/* One score and its seed: the values of the pairing parameters. */
 struct observation {
     double seed[LINEAGE_COMPARE_MAX_OVER];
     double score;
 };
 
 struct group {
-    struct lineage_variant variant; /* n_trials, what was left out, settings; names are in the arena */
-    double value;                   /* value of `by`, if that is a parameter */
-    const char *text;               /* the same if it is text; the value is then nan */
-    struct observation *seen;       /* sorted by seed, one for each, after collecting */
+    struct lineage_variant variant; /* n_trials, counts of trials left out, and settings; names are in the arena */
+    double value;                   /* value of `by`, if `by` is a parameter */
+    const char *text;               /* the value of `by` if it is text; `value` is then nan */
+    struct observation *seen;       /* after collecting: sorted by seed, one per seed */
     size_t n_seen, capacity, settings_capacity;
 };
 
@@ -30,7 +28,7 @@ struct comparing {
     struct arena *arena; /* for everything that lives as long as the comparison */
     const char *over[LINEAGE_COMPARE_MAX_OVER];
     size_t n_over;
-    const char **named; /* parameters that distinguish the variants: not listed as confounded */
+    const char **named; /* parameters that distinguish the variants, so they are not listed as confounded */
     size_t n_named;
     struct group *groups; /* [LINEAGE_COMPARE_MAX_VARIANTS], the baseline first */
     size_t n;

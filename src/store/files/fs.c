@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The only global of the library: a test's hook, NULL in every other process. */
+/* The only global of the library: a hook that tests set. It is NULL in every other process. */
 static fs_fault_fn *fault_hook;
 static void *fault_context;
 
@@ -32,8 +32,8 @@ void fs_set_fault(fs_fault_fn *fault, void *context)
     fault_context = context;
 }
 
-/* Returns 0 to go on, FS_FAULT_SHORT, or -2 with errno set. It is called before the system call, so that a test which
- * kills the process there leaves what a kill before that call leaves. */
+/* Returns 0 to go on, FS_FAULT_SHORT, or -2 with errno set. It runs before the system call, so a test that kills the
+ * process here leaves the same files as a real kill just before that call. */
 static int faulted(const char *call)
 {
     int fault = fault_hook ? fault_hook(fault_context, call) : 0;
@@ -44,8 +44,8 @@ static int faulted(const char *call)
     return fault;
 }
 
-/* O_CLOEXEC, because a trial that this process starts would inherit the locked log: parent and child share the flock,
- * which would then be held until the trial ends. */
+/* Uses O_CLOEXEC, because a trial that this process starts would otherwise inherit the descriptor of the locked log.
+ * Parent and child share the flock, so it would be held until the trial ends. */
 int fs_open(int dir_fd, const char *name, int flags, mode_t mode)
 {
     int fd;
@@ -60,12 +60,12 @@ int fs_open(int dir_fd, const char *name, int flags, mode_t mode)
 int fs_close(int fd)
 {
     int fault = faulted("close");
-    int status = close(fd); /* the descriptor must not leak even when the test says that close failed */
+    int status = close(fd); /* the descriptor must be closed even if the test injects a failure */
     return fault ? -1 : status;
 }
 
-/* One system call, because a write to a regular file is not interleaved with that of another process, and a kill
- * leaves a prefix of it: the states that FORMAT.md lists after a crash depend on both. */
+/* Writes with one system call. A single write to a regular file is not interleaved with another process's write, and a
+ * kill leaves a prefix of it. The states after a crash that FORMAT.md lists depend on both. */
 ssize_t fs_write_once(int fd, const void *data, size_t length)
 {
     ssize_t n;
@@ -80,8 +80,8 @@ ssize_t fs_write_once(int fd, const void *data, size_t length)
     return n;
 }
 
-/* Not for the log, where a kill between two writes would leave half a record; for copies that are synced before
- * anybody relies on them. */
+/* For copies that are synced before anybody relies on them. Do not use it for the log, where a kill between two writes
+ * would leave half a record. */
 int fs_write_all(int fd, const void *data, size_t length)
 {
     const char *bytes = data;
@@ -89,7 +89,8 @@ int fs_write_all(int fd, const void *data, size_t length)
         ssize_t n = fs_write_once(fd, bytes, length);
         if (n < 0)
             return -1;
-        /* POSIX allows 0 for a length above 0 in odd cases; without this check the loop would never end. */
+        /* POSIX allows write to return 0 for a length above 0 in unusual cases; without this check the loop would never
+         * end. */
         if (n == 0) {
             errno = ENOSPC;
             return -1;
@@ -100,7 +101,7 @@ int fs_write_all(int fd, const void *data, size_t length)
     return 0;
 }
 
-/* pread, because processes that inherited or duplicated the descriptor share its position. */
+/* Uses pread, because processes that inherited or duplicated the descriptor share its file position. */
 ssize_t fs_read_at(int fd, void *data, size_t length, uint64_t offset)
 {
     size_t done = 0;
@@ -146,13 +147,13 @@ bool fs_next_data(int fd, uint64_t from, uint64_t size, uint64_t *start, uint64_
     hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
     if (data < 0 && errno == ENXIO)
         return false;
-    /* Then everything is data, and only room is lost. */
+    /* On a file system without holes everything counts as data. The only cost is disk space. */
     *start = hole < 0 ? from : (uint64_t)data; /* a file system without holes: everything is data */
     *end = hole < 0 || (uint64_t)hole > size ? size : (uint64_t)hole;
     return *start < *end;
 }
 
-/* For a file whose name is durable already; a new one needs fs_sync and a sync of its directory. */
+/* For a file whose name is already durable; a new file needs fs_sync and a sync of its directory. */
 int fs_sync_data(int fd)
 {
     return faulted("fdatasync") ? -1 : fdatasync(fd);
@@ -179,7 +180,8 @@ int fs_unlink(int dir_fd, const char *name)
     return faulted("unlink") ? -1 : unlinkat(dir_fd, name, 0);
 }
 
-/* Two processes may create it at once, and both want it to exist, so EEXIST is not a failure if it is a directory. */
+/* Two processes may create the directory at once, and both only need it to exist, so EEXIST is a success if the name is
+ * a directory. */
 int fs_mkdir(int dir_fd, const char *name)
 {
     struct stat st;
@@ -204,7 +206,7 @@ int fs_lock(int fd, bool exclusive)
     return status;
 }
 
-/* Never interrupted, because it does not wait. */
+/* Needs no retry after EINTR, because a non-blocking lock does not wait. */
 int fs_try_lock(int fd)
 {
     return faulted("flock") ? -1 : flock(fd, LOCK_EX | LOCK_NB);
@@ -230,7 +232,8 @@ int fs_stat_open(int fd, struct stat *st)
     return faulted("stat") ? -1 : fstat(fd, st);
 }
 
-/* Judged by the effective user, as open does; access(2) uses the real user, who differs under sudo and set-uid. */
+/* Checks the rights of the effective user, as open does; access(2) checks the real user, who differs under sudo and
+ * set-uid. */
 bool fs_can_write(int dir_fd, const char *name)
 {
     return !faulted("access") && faccessat(dir_fd, name, W_OK, AT_EACCESS) == 0;
@@ -242,7 +245,8 @@ bool fs_is_dir(int dir_fd, const char *name)
     return fs_stat(dir_fd, name, 0, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Checked one component after the other, because a link in the middle leads away as well as the last one. */
+/* Checks one path component after the other, because a symbolic link in the middle can lead outside as well as the last
+ * one. */
 bool fs_is_dir_below(int dir_fd, const char *path)
 {
     char name[NAME_MAX + 1];
@@ -275,7 +279,7 @@ int fs_chmod(int fd, mode_t mode)
     return faulted("chmod") ? -1 : fchmod(fd, mode);
 }
 
-/* For a caller that must own everything in the directory. */
+/* Fails if the directory exists, for a caller that must own everything in it. */
 int fs_mkdir_new(int dir_fd, const char *name, mode_t mode)
 {
     return faulted("mkdir") ? -1 : mkdirat(dir_fd, name, mode);
@@ -306,8 +310,8 @@ int fs_watch_open(void)
     return faulted("watch") ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 }
 
-/* For calls that accept only paths: through the descriptor that is open on the directory, whatever its name is by
- * now. */
+/* For calls that accept only paths: a path through /proc to the open directory descriptor, which is valid even after
+ * the directory was renamed. */
 enum { PROC_PATH = 64 };
 
 static bool proc_path(char path[PROC_PATH], int dir_fd, const char *name)
@@ -340,7 +344,7 @@ bool fs_is_marked(int dir_fd, const char *name, const char *attribute)
     return proc_path(path, dir_fd, name) && !faulted("mark") && getxattr(path, attribute, NULL, 0) >= 0;
 }
 
-/* Takes over the descriptor even if it fails, so that callers need one cleanup path only. */
+/* Takes ownership of the descriptor even on failure, so callers need only one cleanup path. */
 DIR *fs_list(int fd)
 {
     DIR *list = faulted("list") ? NULL : fdopendir(fd);
@@ -357,13 +361,13 @@ const char *fs_next(DIR *list)
     if (faulted("list"))
         return NULL;
     do
-        errno = 0; /* only errno tells a failure of readdir from the end */
+        errno = 0; /* only errno distinguishes a failure of readdir from the end */
     while ((entry = readdir(list)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
     return entry ? entry->d_name : NULL;
 }
 
-/* Returns nothing: it tidies up after a failure that is being reported, and the next append finds what is left.
- * unlink is tried first, so that a link is removed and never followed. */
+/* Returns nothing, because it cleans up after a failure that is already being reported, and the next append removes
+ * what is left. unlink is tried first, so that a link is removed and never followed. */
 void fs_remove_tree(int dir_fd, const char *name)
 {
     const char *entry;
@@ -377,16 +381,17 @@ void fs_remove_tree(int dir_fd, const char *name)
     fs_rmdir(dir_fd, name);
 }
 
-/* A name that no other writer uses: it has the process and an address on its stack, because two threads have two
- * stacks. The leading dot hides it from listings; 40 bytes of the name leave room for the numbers within NAME_MAX. */
+/* Makes a name that no other writer uses. It contains the process id and a stack address, because each thread has its
+ * own stack. The leading dot hides the file from listings. Only 40 bytes of the original name are used, so that the
+ * numbers still fit within NAME_MAX. */
 static void temporary_name(char out[96], const char *name)
 {
     int length = (int)strnlen(name, 40);
     snprintf(out, 96, ".%.*s.%ld-%lx.tmp", length, name, (long)getpid(), (unsigned long)(uintptr_t)&length);
 }
 
-/* The owner is set first, because a change of owner clears bits of the mode. If the group cannot be set, its rights
- * are not given to another group. */
+/* The owner is set first, because a change of owner clears bits of the mode. If the group cannot be set, the group's
+ * permissions are dropped, so that no other group gets them. */
 static int make_like(int fd, const struct stat *like)
 {
     struct stat now;
@@ -399,8 +404,8 @@ static int make_like(int fd, const struct stat *like)
     return fs_chmod(fd, mode);
 }
 
-/* O_EXCL with O_NOFOLLOW, because a link under the temporary name would lead the write elsewhere. If the mode is
- * copied from another file, nobody else may read this one until the mode is set. */
+/* Uses O_EXCL with O_NOFOLLOW, because a link under the temporary name would redirect the write. If the mode is copied
+ * from another file, nobody else may read the new file until its mode is set. */
 static int write_file(int dir_fd, const char *name, const void *data, size_t length, bool sync,
                       const struct stat *like)
 {
@@ -413,16 +418,16 @@ static int write_file(int dir_fd, const char *name, const void *data, size_t len
     if (status == 0 && sync)
         status = fs_sync(fd);
     int saved = errno;
-    /* close is checked too, because network file systems report a full disk there. */
+    /* The result of close is checked too, because network file systems report a full disk there. */
     if (fs_close(fd) != 0 && status == 0)
         return -1;
     errno = saved;
     return status;
 }
 
-/* Synced before the rename, because a file system may write names earlier than data, and a crash would leave an empty
- * file under the final name. rename is atomic: readers see the old bytes or the new ones, and a kill leaves a
- * temporary file that nobody reads. */
+/* The file is synced before the rename, because a file system may write names earlier than data, and a crash would then
+ * leave an empty file under the final name. rename is atomic: readers see the old bytes or the new ones, and a kill
+ * leaves a temporary file that nobody reads. */
 static enum lineage_status replace_through(const char *temporary, int dir_fd, const char *name, const void *data,
                                            size_t length, bool sync, struct lineage_error *err)
 {
@@ -447,7 +452,7 @@ enum lineage_status fs_replace(int dir_fd, const char *name, const void *data, s
     return replace_through(temporary, dir_fd, name, data, length, sync, err);
 }
 
-/* Uses one temporary name for all writers, so that kills do not leave more and more files. */
+/* Uses one temporary name for all writers, so that killed writers do not leave more and more files. */
 enum lineage_status fs_replace_alone(int dir_fd, const char *name, const void *data, size_t length, bool sync,
                                      struct lineage_error *err)
 {
@@ -458,8 +463,8 @@ enum lineage_status fs_replace_alone(int dir_fd, const char *name, const void *d
     return replace_through(temporary, dir_fd, name, data, length, sync, err);
 }
 
-/* Links the temporary file instead of renaming it: a link fails if the name is taken, while a rename would replace
- * the file. For files that must never be overwritten, such as a person's text (KNOWLEDGE.md.before-N). */
+/* Links the temporary file instead of renaming it: a link fails if the name is taken, while a rename would replace the
+ * file. Used for files that must never be overwritten, such as text written by hand (KNOWLEDGE.md.before-N). */
 enum lineage_status fs_create(int dir_fd, const char *name, const void *data, size_t length, const struct stat *like,
                               struct lineage_error *err)
 {
@@ -476,7 +481,7 @@ enum lineage_status fs_create(int dir_fd, const char *name, const void *data, si
     return status;
 }
 
-/* Reads the rest of an open file with read instead of pread, because a pipe has no positions. */
+/* Uses read instead of pread, because a pipe has no file position. */
 static ssize_t read_rest(int fd, struct buf *out)
 {
     char chunk[1 << 16];
@@ -513,7 +518,7 @@ static enum lineage_status open_to_read(int *fd, int dir_fd, const char *name, i
     return store_fail_errno(err, errno == ENOENT ? LINEAGE_ENOTFOUND : LINEAGE_EIO, "cannot open %s", name);
 }
 
-/* O_NONBLOCK, because a pipe in the place of the file would block the writer, and everyone who waits for it, for
+/* Uses O_NONBLOCK, because a pipe in place of the file would block the writer, and every process that waits for it, for
  * ever. */
 enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
 {
@@ -537,7 +542,7 @@ enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, 
     return status;
 }
 
-/* For sources that a user names: `lineage import` also reads from a pipe. */
+/* For files that a user names: `lineage import` also reads from a pipe. */
 enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
 {
     int fd;

@@ -1,7 +1,7 @@
 /*
- * fs.h: every system call of the store on files. Nothing else in src/store opens, reads, writes, syncs, lists,
- * renames, links or locks one, so that a test can make the n-th call fail, do half its work, or be the last thing
- * that happens. The fault tests do not cover a call that bypasses these functions.
+ * fs.h: every system call of the store on files. No other code in src/store opens, reads, writes, syncs, lists,
+ * renames, links or locks a file, so a test can make the n-th call fail, do half its work, or be the last call before a
+ * kill. The fault tests do not cover a call that bypasses these functions.
  */
 #ifndef FILES_FS_H
 #define FILES_FS_H
@@ -18,8 +18,8 @@
 #include "../format/arena.h"
 
 /* Fault hook for tests. It is called before each system call with the call's name ("write", "fdatasync", "rename",
- * "stat" ...) and returns 0 to let it happen, an errno to fail with, or FS_FAULT_SHORT to write half and then fail
- * with ENOSPC. It is set for the whole process and by tests only; when it is NULL it costs one predictable branch. */
+ * "stat" ...) and returns 0 to let it happen, an errno to fail with, or FS_FAULT_SHORT to write half and then fail with
+ * ENOSPC. Only tests set it, for the whole process; while it is NULL it costs one predictable branch. */
 #define FS_FAULT_SHORT (-1)
 typedef int fs_fault_fn(void *context, const char *call);
 void fs_set_fault(fs_fault_fn *fault, void *context);
@@ -32,8 +32,9 @@ int fs_close(int fd);
 ssize_t fs_write_once(int fd, const void *data, size_t length);
 int fs_write_all(int fd, const void *data, size_t length);
 int fs_write_at(int fd, const void *data, size_t length, uint64_t offset);
-ssize_t fs_read_at(int fd, void *data, size_t length, uint64_t offset); /* reads all of it unless the file ends */
-/* Finds the next stretch [*start, *end) from `from` on that is not a hole; false if there is none up to size. */
+ssize_t fs_read_at(int fd, void *data, size_t length, uint64_t offset); /* reads length bytes unless the file ends */
+/* Finds the next range [*start, *end) at or after `from` that is not a hole. Returns false if only holes follow up to
+ * size. */
 bool fs_next_data(int fd, uint64_t from, uint64_t size, uint64_t *start, uint64_t *end);
 int fs_sync_data(int fd);
 int fs_sync(int fd);
@@ -41,63 +42,68 @@ int fs_truncate(int fd, uint64_t length);
 int fs_rename(int from_dir, const char *from, int to_dir, const char *to);
 int fs_unlink(int dir_fd, const char *name);
 int fs_mkdir(int dir_fd, const char *name); /* EEXIST is success if it is a directory */
-int fs_lock(int fd, bool exclusive);        /* flock(2), waits; repeated after EINTR */
-int fs_try_lock(int fd); /* exclusive, or -1 with EWOULDBLOCK at once */
+int fs_lock(int fd, bool exclusive);        /* flock(2): waits for the lock; repeated after EINTR */
+int fs_try_lock(int fd); /* exclusive lock; returns -1 with EWOULDBLOCK at once if it is held */
 int fs_unlock(int fd);
 int fs_sync_dir(int dir_fd);
 int fs_stat(int dir_fd, const char *name, int flags, struct stat *st); /* flags: AT_SYMLINK_NOFOLLOW or 0 */
 int fs_stat_open(int fd, struct stat *st);
-bool fs_can_write(int dir_fd, const char *name); /* whether this process may write it */
-bool fs_is_dir(int dir_fd, const char *name); /* false also if it cannot be examined */
+bool fs_can_write(int dir_fd, const char *name); /* whether this process may write the file */
+bool fs_is_dir(int dir_fd, const char *name); /* returns false also if the name cannot be examined */
 /* Whether path, relative to dir_fd, is a directory reached without a link, `..` or an absolute path. */
 bool fs_is_dir_below(int dir_fd, const char *path);
 int fs_chmod(int fd, mode_t mode);
-int fs_mkdir_new(int dir_fd, const char *name, mode_t mode); /* fails with EEXIST if anything is there */
-int fs_touch(int dir_fd, const char *name); /* sets its time of change to now */
+int fs_mkdir_new(int dir_fd, const char *name, mode_t mode); /* fails with EEXIST if the name exists */
+int fs_touch(int dir_fd, const char *name); /* sets the file's modification time to now */
 int fs_rmdir(int dir_fd, const char *name);
 int fs_symlink(const char *target, int dir_fd, const char *name);
 ssize_t fs_read_link(int dir_fd, const char *name, char *target, size_t size); /* target is not NUL-terminated */
 
-/* inotify(7): a non-blocking descriptor, and a watch on a name (links are followed) for those events; -1 with errno. */
+/* inotify(7): opens a non-blocking descriptor, and watches a name for the given events (links are followed). Both
+ * return -1 with errno on failure. */
 int fs_watch_open(void);
 int fs_watch_add(int watch, int dir_fd, const char *name, uint32_t events);
 
-/* An extended attribute on a file (links are followed), which follows the file when it is renamed but not when it is
- * copied: set, remove, look up. Returns -1 or false if the file system has none. */
+/* Set, remove and look up an extended attribute of a file (links are followed). The attribute stays with the file when
+ * the file is renamed, but not when it is copied. They return -1 or false if the file system does not support
+ * attributes. */
 int fs_mark(int dir_fd, const char *name, const char *attribute);
 int fs_unmark(int dir_fd, const char *name, const char *attribute);
 bool fs_is_marked(int dir_fd, const char *name, const char *attribute);
 
-/* Lists the open directory and takes over fd (closed also on failure; NULL with errno). fs_next returns the names
- * except . and ..; NULL with errno 0 at the end, or with errno after a failure. */
+/* fs_list opens a listing of the directory fd and takes ownership of fd (closed even on failure, which returns NULL
+ * with errno). fs_next returns the next name, skipping . and ..; at the end it returns NULL with errno 0, after a
+ * failure NULL with errno set. */
 DIR *fs_list(int fd);
 const char *fs_next(DIR *list);
 
 /* Removes a directory and everything in it, as far as possible. */
 void fs_remove_tree(int dir_fd, const char *name);
 
-/* Replaces dir_fd/name by data: temporary file, write, sync, rename, sync of the directory. After a failure nothing
- * is left behind. The mode of an existing regular file is kept, and its owner if that is permitted. */
+/* Replaces dir_fd/name by data: temporary file, write, sync, rename, sync of the directory. After a failure nothing is
+ * left behind. An existing regular file keeps its mode, and its owner if permitted. */
 enum lineage_status fs_replace(int dir_fd, const char *name, const void *data, size_t length, bool sync,
                                struct lineage_error *err);
 
-/* The same under a lock that every writer of this name takes: replaces what a killed writer left unfinished. */
+/* Like fs_replace, for a caller that holds a lock which every writer of this name takes. It overwrites the temporary
+ * file that a killed writer left. */
 enum lineage_status fs_replace_alone(int dir_fd, const char *name, const void *data, size_t length, bool sync,
                                      struct lineage_error *err);
 
-/* Like fs_replace for a name that must not exist yet, synced: LINEAGE_EEXIST, without a message, if anything has that
- * name. `like` gives mode and owner; NULL: those of any new file. */
+/* Like fs_replace, for a name that must not exist yet; the file is synced. Returns LINEAGE_EEXIST, without a message,
+ * if the name exists. Mode and owner are copied from `like`; with NULL, the file gets the defaults of a new file. */
 enum lineage_status fs_create(int dir_fd, const char *name, const void *data, size_t length, const struct stat *like,
                               struct lineage_error *err);
 
-/* Largest file that is read whole: settings, telemetry, rendered files. A sparse file may claim any size. */
+/* Largest file that is read into memory at once: settings, telemetry, rendered files. The limit exists because a sparse
+ * file may have any size. */
 #define FS_FILE_MAX ((off_t)256 << 20)
 
 /* Appends a whole regular file to out. LINEAGE_ENOTFOUND if it does not exist, LINEAGE_EINVAL if it is a pipe or a
- * device, which is never waited for. */
+ * device; the call never waits for those. */
 enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, struct lineage_error *err);
 
-/* Does the same for any path that a user names, including a pipe. */
+/* Like fs_read_file, for any path that a user names, including a pipe. */
 enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out, struct lineage_error *err);
 
 #endif

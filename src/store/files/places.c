@@ -1,9 +1,9 @@
 /*
  * places.c: names of the files of a store.
  *
- * They are in one place because three readers rely on them: FORMAT.md, which promises that other files are left
- * alone; the snapshot of a directory that contains the store, which must not copy the store into itself; and
- * `verify`, which finds the row of a file by the file's name.
+ * They are defined in one file because three others rely on them: FORMAT.md promises that the store does not touch
+ * other files; a snapshot of a directory that contains the store must not copy the store into itself; and `verify`
+ * finds the row of a file by the file's name.
  */
 #include "places.h"
 
@@ -16,8 +16,8 @@
 #define LONGEST_ID 200
 #define JSON ".json"
 
-/* An id is data and may be `../results` or begin with a dot. An id that cannot be a plain name has no telemetry, and
- * is refused before anything is written. */
+/* An id is untrusted text: it may be `../results` or begin with a dot. An id that is not a plain file name cannot have
+ * telemetry, and is refused before anything is written. */
 bool place_telemetry(char path[PLACE_MAX], const char *exp_id)
 {
     size_t length = strlen(exp_id);
@@ -38,8 +38,9 @@ bool place_telemetry_id(char id[PLACE_MAX], const char *name)
     return true;
 }
 
-/* Adds text to a file name, with a slash or a control character as `_`. Specialists are free text (`reward/shaping`).
- * Two of them may become one name; then the later row's snapshot gets a number (name_snapshot in append_files.c). */
+/* Adds text to a file name, replacing slashes and control characters by `_`. Specialists are free text
+ * (`reward/shaping`), so two of them may give the same name; the later row's snapshot then gets a number (name_snapshot
+ * in append_files.c). */
 static void add_name(char *out, const char *text, size_t max)
 {
     size_t n = strlen(out);
@@ -48,7 +49,7 @@ static void add_name(char *out, const char *text, size_t max)
     out[n] = '\0';
 }
 
-/* 120 and 100 bytes, a separator and a number stay below NAME_MAX (255). */
+/* 120 bytes, 100 bytes, a separator and a number together stay below NAME_MAX (255). */
 bool place_snapshot(char path[PLACE_MAX], const char *exp_id, const char *specialist)
 {
     strcpy(path, PLACE_SNAPSHOTS "/");
@@ -66,8 +67,8 @@ void place_snapshot_again(char path[PLACE_MAX], const char *exp_id, const char *
 
 #define COPY ".copy-"
 
-/* The name contains the process and an address in it, because two handles of one process may copy at once. It only
- * has to be unused; a lock tells whether the copy is abandoned, because the number of a dead process is reused. */
+/* The name contains the process id and an address, because two handles of one process may copy at once. The name only
+ * has to be unused. A lock shows whether the copy is abandoned, because the id of a dead process may be reused. */
 void place_snapshot_copy(char path[PLACE_MAX], const void *owner, unsigned n)
 {
     snprintf(path, PLACE_MAX, PLACE_SNAPSHOTS "/" COPY "%ld-%lx-%u", (long)getpid(), (unsigned long)(uintptr_t)owner, n);
@@ -84,7 +85,7 @@ bool place_is_own(const char *name)
                                         PLACE_MIRROR,    PLACE_TELEMETRY,     PLACE_SNAPSHOTS,     PLACE_CHECKPOINTS,
                                         PLACE_KNOWLEDGE, PLACE_RENDERED,      PLACE_REMARKS,      PLACE_INSIGHTS,     PLACE_LOGS,
                                         PLACE_PROVENANCE, PLACE_SERVER,       PLACE_OUTBOX};
-    /* The parentheses show that no comma is missing between joined literals. */
+    /* The parentheses around a joined literal show that it is one string, and that no comma was forgotten. */
     static const char *const beginnings[] = {PLACE_RESULTS, ".trial-", ("." PLACE_RESULTS), ("." PLACE_DIGESTS)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
@@ -100,8 +101,8 @@ void place_torn(char name[64], unsigned n)
     snprintf(name, 64, PLACE_RESULTS ".torn-%u", n);
 }
 
-/* Strict, because `restore` reads and then removes the file with this name, which a user gives: no path and no other
- * file of the store may pass. */
+/* The check is strict, because a user gives this name, and `restore` reads the file and then removes it: no path and no
+ * other file of the store may pass. */
 bool place_is_torn(const char *name)
 {
     static const char beginning[] = PLACE_RESULTS ".torn-";

@@ -1,6 +1,6 @@
 /*
- * places.h: the names of a store's files inside its directory; no other file spells one out. Files beside results.tsv
- * are named after the row that they belong to, so that a row and its files find each other without a list.
+ * places.h: the names of a store's files inside its directory; no other source file contains these names. Files beside
+ * results.tsv are named after the row that they belong to, so that a row and its files find each other without a list.
  */
 #ifndef FILES_PLACES_H
 #define FILES_PLACES_H
@@ -9,13 +9,13 @@
 #include <stddef.h>
 
 #define PLACE_RESULTS "results.tsv"
-#define PLACE_IMPORT "results.tsv.import" /* exists while many rows are written at once */
-#define PLACE_UNDONE "results.tsv.undone" /* exists if rows were taken back that mirrors may have */
+#define PLACE_IMPORT "results.tsv.import" /* exists while a large batch of rows is being written */
+#define PLACE_UNDONE "results.tsv.undone" /* exists after rows were removed again that mirrors may have read */
 #define PLACE_DIGESTS ".results.tsv.digests" /* digests of the log's records */
 #define PLACE_CONFIG "lineage.json"
-#define PLACE_SERVER "server.json"       /* of a log on a server: its settings when last seen */
-#define PLACE_OUTBOX "outbox"            /* of a log on a server: trials that it does not have yet */
-#define PLACE_MIRROR "lineage.db"        /* with -wal and -shm beside it */
+#define PLACE_SERVER "server.json"       /* for a log on a server: its settings when last seen */
+#define PLACE_OUTBOX "outbox"            /* for a log on a server: trials that the server does not have yet */
+#define PLACE_MIRROR "lineage.db"        /* SQLite adds -wal and -shm files beside it */
 #define PLACE_TELEMETRY "telemetry"      /* EXP_ID.json each */
 #define PLACE_SNAPSHOTS "snapshots"      /* EXP_ID_SPECIALIST/ each; .copy-* while one is copied */
 #define PLACE_CHECKPOINTS "checkpoints"  /* policies of a night that later trials start from */
@@ -32,9 +32,9 @@
 #define PLACE_INSIGHTS "insights.jsonl"    /* claims with their evidence */
 #define PLACE_BEST_JSON "best.json"      /* the blackboard's note of its best trial, read only */
 
-#define PLACE_MAX 400 /* bytes of any path below, with its NUL */
+#define PLACE_MAX 400 /* longest path that the functions below return, with its NUL */
 
-/* telemetry/EXP_ID.json; false if the id cannot be a file name (empty, too long, `/`, leading dot). */
+/* telemetry/EXP_ID.json; false if the id cannot be a file name (empty, too long, contains `/`, begins with a dot). */
 bool place_telemetry(char path[PLACE_MAX], const char *exp_id);
 
 /* The id of the row that a file inside telemetry/ belongs to; false for a file of another program. */
@@ -44,7 +44,7 @@ bool place_telemetry_id(char id[PLACE_MAX], const char *name);
  * leading dot is used by copies in progress). */
 bool place_snapshot(char path[PLACE_MAX], const char *exp_id, const char *specialist);
 
-/* The n-th alternative if another row's snapshot has the first name: snapshots/EXP_ID_SPECIALIST-N. */
+/* The n-th alternative if another row's snapshot already has that name: snapshots/EXP_ID_SPECIALIST-N. */
 void place_snapshot_again(char path[PLACE_MAX], const char *exp_id, const char *specialist, unsigned n);
 
 /* A copy in progress: snapshots/.copy-PID-ADDRESS-N, so that no two writers use the same name. */

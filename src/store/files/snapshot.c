@@ -1,12 +1,12 @@
 /*
  * snapshot.c: a work directory is copied under a temporary name, synced, and renamed when its row is certain. Copying
  * takes long and happens before the log is claimed; only the rename happens under the claim. Everything is opened
- * relative to its directory and without following links, so that a work directory that changes meanwhile leads
- * nowhere else.
+ * relative to its directory and without following links, so a work directory that changes meanwhile cannot redirect the
+ * copy.
  *
- * Later trials start from a snapshot, so it must be the same tree: permissions of the owner, links as links, holes as
- * holes. A file that cannot be copied (a socket, a device) makes the snapshot fail instead of being left out, because
- * a snapshot with something missing fails long afterwards.
+ * Later trials start from a snapshot, so it must be the same tree: the owner's permissions are kept, links stay links,
+ * and holes stay holes. A file that cannot be copied (a socket, a device) makes the snapshot fail instead of being left
+ * out, because an incomplete snapshot would cause failures long afterwards.
  */
 #include "snapshot.h"
 
@@ -26,8 +26,8 @@
 struct copying {
     bool sync;
     unsigned depth;
-    struct stat store; /* the store, whose own files are not copied */
-    struct stat copy;  /* the copy, which is not copied into itself */
+    struct stat store; /* the store's directory, whose own files are not copied */
+    struct stat copy;  /* the directory of the copy, which is not copied into itself */
     struct lineage_error *err;
 };
 
@@ -36,9 +36,9 @@ static enum lineage_status failed(struct copying *c, const char *doing, const ch
     return store_fail_errno(c->err, LINEAGE_EIO, "snapshot: cannot %s %s", doing, name);
 }
 
-/* Holes stay holes, because a file of a gigabyte may contain nothing. The final truncate sets the length if the
- * file ends in a hole. The length is that at open: a file that shrinks meanwhile ends in zeros, and one that grows
- * is cut. */
+/* Holes stay holes, because a file of a gigabyte may be almost empty. The final truncate sets the length if the file
+ * ends in a hole. The copy has the length that the file had when it was opened: if the file shrinks meanwhile, the copy
+ * ends in zeros; if it grows, the rest is left out. */
 static int copy_bytes(int from, int to, uint64_t size)
 {
     char *buffer = malloc(COPY_BYTES);
@@ -58,8 +58,8 @@ static int copy_bytes(int from, int to, uint64_t size)
     return status == 0 ? fs_truncate(to, size) : -1;
 }
 
-/* The type is checked again after opening, because the name may refer to something else by now. O_NONBLOCK, because a
- * pipe would block the append. */
+/* The type is checked again after opening, because the name may refer to something else by now. O_NONBLOCK is needed,
+ * because opening a pipe would block the append. */
 static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir, const char *name, mode_t mode)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -80,7 +80,7 @@ static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir
     return status;
 }
 
-/* Not followed: a link to a terabyte of data is part of the work, the data is not. */
+/* Links are copied, not followed: a link to a terabyte of data is part of the work directory, but the data is not. */
 static enum lineage_status copy_link(struct copying *c, int from_dir, int to_dir, const char *name)
 {
     char target[PATH_MAX];
@@ -93,8 +93,8 @@ static enum lineage_status copy_link(struct copying *c, int from_dir, int to_dir
 
 static enum lineage_status copy_tree(struct copying *c, int from, int to);
 
-/* Writable for its owner whatever the source's mode is; otherwise the copy could neither be filled nor removed. The
- * final mode is set at the end, despite the umask. */
+/* The copy is writable for its owner whatever the source's mode is; otherwise it could neither be filled nor removed.
+ * The final mode is set at the end, despite the umask. */
 static enum lineage_status copy_dir(struct copying *c, int from_dir, int to_dir, const char *name, mode_t mode)
 {
     int from = -1, to = -1;
@@ -139,7 +139,8 @@ static enum lineage_status copy_entry(struct copying *c, int from, int to, const
     return store_fail(c->err, LINEAGE_EINVAL, "snapshot: %s is neither file, directory nor symbolic link", name);
 }
 
-/* Takes over `from`. A directory is synced after its contents, so that its entries are durable before its row is. */
+/* Takes ownership of the descriptor `from`. A directory is synced after its contents, so that its entries are durable
+ * before its row is. */
 static enum lineage_status copy_tree(struct copying *c, int from, int to)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -162,9 +163,9 @@ static enum lineage_status copy_tree(struct copying *c, int from, int to)
     return status;
 }
 
-/* Opens snapshots/ with a lock: shared while a copy is made that has no lock of its own yet, exclusive during a
- * clean-up. In the moment between creating a copy's directory and locking it, a copy looks abandoned; the shared lock
- * keeps a clean-up out of that moment. */
+/* Opens snapshots/ with a lock: shared while a new copy does not have its own lock yet, exclusive during a clean-up.
+ * Between creating a copy's directory and locking it, the copy looks abandoned; the shared lock prevents a clean-up at
+ * that moment. */
 static int open_snapshots(int dir_fd, bool exclusive)
 {
     int fd = fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -216,8 +217,8 @@ enum lineage_status snapshot_copy(struct snapshot *snapshot, int dir_fd, const c
     return status;
 }
 
-/* Moves away what a kill left under that name for a row that was not added. It is moved before it is removed, because
- * a kill in between must not leave half of it under the name. */
+/* Moves away a snapshot that a killed process left under that name, for a row that was not added. It is moved before it
+ * is removed, because a kill during the removal must not leave half a snapshot under the name. */
 static int make_room(const struct snapshot *snapshot, int dir_fd, const char *path, char old[PLACE_MAX])
 {
     struct stat st;
@@ -228,8 +229,8 @@ static int make_room(const struct snapshot *snapshot, int dir_fd, const char *pa
     return fs_rename(dir_fd, path, dir_fd, old);
 }
 
-/* The old directory is removed only after the new one is in place. The directory is synced before the row is written,
- * because the row names it. */
+/* The old directory is removed only after the new one is in place. snapshots/ is synced before the row is written,
+ * because the row names the new directory. */
 enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, const char *path, bool sync,
                                      struct lineage_error *err)
 {
@@ -246,7 +247,7 @@ enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, cons
     return synced ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "snapshot: cannot sync %s", path);
 }
 
-/* A lock instead of an age, because a copy may take hours. */
+/* Uses a lock instead of an age to recognise abandoned copies, because a copy may take hours. */
 bool snapshot_is_abandoned(int snapshots_fd, const char *name)
 {
     if (!place_is_snapshot_copy(name))
@@ -258,7 +259,7 @@ bool snapshot_is_abandoned(int snapshots_fd, const char *name)
     return abandoned;
 }
 
-/* Two descriptors, because the listing closes one while the other keeps the lock until the end. */
+/* Uses two descriptors, because the listing closes one while the other holds the lock until the end. */
 void snapshot_clean_up(int dir_fd)
 {
     int fd = open_snapshots(dir_fd, true), lock = fd < 0 ? -1 : fs_open(fd, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -288,7 +289,7 @@ void snapshot_remove(struct snapshot *snapshot, int dir_fd)
     *snapshot = (struct snapshot){0};
 }
 
-/* An unpublished copy was made for a row that is not kept or was not added. */
+/* A copy that was not published belongs to a row that was not kept or not added. */
 void snapshot_release(struct snapshot *snapshot, int dir_fd)
 {
     if (!snapshot->path[0])

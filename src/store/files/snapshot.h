@@ -5,10 +5,10 @@
 #include "../fail.h"
 #include "places.h"
 
-/* Zeroed: nothing copied. */
+/* A zeroed struct means that nothing was copied. */
 struct snapshot {
-    char temporary[PLACE_MAX]; /* snapshots/.copy-..., until it is published */
-    char path[PLACE_MAX];      /* snapshots/<exp_id>_<specialist>, after that */
+    char temporary[PLACE_MAX]; /* snapshots/.copy-..., the path before publication */
+    char path[PLACE_MAX];      /* snapshots/<exp_id>_<specialist>, the path after publication */
     bool copied;
     bool locked; /* lock_fd holds the lock that distinguishes a copy in progress from an abandoned one */
     int lock_fd;
@@ -19,20 +19,20 @@ struct snapshot {
 enum lineage_status snapshot_copy(struct snapshot *snapshot, int dir_fd, const char *source, bool sync,
                                   struct lineage_error *err);
 
-/* Renames it to its final name, replacing a directory that no row names. */
+/* Renames the copy to its final name, replacing a directory that no row names. */
 enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, const char *path, bool sync,
                                      struct lineage_error *err);
 
-/* Whether that name in snapshots/ is a copy whose process is gone. */
+/* Whether that name in snapshots/ is a copy whose process has died. */
 bool snapshot_is_abandoned(int snapshots_fd, const char *name);
 
-/* Removes such copies. */
+/* Removes the copies in snapshots/ whose processes have died. */
 void snapshot_clean_up(int dir_fd);
 
-/* Removes it, published or not. */
+/* Removes the snapshot, whether published or not. */
 void snapshot_remove(struct snapshot *snapshot, int dir_fd);
 
-/* Removes it unless it was published. */
+/* Removes the copy unless it was published. */
 void snapshot_release(struct snapshot *snapshot, int dir_fd);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * telemetry.c: telemetry/<exp_id>.json, written completely before the row that it belongs to: a file without a row is
- * reported and harmless, but a row whose telemetry is missing has lost it. It is checked before it is written,
- * because the next reader is a plot months later.
+ * telemetry.c: telemetry/<exp_id>.json is written completely before its row: a file without a row is reported and
+ * harmless, but a row without its file has lost its telemetry. The JSON is checked before it is written, because its
+ * first reader may be a plot months later.
  */
 #include "telemetry.h"
 
@@ -13,7 +13,7 @@
 #include "fs.h"
 #include "places.h"
 
-/* A text or a null among the numbers has no place in step_metrics and would be lost silently. */
+/* A text or a null among the numbers cannot be stored in step_metrics and would be lost silently. */
 static enum lineage_status check_step(const json_t *step, size_t i, struct lineage_error *err)
 {
     const char *key;
@@ -39,7 +39,8 @@ static enum lineage_status check(const json_t *root, struct lineage_error *err)
     return status;
 }
 
-/* Uses a descriptor of telemetry/, so that the synced directory is the one that holds the name. */
+/* Opens telemetry/ and replaces the file in it, so that the directory that is synced is the one that contains the
+ * name. */
 static enum lineage_status replace(int dir_fd, const char *path, const char *text, size_t length, bool sync,
                                    struct lineage_error *err)
 {
@@ -66,7 +67,8 @@ enum lineage_status telemetry_write(int dir_fd, const char *exp_id, const char *
     json_decref(root);
     if (status != LINEAGE_OK)
         return status;
-    /* The store's directory is synced too: a file in a directory whose own name is not durable is lost with it. */
+    /* The store's directory is synced too: if the name of telemetry/ is not durable, the files in it can be lost with
+     * the directory. */
     if (fs_mkdir(dir_fd, PLACE_TELEMETRY) != 0 || (sync && fs_sync_dir(dir_fd) != 0))
         return store_fail_errno(err, LINEAGE_EIO, "cannot make the directory " PLACE_TELEMETRY);
     return replace(dir_fd, path, text, length, sync, err);
@@ -80,8 +82,8 @@ enum lineage_status telemetry_read(int dir_fd, const char *exp_id, struct buf *o
     return fs_read_file(dir_fd, path, out, err);
 }
 
-/* For a row that was refused after all. If this fails, `verify` names the file, and the next row with that id
- * replaces it. */
+/* For a row that was refused after its telemetry was written. If this fails, `verify` names the file, and the next row
+ * with that id replaces it. */
 void telemetry_remove(int dir_fd, const char *exp_id)
 {
     char path[PLACE_MAX];

@@ -10,10 +10,10 @@
 enum lineage_status telemetry_write(int dir_fd, const char *exp_id, const char *text, size_t length, bool sync,
                                     struct lineage_error *err);
 
-/* Reads the file's text, unchecked; LINEAGE_ENOTFOUND if the trial has none. */
+/* Reads the file's text without checking it; LINEAGE_ENOTFOUND if the trial has no telemetry. */
 enum lineage_status telemetry_read(int dir_fd, const char *exp_id, struct buf *out, struct lineage_error *err);
 
-/* Removes what was written for a row that was not added. */
+/* Removes the file that was written for a row that was not added. */
 void telemetry_remove(int dir_fd, const char *exp_id);
 
 #endif

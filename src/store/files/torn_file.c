@@ -8,8 +8,8 @@
 #include "fs.h"
 #include "places.h"
 
-/* O_EXCL and a new number, because a file that an earlier crash left holds somebody's record too. An incomplete copy
- * is removed again; otherwise `restore` would take it for the record. */
+/* Uses O_EXCL and a new number, because a file from an earlier crash also contains a record that must be kept. An
+ * incomplete copy is removed again; otherwise `restore` would mistake it for the record. */
 static enum lineage_status save(int dir_fd, const char *place, const char *bytes, size_t length, char name[64],
                                 struct lineage_error *err)
 {

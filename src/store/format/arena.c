@@ -1,9 +1,9 @@
 /*
  * arena.c: block arena and growing byte buffer. A trial has a dozen texts with the same lifetime, and a sync reads a
- * million trials: one block is reused instead of a dozen allocations each.
+ * million trials: reusing one block replaces a dozen allocations per trial.
  *
- * The buffer remembers that an addition failed instead of reporting each one: a record is built by dozens of calls,
- * and is written or refused as a whole.
+ * The buffer remembers that an addition failed instead of reporting each one: a record is built by dozens of calls and
+ * is then written or refused as a whole, so one check at the end is enough.
  */
 #include "arena.h"
 
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for the texts of a usual row, so that a sync gets by with one block. Each further block is twice as large, so
- * that the one that arena_reset keeps soon holds a thousand rows. */
+/* Large enough for the texts of a typical row, so a sync usually needs one block. Each further block is twice as large,
+ * so the block that arena_reset keeps soon holds a thousand rows. */
 #define BLOCK_BYTES 4096u
 #define LARGEST_DOUBLED ((size_t)512 << 10)
 
@@ -55,8 +55,8 @@ static void *take(struct arena *arena, size_t bytes)
     return (char *)block->data + block->used - bytes;
 }
 
-/* Zeroed, so that a member that is added to a struct later is empty. The product is checked, because counts come from
- * files. */
+/* The memory is zeroed, so a struct member that is added later starts out empty. The product is checked, because counts
+ * come from files. */
 void *arena_alloc(struct arena *arena, size_t count, size_t size)
 {
     size_t bytes;
@@ -106,8 +106,8 @@ bool buf_grow(struct buf *buf, size_t length)
     size_t needed = buf->length + length + 1;
     if (needed <= buf->capacity)
         return true;
-    /* Doubling: a record added a cell at a time is copied a constant number of times, however
-     * long it gets. */
+    /* Doubling the capacity keeps the copying linear: each byte of a record that is built cell by cell is copied a
+     * constant number of times on average. */
     size_t capacity = buf->capacity ? buf->capacity : 256;
     while (capacity < needed)
         capacity *= 2;
@@ -149,7 +149,7 @@ void buf_puts(struct buf *buf, const char *text)
     buf_add(buf, text, strlen(text));
 }
 
-/* Measured first and then printed: notes have any length, and a fixed buffer would cut them silently. */
+/* Measures the text before printing it, because notes have any length and a fixed buffer would cut them silently. */
 void buf_printf(struct buf *buf, const char *format, ...)
 {
     va_list args, again;
@@ -157,7 +157,7 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
     if (length < 0) {
-        buf->failed = true; /* for a text of 2 GiB: without it the buffer would look complete */
+        buf->failed = true; /* for a text of 2 GiB; otherwise the buffer would look complete */
     } else if (buf_reserve(buf, (size_t)length)) {
         vsnprintf(buf->data + buf->length, (size_t)length + 1, format, again);
         buf->length += (size_t)length;
@@ -166,7 +166,7 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_end(args);
 }
 
-/* For a text that was built with one separator too many. */
+/* Used to remove the last separator when one too many was added. */
 void buf_truncate(struct buf *buf, size_t length)
 {
     if (length < buf->length) {

@@ -1,4 +1,4 @@
-/* arena.h: memory that is freed at once, and a growing byte buffer. */
+/* arena.h: memory that is freed all at once, and a growing byte buffer. */
 #ifndef FORMAT_ARENA_H
 #define FORMAT_ARENA_H
 
@@ -14,14 +14,14 @@ char *arena_text(struct arena *arena, const char *text, size_t length); /* NUL-t
 void arena_reset(struct arena *arena);   /* empties it, and keeps one block for reuse */
 void arena_release(struct arena *arena);
 
-/* A growing byte string, always NUL-terminated once anything was added. After an allocation failure `failed` is set
- * and further additions do nothing, so that one check at the end is enough. */
+/* A growing byte string, always NUL-terminated once anything was added. After an allocation failure `failed` is set and
+ * further additions do nothing, so one check at the end is enough. */
 struct buf {
     char *data;
     size_t length, capacity;
     bool failed;
 };
-/* Room for length more bytes and a NUL; false when out of memory. */
+/* Makes room for `length` more bytes and a NUL; false when out of memory. */
 bool buf_grow(struct buf *buf, size_t length);
 static inline bool buf_reserve(struct buf *buf, size_t length)
 {
@@ -39,7 +39,7 @@ static inline void buf_put(struct buf *buf, char c) /* one byte */
 }
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_truncate(struct buf *buf, size_t length);
-static inline void buf_reset(struct buf *buf) /* empty again, its memory kept */
+static inline void buf_reset(struct buf *buf) /* empties it but keeps its memory */
 {
     buf->length = 0;
     buf->failed = false;

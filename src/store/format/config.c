@@ -1,6 +1,6 @@
 /*
- * config.c: lineage.json (schema/lineage.schema.json). The parser is strict: if a mistyped "direction" were skipped,
- * every keep would become a discard, and nobody would look for the reason here.
+ * config.c: lineage.json (schema/lineage.schema.json). The parser is strict: if a mistyped "direction" were ignored,
+ * every keep would become a discard, and nobody would look in this file for the reason.
  */
 #include "config.h"
 
@@ -44,7 +44,8 @@ static enum lineage_status read_direction(struct lineage_config *config, const j
     return LINEAGE_OK;
 }
 
-/* Refused instead of cut: a column name cut at 63 bytes names another column, or none. */
+/* A name that is too long is refused instead of cut: a column name cut at 63 bytes would name another column, or
+ * none. */
 static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key, const json_t *value,
                                      struct lineage_error *err)
 {
@@ -55,7 +56,7 @@ static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key
     return LINEAGE_OK;
 }
 
-/* A negative number can only be a mistake: neither a spread nor a least gain is below 0. */
+/* A negative number is always a mistake, because neither a standard deviation nor a minimum gain can be below 0. */
 static enum lineage_status read_positive(double *out, const char *key, const json_t *value,
                                          struct lineage_error *err)
 {
@@ -99,7 +100,8 @@ enum lineage_status config_parse(struct lineage_config *config, char **log, cons
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
     if (log)
         *log = NULL;
-    /* Jansson would silently let the last of two equal keys win, but only the owner knows which direction was meant. */
+    /* Jansson would silently let the last of two equal keys win, but only the file's author knows which value was
+     * meant. */
     json_t *root;
     enum lineage_status status =
         json_text_parse(&root, "lineage.json", LINEAGE_ECORRUPT, text, length, JSON_REJECT_DUPLICATES, err);
@@ -116,7 +118,7 @@ enum lineage_status config_parse(struct lineage_config *config, char **log, cons
         else
             status = read_key(config, key, value, err);
     }
-    /* Machines that share a log must agree on what is better. */
+    /* Machines that share a log must agree on which scores are better, so such a file has no settings of its own. */
     if (status == LINEAGE_OK && json_object_get(root, "log") && json_object_size(root) > 1)
         status = store_fail(err, LINEAGE_ECORRUPT, "lineage.json: beside \"log\" there is nothing else, for the settings of a "
                                                    "log on a server are kept there");
@@ -127,7 +129,7 @@ enum lineage_status config_parse(struct lineage_config *config, char **log, cons
     return status;
 }
 
-/* Jansson knows which characters JSON has to escape. */
+/* Uses Jansson, because it knows which characters JSON must escape. */
 static void put_string(struct buf *out, const char *key, const char *text)
 {
     json_t *string = json_string(text);
@@ -140,8 +142,8 @@ static void put_string(struct buf *out, const char *key, const char *text)
     json_decref(string);
 }
 
-/* Not by Jansson, whose %.17g writes 0.1 as 0.10000000000000001 into a file that people edit. A zero is left out,
- * because it is the default. */
+/* Does not use Jansson, because its %.17g would write 0.1 as 0.10000000000000001 into a file that people edit. A zero
+ * is left out, because it is the default. */
 static void put_number(struct buf *out, const char *key, double value)
 {
     char number[LINEAGE_NUMBER_MAX];
@@ -163,8 +165,8 @@ void config_write(struct buf *out, const struct lineage_config *config)
     buf_puts(out, "\n}\n");
 }
 
-/* For a struct that a caller filled in: config_parse must be able to read what init writes, or the store could never
- * be opened again. memchr, because such an array may have no NUL. */
+/* Checks a struct that a caller filled in: config_parse must be able to read what init writes, otherwise the store
+ * could never be opened again. memchr is used because the caller's array may lack a NUL. */
 enum lineage_status config_check(const struct lineage_config *config, struct lineage_error *err)
 {
     const double numbers[] = {config->min_delta, config->noise_std};

@@ -6,14 +6,14 @@
 
 #include "arena.h"
 
-/* Zero members are left out. LINEAGE_ECORRUPT for malformed JSON, unknown keys, wrong types. *log, if not NULL,
- * becomes the name of the server that has the log and the settings (the caller frees it), or NULL if the log is
- * results.tsv. */
+/* config_write leaves out members that are zero. config_parse returns LINEAGE_ECORRUPT for malformed JSON, unknown keys
+ * and wrong types. *log, if not NULL, becomes the name of the server that has the log and the settings (the caller
+ * frees it), or NULL if the log is results.tsv. */
 enum lineage_status config_parse(struct lineage_config *config, char **log, const char *text, size_t length,
                                  struct lineage_error *err);
 void config_write(struct buf *out, const struct lineage_config *config);
 
-/* Whether the settings can be written and read back. */
+/* Whether the settings, once written, can be parsed again. */
 enum lineage_status config_check(const struct lineage_config *config, struct lineage_error *err);
 
 #endif

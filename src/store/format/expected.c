@@ -1,8 +1,8 @@
 /*
- * expected.c: expected_delta is prose that, by custom, begins with a signed number.
+ * expected.c: reads expected_delta, which is prose that, by custom, begins with a signed number.
  *
- * Agents write `≥0.01`, `-0.02 (two seeds)` or a sentence. Only a number at the very beginning counts: one from the
- * middle of a sentence would enter the calibration of that specialist.
+ * Agents write `≥0.01`, `-0.02 (two seeds)` or a sentence. Only a number at the very beginning counts: a number from
+ * the middle of a sentence would distort the calibration of that specialist.
  */
 #include "expected.h"
 

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Reads the leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. False if it begins
- * otherwise. */
+/* Reads the leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. Returns false if the text
+ * begins with anything else. */
 bool expected_number(double *value, const char *text);
 
 #endif

@@ -1,16 +1,17 @@
 /*
- * label.c: the ten status labels: their names and which of four kinds each is.
+ * label.c: the ten status labels, with the name and the kind of each.
  *
- * Everything else that lists the labels is checked against this table by tests/unit/lineage_labels.c: the enum in
- * lineage/trial.h, the schemas, the conditions of schema/indexes.sql, the Python package, and the lists that the command
- * prints. The names are stored in logs and mirrors, so they must not change; the numbers of the enum are stored nowhere.
+ * tests/unit/lineage_labels.c checks everything else that lists the labels against this table: the enum in
+ * lineage/trial.h, the schemas, the conditions of schema/indexes.sql, the Python package, and the lists that the
+ * command prints. The names are stored in logs and mirrors, so they must not change; the numbers of the enum are stored
+ * nowhere.
  */
 #include <lineage/trial.h>
 
 #include <string.h>
 
-/* KEPT: may become best. REJECTED: measured, but no better. FAILED: the setting was tried and gave no usable score.
- * ABORTED: the machinery failed before the setting was tried, so it counts as untried. */
+/* KEPT: may become best. REJECTED: measured, but not better than the best. FAILED: the setting was tried and gave no
+ * usable score. ABORTED: the machinery failed before the setting was tried, so it counts as untried. */
 enum kind { KEPT, REJECTED, FAILED, ABORTED };
 
 static const struct {

@@ -1,6 +1,6 @@
 /*
- * layout.c: the header: which cell holds which column, and which column is the score. Columns are found by name,
- * never by position, because the three tools that write such files order and extend them differently.
+ * layout.c: reads the header, to find which cell holds which column and which column is the score. Columns are found by
+ * name, never by position, because the three tools that write such files order and extend them differently.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +8,15 @@
 #include "../fail.h"
 #include "row.h"
 
-/* Column names of the five-column log and what they mean here. karpathy/autoresearch writes `commit val_bpb memory_gb
- * status description`; opened without conversion, such a history can be compared with before anybody decides to
- * import it. */
+/* Column names of the five-column log, and the columns that they correspond to here. karpathy/autoresearch writes
+ * `commit val_bpb memory_gb status description`. Such a log can be opened without conversion, so that people can
+ * compare trials with it before they decide to import it. */
 static const struct {
     const char *theirs, *ours;
 } autoresearch_names[] = {{"commit", "exp_id"}, {"description", "hypothesis"}};
 
-/* Compared by bytes including case, as Python's csv.DictReader does: `Status` is another column there, and an extra
- * column here. */
+/* Names are compared by bytes including case, as in Python's csv.DictReader: `Status` differs from `status`, so it is
+ * an extra column. */
 static int find_cell(const struct row_layout *layout, const char *name)
 {
     for (size_t i = 0; i < layout->n_cells; i++)
@@ -42,7 +42,7 @@ static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, 
     return layout->names != NULL;
 }
 
-/* The first of two columns with the same name counts, so that adding a column at the end changes nothing. */
+/* If two columns have the same name, the first one counts, so adding a column at the end changes nothing. */
 static void map_columns(struct row_layout *layout)
 {
     layout->identical = layout->n_cells == LINEAGE_N_COLUMNS;
@@ -54,8 +54,8 @@ static void map_columns(struct row_layout *layout)
     }
 }
 
-/* A file with an exp_id column is not such a log, even if it has a commit column as well; there commit is an extra
- * column. */
+/* A file with an exp_id column is not an autoresearch log, even if it also has a commit column; that column is then an
+ * extra column. */
 static void map_autoresearch(struct row_layout *layout)
 {
     if (find_cell(layout, "exp_id") >= 0 || find_cell(layout, "commit") < 0)
@@ -71,9 +71,9 @@ static void map_autoresearch(struct row_layout *layout)
     }
 }
 
-/* A configured column that is missing is an error, not a reason to guess: another column would rank the trials by
- * another measure, and nothing on the screen would show it. Without a setting core_metric comes first, because every
- * file that this library writes has it. */
+/* If the configured column is missing, this is an error: a guessed column would rank the trials by another measure, and
+ * no output would show it. Without a configured column core_metric is tried first, because every file that this library
+ * writes has it. */
 static enum lineage_status choose_metric(struct row_layout *layout, const char *metric, struct lineage_error *err)
 {
     const char *name = metric;

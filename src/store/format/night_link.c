@@ -1,8 +1,8 @@
 /*
  * night_link.c: the piece of notes that says which trial of a night a row records (grammar in lineage/notes.h).
  *
- * Nights find out what was run from the rows alone. A trial whose row is read wrongly here is run again, or never. So
- * the piece must match from end to end, and everything that is written reads back.
+ * A night finds out from the rows alone which trials were run. If a row is misread here, its trial is run again, or
+ * never. So the piece must match completely, and every link that is written can be parsed again.
  */
 #include <lineage/notes.h>
 
@@ -27,8 +27,8 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Copies a name, cut between code points. A semicolon would end the piece, and `, trial ` inside the sweep's name
- * would end that name too early. */
+/* Copies a name; a name that is too long is cut between code points. A semicolon would end the piece, and `, trial `
+ * inside the sweep's name would end that name too early. */
 static void clean_name(char *out, size_t size, const char *name)
 {
     while (is_blank(*name))
@@ -46,8 +46,8 @@ static void clean_name(char *out, size_t size, const char *name)
         *at = '.';
 }
 
-/* Names are cut to the length that the reader accepts: with a link that cannot be read back, the trial would run
- * again each night. */
+/* Names are cut to the length that the parser accepts, because a trial whose link cannot be parsed would run again each
+ * night. */
 const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const char *sweep, const char *trial,
                                       uint64_t key)
 {
@@ -61,7 +61,7 @@ const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const ch
 
 /* ---- reading ---- */
 
-/* A name that does not fit is refused, because cut it would be the name of another night. */
+/* A name that is too long is refused, because a cut name could be the name of another night. */
 static bool take_name(char *out, size_t size, const char *from, const char *until)
 {
     size_t n = (size_t)(until - from);
@@ -72,8 +72,8 @@ static bool take_name(char *out, size_t size, const char *from, const char *unti
     return true;
 }
 
-/* Parses the piece [piece, end), without blanks around it. The key is taken from the end, where it has a fixed
- * length, and the sweep up to the first separator, because a trial's name may contain anything. */
+/* Parses the piece [piece, end), without blanks around it. A trial's name may contain anything, so the key is taken
+ * from the end, where it has a fixed length, and the sweep's name ends at the first separator. */
 static bool parse_piece(struct lineage_night_link *link, const char *piece, const char *end)
 {
     const size_t tail = strlen(before_key) + KEY_DIGITS;

@@ -1,13 +1,13 @@
 /*
  * notes.c: settings in the notes cell (grammar in lineage/notes.h).
  *
- * Only the beginning of a `;`-separated piece can set anything, and only before the first piece of prose. What follows a number decides whether it is a value
- * at all: `0.9→0.95` and `0.3%` are prose.
+ * Only the beginning of a `;`-separated piece can set anything, and only before the first piece of prose. The
+ * characters after a number decide whether it is a value at all: `0.9→0.95` and `0.3%` are prose.
  *
- * People, agents and other tools share the cell and write prose into it, and every existing row was written before
- * some part of this grammar. So the grammar may only grow by forms that prose hardly ever has, and a doubtful piece
- * counts as prose: a setting that is missed can be added by hand, but one that nobody meant is found by queries for
- * ever. The mirror, the rendered block, queries and `compare` all use this parser.
+ * People, agents and other tools share the cell and write prose into it, and every existing row was written before some
+ * part of this grammar. So the grammar may only grow by forms that prose hardly ever has, and a doubtful piece counts
+ * as prose: a missed setting can be added by hand, but queries find a setting that nobody meant for ever. The mirror,
+ * the rendered block, queries and `compare` all use this parser.
  */
 #include <lineage/notes.h>
 
@@ -29,8 +29,9 @@ struct span {
     size_t length;
 };
 
-/* What was found, in order; the last value of a key wins. Everything is collected and sorted at the end: looking each
- * name up among those before it would take quadratic time, and a notes cell may hold ten thousand. */
+/* The parameters that were found, in order; the last value of a key wins. They are collected first and sorted at the
+ * end: looking up each name among the earlier ones would take quadratic time, and a notes cell may hold ten thousand
+ * parameters. */
 struct found_param {
     struct lineage_param param;
     size_t order;
@@ -46,7 +47,7 @@ struct notes_builder {
     struct found_param *params;
     struct found_turn *turns;
     size_t n_params, n_turns;
-    bool prose; /* a piece of prose was met: settings behind it are part of the prose */
+    bool prose; /* a piece of prose was found: settings after it count as prose */
     bool failed;
 };
 
@@ -65,7 +66,7 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* An alias need not be a name of the grammar itself, because it is never written. */
+/* An alias need not satisfy the grammar for names, because aliases are never written. */
 bool lineage_param_name_ok(const char *name)
 {
     size_t length = strlen(name);
@@ -79,8 +80,8 @@ bool lineage_param_name_ok(const char *name)
     return true;
 }
 
-/* A semicolon would end the piece, and control characters the line that shows it. Neither can be escaped in a cell
- * that other tools read as prose. */
+/* A semicolon would end the piece, and a control character could break the line that shows it. Neither can be escaped
+ * in a cell that other tools read as prose. */
 bool lineage_param_text_ok(const char *text)
 {
     size_t length = strlen(text);
@@ -133,8 +134,8 @@ static bool ends_value(struct span s)
     return !s.length || is_blank(s.text[0]) || strchr(",()", s.text[0]);
 }
 
-/* NAME=NUMBER at the start of *s, which is moved behind it. The number must also end like one: `lr=1e-4x` and
- * `acc=0.93→0.95` are remarks about values. */
+/* Reads NAME=NUMBER at the start of *s and moves *s past it. The number must be followed by an end of value: `lr=1e-4x`
+ * and `acc=0.93→0.95` are remarks about values, not settings. */
 static bool take_any_setting(struct span *s, struct span *name, double *value)
 {
     size_t n = name_length(*s);
@@ -149,7 +150,8 @@ static bool take_any_setting(struct span *s, struct span *name, double *value)
     return lineage_number_parse(value, number.text, digits);
 }
 
-/* 1e999 is a decimal, but no trial can have run with it; as infinity it would match every range that is open above. */
+/* 1e999 is a valid decimal, but no trial can have run with it. Read as infinity, it would match every range without an
+ * upper bound. */
 static bool take_setting(struct span *s, struct span *name, double *value)
 {
     struct span from = *s;
@@ -164,7 +166,7 @@ static bool is(struct span s, const char *word)
     return strlen(word) == s.length && memcmp(s.text, word, s.length) == 0;
 }
 
-/* `WORD key=number key=number ...`: the text behind WORD if the piece begins so. */
+/* For `WORD key=number key=number ...`: if the piece begins with WORD, moves *s to the text after it. */
 static bool begins_with(struct span *s, const char *word)
 {
     size_t n = strlen(word);
@@ -174,7 +176,7 @@ static bool begins_with(struct span *s, const char *word)
     return true;
 }
 
-/* Ends at the first word that is not a setting, because words may follow the statistics. */
+/* Stops at the first word that is not a setting, because words may follow the statistics. */
 static void parse_clip_scale(struct notes_builder *b, struct span s)
 {
     struct span name;
@@ -196,8 +198,8 @@ static void put_turn(struct notes_builder *b, const struct lineage_turn_stat *st
     b->n_turns++;
 }
 
-/* A turn, its mean and its spread belong together. A piece that lacks one is prose, because gaps in a table of turns
- * would be read as zeros. */
+/* A turn, its mean and its spread belong together. A piece that lacks one of the three is prose, because gaps in a
+ * table of turns would be read as zeros. */
 static void parse_turn(struct notes_builder *b, struct span s)
 {
     struct lineage_turn_stat turn = {.mean = (double)NAN, .std = (double)NAN};
@@ -224,8 +226,8 @@ static void parse_turn(struct notes_builder *b, struct span s)
         put_turn(b, &turn);
 }
 
-/* Two keys are statistics with members of their own, however they are written, so that they are not parameters in one
- * row and statistics in the next. */
+/* Two keys are statistics and have their own members in the trial. They are stored there however they are written, so
+ * that they are not parameters in one row and statistics in the next. */
 static void put_param(struct notes_builder *b, struct span name, double value, const char *text)
 {
     struct lineage_trial *trial = b->trial;
@@ -249,8 +251,8 @@ static void put_param(struct notes_builder *b, struct span name, double value, c
 
 /* ---- texts ---- */
 
-/* Characters beside letters and digits. Characters that are symbols in prose (an arrow, a question mark) do not
- * count. */
+/* Characters of a word other than letters and digits. Characters that are symbols in prose (an arrow, a question mark)
+ * are not allowed. */
 static bool is_word_char(char c)
 {
     return is_letter(c) || (c >= '0' && c <= '9') || memchr("_.-+/:@", c, 7);
@@ -302,8 +304,9 @@ static size_t text_length(struct span s, char value[LINEAGE_PARAM_TEXT_MAX + 1])
     return n;
 }
 
-/* NAME=TEXT and the separator or end behind it; *s is moved behind both. Stricter than for numbers, because prose is
- * made of words: something must separate it from what follows, and nothing may be behind the last one. */
+/* Reads NAME=TEXT with the separator or end after it, and moves *s past both. The rules are stricter than for numbers,
+ * because prose consists of words: a comma must separate a text from the next one, and nothing may follow the last
+ * text. */
 static bool take_text(struct span *s, struct span *name, char value[LINEAGE_PARAM_TEXT_MAX + 1])
 {
     size_t n = name_length(*s);
@@ -326,7 +329,7 @@ static bool take_text(struct span *s, struct span *name, char value[LINEAGE_PARA
     return !(is(*name, "ig_clip_scale_mean") || is(*name, "ig_clip_scale_std"));
 }
 
-/* Whether there are only texts; otherwise none of them counts. */
+/* Whether the rest consists of texts only; otherwise none of them counts. */
 static bool is_all_text(struct span s)
 {
     char value[LINEAGE_PARAM_TEXT_MAX + 1];
@@ -368,7 +371,7 @@ static void parse_settings(struct notes_builder *b, struct span s)
         parse_texts(b, s);
 }
 
-/* Pieces of statistics and links are for machines wherever they are. Settings count only in front of the prose: in
+/* Statistics and links count wherever they are in the notes. Settings count only before the first piece of prose: in
  * `reverted: lr=5 was silly; batch=9` a person says what was tried once, not what this trial ran with. */
 static void parse_piece(struct notes_builder *b, struct span s)
 {
@@ -401,7 +404,7 @@ static int by_turn(const void *a, const void *b)
     return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* Keeps the last one found of each name, sorted by name. */
+/* Keeps the last parameter of each name, sorted by name. */
 static bool keep_params(struct notes_builder *b)
 {
     struct lineage_param *params = arena_alloc(b->arena, b->n_params, sizeof *params);
@@ -468,8 +471,8 @@ bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX])
     return false;
 }
 
-/* Counting `=` and `;` gives upper bounds for both arrays, so that they are allocated once. Most rows of other tools
- * have neither and cost only the search. */
+/* Counting `=` and `;` gives upper bounds for both arrays, so each is allocated once. Most rows of other tools contain
+ * neither character and cost only the search. */
 enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
                                 struct lineage_error *err)
 {
@@ -477,7 +480,7 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
     trial->n_params = trial->n_turns = 0;
     trial->params = NULL;
     trial->turns = NULL;
-    size_t most = notes ? count(notes, '=') : 0; /* nothing is set without one */
+    size_t most = notes ? count(notes, '=') : 0; /* a setting needs a `=` */
     if (!most)
         return LINEAGE_OK;
     struct notes_builder b = {.trial = trial, .arena = arena};
@@ -496,7 +499,7 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
     return LINEAGE_OK;
 }
 
-/* Whether a piece consists of settings or statistics to its end. A piece that is half settings, half words is shown
+/* Whether a piece consists entirely of settings or statistics. A piece that is half settings, half words is shown
  * whole, because cutting it would leave half a sentence. */
 static bool is_parsed_whole(struct span s)
 {
@@ -557,7 +560,7 @@ const char *lineage_param_text_format(char out[LINEAGE_PARAM_QUOTED_MAX], const 
     return out;
 }
 
-/* A user's list is not prose: between commas anything counts that begins with a letter. */
+/* A list that a user types is not prose: between its commas, any text that begins with a letter counts. */
 bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **text)
 {
     struct span s = skip_blanks((struct span){*text, strlen(*text)});

@@ -1,5 +1,4 @@
-/*
- * notes_write.c: writes the parameters and statistics of a trial into the notes of its row, for notes.c to read back.
+/* notes_write.c: writes the parameters and statistics of a trial into the notes of its row, where notes.c parses them.
  */
 #include <lineage/notes.h>
 
@@ -15,7 +14,7 @@ static bool same(double a, double b)
     return a == b;
 }
 
-/* Adds the setting unless the notes have it already; false if they have another value. */
+/* Adds the setting unless the notes already contain it; returns false if they give it another value. */
 static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
 {
     char quoted[LINEAGE_PARAM_QUOTED_MAX];
@@ -36,7 +35,7 @@ static bool add_param(struct buf *out, const struct lineage_param *param, const 
     return true;
 }
 
-/* Member by member, because the notes may have the mean and the caller the spread. */
+/* Adds each member separately, because the notes may have the mean and the caller's trial the standard deviation. */
 static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
 {
     struct lineage_number m = trial->ig_clip_scale_mean, s = trial->ig_clip_scale_std;
@@ -60,7 +59,8 @@ static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, c
     return true;
 }
 
-/* All turns of the caller or none: turns of two sources in one row could not be distinguished later. */
+/* Adds either all turns of the caller or none, because turns from two sources in one row could not be distinguished
+ * later. */
 static void add_turns(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
 {
     for (size_t i = 0; i < trial->n_turns && !said->n_turns; i++) {
@@ -75,9 +75,9 @@ static void add_turns(struct buf *out, const struct lineage_trial *trial, const 
     }
 }
 
-/* In front of what people wrote, because only the beginning of a piece sets anything, and prose may lack the
- * semicolon that would end it. Two values for one setting are refused, because only the caller knows which one was
- * run. */
+/* Settings are written before the text of the caller, because only the beginning of a piece can set anything, and prose
+ * may lack the semicolon that would end it. Two values for one setting are refused, because only the caller knows which
+ * value the trial used. */
 static enum lineage_status compose(struct buf *out, const struct lineage_trial *trial,
                                    const struct lineage_trial *said, struct lineage_error *err)
 {
@@ -91,7 +91,7 @@ static enum lineage_status compose(struct buf *out, const struct lineage_trial *
     return LINEAGE_OK;
 }
 
-/* An infinite number would set nothing, which its writer does not expect. */
+/* Refuses an infinite number, because it would set nothing, which its author does not expect. */
 static enum lineage_status check_infinity(const char *notes, struct lineage_error *err)
 {
     char name[LINEAGE_NAME_MAX];

@@ -1,10 +1,10 @@
 /*
  * number.c: doubles as text. Digits come from the C library's correctly rounded conversions; this file finds how many
- * are needed and lays them out. The C library only reads and writes numbers without a decimal point here, so the
+ * digits are needed and formats them. The C library only reads and writes numbers without a decimal point here, so the
  * locale of the process does not matter.
  *
  * The text must equal CPython's repr byte for byte: a tool that rewrites the file through Python then leaves every
- * row's bytes unchanged. Otherwise such rows would count as edited (the mirror's digests) although nothing was.
+ * row's bytes unchanged. Otherwise the mirror's digests would show such rows as edited although no value changed.
  * printf's %.17g is not a substitute, because it writes 0.1 as 0.10000000000000001.
  */
 #include <float.h>
@@ -41,7 +41,7 @@ static struct decimal round_to(double value, int n)
     return d;
 }
 
-/* As a whole number with an exponent, because strtod expects the locale's decimal point. */
+/* Passes a whole number with an exponent to strtod, because strtod expects the locale's decimal point. */
 static double value_of(const struct decimal *d)
 {
     char text[64];
@@ -65,14 +65,15 @@ static void step_up(struct decimal *d)
     d->point++;
 }
 
-/* Fewest digits that read back. A normal double that has a decimal of up to 15 digits shows it when printed with 15;
- * a subnormal may have a shorter one. At a power of two the gap below is half the gap above, so the nearest decimal
- * of a length may be just too low while the next one above it reads back. */
+/* Finds the fewest digits that parse to the same double. If a normal double has a decimal form of up to 15 digits,
+ * printing 15 digits shows it; a subnormal may have a shorter form. At a power of two the gap below is half the gap
+ * above, so the nearest decimal with a given number of digits may be just too low, while the next larger one parses to
+ * the same double. */
 static struct decimal shortest(double value)
 {
     struct decimal d = {.n = 0};
-    /* 15 is DBL_DIG: any decimal of up to 15 digits survives the way to a double and back, so nothing shorter than
-     * what %.15 shows, less its zeros, can be missed. */
+    /* 15 is DBL_DIG: any decimal of up to 15 digits survives conversion to a double and back. So the digits that %.15
+     * prints, without trailing zeros, are already the shortest form. */
     for (int n = value < DBL_MIN ? 1 : 15; n <= MAX_DIGITS; n++) {
         d = round_to(value, n);
         double back = value_of(&d);
@@ -94,7 +95,7 @@ static char *put(char *out, const char *text, int n)
     return out + n;
 }
 
-/* -5 as e-05, 16 as e+16. */
+/* Writes -5 as e-05 and 16 as e+16. */
 static char *put_exponent(char *out, int exponent)
 {
     unsigned size = (unsigned)abs(exponent);
@@ -136,11 +137,11 @@ static char *lay_out(char *out, const struct decimal *d)
 }
 
 /*
- * Finds value as n / 10^places with n of at most 15 digits, if there is such an n. n / 10^places is correctly
- * rounded, so if it equals the value, the digits of n are its shortest form: no other decimal of 15 digits or fewer
- * reads back as the same double. The bounds keep n below 1e15 and places at most 22, so that n and the power of ten
- * are exact doubles; only then is the quotient the nearest double. value * 10^places is off by less than n / 2^52, a
- * quarter, so adding a half and truncating finds n. Tried first because printf and strtod handle numbers of any
+ * Finds value as n / 10^places with n of at most 15 digits, if there is such an n. n / 10^places is correctly rounded,
+ * so if it equals the value, the digits of n are its shortest form: no other decimal of 15 digits or fewer reads back
+ * as the same double. The bounds keep n below 1e15 and places at most 22, so that n and the power of ten are exact
+ * doubles; only then is the quotient the nearest double. value * 10^places is off by less than n / 2^52, a quarter, so
+ * adding a half and truncating finds n. This form is tried first, because printf and strtod handle numbers of any
  * length, and most numbers in a store are such decimals.
  */
 static bool short_decimal(uint64_t *n, int *places, double value)
@@ -173,7 +174,7 @@ static struct decimal decimal_of(uint64_t n, int places)
     return d;
 }
 
-/* Writes n / 10^places without an exponent, from its last digit on. Returns the end. */
+/* Writes n / 10^places without an exponent, beginning with the last digit. Returns the end of the text. */
 static char *write_plain(char *out, uint64_t n, int places)
 {
     char text[LINEAGE_NUMBER_MAX], *at = text + sizeof text;
@@ -225,7 +226,7 @@ const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value)
     return out;
 }
 
-/* Not isspace, which depends on the locale: in some locales a byte of UTF-8 is a blank. */
+/* Does not use isspace, because isspace depends on the locale: in some locales a byte of UTF-8 counts as a blank. */
 static bool is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -249,7 +250,7 @@ static bool is_word(const char *text, size_t length, const char *word)
 }
 
 /* Accepts what Python's float() accepts, except underscores. strtod would also accept hexadecimal, `nan(...)` and, in
- * some locales, a comma: such a cell would be a number here and text in every other tool. */
+ * some locales, a comma: such a cell would then be a number here and text in every other tool. */
 size_t number_length(const char *text, size_t length)
 {
     size_t i = length && (text[0] == '+' || text[0] == '-');
@@ -271,8 +272,8 @@ size_t number_length(const char *text, size_t length)
     return i;
 }
 
-/* The exponent of `e+12`, 0 if there is none. Far beyond any double it no longer grows, so that `1e99999999999` is
- * infinite instead of an overflow, which C leaves undefined. */
+/* The exponent of `e+12`, 0 if there is none. The result stops growing far beyond the range of a double, so that
+ * `1e99999999999` is infinite instead of an overflow, which C leaves undefined. */
 static long written_exponent(const char *text, size_t length)
 {
     long exponent = 0;
@@ -286,8 +287,8 @@ static long written_exponent(const char *text, size_t length)
 /*
  * text is a checked decimal. strtod gets its digits as a whole number with the matching exponent, because a cell may
  * have any number of digits, and rounding twice could give the neighbour of the nearest double. The midpoint of two
- * doubles has at most 767 digits, so of the digits behind the 800th it only matters whether one is not 0, which a
- * final 1 states. 24 bytes hold a sign, that 1, the exponent of any length and its NUL.
+ * doubles has at most 767 digits, so after the 800th digit it only matters whether any digit is not 0; a final 1 states
+ * that. 24 bytes hold a sign, that 1, the exponent of any length and its NUL.
  */
 static double convert(const char *text, size_t length)
 {
@@ -345,8 +346,8 @@ static bool convert_short(double *value, const char *text, size_t length)
     return true;
 }
 
-/* Words that other tools write (Python prints `nan`, C `-nan`) must be read, or the row would be refused for a number
- * that its writer meant. */
+/* Words that other tools write (Python prints `nan`, C `-nan`) must be read, otherwise the row would be reported
+ * although its writer meant a number. */
 static bool parse_word(double *value, const char *text, size_t length)
 {
     size_t i = length && (text[0] == '+' || text[0] == '-');

@@ -11,7 +11,7 @@
 /* Length of the longest prefix of text[0..length) that is a decimal number; 0 if none. */
 size_t number_length(const char *text, size_t length);
 
-/* lineage_number_format, returning the length of the text. */
+/* Like lineage_number_format, but returns the length of the text. */
 size_t number_write(char out[LINEAGE_NUMBER_MAX], double value);
 
 static inline void buf_add_number(struct buf *buf, double value)

@@ -5,7 +5,7 @@
 
 #include <lineage/notes.h>
 
-/* The first N_GREEK are Greek letters, which take GREEK bytes of UTF-8 each; longer aliases follow them. */
+/* The first N_GREEK aliases are Greek letters of GREEK bytes of UTF-8 each; longer aliases follow them. */
 enum { N_GREEK = 8, GREEK = 2 };
 
 static const struct {

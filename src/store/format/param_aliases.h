@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Bytes of the Greek letter that text begins with, if it is an alias and something follows it; else 0. */
+/* Bytes of the Greek letter that text begins with, if that letter is an alias and more text follows; else 0. */
 size_t param_alias_greek(const char *text, size_t length);
 
 #endif

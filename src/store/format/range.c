@@ -11,7 +11,8 @@
 
 #include "../fail.h"
 
-/* An end that is left out is open, so that ":1.0" also finds values below any expected bound, including -inf. */
+/* A bound that is left out means no limit, so that ":1.0" also finds values below any expected bound, including
+ * -inf. */
 static bool parse_end(struct lineage_number *end, const char *text, size_t length)
 {
     *end = (struct lineage_number){0};

@@ -1,10 +1,10 @@
 /*
- * row.c: a record's cells as a trial.
+ * row.c: converts a record's cells to a trial.
  *
- * A row that can be understood counts, even if something else is wrong with it (too many cells, too few behind the
- * status), and the problem is reported: a history with gaps misleads more than one with warnings. What other tools
- * skip (invalid UTF-8, a repeated header, an unknown label) is skipped here too; otherwise two tools would disagree
- * on the best trial of one file.
+ * A row that can be understood counts, even if something else is wrong with it (too many cells, too few after the
+ * status), and the problem is reported: a history with gaps misleads more than one with warnings. What other tools skip
+ * (invalid UTF-8, a repeated header, an unknown label) is skipped here too; otherwise two tools would disagree on the
+ * best trial of one file.
  */
 #include "row.h"
 
@@ -16,8 +16,8 @@
 
 #include "../fail.h"
 
-/* Room for a label or number of 40 bytes with its name: a malformed cell may be a whole paragraph, and a reason is
- * one line of a listing. */
+/* Fits a label or number of 40 bytes with its name: a malformed cell may be a whole paragraph, and a reason is one line
+ * of a listing. */
 #define REASON_MAX 160
 
 struct reading {
@@ -30,16 +30,16 @@ struct reading {
     bool out_of_memory;
 };
 
-/* A short row ends before its last columns, and the header may lack a column: both read as an empty cell, as in other
- * tools. */
+/* A short row ends before its last columns, and the header may lack a column: the missing cell then counts as empty, as
+ * in other tools. */
 static const struct tsv_cell *cell_at(const struct reading *r, int index)
 {
     return index >= 0 && (size_t)index < r->n ? &r->cells[index] : NULL;
 }
 
-/* NUL bytes become C0 80, so that cells can be C strings. No cell can contain these two bytes itself, because they
- * are not valid UTF-8 and such a row is refused. So the encoding can be undone, and lineage_text_safe shows it as the
- * picture of NUL. */
+/* NUL bytes become C0 80, so that cells can be C strings. No cell can contain these two bytes itself, because they are
+ * not valid UTF-8, and rows with invalid UTF-8 are refused. So the encoding is reversible, and lineage_text_safe shows
+ * these bytes as the symbol for NUL. */
 static char *encode_nuls(struct arena *arena, const struct tsv_cell *cell)
 {
     char *out = arena_alloc(arena, cell->length * 2 + 1, 1), *end = out;
@@ -66,7 +66,7 @@ static const char *keep(struct reading *r, const struct tsv_cell *cell)
     return out;
 }
 
-/* Checks every cell, not only the 17, because extra columns are printed too. */
+/* Checks every cell, not only the 17 standard columns, because extra columns are printed too. */
 static bool all_utf8(const struct reading *r)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -86,7 +86,7 @@ static bool is_header(const struct reading *r)
     return true;
 }
 
-/* Not tolower, which depends on the locale. */
+/* Does not use tolower, because tolower depends on the locale. */
 static void lower(char *text)
 {
     for (; *text; text++)
@@ -94,9 +94,9 @@ static void lower(char *text)
             *text = (char)(*text + ('a' - 'A'));
 }
 
-/* Agents that keep the five-column log by hand write labels in any case; nobody else may. Without the column a row
- * reads as discard, the label that claims nothing: as keep the first row would be the best trial, and as crash its
- * score would be ignored. */
+/* Agents write the labels of the five-column log by hand, so there they may be in upper or lower case; in other logs
+ * they must be lower case. If the status column is missing, the label is discard, because it claims the least: with
+ * keep the first row would be the best trial, and with crash its score would be ignored. */
 static bool read_status(struct reading *r)
 {
     char text[LINEAGE_NAME_MAX];
@@ -116,8 +116,8 @@ static bool read_status(struct reading *r)
 }
 
 /* Nan and infinities are numbers here, because other tools write them: the row survives, and the rules that compare
- * scores ignore it. A cell that is not a number as a whole is read as absent, because half of it (`0.91 (old)`) would
- * be believed and compared. */
+ * scores ignore it. A cell counts as absent unless all of it is a number, because the leading number of `0.91 (old)`
+ * would otherwise be compared like a score. */
 static bool read_number(struct reading *r, struct lineage_number *number, int index, const char *name)
 {
     const struct tsv_cell *cell = cell_at(r, index);
@@ -163,7 +163,7 @@ static bool read_score(struct reading *r)
     return true;
 }
 
-/* The mirror uses it too, to name the extra columns of a row in the same order. */
+/* The mirror calls this function too, so that it names a row's extra columns in the same order. */
 bool row_is_extra(const struct row_layout *layout, size_t index)
 {
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
@@ -194,11 +194,11 @@ static enum row_fault fail(struct reading *r, enum row_fault fault, const char *
 }
 
 /*
- * Returns ROW_SOUND, or the reason for refusing the row. The order decides how a row with several faults is reported. UTF-8
- * first, because each later message quotes a cell, and SQLite, JSON and the terminal need valid text. The header
- * before the status, because `status` in that column would be reported as a wrong label. The status before the
- * numbers, because a row too short to have one is cut off, whatever else is in it. Notes last, because they can only
- * fail for memory: what is not a setting is prose.
+ * Returns ROW_SOUND, or the reason for refusing the row. The order decides how a row with several faults is reported.
+ * UTF-8 is checked first, because each later message quotes a cell, and SQLite, JSON and the terminal need valid text.
+ * A repeated header is checked before the status, because `status` in that column would be reported as a wrong label.
+ * The status is checked before the numbers, because a row too short to have a status was cut off, whatever else it
+ * contains. Notes come last, because parsing them fails only if memory runs out: text that is not a setting is prose.
  */
 static enum row_fault read_trial(struct reading *r)
 {

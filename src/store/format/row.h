@@ -1,6 +1,6 @@
 /*
- * row.h: a record's cells as a trial, and back. Columns are found by header name. Three shapes are known: the 17
- * columns, the blackboard's, and the five of karpathy/autoresearch.
+ * row.h: converts a record's cells to a trial and back. Columns are found by header name. Three layouts are known: the
+ * 17 columns, the blackboard's, and the five of karpathy/autoresearch.
  */
 #ifndef FORMAT_ROW_H
 #define FORMAT_ROW_H
@@ -16,7 +16,7 @@ struct row_layout {
     size_t n_cells; /* of the header */
     enum row_shape shape;
     int column[LINEAGE_N_COLUMNS]; /* cell index of each canonical column, -1 if the file lacks it */
-    int score;                     /* cell index of the score column, -1 */
+    int score;                     /* cell index of the score column, -1 if there is none */
     char *metric;                  /* its name */
     char **names;                  /* [n_cells] header names, owned */
     size_t n_extras;               /* number of cells outside the 17 */
@@ -33,7 +33,7 @@ void row_layout_release(struct row_layout *layout);
 /* Whether the cell at that index is outside the 17 columns. */
 bool row_is_extra(const struct row_layout *layout, size_t index);
 
-/* What is wrong with a record. ROW_LONG and ROW_SHORT rows that still have a valid status are read too. */
+/* What is wrong with a record. Rows with ROW_LONG or ROW_SHORT still count if they have a valid status. */
 enum row_fault { ROW_SOUND, ROW_LONG, ROW_SHORT, ROW_BAD_STATUS, ROW_NOT_UTF8, ROW_HEADER_AGAIN, ROW_BAD_NUMBER };
 
 /*
@@ -57,8 +57,8 @@ void row_write_header(struct buf *out);
  * names the field. */
 enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err);
 
-/* Checks only the 17 cells, except texts that `checked` shares (the same pointers, which were checked just before).
- * checked NULL: all of them. */
+/* Checks only the 17 cells. Texts that `checked` shares (the same pointers) were checked just before and are skipped;
+ * with checked NULL, all texts are checked. */
 enum lineage_status row_check_cells(const struct lineage_trial *trial, const struct lineage_trial *checked,
                                     struct lineage_error *err);
 
@@ -74,12 +74,12 @@ enum lineage_status row_compose_notes(const char **notes, const struct lineage_t
 /* The 17 columns, in their order. */
 extern const struct lineage_column trial_columns[LINEAGE_N_COLUMNS];
 
-/* Members by column, for filling in. */
+/* Pointers to the members of a column, for functions that fill in a trial. */
 const char **trial_text_member(struct lineage_trial *trial, size_t column);
 struct lineage_number *trial_number_member(struct lineage_trial *trial, size_t column);
 
-/* If the id is numeric, with or without exp_, raises *next to the number after it and *width to its number of
- * digits. */
+/* If the id is numeric, with or without exp_, raises *next to at least the id's number plus one, and *width to its
+ * number of digits. */
 void row_note_id(const char *id, uint64_t *next, size_t *width);
 
 /* The arena that owns the trial's members, created on first use; NULL when out of memory. */
@@ -92,11 +92,11 @@ const char *row_cell_text(struct arena *arena, const struct tsv_cell *cell);
  * behind its settings stays whole. NULL when out of memory. */
 const char *notes_remark(const char *notes, struct arena *arena);
 
-/* Whether the notes give a setting a number that is too large for a double, which sets nothing; name is the first
- * such setting. */
+/* Whether the notes give a setting a number that is too large for a double; such a number sets nothing. name becomes
+ * the first such setting. */
 bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX]);
 
-/* lineage_notes_parse with the arrays in a given arena. */
+/* Like lineage_notes_parse, with the arrays in the given arena. */
 enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
                                 struct lineage_error *err);
 

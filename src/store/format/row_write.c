@@ -1,10 +1,10 @@
 /*
- * row_write.c: a trial as a record, and the checks before it is written. They are stricter than reading: a file that
- * cannot be changed afterwards should contain nothing that some reader cannot handle (fieldkit stops at long cells,
- * JSON has no nan).
+ * row_write.c: writes a trial as a record, after checking it. The checks are stricter than those for reading: a file
+ * that cannot be changed afterwards should contain nothing that some reader cannot handle (fieldkit stops at long
+ * cells, JSON has no nan).
  *
  * Cells are in the order of the file's header if it has one: fieldkit reads by name, but people sort and cut by
- * position, and a row in another order than its header is lost to both.
+ * position, and a row whose order differs from its header is misread by both.
  */
 #include <math.h>
 #include <string.h>
@@ -42,8 +42,8 @@ static void write_column(struct buf *out, const struct lineage_trial *trial, siz
         tsv_write_cell(out, text, strlen(text));
 }
 
-/* Searched for each cell: 17 comparisons cost little beside writing the cell, and the layout only maps columns to
- * cells. */
+/* Searches the columns for each cell, because the layout only maps columns to cells. 17 comparisons cost little
+ * compared with writing the cell. */
 static int column_of_cell(const struct row_layout *layout, size_t cell)
 {
     for (int i = 0; i < LINEAGE_N_COLUMNS; i++)
@@ -53,7 +53,7 @@ static int column_of_cell(const struct row_layout *layout, size_t cell)
 }
 
 /* Writes a cell outside the 17 columns: the trial's own extra, or the score if that is another column. Extra columns
- * that nobody filled in become empty cells; without them the row would be short, and reported for ever. */
+ * without a value become empty cells; otherwise the row would be too short and would be reported for ever. */
 static void write_other(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout,
                         size_t cell)
 {
@@ -97,7 +97,7 @@ void row_write(struct buf *out, const struct lineage_trial *trial, const struct 
     buf_put(out, '\n');
 }
 
-/* Uses the same table as rows, so that the two always agree. */
+/* Uses the same table of columns as the rows, so header and rows always agree. */
 void row_write_header(struct buf *out)
 {
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
@@ -120,8 +120,8 @@ static enum lineage_status check_text(const char *name, const char *text, struct
     return LINEAGE_OK;
 }
 
-/* Every comparison with nan is false: kept as a score it could neither be beaten nor chosen. JSON and SQLite have no
- * nan, so two readers of one row would disagree. */
+/* Refuses nan, because every comparison with nan is false: a nan score could neither be beaten nor chosen. JSON and
+ * SQLite have no nan, so two readers of one row would disagree. */
 static enum lineage_status check_number(const char *name, struct lineage_number number, struct lineage_error *err)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -148,8 +148,8 @@ enum lineage_status row_check_cells(const struct lineage_trial *trial, const str
     return status;
 }
 
-/* A name that the grammar of notes cannot read back would be written as prose: the setting would look recorded, but
- * no query would find it. */
+/* A name that does not fit the grammar of notes would be read as prose: the setting would look recorded, but no query
+ * would find it. */
 static enum lineage_status check_param(const struct lineage_param *param, struct lineage_error *err)
 {
     if (!param->name || !lineage_param_name_ok(param->name))
@@ -172,8 +172,8 @@ static enum lineage_status check_turn(const struct lineage_turn_stat *turn, stru
     return store_fail(err, LINEAGE_EINVAL, "information gain of turn %u is not finite", turn->turn);
 }
 
-/* Parameters and statistics are checked apart from the notes that they become, so that the message names the field
- * that was given instead of a cell that the caller never saw. */
+/* Parameters and statistics are checked before they are written into notes, so that the message names the caller's
+ * field instead of a cell that the caller never saw. */
 enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err)
 {
     enum lineage_status status = row_check_cells(trial, NULL, err);

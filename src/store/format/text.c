@@ -15,7 +15,7 @@
 
 #include "arena.h"
 
-/* Bytes of the code point at text, 1 and *point -1 if it is not valid. */
+/* Returns the number of bytes of the code point at text; for invalid UTF-8, returns 1 and sets *point to -1. */
 static size_t step(const char *text, size_t length, int32_t *point)
 {
     if ((unsigned char)text[0] < 0x80) {
@@ -28,14 +28,14 @@ static size_t step(const char *text, size_t length, int32_t *point)
     }
     utf8proc_int32_t code;
     utf8proc_ssize_t n =
-        /* Never more than four bytes, the longest code point. An invalid byte counts as one, so that reading resumes
-         * at the next code point. */
+        /* Passes at most four bytes, the length of the longest code point. An invalid byte is skipped alone, so that
+         * reading resumes at the next code point. */
         utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)(length < 4 ? length : 4), &code);
     *point = n > 0 ? code : -1;
     return n > 0 ? (size_t)n : 1;
 }
 
-/* Bytes of ASCII at the start, eight at a time: cells are mostly ASCII, and each is checked. */
+/* Number of leading ASCII bytes, found eight at a time: cells are mostly ASCII, and every cell is checked. */
 static size_t ascii_length(const char *text, size_t length)
 {
     size_t i = 0;
@@ -71,8 +71,8 @@ size_t lineage_text_prefix(const char *text, size_t length, size_t n)
     return i;
 }
 
-/* Stand-in for a code point that could act on the page or the terminal, NULL if it is harmless. A bar ends a cell of
- * a Markdown table and a backquote ends code: both would let a note write table cells of its own. */
+/* Stand-in for a code point that could act on the page or the terminal, NULL if it is harmless. A bar ends a cell of a
+ * Markdown table and a backquote ends code, so either would let a note add table cells of its own. */
 static const char *stand_in(int32_t point)
 {
     switch (point) {
@@ -99,8 +99,9 @@ static void add_picture(struct buf *out, int32_t point)
     buf_add(out, bytes, (size_t)n);
 }
 
-/* Format characters (bidirectional controls, zero-width marks, tags) and C1 controls hide or reorder text. The
- * joiners U+200C and U+200D stay, because scripts and emoji need them. CVE-2021-42574 is this attack on source code. */
+/* Format characters (bidirectional controls, zero-width marks, tags) and C1 controls hide or reorder text. The joiners
+ * U+200C and U+200D stay, because scripts and emoji need them. CVE-2021-42574 is the same attack against source
+ * code. */
 static bool is_hidden(int32_t point)
 {
     if (point == 0x200c || point == 0x200d)
@@ -122,8 +123,8 @@ static void add_safe(struct buf *out, const char *bytes, size_t n, int32_t point
         buf_add(out, bytes, n);
 }
 
-/* Whether the code point continues the character before it, so that a cut must not come in front of it: a letter
- * without its accent, or a hand without its colour, is another character. */
+/* Whether the code point continues the character before it, so the text must not be cut between them: a letter without
+ * its accent, or a hand emoji without its colour, is a different character. */
 static bool continues(int32_t point)
 {
     if (point < 0x300)
@@ -133,8 +134,8 @@ static bool continues(int32_t point)
            category == UTF8PROC_CATEGORY_MC || point == 0x200d || (point >= 0x1f3fb && point <= 0x1f3ff);
 }
 
-/* Bytes to show of a text that is cut to n code points including the final mark: n - 1, less a character that would
- * be cut in two. */
+/* Number of bytes to keep of a text that is cut to n code points including the final mark: n - 1 code points, without a
+ * character that the cut would split. */
 static size_t cut_at(const char *text, size_t length, size_t n)
 {
     size_t end = lineage_text_prefix(text, length, n);

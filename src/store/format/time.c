@@ -45,8 +45,8 @@ static int64_t days_of(int year, int month, int day)
     return 365 * y + leaps + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
-/* The inverse, within an era of 400 years (146097 days): the three divisions take the leap days
- * of each 4, 100 and 400 years off the day's number, so that what is left divides by 365. */
+/* The inverse, within an era of 400 years (146097 days): the three divisions remove the leap days of each 4, 100 and
+ * 400 years from the day number, so that the rest can be divided by 365. */
 static void civil_of(int64_t days, int *year, int *month, int *day)
 {
     int64_t n = days + 719468, era = n / 146097, in_era = n % 146097;
@@ -57,7 +57,8 @@ static void civil_of(int64_t days, int *year, int *month, int *day)
     *year = (int)(y + era * 400 + (*month <= 2));
 }
 
-/* C divides towards zero, which would put the evening before 1970 into 1970. */
+/* Rounds down to a whole day. C's division rounds towards zero, which would put the evening of 31 December 1969 into
+ * 1970. */
 static int64_t floor_day(int64_t seconds)
 {
     return (seconds - (seconds % DAY + DAY) % DAY) / DAY;
@@ -143,8 +144,9 @@ static bool take_date(const char **text, int64_t *days)
     return take_digits(text, 4, &year) && take_day(text, year, days);
 }
 
-/* HH, HH:MM, HHMM, with seconds; 24:00:00 is the end of the day, second 60 a leap second. ISO 8601 allows both, and
- * some tools write them. Fractions are read and dropped, because timestamps in the store are whole seconds. */
+/* HH, HH:MM, HHMM, optionally with seconds; 24:00:00 is the end of the day, and second 60 a leap second. ISO 8601
+ * allows both, and some tools write them. Fractions are read and dropped, because timestamps in the store are whole
+ * seconds. */
 static bool take_clock(const char **text, int64_t *seconds)
 {
     int hour, minute = 0, second = 0;
@@ -183,8 +185,8 @@ static bool take_zone(const char **text, int64_t *offset)
     return hour < 24 && minute < 60;
 }
 
-/* Behind a day: the end, or a time with its zone. Nothing else may follow: `2026-05-07 noon` read as midnight would
- * be wrong by half a day. */
+/* After a day: the end of the text, or a time with its zone. Nothing else may follow: `2026-05-07 noon` read as
+ * midnight would be wrong by half a day. */
 static bool take_time_of_day(const char *text, int64_t days, int64_t *seconds)
 {
     int64_t clock = 0, offset = 0;
@@ -207,7 +209,8 @@ static bool take_word(const char **text, const char *word)
     return there;
 }
 
-/* A weekday is the last one, today included: --since monday asks about the past, and no trial is in the future. */
+/* A weekday means the most recent one, today included: --since monday asks about the past, and no trial is in the
+ * future. */
 static bool take_named_day(const char **text, int64_t today, int64_t *days)
 {
     static const char *const names[] = {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"};
@@ -222,8 +225,8 @@ static bool take_named_day(const char **text, int64_t today, int64_t *days)
     return false;
 }
 
-/* The same day that many months earlier, or the last day of that month. A month before the 31st of March is the last
- * day of February, as calendars show it; rolling over would land in March again. */
+/* The same day that many months earlier, or the last day of that month. One month before 31 March is the last day of
+ * February, as in calendars; carrying the extra days over would end in March again. */
 static bool months_before(int64_t now, int64_t months, int64_t *seconds)
 {
     int year, month, day;
@@ -238,8 +241,8 @@ static bool months_before(int64_t now, int64_t months, int64_t *seconds)
     return true;
 }
 
-/* Seconds of a unit, or months as a negative number; 0 for any other word. `m` alone could be either. Months and
- * years have no fixed length and follow the calendar. */
+/* Seconds of a unit, or months as a negative number, because months and years have no fixed length and follow the
+ * calendar. Returns 0 for any other word, including the ambiguous `m`. */
 static int64_t unit_of(const char *word, size_t n)
 {
     static const struct {
@@ -257,7 +260,8 @@ static int64_t unit_of(const char *word, size_t n)
     return 0;
 }
 
-/* "3 days ago": how long before now. Nine digits at most, so that the product cannot overflow for any unit. */
+/* "3 days ago": a duration before now. At most nine digits are accepted, so the product cannot overflow for any
+ * unit. */
 static bool take_distance(const char *text, int64_t now, int64_t *seconds)
 {
     int64_t count = 0;
@@ -297,8 +301,8 @@ static bool take_epoch(const char *text, int64_t *seconds)
 
 /* ---- the whole ---- */
 
-/* Words before dates, because no date begins with a letter; distances before dates, because both begin with digits
- * and only a distance has a unit. */
+/* Words are tried first, because dates never begin with a letter. Distances are tried before dates, because both begin
+ * with digits and only a distance has a unit. */
 static bool parse(int64_t *seconds, const char *text, int64_t now)
 {
     int64_t days;

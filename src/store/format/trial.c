@@ -2,9 +2,9 @@
  * trial.c: the columns of a trial and its memory. Only the table of columns defines their order: reading, writing,
  * the mirror and JSON loop over it.
  *
- * Their order is that of the header that FORMAT.md promises, and of the mirror's table behind its first five columns
- * (seq to digest), so all three change together. With offsets into the struct instead of a switch per column, a
- * column that is added here is read, written, mirrored and printed without another line.
+ * Their order is that of the header that FORMAT.md promises, and of the mirror's table after its first five columns
+ * (seq to digest), so all three change together. With offsets into the struct instead of a switch per column, a column
+ * that is added here is read, written, mirrored and printed without another line.
  */
 #include <lineage/trial.h>
 
@@ -88,10 +88,10 @@ bool lineage_trial_param(double *value, const struct lineage_trial *trial, const
 }
 
 /*
- * Both spellings are one number, because exp_014 and 014 name the same trial. 18 digits is the most that fits an
- * SQLite integer, in which the mirror stores the next id, with room for + 1; a longer run of digits is a hash that
- * happens to have no letters. The width is kept because ids are padded to it, so that people's tools can sort them as
- * text.
+ * Both spellings give the same number, because exp_014 and 014 name the same trial. At most 18 digits fit in an SQLite
+ * integer, in which the mirror stores the next id, with room for + 1; a longer sequence of digits is a hash that
+ * happens to contain no letters. The width is kept because ids are padded to it, so that people's tools can sort them
+ * as text.
  */
 void row_note_id(const char *id, uint64_t *next, size_t *width)
 {
@@ -108,7 +108,8 @@ void row_note_id(const char *id, uint64_t *next, size_t *width)
         *width = n;
 }
 
-/* Created when it is first needed: a trial that a caller filled in by hand owns nothing and need not be released. */
+/* The arena is created when it is first needed: a trial that a caller filled in by hand owns nothing and need not be
+ * released. */
 struct arena *trial_memory(struct lineage_trial *trial)
 {
     if (!trial->memory)
@@ -157,8 +158,8 @@ static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *i
     out->extras = extras;
 }
 
-/* The row returned by an append must outlive the caller's strings, the handle and the append's arena, into which it
- * points before it is copied. */
+/* The row returned by an append must outlive the caller's strings, the handle and the append's arena, which owns the
+ * row's strings before this copy. */
 enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in,
                                struct lineage_error *err)
 {

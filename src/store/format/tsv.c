@@ -2,12 +2,13 @@
  * tsv.c: records and cells of results.tsv.
  *
  * Records are separated here, because a record's place in the file must be known exactly; the cells of a record come
- * from libcsv. libcsv and CPython's dialect differ in one point, text behind a closing quote ("a"b reads ab), so such
- * records are rewritten into a form that both read alike.
+ * from libcsv. libcsv and CPython's dialect differ in one point, text after a closing quote ("a"b is read as ab), so
+ * such records are rewritten into a form that both read in the same way.
  *
  * The rest of the store depends on the offset and length of every record: the mirror keeps a digest of exactly these
- * bytes and continues where the last terminated record ends, `verify` names lines by them, and a writer moves a torn
- * record aside by them. libcsv reports neither where a field begins nor where it ends, and swallows empty lines.
+ * bytes and continues where the last terminated record ends, `verify` names lines by these positions, and a writer uses
+ * them to move a torn record aside. libcsv reports neither where a field begins nor where it ends, and swallows empty
+ * lines.
  *
  * The rules are those of CPython's csv module with a tab, because fieldkit and the Auto-Research-Recipes harness read
  * the same file with it: a tool that reads the file differently would name another trial as the best.
@@ -38,7 +39,7 @@ void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t leng
 }
 
 /* The state of a cell at one byte, where quotes matter. Only the first byte of a cell can open a quote, so that `5"
- * disk`, typed by hand, does not swallow the rows behind it. */
+ * disk`, typed by hand, does not swallow the rows after it. */
 enum cell_state { CELL_START, CELL_PLAIN, CELL_QUOTED, CELL_QUOTE_SEEN };
 
 static enum cell_state next_state(enum cell_state state, char c)
@@ -64,8 +65,8 @@ static size_t line_end(const char *data, size_t length, size_t i)
 }
 
 /* A record that may contain quotes or carriage returns is scanned byte by byte. Lines inside quotes are counted too,
- * because a message should name the line that an editor shows. An open quote at the end is reported: a reader must
- * take everything behind it as one cell, while a writer may repair it. */
+ * because a message should name the line that an editor shows. An open quote at the end is reported: a reader must take
+ * everything after the quote as one cell, while a writer may repair it. */
 static void scan_slowly(struct tsv_scanner *s, struct tsv_record *record)
 {
     enum cell_state state = CELL_START;
@@ -124,7 +125,8 @@ struct tsv_reader *tsv_reader_new(void)
     struct tsv_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return NULL;
-    /* Not strict: an error in the middle of a record would leave no cells at all, and gaps in a history mislead. */
+    /* libcsv's strict mode is off: an error in the middle of a record would discard all its cells, and gaps in a
+     * history mislead. */
     if (csv_init(&reader->parser, 0) != 0) {
         free(reader);
         return NULL;
@@ -132,7 +134,7 @@ struct tsv_reader *tsv_reader_new(void)
     csv_set_delim(&reader->parser, '\t');
     csv_set_blk_size(&reader->parser, (size_t)1 << 16); /* otherwise a long quoted cell grows by 128 bytes at a time */
     csv_set_space_func(&reader->parser, never);
-    csv_set_term_func(&reader->parser, never); /* records are separated before; line ends are content */
+    csv_set_term_func(&reader->parser, never); /* records are separated before parsing, so line ends are content */
     return reader;
 }
 
@@ -148,8 +150,8 @@ void tsv_reader_free(struct tsv_reader *reader)
     free(reader);
 }
 
-/* The capacity is raised only when both arrays are: if the second fails, the first is larger than recorded, which is
- * harmless. */
+/* The capacity is raised only after both arrays have grown. If the second allocation fails, the first array is larger
+ * than recorded, which is harmless. */
 static bool room_for_cell(struct tsv_reader *reader)
 {
     if (reader->n < reader->capacity)
@@ -166,8 +168,8 @@ static bool room_for_cell(struct tsv_reader *reader)
     return true;
 }
 
-/* Ends are stored instead of pointers, because the buffer moves while it grows. The NUL behind each cell lets callers
- * compare names with strcmp; because a cell may contain a NUL, its length is stored too. */
+/* Stores the end offsets of cells instead of pointers, because the buffer may move while it grows. The NUL after each
+ * cell lets callers compare names with strcmp; because a cell may contain a NUL, its length is stored too. */
 static void add_cell(struct tsv_reader *reader, const void *text, size_t length)
 {
     if (reader->failed || !room_for_cell(reader)) {
@@ -184,15 +186,15 @@ static void on_cell(void *text, size_t length, void *context)
     add_cell(context, text, length);
 }
 
-/* The end of the record is known already. */
+/* libcsv calls this at the end of a record; there is nothing to do, because the scanner has found the end already. */
 static void on_record(int end, void *context)
 {
     (void)end;
     (void)context;
 }
 
-/* CPython continues after a closing quote with the rest of the cell as literal text, quotes included. Put inside the
- * quotes, with its quotes doubled, the same text is plain CSV to libcsv. */
+/* CPython continues after a closing quote with the rest of the cell as literal text, quotes included. If that text is
+ * moved inside the quotes and its quotes are doubled, libcsv reads it as the same cell. */
 /* Holds back each closing quote until it is known to be the last byte of its cell. */
 static void normalise(struct buf *out, const char *bytes, size_t length)
 {
@@ -235,7 +237,8 @@ static void point_cells(struct tsv_reader *reader)
     }
 }
 
-/* Without quotes a record is its cells between tabs. Most records are, and going byte by byte would cost most there. */
+/* A record without quotes is split at its tabs. Most records have none, so scanning them byte by byte would cost the
+ * most. */
 static void split_plain(struct tsv_reader *reader, const char *bytes, size_t length)
 {
     const char *end = bytes + length, *tab;
@@ -262,7 +265,7 @@ enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record
         finished = csv_fini(&reader->parser, on_cell, on_record, reader);
     }
     if (parsed != length || finished != 0 || reader->failed || reader->text.failed || reader->normal.failed) {
-        /* After a handle ran out of memory once, the reader must work again for the next record. */
+        /* Even after an allocation failed, the reader must work again for the next record. */
         reader->failed = reader->text.failed = reader->normal.failed = false;
         return store_fail(err, LINEAGE_ENOMEM, "line %llu: out of memory", (unsigned long long)record->line);
     }
@@ -272,9 +275,9 @@ enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record
     return LINEAGE_OK;
 }
 
-/* Copies a cell unless it could be read as something else. Eight bytes at a time, the last eight twice: with bit 1
- * flipped, only a quote and bytes below 0x20 are below 0x21, and subtraction borrows for such a byte. memchr then
- * decides whether such a byte is one of the four. */
+/* Copies a cell unless it needs quotes. It tests eight bytes at a time; the last eight may overlap the ones before.
+ * With bit 1 flipped, only a quote and bytes below 0x20 are below 0x21, and subtraction borrows for such a byte. memchr
+ * then decides whether such a byte is one of the four. */
 static bool copy_plain(char *to, const char *text, size_t length)
 {
     const uint64_t ones = 0x0101010101010101u, high = ones * 0x80;
@@ -298,8 +301,8 @@ static bool copy_plain(char *to, const char *text, size_t length)
                                   memchr(text, '\r', length) || memchr(text, '"', length));
 }
 
-/* Quotes only a cell that could be read as something else, as CPython's QUOTE_MINIMAL does: a row written here and
- * one written by fieldkit have the same bytes, and so the same digest. */
+/* Quotes a cell only if it could be misread without quotes, as CPython's QUOTE_MINIMAL does: a row written here and one
+ * written by fieldkit have the same bytes, and so the same digest. */
 void tsv_write_cell(struct buf *out, const char *text, size_t length)
 {
     if (!buf_reserve(out, length))

@@ -25,7 +25,8 @@ static bool is_plain_integer(const struct tokens *t, size_t i)
     return true;
 }
 
-/* Ids joined by commas, slashes, "and", "or", "&", "+" behind token i, which was one: returns the last token read. */
+/* Reads ids joined by commas, slashes, "and", "or", "&" or "+" after token i, which was an id. Returns the last token
+ * read. */
 static size_t list_behind(const struct visitor *v, size_t i)
 {
     const struct tokens *t = v->t;
@@ -34,7 +35,8 @@ static size_t list_behind(const struct visitor *v, size_t i)
         while (next < t->n && separators < 2 && (token_in(t, next, " and or ") ||
                (t->items[next].kind == TOKEN_MARK && strchr(",/&+#", t->items[next].mark))))
             next++, separators++;
-        /* "exp_091, 0.5" is another number: ids are as long as the first one or lie beside a #. */
+        /* In "exp_091, 0.5" the second number is not an id: further ids are as long as the first one or have a # before
+         * them. */
         if (!separators || !is_plain_integer(t, next) || t->items[next].length < 2 ||
             (token_is_kind(t, next + 1, TOKEN_WORD) && t->items[next + 1].glued))
             return i;
@@ -43,7 +45,7 @@ static size_t list_behind(const struct visitor *v, size_t i)
     }
 }
 
-/* The numbers of "32/64/64" or "114/123" that one token holds. */
+/* Visits the numbers of "32/64/64" or "114/123" that one token holds. */
 static void parts(const struct visitor *v, size_t i)
 {
     const char *text = v->t->text + v->t->items[i].at;
@@ -91,7 +93,7 @@ void citations_each(const struct tokens *t, void (*visit)(void *context, const c
             size_t next = i + 1;
             if (token_is_mark(t, next, '_') || token_is_mark(t, next, '#') || token_is(t, next, "of"))
                 next++;
-            /* Ids are padded, or they follow "exp", "trial" and the like; "of 4 layers" is none. */
+            /* Ids are padded, or they follow "exp", "trial" and the like; "of 4 layers" is not a citation. */
             bool strong = token_in(t, i, " exp exps experiment experiments trial trials retry rerun resubmit ") ||
                           (i && token_in(t, i - 1, " retry rerun resubmit resubmission "));
             bool bare = is_plain_integer(t, next) && t->items[next].length >= 3 &&

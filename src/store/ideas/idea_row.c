@@ -1,4 +1,4 @@
-/* idea_row.c: one text read: its changes, and the terms that it is found by. */
+/* idea_row.c: reads one text: the changes that it states, and the terms by which a search finds it. */
 #include "ideas_internal.h"
 
 #include <math.h>
@@ -60,7 +60,7 @@ static bool again_words(const struct tokens *t)
     return false;
 }
 
-/* Whether a change only buys room under a limit: "to stay within the eval budget" behind it. */
+/* Whether a change was made only to stay within a limit: "to stay within the eval budget" follows it. */
 static bool for_budget(const struct tokens *t, size_t behind)
 {
     size_t i = 0;
@@ -84,7 +84,7 @@ static uint32_t clause_at(const struct tokens *t, size_t at)
     return clause;
 }
 
-/* One value stated twice under one name is one change. */
+/* A value that is stated twice under one name counts as one change. */
 static bool repeats(const struct stated *list, size_t i, const char *text)
 {
     for (size_t k = 0; k < i; k++)
@@ -141,7 +141,7 @@ static int by_word(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The words of a change's name, short ones spelled out, as one text and as terms. */
+/* Stores the words of a change's name, with abbreviations expanded, as one text and as terms. */
 static bool name_key(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key,
                      struct arena *arena, bool add)
 {
@@ -183,7 +183,7 @@ struct reading {
     struct lineage_ideas *ideas;
     struct idea_row *row;
     bool add;
-    float weight; /* of the text that is read */
+    float weight; /* weight of the text that is being read */
     const struct tokens *t;
 };
 
@@ -192,8 +192,8 @@ static void term(struct reading *r, struct weights *w, const char *text, size_t 
     weights_add(w, terms_find(&r->ideas->terms, text, length, r->add), weight);
 }
 
-/* What a word of prose is found by: its parts, short ones spelled out, and the whole of an identifier. Words come up
- * again and again, so each is taken apart once. */
+/* The terms by which a search finds a word of prose: its parts, with abbreviations expanded, and an identifier as a
+ * whole. Words occur many times, so each is split only once. */
 static const struct word_terms *take_apart(struct reading *r, const char *text, size_t length, struct word_terms *spare)
 {
     struct lineage_ideas *ideas = r->ideas;
@@ -271,7 +271,7 @@ static void read_citation(void *context, const char *id, size_t length)
     term(r, &r->row->terms, text, length + 1, CITES_WEIGHT * r->weight);
 }
 
-/* The headline is the first clause; a title of few words says little, so the clause behind it belongs to the headline as
+/* The headline is the first clause; a title of few words says little, so the clause after it belongs to the headline as
  * well, unless the title states a change. */
 static uint32_t last_head_clause(const struct tokens *t, const struct idea_row *row)
 {

@@ -15,7 +15,7 @@ struct term;
 struct terms {
     struct term *table; /* by text */
     uint32_t n;
-    uint32_t *df; /* [n] how many trials have the term */
+    uint32_t *df; /* [n] number of trials that contain the term */
     size_t capacity;
     size_t n_rows;
     struct arena arena;
@@ -23,15 +23,15 @@ struct terms {
 
 #define TERM_NONE UINT32_MAX
 
-/* The number of a term; a new one if `add` is true, else TERM_NONE for an unknown one. TERM_NONE also when out of
- * memory (then terms->n is unchanged although add was true). */
+/* Returns the number of a term. An unknown term gets a new number if `add` is true, else TERM_NONE. Also returns
+ * TERM_NONE when out of memory (then terms->n is unchanged although add was true). */
 uint32_t terms_find(struct terms *terms, const char *text, size_t length, bool add);
 void terms_release(struct terms *terms);
 
-/* The inverse document frequency of BM25: ln(1 + (N - df + 0.5) / (df + 0.5)). Unknown terms are the rarest. */
+/* The inverse document frequency of BM25: ln(1 + (N - df + 0.5) / (df + 0.5)). Unknown terms count as the rarest. */
 double terms_idf(const struct terms *terms, uint32_t term);
 
-/* A term of a text with its weight; a text is an array of them, ascending by term, each term once. */
+/* A term of a text with its weight. A text is an array of these, sorted by term, with each term once. */
 struct weight {
     uint32_t term;
     float weight;
@@ -41,13 +41,13 @@ struct weights {
     size_t n, capacity;
     bool failed;
 };
-void weights_add(struct weights *weights, uint32_t term, float weight); /* TERM_NONE is passed over */
-void weights_sort(struct weights *weights);                             /* and add up those of one term */
+void weights_add(struct weights *weights, uint32_t term, float weight); /* ignores TERM_NONE */
+void weights_sort(struct weights *weights);                             /* also adds up the weights of equal terms */
 
-/* How much of a's weight, by inverse document frequency, lies in terms that b has too: 0 to 1. */
+/* The share of a's weight, by inverse document frequency, that is in terms which b has too: 0 to 1. */
 double weights_share(const struct terms *terms, const struct weights *a, const struct weights *b);
 
-/* The cosine of both with squared inverse document frequency. */
+/* The cosine of the two texts, weighted by squared inverse document frequency. */
 double weights_cosine(const struct terms *terms, const struct weights *a, const struct weights *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* idea_tokens.c: prose about trials cut into words, numbers, arrows and marks. */
+/* idea_tokens.c: splits prose about trials into words, numbers, arrows and marks. */
 #include "idea_tokens.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <lineage/ideas.h>
 #include <lineage/text.h>
 
-enum { DIGITS_MAX = 40 }; /* of a number; longer ones are text */
+enum { DIGITS_MAX = 40 }; /* longest number in digits; longer ones count as text */
 
 struct reader {
     const char *text;
@@ -17,7 +17,7 @@ struct reader {
     size_t capacity;
     uint32_t clause, sentence;
     uint16_t depth;
-    bool blank; /* white space since the last token */
+    bool blank; /* there was white space since the last token */
 };
 
 uint32_t code_point(const char *text, size_t at, size_t length, size_t *size)
@@ -64,7 +64,7 @@ static int superscript(uint32_t c)
     return c == 0x207B ? 10 : -1;
 }
 
-/* Letters of any script; beyond ASCII everything that is not punctuation, a sign or a symbol. */
+/* Whether c is a letter of any script; beyond ASCII, everything counts that is not punctuation, a sign or a symbol. */
 static bool is_letter(uint32_t c)
 {
     if (c < 0x80)
@@ -117,12 +117,12 @@ static size_t skip_digits(const struct reader *r, size_t at)
     return at;
 }
 
-/* A plain decimal from `at`, with thousands separators and exponent: its end, or `at` if there is none. */
+/* Reads a plain decimal at `at`, with thousands separators and exponent. Returns its end, or `at` if there is none. */
 static size_t decimal(const struct reader *r, size_t at, double *value, double *unit)
 {
     char digits[DIGITS_MAX + 1];
     size_t n = 0, end = skip_digits(r, at), fraction = end;
-    /* 65,536, but not the list 0.9,0.95 or 1,024,7. */
+    /* Accepts the separators of 65,536, but not those of the lists 0.9,0.95 and 1,024,7. */
     while (end - at <= 12 && end > at && end + 3 < r->length + 1 && r->text[end < r->length ? end : end - 1] == ',' &&
            skip_digits(r, end + 1) == end + 4)
         end += 4;
@@ -153,7 +153,7 @@ static size_t decimal(const struct reader *r, size_t at, double *value, double *
     return end;
 }
 
-/* An exponent behind a base: ^15, **15, ^-4, ⁻⁴. Its end, or `at` if there is none. */
+/* Reads an exponent after a base: ^15, **15, ^-4, ⁻⁴. Returns its end, or `at` if there is none. */
 static size_t power(const struct reader *r, size_t at, double *value)
 {
     double exponent, unit;
@@ -192,7 +192,7 @@ static size_t power(const struct reader *r, size_t at, double *value)
     return end;
 }
 
-/* Whether a hyphen or en dash joins digits, as in 3-5 and 0–28%. Its byte length, or 0. */
+/* Returns the byte length of a hyphen or en dash that joins digits, as in 3-5 and 0–28%; 0 if there is none. */
 static size_t range_dash(const struct reader *r, size_t at)
 {
     size_t size = at < r->length && r->text[at] == '-' ? 1 : peek(r, at) == 0x2013 ? 3 : 0;
@@ -205,7 +205,7 @@ static bool is_power_of_two(double value)
     return frexp(value, &exponent) == 0.5;
 }
 
-/* What is written directly behind the digits: K, M, B, %, ×. Returns the end. */
+/* Reads a unit directly after the digits: K, M, B, %, ×. Returns its end. */
 static size_t suffix(const struct reader *r, size_t at, double unit, struct token *token)
 {
     uint32_t c = peek(r, at), next = peek(r, at + 1);
@@ -218,7 +218,7 @@ static size_t suffix(const struct reader *r, size_t at, double unit, struct toke
         else if (c == 'B' || c == 'G')
             factor = 1e9;
         if (factor != 0) {
-            /* 786k is rounded: 786432 is meant as well. 32K may be 32000. */
+            /* 786k is rounded, so it may mean 786432. 32K may also mean 32000. */
             token->slack = factor == 1024 ? 0 : factor * unit / 2;
             token->other = factor == 1024 ? 1000 * token->value : 0;
             token->value *= factor;
@@ -242,7 +242,8 @@ static size_t suffix(const struct reader *r, size_t at, double unit, struct toke
     return at;
 }
 
-/* A number at r->at, whose sign if any lies before `at`. Adds a word instead where the digits begin one (2nd, 2-step). */
+/* Adds the number at r->at; a sign, if any, was before it. If the digits begin a word (2nd, 2-step), adds the word
+ * instead. */
 static bool number(struct reader *r, size_t at, bool minus)
 {
     struct token token = {.kind = TOKEN_NUMBER, .has_value = true};
@@ -311,7 +312,7 @@ static bool word(struct reader *r)
     size_t end = word_end(r, r->at);
     if (!add(r, (struct token){.kind = TOKEN_WORD}, end))
         return false;
-    /* The 's of "exp_005's" belongs to nobody. */
+    /* The possessive 's of "exp_005's" is skipped. */
     uint32_t c = peek(r, r->at);
     size_t size = c == '\'' ? 1 : c == 0x2019 ? 3 : 0;
     if (size && peek(r, r->at + size) == 's' && !is_letter(peek(r, r->at + size + 1)))

@@ -1,8 +1,8 @@
 /*
- * idea_tokens.h: prose about trials cut into words, numbers, arrows and marks.
+ * idea_tokens.h: splits prose about trials into words, numbers, arrows and marks.
  *
  * One pass over the text, linear in its length. Words keep their underscores, dots and hyphens ("muon_wd_mlp",
- * "attn.proj", "warmup-frac"); numbers are read with what belongs to them (32K, 28%, 2^15, 1/3, 0.25×, 10⁻⁴).
+ * "attn.proj", "warmup-frac"); numbers are read with their units and exponents (32K, 28%, 2^15, 1/3, 0.25×, 10⁻⁴).
  */
 #ifndef IDEAS_IDEA_TOKENS_H
 #define IDEAS_IDEA_TOKENS_H
@@ -19,14 +19,14 @@ struct token {
     uint32_t at, length; /* bytes of the text */
     uint32_t clause;     /* clauses end at . ; : and dashes, counted from 0 */
     uint32_t sentence;   /* sentences end at . and line ends, counted from 0 */
-    uint16_t depth;      /* open brackets around it */
+    uint16_t depth;      /* number of open brackets around the token */
     uint8_t kind;
     char mark;
     bool glued;     /* no white space before it */
-    bool has_value; /* a number; false for lists and ranges such as 32/64/64 and 3-5 */
+    bool has_value; /* the token is one number; false for lists and ranges such as 32/64/64 and 3-5 */
     bool percent, times;
     double value;
-    double slack; /* how far off the value may be, because it was rounded: 786k */
+    double slack; /* largest rounding error of the value, as in 786k */
     double other; /* the other value that may be meant: 32000 for 32K; 0 if there is none */
 };
 
@@ -37,18 +37,19 @@ struct tokens {
     size_t n;
 };
 
-enum { TOKENS_MAX = 16384 }; /* of one text; what follows is not read */
+enum { TOKENS_MAX = 16384 }; /* most tokens of one text; the rest of the text is ignored */
 
-/* Cut text[0..length) into tokens. False when out of memory. Release with free(tokens->items). */
+/* Splits text[0..length) into tokens. Returns false when out of memory. Release with free(tokens->items). */
 bool tokens_read(struct tokens *tokens, const char *text, size_t length);
 
-/* One code point from text[at..length); its byte length in *size. Invalid bytes give 0xFFFD, one byte at a time. */
+/* Decodes one code point at text[at..length) and sets *size to its byte length. An invalid byte gives 0xFFFD and size
+ * 1. */
 uint32_t code_point(const char *text, size_t at, size_t length, size_t *size);
 
 /* Whether the token is exactly this word, letters compared without case. */
 bool token_is(const struct tokens *tokens, size_t i, const char *word);
 
-/* Whether the token is one of the words of a list between blanks, in lower case: " raise lower ". */
+/* Whether the token is in `list`, lower-case words separated and surrounded by blanks: " raise lower ". */
 bool token_in(const struct tokens *tokens, size_t i, const char *list);
 
 static inline bool token_is_mark(const struct tokens *tokens, size_t i, char mark)

@@ -1,4 +1,5 @@
-/* ideas.c: a set of ideas: trials in, words and names of the whole log matched, postings for the search. */
+/* ideas.c: builds a set of ideas: adds trials, matches the words and names of the whole log, and makes the search
+ * index. */
 #include "ideas_internal.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     free(ideas);
 }
 
-/* "exp_014" and "014" are one id. */
+/* "exp_014" and "014" are the same id. */
 static const char *bare_id(const char *id)
 {
     return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
@@ -89,7 +90,7 @@ bool lineage_ideas_find(size_t *index, const struct lineage_ideas *ideas, const 
     return there != NULL;
 }
 
-/* Ids are zero-padded in the log; a text may leave that out ("#88") or add to it. */
+/* Ids are zero-padded in the log; a text may omit zeros ("#88") or add some. */
 static struct id_place *place_of_mention(const struct lineage_ideas *ideas, const char *id, size_t length)
 {
     struct id_place *there = place_of(ideas, id, length);
@@ -174,7 +175,7 @@ static bool need_short_words(struct lineage_ideas *ideas, const struct idea_row 
     return true;
 }
 
-/* The short words of a trial's texts first, then what they may mean. trial counts from 1. */
+/* Learns the abbreviations in a trial's texts first, then what they may mean. `trial` counts from 1. */
 static bool learn_row(struct lineage_ideas *ideas, const struct idea_row *row, size_t trial)
 {
     const char *const texts[] = {row->idea.hypothesis, row->notes};
@@ -266,7 +267,7 @@ static bool join_citations(struct lineage_ideas *ideas)
     return ok;
 }
 
-/* Parameters that differ from the parent's, before what the hypothesis states. */
+/* Adds the parameters that differ from the parent's as changes, before the changes that the hypothesis states. */
 static bool declare(struct lineage_ideas *ideas, struct idea_row *row)
 {
     const struct id_place *there = place_of(ideas, bare_id(row->idea.parent_exp), strlen(bare_id(row->idea.parent_exp)));
@@ -310,7 +311,7 @@ static bool make_postings(struct lineage_ideas *ideas)
 {
     size_t total = 0, n_terms = ideas->terms.n;
     double length = 0;
-    free(ideas->postings_of); /* of a first time that ran out of memory */
+    free(ideas->postings_of); /* left by an earlier call that ran out of memory */
     free(ideas->scores);
     free(ideas->found);
     ideas->postings_of = calloc(n_terms + 2, sizeof *ideas->postings_of);

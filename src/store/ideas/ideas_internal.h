@@ -1,5 +1,5 @@
 /*
- * ideas_internal.h: a set of ideas from the inside.
+ * ideas_internal.h: the internals of a set of ideas.
  *
  *   idea_tokens.c  text → words, numbers, arrows, marks
  *   knob_words.c   names and words in one spelling
@@ -26,14 +26,14 @@
 
 enum { CHANGE_WORDS = KNOB_WORDS, COLUMNS_MAX = 32 };
 
-/* What a change is compared by: the words of its name, ascending by term. */
+/* Changes are compared by the words of their names, as terms in ascending order. */
 struct change_key {
     uint32_t words[CHANGE_WORDS];
     size_t n;
-    bool budget;  /* made only to stay within a limit: not part of the idea */
+    bool budget;  /* made only to stay within a limit, so not part of the idea */
 };
 
-/* One text read, or one trial. */
+/* One text that was read, or one trial. */
 struct idea_row {
     struct lineage_idea idea;
     const char *notes;
@@ -41,17 +41,17 @@ struct idea_row {
     size_t n_params;
     struct lineage_change *changes;
     struct change_key *keys;      /* [idea.n_changes] */
-    struct weights terms;         /* everything that is searched */
+    struct weights terms;         /* all terms that a search looks at */
     struct weights text;          /* the words and numbers of the hypothesis */
-    struct weights head;          /* those of its first clause */
+    struct weights head;          /* the words and numbers of its first clause */
     struct weights head_numbers;  /* the numbers alone */
-    uint32_t first_change_clause; /* UINT32_MAX: none is stated */
+    uint32_t first_change_clause; /* UINT32_MAX if the text states no change */
     double length;                /* sum of the weights of terms */
     size_t *cited_by;
-    uint32_t *same;               /* trials that made the whole change, once asked for; see similar.c */
+    uint32_t *same;               /* trials that made the whole change, filled in when first needed; see similar.c */
     size_t n_same;
     bool same_known;
-    bool again;                   /* says that it repeats: retry, resubmit, fix */
+    bool again;                   /* the text says that it repeats a trial: retry, resubmit, fix */
     size_t parent;                /* index, SIZE_MAX for none */
 };
 
@@ -73,30 +73,30 @@ struct lineage_ideas {
     size_t *postings_of; /* [terms.n + 1] */
     struct posting *postings;
     double mean_length;
-    double *scores; /* [n] scratch of a search, all 0 between two */
+    double *scores; /* [n] scratch memory of a search; all 0 between searches */
     uint32_t *found; /* [n] */
-    struct short_word *short_words; /* wd: weight decay, as the log itself shows */
+    struct short_word *short_words; /* abbreviations and their meanings as the log shows them (wd: weight decay) */
     struct word_entry *words;
     struct knob *knobs;
     struct id_place *places;
-    const char *columns[COLUMNS_MAX]; /* outside the 17, as the first row has them: results, never settings */
+    const char *columns[COLUMNS_MAX]; /* columns outside the 17, as in the first row: results, never settings */
     size_t n_columns;
     bool settled, searchable;
 };
 
 /* ---- one text ---- */
 
-/* Read the changes of a row's hypothesis into the arena: name, from, to; keys come later. */
+/* Reads the changes of a row's hypothesis into the arena: name, from and to. Their keys are filled in later. */
 bool row_read_changes(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
 
-/* Fill in knobs and keys of the changes; then the terms. With `add`, new words enter the dictionary. */
+/* Fills in the knobs and keys of the changes, then the terms. If `add` is true, new words enter the dictionary. */
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add);
 bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, bool add);
 
-/* Words that were taken apart. */
+/* A word that was split into its terms. */
 enum { WORD_TERMS_MAX = 12, LONGEST_IDENTIFIER = 64 };
 struct word_terms {
-    uint32_t parts[WORD_TERMS_MAX], whole; /* whole: of a compound; else TERM_NONE */
+    uint32_t parts[WORD_TERMS_MAX], whole; /* whole: the compound as one term, or TERM_NONE */
     size_t n;
     bool compound;
 };
@@ -104,63 +104,65 @@ struct word_terms *word_terms_find(const struct lineage_ideas *ideas, const char
 struct word_terms *word_terms_add(struct lineage_ideas *ideas, const char *word, size_t length); /* NULL: no memory */
 void word_terms_release(struct lineage_ideas *ideas);
 
-/* Make the set ready to be searched, which the first search does: `show` needs no search. */
+/* Builds what searching needs. The first search calls it, because `show` does not need it. */
 bool ideas_prepare_search(struct lineage_ideas *ideas);
 
-void row_release(struct idea_row *row); /* its weights; all else lies in an arena */
+void row_release(struct idea_row *row); /* frees its weights; an arena owns the rest */
 
 /* The long form of a short word ("weight decay" of "wd"), or NULL. */
 const char *short_word_meaning(const struct lineage_ideas *ideas, const char *word);
 
-/* Learn from a text, or from the name of a setting, what short words may mean; then choose. */
+/* Learns from a text, or from the name of a setting, what abbreviations may mean; the meanings are chosen
+ * afterwards. */
 bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *tokens, bool name, size_t trial);
-void short_words_meet(struct lineage_ideas *ideas, const struct tokens *tokens, size_t trial); /* first, of a trial's texts */
+void short_words_meet(struct lineage_ideas *ideas, const struct tokens *tokens, size_t trial); /* call it first */
 void short_words_choose(struct lineage_ideas *ideas);
-bool short_words_need(struct lineage_ideas *ideas, const char *word); /* a word of a name that may be short for others */
+bool short_words_need(struct lineage_ideas *ideas, const char *word); /* a word of a name that may be an abbreviation */
 void short_words_release(struct lineage_ideas *ideas);
 
-/* Give the names of one knob one name, where the log shows that they are one; and the name of a name. */
+/* knobs_merge gives all names of one knob the same name, where the log shows that they belong together. The other
+ * function returns the merged name. */
 bool knobs_merge(struct lineage_ideas *ideas);
 const char *knob_merged(const struct lineage_ideas *ideas, const char *text);
 void knobs_release(struct lineage_ideas *ideas);
 
 /* ---- citations ---- */
 
-/* Visit the ids of other trials that a text mentions, in its order. */
+/* Calls visit for the ids of other trials that a text mentions, in the order of the text. */
 void citations_each(const struct tokens *tokens, void (*visit)(void *context, const char *id, size_t length),
                     void *context);
 
 /* ---- comparing ---- */
 
-/* Whether two changes are of one knob (0 to 1), and whether they set the same value. */
+/* How likely two changes belong to one knob (0 to 1), and whether they set the same value. */
 double changes_same_knob(const struct lineage_ideas *ideas, const struct change_key *a, const struct change_key *b);
 bool changes_same_value(const struct lineage_change *a, const struct lineage_change *b);
 
 enum similar_feature {
-    SIMILAR_SCORE,      /* BM25 against that of the text with itself */
+    SIMILAR_SCORE,      /* BM25 score, divided by the score of the text against itself */
     SIMILAR_HEAD_IN,    /* share of the query's first clause that the candidate's text has */
     SIMILAR_HEAD_OF,    /* share of the candidate's first clause that the query's text has */
-    SIMILAR_COSINE,     /* of the whole hypotheses */
+    SIMILAR_COSINE,     /* cosine of the whole hypotheses */
     SIMILAR_COVERED,    /* share of the query's changes that the candidate made */
-    SIMILAR_ALL,        /* all of them, and there is at least one */
+    SIMILAR_ALL,        /* the candidate made all of the query's changes, and there is at least one */
     SIMILAR_CONFLICT,   /* the candidate gave one of the knobs another value */
-    SIMILAR_NO_CHANGES, /* the query states none */
-    SIMILAR_TECHNIQUE,  /* cosine, where the query states none */
+    SIMILAR_NO_CHANGES, /* the query states no changes */
+    SIMILAR_TECHNIQUE,  /* cosine if the query states no changes, else 0 */
     SIMILAR_CITES,
-    SIMILAR_AGAIN,      /* cites it, and says that it tries again */
+    SIMILAR_AGAIN,      /* the query cites the candidate and says that it tries again */
     SIMILAR_ALL_HEAD,   /* all changes covered, times the share of the first clause */
-    SIMILAR_EXTRA,      /* neither states changes */
-    SIMILAR_SOFT,       /* share of the query's changes whose value and most of whose name the candidate's text has */
+    SIMILAR_EXTRA,      /* neither text states changes */
+    SIMILAR_SOFT,       /* share of the query's changes with the value and most of the name in the candidate's text */
     SIMILAR_ALL_SOFT,   /* all of them */
     SIMILAR_NUMBERS,    /* share of the numbers of the query's first clause that the candidate's text has */
     SIMILAR_HEADS,      /* SIMILAR_HEAD_IN times SIMILAR_HEAD_OF */
     SIMILAR_FAILED,     /* the candidate has no outcome: crash, overrun */
     SIMILAR_FAILED_CITED,
     SIMILAR_SPECIALIST, /* by the same specialist */
-    SIMILAR_KNOB,       /* how alike the names are of the changes that the candidate made as well, at the worst */
+    SIMILAR_KNOB,       /* lowest similarity of the names of changes that both made */
     SIMILAR_FIRST,      /* nearest by BM25 */
-    SIMILAR_OUTSTANDING,/* BM25 against that of the tenth nearest: 0 to 1 */
-    SIMILAR_NEAR,       /* few trials lie between them: 1 to 0 */
+    SIMILAR_OUTSTANDING,/* BM25 score compared with that of the tenth nearest: 0 to 1 */
+    SIMILAR_NEAR,       /* 1 if no trials lie between them in the log, falling to 0 */
     N_SIMILAR_FEATURES
 };
 struct similar_pair {
@@ -168,12 +170,13 @@ struct similar_pair {
     double bm25;
     double verdict; /* above 0: same */
     float features[N_SIMILAR_FEATURES];
-    uint64_t covered; /* bit i: change i of the query */
-    const struct lineage_change *knob; /* a change of the candidate that is of one knob with one of the query's */
+    uint64_t covered; /* bit i is set if the candidate covers change i of the query */
+    const struct lineage_change *knob; /* a change of the candidate to a knob that the query changes too */
     const struct lineage_change *query_knob;
 };
 
-/* The pairs of a text with the nearest rows before `before`, nearest first; at most max. pairs is the caller's. */
+/* Compares a text with the nearest rows before `before`. Fills in at most max pairs, nearest first; the caller owns
+ * pairs. */
 size_t similar_pairs(struct similar_pair *pairs, size_t max, struct lineage_ideas *ideas, const struct idea_row *query,
                      size_t before, size_t self);
 

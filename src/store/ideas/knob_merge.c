@@ -1,9 +1,10 @@
 /*
- * knob_merge.c: two names of one knob are one where the log itself shows it.
+ * knob_merge.c: merges two names of one knob if the log shows that they belong together.
  *
- * "block_size 128→64" and "GPTQ block_size 128→32" name one knob: the words of one name are among those of the other, and
- * the trials gave both the same value at some time. A name that could belong to two longer ones, as "wd" to "muon wd" and
- * "embed wd", stays on its own, and so does a name of one word. Two identifiers, as muon_wd and muon_wd_mlp, are two variables of a program.
+ * "block_size 128→64" and "GPTQ block_size 128→32" name one knob: the words of one name are among those of the other,
+ * and at some time trials gave both names the same value. A name that could belong to two longer names, as "wd" to
+ * "muon wd" and "embed wd", stays on its own, and so does a name of one word. Two identifiers, as muon_wd and
+ * muon_wd_mlp, are two variables of a program.
  */
 #include "ideas_internal.h"
 
@@ -21,9 +22,9 @@ struct knob {
     const struct change_key *key;
     double values[VALUES_MAX];
     size_t n_values;
-    bool identifier;         /* it was written with underscores */
+    bool identifier;         /* the name was written with underscores */
     struct knob *into;       /* the longer name of the same knob */
-    struct knob *next[CHANGE_WORDS]; /* the next name that has the word, by the word's place in this name */
+    struct knob *next[CHANGE_WORDS]; /* for each word of this name, the next name that contains the word */
     char text[];
 };
 
@@ -90,7 +91,7 @@ static bool share_a_value(const struct knob *a, const struct knob *b)
     return false;
 }
 
-/* The one longer name that a name belongs to; NULL if there is none or more than one. */
+/* Returns the longer name that a name belongs to; NULL if there is none or more than one. */
 static struct knob *longer_name(const struct knob *knob, struct knob *const *with_word)
 {
     struct knob *found = NULL;
@@ -112,7 +113,7 @@ const char *knob_merged(const struct lineage_ideas *ideas, const char *text)
 {
     const struct knob *knob = find(ideas, text);
     while (knob && knob->into)
-        knob = knob->into; /* a longer name each time */
+        knob = knob->into; /* each step leads to a longer name */
     return knob ? knob->text : text;
 }
 

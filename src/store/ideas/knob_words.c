@@ -1,4 +1,4 @@
-/* knob_words.c: names of settings and words of prose in one spelling. */
+/* knob_words.c: brings names of settings and words of prose into one spelling. */
 #include "knob_words.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static const struct {
              {0xB5, "mu"},     {0x3BD, "nu"},   {0x3BE, "xi"},      {0x3C0, "pi"},    {0x3C1, "rho"},   {0x3C3, "sigma"},
              {0x3C4, "tau"},   {0x3C6, "phi"},  {0x3D5, "phi"},     {0x3C8, "psi"},   {0x3C9, "omega"}};
 
-/* Words that carry no name of their own. */
+/* Words that say nothing about which knob is meant. */
 #define EMPTY_WORDS " the a an of for to in on at and or by with its per new old our this that from value values "
 
 enum { LONGEST_EMPTY_WORD = 6 };
@@ -33,7 +33,7 @@ static bool is_digit(uint32_t c)
     return c >= '0' && c <= '9';
 }
 
-/* Plural and possessive s, but "loss", "bias" and "axis" stay whole. */
+/* Removes a plural or possessive s, but leaves "loss", "bias" and "axis" unchanged. */
 static size_t singular(const char *word, size_t length)
 {
     if (length > 3 && word[length - 1] == 's' && !strchr("sui", word[length - 2]))
@@ -107,7 +107,7 @@ void knob_words_split(struct knob_words *words, const char *name, size_t length)
     s.length = 0;
     words->n = 0;
     uint32_t last = 0;
-    /* "opt.lr" is lr; the dot of "v1.5" and of a sentence is none of these. */
+    /* "opt.lr" becomes lr; the dots of "v1.5" and of a sentence are not such separators. */
     for (size_t i = length; i-- > 1;)
         if (name[i - 1] == '.' && (is_lower((unsigned char)name[i] | 0x20) || name[i] == '_')) {
             name += i, length -= i;
@@ -147,7 +147,7 @@ void word_stem(char *out, const char *word, size_t length)
     else if (length > 4 && ends(out, length, "ed"))
         length -= 2;
     else if (length > 6 && ends(out, length, "ation"))
-        length -= 3; /* quantisation, quantise: quantisat, quantis; close enough after the e is gone */
+        length -= 3; /* quantisation -> quantisat, quantise -> quantis: close enough */
     /* clipping: clipp: clip */
     if (length < before && length > 3 && out[length - 1] == out[length - 2] && !strchr("ls", out[length - 1]))
         length--;
