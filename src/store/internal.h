@@ -43,14 +43,14 @@ struct lineage_store {
     struct lineage_open_options options;
     struct log *log;
     struct mirror *mirror;
-    struct append_state *append; /* what this handle knows of the end of the log; created by the first append */
+    struct append_state *append; /* what this handle knows about the end of the log; created by the first append */
 };
 
 /* Returns LINEAGE_EINVAL in a forked child of the process that opened the store. Parent and child would share the
  * lock of the log, so both could take the same next id; SQLite forbids it as well. */
 enum lineage_status store_check_owner(const struct lineage_store *store, struct lineage_error *err);
 
-/* Sends a notice to the store's owner; dropped without a notice callback. */
+/* Sends a notice to the notice callback of the store; without a callback the notice is dropped. */
 void store_notice(const struct lineage_store *store, uint64_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -8,7 +8,7 @@
 #include "../fail.h"
 #include "../format/arena.h"
 
-/* A change with its trial, while it is sorted. */
+/* A change and the trial that made it, used for sorting. */
 struct tried {
     const struct lineage_change *change;
     size_t trial;
@@ -71,7 +71,7 @@ size_t lineage_knobs_line(size_t *line, size_t capacity, const struct lineage_id
     return n < capacity ? n : capacity;
 }
 
-/* The name that most changes of the knob use; the first of several. */
+/* Returns the name that most changes of the knob use; if several are equally frequent, the first one. */
 static const char *common_name(const struct tried *tried, size_t n)
 {
     size_t most = 0, best = 0;
@@ -101,7 +101,8 @@ static void take_direction(struct lineage_knob *knob, struct lineage_knob_try *a
     knob->down_kept += !up && kept;
 }
 
-/* The value in force: that of the last trial on the line that set it, else what the newest trial started from. */
+/* Finds the value in force: the value set by the last trial on the line that set the knob, else the value that the
+ * newest trial started from. */
 static void find_value(struct lineage_knob *knob, const struct tried *tried, size_t n, const bool *on_line)
 {
     knob->set_by = SIZE_MAX;
@@ -146,7 +147,7 @@ enum lineage_status lineage_knobs_find(struct lineage_knobs *knobs, const struct
         *knob = (struct lineage_knob){.name = common_name(tried + from, to - from), .knob = knob_of(tried[from].change),
                                       .tries = tries + from};
         for (size_t i = from; i < to; i++) {
-            /* Declared and stated by one trial: the more trusted one comes first and counts. */
+            /* If one trial both declares and states a change, the more trusted source comes first and counts. */
             if (i > from && tried[i].trial == tried[i - 1].trial &&
                 lineage_quantity_equal(tried[i].change->to, tried[i - 1].change->to))
                 continue;

@@ -6,7 +6,7 @@
 
 enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
 
-/* General English for having been tried. */
+/* General English words for having been tried. */
 #define TRIED                                                                                                       \
     " tried tested varied changed touched explored attempted combined moved swept tuned probed isolated modified "  \
     "investigated examined ablated measured adjusted studied evaluated experimented "
@@ -24,15 +24,15 @@ enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
     "knob knobs hyperparameter parameter setting lever surface "
 #define BEHIND_UNTOUCHED " axis axes knob knobs surface lever in across among vs by on meta scalar setting dial since so "
 
-/* How much a claim says. */
+/* What a claim says. */
 enum claim_scope {
     CLAIM_KNOB,      /* nobody touched this */
-    CLAIM_DIRECTION, /* nobody moved it this way */
-    CLAIM_WHOLE,     /* nobody made this, or this combination */
-    CLAIM_BASE       /* nobody made it on this base: the log can hardly contradict that */
+    CLAIM_DIRECTION, /* nobody moved the knob in this direction */
+    CLAIM_WHOLE,     /* nobody made this change, or this combination */
+    CLAIM_BASE       /* nobody made the change on this base, which the log can hardly contradict */
 };
 
-/* Whether one of the words is within `reach` tokens behind i in its sentence: its index, or 0. */
+/* Returns the index of the first word of the list within `reach` tokens after i in its sentence, or 0. */
 static size_t within(const struct tokens *t, size_t i, size_t reach, const char *list)
 {
     for (size_t k = i + 1; k < t->n && k <= i + reach && t->items[k].sentence == t->items[i].sentence; k++)
@@ -51,7 +51,7 @@ static bool claims_novelty(const struct tokens *t, size_t i)
         return true;
     if (token_in(t, i, TRIED) && token_is(t, i + 1, "only"))
         return within(t, i + 1, 3, " one once single ");
-    /* hasn't: the apostrophe ends a word. */
+    /* hasn't is split at the apostrophe, which ends a word. */
     if (token_in(t, i, " hasn haven wasn weren isn "))
         return within(t, i, 7, TRIED);
     if (token_in(t, i, " never "))
@@ -86,7 +86,7 @@ static enum claim_scope scope_of(const struct tokens *t, size_t i, const struct 
     for (size_t k = from; k < t->n && k <= i + 10; k++) {
         if (t->items[k].sentence != t->items[i].sentence)
             continue;
-        if (token_in(t, k, COMBINED)) /* of one change, with the base */
+        if (token_in(t, k, COMBINED)) /* one change combined with the base */
             return row->idea.n_changes == 1 ? CLAIM_BASE : CLAIM_WHOLE;
         if (token_in(t, k, DIRECTION))
             scope = CLAIM_DIRECTION;
@@ -94,7 +94,7 @@ static enum claim_scope scope_of(const struct tokens *t, size_t i, const struct 
     return scope;
 }
 
-/* changes_same_knob of two names that differ in a common word at most. */
+/* changes_same_knob of two names that differ in at most one common word. */
 static const double SURELY_ONE_KNOB = 0.82;
 
 static const double LEAST_VERDICT = -1;
@@ -107,7 +107,7 @@ struct claims {
     struct similar_pair *pairs;
 };
 
-/* The clauses around token i, not longer than CLAIM_BYTES. */
+/* The clauses around token i, at most CLAIM_BYTES long. */
 static const char *claim_text(struct arena *arena, const struct tokens *t, size_t i)
 {
     size_t first = i, last = i;
@@ -120,7 +120,7 @@ static const char *claim_text(struct arena *arena, const struct tokens *t, size_
     return arena_text(arena, t->text + t->items[first].at, t->items[last].at + t->items[last].length - t->items[first].at);
 }
 
-/* Which changes of the row the sentence names; all if it names none. */
+/* Bit set of the row's changes that the sentence names; all changes if it names none. */
 static uint64_t subjects(const struct idea_row *row, const struct tokens *t, size_t i)
 {
     uint64_t named = 0, all = 0;
@@ -204,7 +204,7 @@ static bool read_claims(struct claims *claims, size_t trial, const struct idea_r
             if (claims_novelty(&t, i)) {
                 ok = add_claim(claims, trial, row, before, self, &t, i);
                 found++;
-                /* One claim of a sentence is enough. */
+                /* At most one claim per sentence counts. */
                 for (uint32_t sentence = t.items[i].sentence; i + 1 < t.n && t.items[i + 1].sentence == sentence;)
                     i++;
             }

@@ -1,4 +1,4 @@
-/* quantity.c: numbers as people write them. */
+/* quantity.c: parses numbers as people write them. */
 #include <lineage/ideas.h>
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "idea_tokens.h"
 #include "stated.h"
 
-/* Read all of a text as one value. */
+/* Reads a whole text as one value. */
 static bool whole(struct token *token, const char *text, size_t length)
 {
     struct tokens t;
@@ -17,7 +17,7 @@ static bool whole(struct token *token, const char *text, size_t length)
     if (length > LINEAGE_IDEAS_TEXT || !tokens_read(&t, text, length))
         return false;
     size_t end = stated_value(&t, 0, false, &span, &number);
-    /* "5.0 nats": one word behind a number is its unit. */
+    /* "5.0 nats": one word after a number is its unit. */
     bool ok = end > 0 && number.present && (end == t.n || (end + 1 == t.n && t.items[end].kind == TOKEN_WORD));
     if (ok) {
         *token = t.items[end - 1];

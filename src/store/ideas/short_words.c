@@ -1,10 +1,10 @@
 /*
- * short_words.c: what the short words of names stand for, as the log itself shows.
+ * short_words.c: finds the meanings of abbreviations in names, as the log itself shows them.
  *
- * "wd" is "weight decay" in a log that writes both. Two or three neighbouring words whose initials are a short word of
- * some name may be its meaning if the log has them as a name at least once ("weight_decay", or in the name of a setting)
- * and if trials that write them out write the short word far more often than other trials do. Nothing is known beforehand
- * of any project's vocabulary.
+ * "wd" is "weight decay" in a log that writes both. Two or three neighbouring words whose initials form an abbreviation
+ * may be its meaning on two conditions: the log contains them as a name at least once ("weight_decay", or in the name
+ * of a setting), and trials that write them out also use the abbreviation far more often than other trials do. No
+ * vocabulary of any project is built in.
  */
 #include "ideas_internal.h"
 
@@ -16,16 +16,16 @@
 
 enum { SHORT_MAX = 4, MEANING_MAX = 3 * KNOB_WORD_MAX, MEANINGS_KEPT = 8 };
 
-/* How much more often than by chance a short word and its meaning are in one trial. */
+/* How much more often than by chance an abbreviation and its meaning must occur in the same trial. */
 static const double TOGETHER = 1.8;
 
 struct short_word {
     UT_hash_handle hh;
     struct {
         char text[MEANING_MAX];
-        uint32_t trials, both; /* how many trials have it, and how many of these the short word as well */
-        size_t last;           /* trial that was counted last, from 1 */
-        bool name;             /* it was written as one name, or in the name of a setting */
+        uint32_t trials, both; /* number of trials with the words, and number of these with the abbreviation */
+        size_t last;           /* the trial that was counted last, from 1 */
+        bool name;             /* the words were written as one name, or in the name of a setting */
     } meanings[MEANINGS_KEPT];
     size_t n;
     uint32_t trials;
@@ -75,7 +75,7 @@ static void count(struct short_word *s, const char *meaning, bool name, size_t t
     s->meanings[i].both += s->last == trial;
 }
 
-/* Two and three plain words in a row, or the parts of one name: weight_decay. */
+/* Learns from two and three plain words in a row, or from the parts of one name: weight_decay. */
 static void learn_run(struct lineage_ideas *ideas, char words[3][KNOB_WORD_MAX], size_t n, size_t n_name,
                       size_t trial)
 {

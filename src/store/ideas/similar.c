@@ -1,4 +1,4 @@
-/* similar.c: the nearest trials, and whether one of them already made the whole change. */
+/* similar.c: finds the nearest trials, and decides whether one of them already made the whole change. */
 #include "ideas_internal.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { PAIRS_MAX = 48, LIMIT_DEFAULT = 10 };
 
-/* BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, with weights of fields added up
+/* BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, with the field weights added up
  * before saturation (BM25F). */
 static const double K1 = 1.2, B = 0.5;
 
@@ -42,11 +42,12 @@ bool changes_same_value(const struct lineage_change *a, const struct lineage_cha
 
 static const double SAME_KNOB = 0.6;
 
-/* A pair that is surely the same leads on; what it leads to must not be too unlike; and what that is worth. */
+/* Thresholds for follow_chains: the verdict above which a pair is followed, the lowest verdict that a trial reached in
+ * this way may have, and the verdict that it then gets. */
 static const double CHAIN_SURE = 0, CHAIN_LEAST = -3, CHAIN_VERDICT = 0.01;
 
-/* The change of a row that is of the same knob as a change of the query, the one that sets the same value if two are
- * equally alike; NULL if none is alike enough. */
+/* Finds the row's change to the knob that a change of the query sets. If two names are equally similar, the change to
+ * the same value wins. Returns NULL if no name is similar enough. */
 static const struct lineage_change *counterpart(double *alike, bool *value, const struct lineage_ideas *ideas,
                                                 const struct lineage_change *change, const struct change_key *key,
                                                 const struct idea_row *row)
@@ -112,7 +113,7 @@ static bool has_term(const struct weights *w, uint32_t term)
     return low < w->n && w->items[low].term == term;
 }
 
-/* Whether a text has the value of a change and most of its name. */
+/* Whether a text contains the value of a change and most of its name. */
 static bool mentions(struct lineage_ideas *ideas, const struct idea_row *row, const struct lineage_change *change,
                      const struct change_key *key)
 {
@@ -203,7 +204,8 @@ static void describe(struct similar_pair *pair, struct lineage_ideas *ideas, con
         pair->verdict += weights[i] * (double)f[i];
 }
 
-/* Scores of all rows that share a term, kept in ideas->scores; returns how many rows, listed in ideas->found. */
+/* Scores all rows that share a term with the query, in ideas->scores. Lists these rows in ideas->found and returns
+ * their number. */
 static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *query, size_t before, size_t self)
 {
     size_t n = 0;
@@ -242,7 +244,7 @@ static int by_score(const void *a, const void *b)
     return (x->row < y->row) - (x->row > y->row);
 }
 
-/* The best `max` of the rows found, by insertion into a short sorted array. */
+/* Keeps the best `max` of the rows found, by insertion into a short sorted array. */
 static size_t take_best(struct similar_pair *pairs, size_t max, struct lineage_ideas *ideas, size_t n_found)
 {
     size_t n = 0;
@@ -279,8 +281,9 @@ enum { CHAIN_MAX = 12 };
 static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth);
 
 /*
- * What was the same as a trial that is the same is the same: "retry of 588" names one trial, and 588 names the one before.
- * Words drift apart along such a chain, so that the ends share few of them. Pairs that speak against it stay related.
+ * If a trial is the same as the query, the trials that it repeats are the same too: "retry of 588" names one trial, and
+ * 588 names an earlier one. Wording drifts along such a chain, so its ends share few words. Pairs with evidence against
+ * this stay merely related.
  */
 static bool follow_chains(struct lineage_ideas *ideas, struct similar_pair *pairs, size_t n, size_t depth)
 {
@@ -316,7 +319,7 @@ static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth)
     return ok;
 }
 
-/* Parts of a bundle that nobody made as a whole: those who made each part are the same together. */
+/* If no single trial made a whole bundle of changes, the trials that made its parts are marked `same` together. */
 static void cover_jointly(struct similar_pair *pairs, size_t n, const struct idea_row *query)
 {
     uint64_t wanted = 0, made = 0;

@@ -1,4 +1,4 @@
-/* stated.c: the settings that a text states as changed. */
+/* stated.c: finds the settings that a text states as changed. */
 #include "stated.h"
 
 #include <math.h>
@@ -6,12 +6,12 @@
 
 enum {
     VALUE_TOKENS = 20, /* of a tuple */
-    BRACKET_TOKENS = 16, /* of a bracket that is skipped on the way to a name */
+    BRACKET_TOKENS = 16, /* longest bracket, in tokens, that is skipped in search of a name */
     NAME_WORDS = 5,
-    LOOK_BACK = 24 /* tokens before a candidate that are looked at */
+    LOOK_BACK = 24 /* number of tokens before a candidate that are examined */
 };
 
-/* General English for making something different, for leaving it alone, and for giving reasons. */
+/* General English words for changing something, for leaving it unchanged, and for giving reasons. */
 #define CHANGE_VERBS                                                                                              \
     " raise raising raised lower lowering lowered reduce reducing reduced increase increasing increased decrease "   \
     "decreasing decreased set setting change changing changed switch switching switched halve halving double doubling " \
@@ -82,7 +82,7 @@ static size_t close_of(const struct tokens *t, size_t i, size_t limit)
     return 0;
 }
 
-/* The opening bracket of the closing one at i, or i. */
+/* Returns the opening bracket that matches the closing one at i, or i if there is none. */
 static size_t open_of(const struct tokens *t, size_t i, size_t limit)
 {
     for (size_t k = i; k-- > 0 && k + limit >= i;)
@@ -117,7 +117,7 @@ size_t stated_value(const struct tokens *t, size_t i, bool words, struct span *s
     if (token->kind == TOKEN_NUMBER) {
         size_t end = i + 1;
         *value = (struct lineage_number){token->has_value, token->value};
-        /* 0.5*ttt_lr is an expression. */
+        /* 0.5*ttt_lr is an expression, not a value with a name. */
         if (end + 1 < t->n && (token_is_mark(t, end, '*') || token_is_mark(t, end, 'x')) && t->items[end].glued &&
             t->items[end + 1].glued && t->items[end + 1].kind == TOKEN_WORD && !token_is_mark(t, end + 2, '(')) {
             end += 2;
@@ -146,13 +146,13 @@ size_t stated_value(const struct tokens *t, size_t i, bool words, struct span *s
     return start;
 }
 
-/* The value that ends before token i: its first token, or i if there is none. */
+/* Finds the value that ends before token i. Returns its first token, or i if there is none. */
 static size_t value_before(const struct tokens *t, size_t i, bool words, struct span *span, struct lineage_number *value)
 {
     if (i == 0)
         return i;
     size_t first = i - 1;
-    /* The unit of "198s → 270s" and "14 layers → 7 layers". */
+    /* Skips the unit in "198s → 270s" and "14 layers → 7 layers". */
     if (t->items[first].kind == TOKEN_WORD && first > 0 && t->items[first - 1].kind == TOKEN_NUMBER)
         first--;
     if (t->items[first].kind == TOKEN_MARK && strchr("\"'`", t->items[first].mark) && first > 0)
@@ -170,7 +170,8 @@ static size_t value_before(const struct tokens *t, size_t i, bool words, struct 
     return end > first ? first : i;
 }
 
-/* The words directly before token i that may name something: first and end of the tokens; empty if there are none. */
+/* Finds the words directly before token i that may be a name: *first and *end of the tokens; an empty range if there
+ * are none. */
 static void words_before(const struct tokens *t, size_t i, size_t *first, size_t *end)
 {
     size_t k = i, words = 0;
@@ -201,7 +202,7 @@ static void words_before(const struct tokens *t, size_t i, size_t *first, size_t
         *first = *end = i;
 }
 
-/* An identifier with an underscore shortly before token i, in its clause: its index, or i. */
+/* Returns the index of an identifier with an underscore shortly before token i in its clause, or i if there is none. */
 static size_t identifier_before(const struct tokens *t, size_t i)
 {
     for (size_t k = i; k-- > 0 && k + 14 >= i && same_clause(t, k, i);)
@@ -210,7 +211,7 @@ static size_t identifier_before(const struct tokens *t, size_t i)
     return i;
 }
 
-/* Find the name of the value whose first token is i. False if there is none. */
+/* Finds the name of the value whose first token is i. Returns false if there is none. */
 static bool find_name(const struct tokens *t, size_t i, struct stated *c)
 {
     size_t k = i, first, end, skipped = 0;
@@ -233,7 +234,7 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
         first = found, end = found + 1;
     }
     c->name = span_of(t, first, end);
-    /* ε in "label smoothing (ε=0.1)" is the smoothing's. */
+    /* ε in "label smoothing (ε=0.1)" belongs to the label smoothing. */
     if (end - first == 1 && !has_byte(t, first, '_') && first > 0) {
         size_t before = first, p_first, p_end;
         for (size_t look = 0; look < LOOK_BACK && before > 0 && t->items[first].depth &&
@@ -248,7 +249,7 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
     return true;
 }
 
-/* The old value in "(was A)", "(down from A)", "instead of A" behind a new one that ends before token i. */
+/* Finds the old value in "(was A)", "(down from A)" or "instead of A" after a new value that ends before token i. */
 static void find_old(const struct tokens *t, size_t i, struct stated *c)
 {
     size_t end = i + 5 < t->n ? i + 5 : t->n;
@@ -276,7 +277,7 @@ static bool is_citation(const struct tokens *t, size_t i)
     return token->kind == TOKEN_MARK && token->mark == '#' && token_is_kind(t, i + 1, TOKEN_NUMBER);
 }
 
-/* Whether a bracket opens within a few tokens behind i and before `end`. */
+/* Whether a bracket opens within a few tokens after i and before `end`. */
 static bool opens_behind(const struct tokens *t, size_t i, size_t end)
 {
     for (size_t k = i + 1; k < end && k < i + 7; k++)
@@ -293,7 +294,7 @@ static bool in_square_brackets(const struct tokens *t, size_t i)
     return false;
 }
 
-/* What surrounds a candidate whose name and value lie in tokens [first, end). */
+/* Sets the features of the context of a candidate whose name and value are in tokens [first, end). */
 static void look_around(struct stated *c, const struct tokens *t, size_t first, size_t value, size_t end)
 {
     float *f = c->features;
@@ -311,7 +312,7 @@ static void look_around(struct stated *c, const struct tokens *t, size_t first, 
         if (token_in(t, k, REASON_WORDS))
             f[STATED_REASON] = 1;
         if (is_citation(t, k))
-            /* Text in brackets behind a trial describes that trial. */
+            /* Text in brackets after a trial's id describes that trial. */
             f[STATED_PAST] = fmaxf(f[STATED_PAST], t->items[k].depth < t->items[value].depth && opens_behind(t, k, first) ? 2 : 1);
         if (steps < 6 && is_change_verb(t, k))
             f[STATED_VERB_BEFORE] = 1;
@@ -355,7 +356,7 @@ struct finder {
     size_t n;
     stated_is_metric *is_metric;
     void *context;
-    size_t used_to; /* tokens before this are values of a candidate already */
+    size_t used_to; /* tokens before this one already belong to candidates */
 };
 
 static void keep(struct finder *f, struct stated *c, size_t name_value, size_t value, size_t end)
@@ -495,7 +496,7 @@ size_t stated_candidates(struct stated *candidates, const struct tokens *t, stat
     for (size_t i = 0; i < t->n && f.n < STATED_MAX; i++) {
         if (i < f.used_to)
             continue;
-        /* An arrow claims the value before it, so it is looked for first. */
+        /* Arrows are looked for first, because the value before an arrow belongs to it. */
         bool arrow_next = false;
         for (size_t k = i + 1; k < t->n && k <= i + 3 && !arrow_next; k++)
             arrow_next = t->items[k].kind == TOKEN_ARROW;

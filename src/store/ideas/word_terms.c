@@ -1,4 +1,4 @@
-/* word_terms.c: words that were taken apart, by their bytes. */
+/* word_terms.c: a hash table of words that were already split, keyed by their bytes. */
 #include "ideas_internal.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
  * connect.c: see connect.h.
  *
- * Up to libpq 17 a connection that was never made has a text and no SQLSTATE. The text has the server's words in the
- * server's language, in the form of every server message: SEVERITY, a colon and two blanks. Then the connection is
- * tried once more with the verbosity that adds the SQLSTATE. Messages of libpq itself (TLS, a missing password) have
- * words only; they are read in the locale "C". For a name that libpq cannot read, PQping returns "no attempt", which
- * is documented.
+ * Up to libpq 17, a failed connection has a message but no SQLSTATE. The message contains the server's text in the
+ * server's language, in the form of every server message: SEVERITY, a colon and two blanks. In this case the connection
+ * is tried once more with the verbosity that adds the SQLSTATE. Messages of libpq itself (TLS, a missing password) have
+ * no SQLSTATE at all; they are read in the locale "C". For a name that libpq cannot read, PQping returns "no attempt",
+ * which is documented.
  */
 #include "connect.h"
 
@@ -16,7 +16,7 @@
 /* needed for client_connection_check_interval and the migrations */
 enum { OLDEST_SERVER = 140000 };
 
-/* Keywords before dbname are defaults for those in its URI. */
+/* Keywords before dbname are defaults for the keywords in the URI. */
 #define KEYWORDS                                                                                                        \
     {"fallback_application_name", "client_encoding", "connect_timeout", "keepalives_idle", "keepalives_interval",       \
      "keepalives_count", "tcp_user_timeout", "dbname", NULL}
@@ -28,8 +28,8 @@ void connect_first_line(char *out, size_t size, const char *text)
     snprintf(out, size, "%.*s", (int)(n < size ? n : size - 1), text);
 }
 
-/* Classes of errors that go away by themselves: 08 connection, 53 disk full and similar, 57P the server stops or
- * starts, 25P03 this client was too slow, 25006 a standby, 40 undone by the server. */
+/* Classes of errors that go away by themselves: 08 connection, 53 disk full and similar, 57P server stopping or
+ * starting, 25P03 client too slow, 25006 standby server, 40 transaction rolled back by the server. */
 bool connect_is_passing(const char *sqlstate)
 {
     static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX"};
@@ -51,7 +51,7 @@ static bool has_one_of(const char *text, const char *const *words)
     return false;
 }
 
-/* The text behind "connection to server at .. failed: ", which contains names that others chose. */
+/* The text after "connection to server at .. failed: ". That prefix contains names that other people chose. */
 static const char *behind_host(const char *line)
 {
     static const char failed[] = " failed: ";
@@ -59,7 +59,7 @@ static const char *behind_host(const char *line)
     return behind ? behind + sizeof failed - 1 : line;
 }
 
-/* The part that a server itself said. */
+/* The part of a message that the server itself wrote. */
 static const char *behind_severity(const char *text)
 {
     const char *behind = strstr(text, ":  ");
@@ -98,8 +98,9 @@ static enum verdict judge_line(const char *line, const char **words)
     return REFUSED;
 }
 
-/* There is a line for each host or address that was tried, and for each of its ways (TLS, then without). libpq tries
- * the next host if one is not reached, and the way without TLS if the other was lost, which then means nothing. */
+/* The message has a line for each host or address that was tried, and for each method (with TLS, then without). libpq
+ * tries the next host if one cannot be reached. It tries without TLS if the TLS connection was lost; the line about
+ * that loss then means nothing. */
 static enum verdict judge_text(const char *text, char *words, size_t size)
 {
     enum verdict verdict = NOT_REACHED;

@@ -1,6 +1,6 @@
 /*
- * connect.h: connecting, and what a failure means: either nobody answers, which passes, or the server refuses, which
- * stays until the user changes something.
+ * connect.h: connects to a server and classifies failures: either the server does not answer, which is temporary, or it
+ * refuses, which lasts until the user changes something.
  */
 #ifndef POSTGRES_CONNECT_H
 #define POSTGRES_CONNECT_H
@@ -10,8 +10,8 @@
 /*
  * Connects to the server of uri; messages show `shown`. Returns NULL and sets *why:
  *     LINEAGE_EAWAY      not reached, lost on the way, or the server starts, stops or is full
- *     LINEAGE_EREFUSED   no such database, this user may not connect, TLS is not as the name asks, or the server is too old
- *     LINEAGE_EINVAL     libpq cannot read the name; no server was contacted
+ *     LINEAGE_EREFUSED   no such database, this user may not connect, TLS is not as the name asks, or the server is too
+ *     old LINEAGE_EINVAL     libpq cannot read the name; no server was contacted
  * Takes as long as connect_timeout allows for each host: 5 seconds unless the name says otherwise.
  */
 PGconn *connect_server(const struct libpq *pq, const char *uri, const char *shown, struct lineage_error *why);

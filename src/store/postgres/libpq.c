@@ -1,7 +1,8 @@
 /*
  * libpq.c: loads libpq when a log on a server is opened; libpq.h says why.
  *
- * The version in the name is the one whose structs the header describes: another major version must not be loaded.
+ * The library's file name contains the major version that the header describes, because another major version must not
+ * be loaded.
  */
 #include "libpq.h"
 
@@ -16,7 +17,8 @@ static bool find(void *function, size_t size, void *library, const char *name)
     return found != NULL;
 }
 
-/* RTLD_NODELETE, because the TLS library below it registers functions to run at exit and must still be loaded then. */
+/* Uses RTLD_NODELETE, because the TLS library that libpq uses registers exit functions and must still be loaded when
+ * they run. */
 enum lineage_status libpq_load(struct libpq *pq, struct lineage_error *err)
 {
     *pq = (struct libpq){.library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};

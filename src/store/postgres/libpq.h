@@ -28,7 +28,7 @@ struct libpq {
     void *library;
 };
 
-/* LINEAGE_EIO with a text that says which package is missing. */
+/* Returns LINEAGE_EIO with a message that names the missing package. */
 enum lineage_status libpq_load(struct libpq *pq, struct lineage_error *err);
 void libpq_unload(struct libpq *pq);
 

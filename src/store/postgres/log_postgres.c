@@ -1,10 +1,9 @@
 /*
- * log_postgres.c: the log as rows on a server, one for each record of results.tsv: the store, its state, statements
- * about it.
+ * log_postgres.c: the log as rows on a server, one for each record of results.tsv: opens the store and reads its state.
  *
- * The claim is the head row of the store, locked in a transaction, so that the order of the records is the order of
- * the commits (log_postgres_claim.c). If the server ends the session (a client that stopped, a backend that was
- * killed), it ends the claim too: the append that follows is refused, and nothing was added.
+ * The claim is the head row of the store, locked in a transaction, so that the order of the records is the order of the
+ * commits (log_postgres_claim.c). If the server ends the session (a client that stopped, a backend that was killed),
+ * the claim ends with it: the next append is refused, and nothing was added.
  */
 #include "log_postgres.h"
 #include "log_postgres_parts.h"
@@ -109,7 +108,7 @@ static uint64_t number_of(const char **digits)
 }
 
 /* The digest of the last record covers everything before it: a log that was set back, for example by a restored copy,
- * has another digest at the same length. 64 bits of it are enough for comparing. */
+ * has another digest at the same length. 64 bits of the digest are enough for this comparison. */
 enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result,
                                         struct lineage_error *err)
 {
@@ -138,8 +137,8 @@ void postgres_take_identity(struct log_state *state, const char *uuid)
     state->identity[1] = number_of(&uuid);
 }
 
-/* Followed by a flush, so that nothing is returned that a crash of the server could take back. There is none under a
- * claim, because it would end with the transaction. */
+/* The query is followed by a flush, so that a crash of the server cannot undo anything that was returned. Under a claim
+ * there is no flush, because the claim would end with the transaction. */
 enum lineage_status postgres_look(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
@@ -159,8 +158,8 @@ enum lineage_status postgres_look(struct log *log, struct log_state *state, stru
     return status;
 }
 
-/* Compares the digest of the record that ended there. If there ever was an open end, that may not have been a record
- * then, and the mirror's own comparison must be enough. */
+/* Compares the digest of the record that ended at the earlier position. If the log ever had an open end, no record may
+ * have ended there at that time, so the mirror's own comparison must be enough. */
 enum lineage_status postgres_was(struct log *log, const struct log_state *before, bool *was, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
@@ -199,7 +198,7 @@ static const struct log_kind kind = {.look = postgres_look,
                                      .claim_unchanged = postgres_claim_unchanged,
                                      .append = postgres_append,
                                      .append_next = postgres_append_next,
-                                     .append_many = postgres_append, /* a transaction is all or nothing, whatever is in it */
+                                     .append_many = postgres_append, /* a transaction is added completely or not at all */
                                      .set_aside = postgres_set_aside,
                                      .blank = postgres_blank,
                                      .settle = postgres_settle,

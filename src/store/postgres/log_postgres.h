@@ -26,7 +26,7 @@ enum lineage_status log_postgres_set_settings(struct log *log, const char *befor
 /* The connection of a log; NULL for a log that is a file. */
 struct pg *log_postgres_pg(struct log *log);
 
-/* The number of its store on the server, as a parameter of statements; asks the server the first time. */
+/* The number of the log's store on the server, as a parameter of statements; the first call asks the server. */
 #define LOG_POSTGRES_STORE 24
 enum lineage_status log_postgres_store(struct log *log, char number[LOG_POSTGRES_STORE], struct lineage_error *err);
 

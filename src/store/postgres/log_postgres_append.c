@@ -3,9 +3,9 @@
  *
  * An append is one function call. Its commit is sent in the same message, and the flush after that: the commit frees
  * the head without waiting for the server's disk, and the append has taken place when the flush is confirmed
- * (004_append.sql). If the connection breaks after sending, nobody knows how far the append came. It is then looked
- * up by its request number, which the caller chose before anything was sent, under a claim of its own, which waits
- * until a transaction that is still running has ended.
+ * (004_append.sql). If the connection breaks after sending, it is unknown whether the append took place. The append is
+ * then looked up by its request number, which the caller chose before anything was sent. The look-up makes its own
+ * claim, which waits until a transaction that is still running has ended.
  */
 #include "log_postgres.h"
 #include "log_postgres_parts.h"
@@ -25,10 +25,10 @@ struct appending {
     int64_t seq, part;
     struct buf sql;
     double seconds; /* longest time that the server may take */
-    bool committed; /* committed; not known to be on disk, unless everything succeeded */
+    bool committed; /* committed, but known to be on disk only if everything succeeded */
 };
 
-/* A CR at the very end may be half of CR LF, and then the record has not ended. */
+/* A CR as the very last byte may be half of CR LF, so its record may not have ended. */
 static bool next_whole(struct appending *a, struct tsv_record *record)
 {
     size_t at = a->scanner.position;
@@ -40,7 +40,7 @@ static bool next_whole(struct appending *a, struct tsv_record *record)
 }
 
 /* Fills one call with as many records as the server accepts in one message; false when there are no more. The first
- * call includes the open end; without a transaction, one call has everything. */
+ * call includes the open end. Without a transaction, one call contains everything. */
 static bool next_call(struct appending *a)
 {
     struct tsv_record record;
@@ -62,7 +62,8 @@ static bool next_call(struct appending *a)
     return taken >= limit;
 }
 
-/* Each call has the new open end: the rest of the bytes if it is not a record, else what has not been sent yet. */
+/* Each call states the new open end: for the last call, the remaining bytes that do not form a record; for others,
+ * none. */
 static void end_call(struct appending *a, bool last)
 {
     const struct log_after *after = &a->p->log.after;
@@ -77,7 +78,7 @@ static void end_call(struct appending *a, bool last)
 static const struct pg_part commit = {.sql = "COMMIT", .ends = true};
 static const struct pg_part flush = {.sql = "SELECT lineage.flush()", .name = "lineage_flush", .ends = true};
 
-/* Without a transaction the call is one by itself. */
+/* Without a transaction, this call is a transaction of its own. */
 static enum lineage_status send_last(struct appending *a, struct pg_result *result, struct lineage_error *err)
 {
     const bool begun = a->p->claim == CLAIMED;
@@ -90,7 +91,7 @@ static enum lineage_status send_last(struct appending *a, struct pg_result *resu
     return status;
 }
 
-/* Sends each call but the last by itself; the last together with the commit and the flush. */
+/* Sends each call separately, except the last, which is sent together with the commit and the flush. */
 static enum lineage_status send_calls(struct appending *a, struct pg_result *result, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -107,9 +108,10 @@ static enum lineage_status send_calls(struct appending *a, struct pg_result *res
     return status;
 }
 
-/* Called after the connection was lost during an append. The claim waits for a transaction that is still running. A
- * request that is not found then will never come: if the server reads a statement of the dead connection only now, it
- * refuses it by its position or its request. Without an answer the caller keeps the row and asks later. */
+/* Called after the connection was lost during an append. The claim waits for a transaction that is still running. If
+ * the request is not found then, it will never be added: a statement of the dead connection that the server reads later
+ * is refused because of its position or its request number. If the server does not answer, the caller keeps the row and
+ * asks later. */
 static enum lineage_status find_out(struct log_postgres *p, struct log_state *state, struct lineage_error *err)
 {
     struct lineage_error why;
@@ -118,7 +120,7 @@ static enum lineage_status find_out(struct log_postgres *p, struct log_state *st
     p->claim = NO_CLAIM;
     enum lineage_status status = postgres_claim(&p->log, state, &why);
     if (status != LINEAGE_OK)
-        return LINEAGE_EAWAY; /* with the message of the failure that led here */
+        return LINEAGE_EAWAY; /* keeps the message of the failure that led here */
     bool found = p->log.found;
     if (!found)
         postgres_end(p, "ROLLBACK");
@@ -128,9 +130,9 @@ static enum lineage_status find_out(struct log_postgres *p, struct log_state *st
                  : store_fail(err, LINEAGE_EAWAY, "%s: the connection was lost before the append", p->name.shown);
 }
 
-/* LN001: others were faster than an assumed claim. LN002, and 23505 of a row without a claim: this very request was
- * added before. A commit whose flush the server refused (somebody ended the statement) is looked up like one whose
- * answer was lost. */
+/* LN001: other writers appended first, so the assumed claim was wrong. LN002, and 23505 for a row without a claim: this
+ * request was already added. A commit whose flush the server refused (somebody ended the statement) is looked up like a
+ * commit whose answer was lost. */
 static enum lineage_status judge(struct appending *a, enum lineage_status status, struct log_state *state,
                                  struct lineage_error *err)
 {
@@ -196,9 +198,9 @@ static enum lineage_status send_next(struct appending *a, struct pg_result *resu
     return status;
 }
 
-enum { NEXT_ID = HEAD_UUID }; /* the column behind a head */
+enum { NEXT_ID = HEAD_UUID }; /* the column after the columns of a head */
 
-/* If others came in between, the caller's *state is unchanged, and the row's offset is unknown. */
+/* If other writers appended in between, the caller's *state is unchanged and the row's offset is unknown. */
 static void take_next(struct log_postgres *p, struct log_state *state, const struct pg_result *result, char id[LOG_ID_MAX])
 {
     snprintf(id, LOG_ID_MAX, "%s", pg_text(result, 0, NEXT_ID, NULL));
@@ -206,7 +208,7 @@ static void take_next(struct log_postgres *p, struct log_state *state, const str
         (void)postgres_take_state(p, state, result, NULL);
 }
 
-/* What was known through an earlier connection may be gone (postgres_claim finds out). */
+/* State that was read through an earlier connection may be out of date (postgres_claim finds out). */
 enum lineage_status postgres_append_next(struct log *log, struct log_state *state, const char *rest, size_t length, bool kept,
                                          char id[LOG_ID_MAX], struct lineage_error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * log_postgres_claim.c: the head row of a store, locked in a transaction. The claim also returns what others added
- * since the last look.
+ * log_postgres_claim.c: the head row of a store, locked in a transaction. The claim also returns the records that other
+ * writers added since the last look.
  *
- * A writer that appends row after row need not claim: each append says behind which record it belongs, and the server
- * refuses it if others came first (claim_unchanged).
+ * A writer that appends row after row need not claim: each append names the record that it follows, and the server
+ * refuses it if other writers appended first (claim_unchanged).
  */
 #include "log_postgres_parts.h"
 
@@ -35,7 +35,8 @@ static void make_request(struct log *log)
         memset(log->request, 0, sizeof log->request); /* zeros make the server choose a number; getrandom cannot fail on Linux */
 }
 
-/* Waiting for the lock may take longer than noticing a lost connection, so a broken one is tried again here too. */
+/* Waiting for the lock may take so long that the connection breaks meanwhile, so a broken connection is retried here
+ * too. */
 static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *result, struct lineage_error *err)
 {
     struct buf sql = {0};
@@ -60,8 +61,8 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
 
 enum { FOUND = HEAD_UUID + 1, NEWER };
 
-/* Called before the state is taken, which says from where on. What was known through an earlier connection may be
- * gone. */
+/* Called before the state is updated, because the old state gives the position from which records are new. State that
+ * was read through an earlier connection may be out of date. */
 static void take_newer(struct log_postgres *p, const struct pg_result *result)
 {
     size_t length;
@@ -72,7 +73,7 @@ static void take_newer(struct log_postgres *p, const struct pg_result *result)
     postgres_add_bytes(&p->newer, text, length);
 }
 
-/* A request that is in the log already adds nothing, but this may be reported only when its row is on disk. */
+/* A request that is already in the log adds nothing, but this may be reported only when its row is on disk. */
 static enum lineage_status give_up_found(struct log_postgres *p, struct lineage_error *err)
 {
     enum lineage_status status = pg_query(p->pg, NULL, PG_PATIENCE, "ROLLBACK; SELECT lineage.flush()", err);
@@ -107,7 +108,7 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
     return log->found ? give_up_found(p, err) : status;
 }
 
-/* Does not ask the server: the append says which record it follows, and is refused if others were faster. */
+/* Does not ask the server: the append names the record that it follows, and is refused if other writers were faster. */
 bool postgres_claim_unchanged(struct log *log, struct log_state *state)
 {
     struct log_postgres *p = postgres_of(log);
@@ -120,7 +121,7 @@ bool postgres_claim_unchanged(struct log *log, struct log_state *state)
     return true;
 }
 
-/* A mended record stays mended, whatever happened to the append. */
+/* An open end that was moved aside stays aside, whatever happened to the append. */
 void postgres_release(struct log *log)
 {
     struct log_postgres *p = postgres_of(log);

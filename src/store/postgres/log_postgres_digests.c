@@ -8,7 +8,7 @@
 #include "../log/digest_chain.h"
 #include "../log/record_walk.h"
 
-/* The comparison, from the end of the chain on. */
+/* State of the comparison, from the end of the verified chain on. */
 struct comparing {
     struct log_digests *digests;
     struct digest_chain chain;
@@ -30,7 +30,7 @@ static void say_broken(struct comparing *c, const char *format, ...)
         c->digests->broken(c->digests->context, c->line, text);
 }
 
-/* Behind a record that was changed, digests continue from the stored one, so that each change is found by itself. */
+/* After a changed record, digests continue from the stored one, so that each change is found separately. */
 static void compare_record(struct comparing *c, const struct pg_result *result, size_t row)
 {
     size_t length;
@@ -92,7 +92,7 @@ enum lineage_status postgres_check_digests(struct log *log, struct log_digests *
     return status;
 }
 
-/* The server writes a digest once, with its record. */
+/* Always fails, because the server writes a digest only once, together with its record. */
 enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     (void)digests;

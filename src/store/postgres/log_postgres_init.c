@@ -55,7 +55,7 @@ enum lineage_status log_postgres_set_settings(struct log *log, const char *befor
 
 /* ---- making it -------------------------------------------------------------------------------------------------- */
 
-/* -1 without a schema. */
+/* *version becomes -1 if there is no schema. */
 static enum lineage_status read_version(struct pg *pg, int *version, struct lineage_error *err)
 {
     struct pg_result result = {0};
@@ -72,7 +72,7 @@ static enum lineage_status read_version(struct pg *pg, int *version, struct line
     return status;
 }
 
-/* Applies all missing migrations in one transaction; of two inits at once, one waits for the other. */
+/* Applies all missing migrations in one transaction. If two processes run init at once, one waits for the other. */
 static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
 {
     int version = 0;

@@ -1,9 +1,10 @@
-/* log_postgres_mend.c: moves an open end aside under the claim, which comes from importing a torn file. */
+/* log_postgres_mend.c: moves an open end aside under the claim. Open ends come from importing a torn file. */
 #include "log_postgres_parts.h"
 
 #include "../files/torn_file.h"
 
-/* Only an open end is ever mended, because every record on the server is complete. The server keeps the bytes too. */
+/* Only an open end is ever moved aside, because every record on the server is complete. The server keeps the bytes
+ * too. */
 static enum lineage_status mend(struct log_postgres *p, struct log_state *state, uint64_t from, uint64_t to,
                                 struct lineage_error *err)
 {
@@ -34,7 +35,7 @@ enum lineage_status postgres_set_aside(struct log *log, struct log_state *state,
     return postgres_blank(log, state, from, state->size, name, err);
 }
 
-/* Nothing is ever taken back here, because nobody sees a transaction that did not commit. */
+/* Nothing has to be undone here, because nobody sees a transaction that did not commit. */
 enum lineage_status postgres_settle(struct log *log, struct lineage_error *err)
 {
     (void)log;

@@ -1,4 +1,4 @@
-/* log_postgres_parts.h: what the files of a log on a server share; each is named after what it does. */
+/* log_postgres_parts.h: declarations that the files of a log on a server share; each file is named after its task. */
 #ifndef POSTGRES_LOG_POSTGRES_PARTS_H
 #define POSTGRES_LOG_POSTGRES_PARTS_H
 
@@ -13,16 +13,16 @@ struct log_postgres {
     int dir_fd; /* directory for torn records */
     struct pg *pg;
     struct server_name name;
-    int64_t store;   /* its number on the server; 0: not asked yet */
+    int64_t store;   /* the store's number on the server; 0: not asked yet */
     int64_t seq;     /* seq of the last record seen */
-    unsigned session; /* number of the connection through which it was seen */
+    unsigned session; /* number of the connection through which that record was seen */
     uint64_t size;   /* bytes of the records, without the open end */
     struct buf open_end;
     struct buf newer; /* under a claim: the bytes from newer_from on, which others added since the last look */
     uint64_t newer_from;
     bool has_newer;
     enum claim claim;
-    bool mended;     /* under this claim, not committed yet */
+    bool mended;     /* an open end was moved aside under this claim, not committed yet */
     unsigned listening; /* number of the connection that listens for rows; 0: none */
     struct log_state seen; /* state at the last wait */
     bool crowded;    /* others appended since this handle did, so that assuming a claim would cost more than asking for it */
@@ -35,7 +35,7 @@ static inline struct log_postgres *postgres_of(struct log *log)
 
 /* ---- log_postgres.c: the store, its state, statements about it ---- */
 
-/* Appends the bytes of a bytea that the server printed, \x and digits. */
+/* Appends the bytes of a bytea, which the server printed as \x and hexadecimal digits. */
 void postgres_add_bytes(struct buf *out, const char *text, size_t length);
 
 /* Appends the number of the next request, as SQL. */
@@ -47,8 +47,8 @@ enum lineage_status postgres_explain(struct log_postgres *p, enum lineage_status
 /* Looks up the number of the store, once per handle, and checks the version of the schema. */
 enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_error *err);
 
-/* Runs the statement that `format` makes. Without a claim, a connection that broke since the last statement is made
- * again, once, because the server may have restarted. Under a claim nothing can be repeated. */
+/* Runs the statement built from `format`. Without a claim, a connection that broke since the last statement is
+ * re-established once, because the server may have restarted. Under a claim nothing can be repeated. */
 enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result, struct lineage_error *err,
                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -62,7 +62,7 @@ enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state
                                         struct lineage_error *err);
 void postgres_take_identity(struct log_state *state, const char *uuid);
 
-/* Bytes of one answer, which is in memory twice, once as hexadecimal digits. */
+/* Bytes of the log in one answer. They are in memory twice, once as hexadecimal digits. */
 enum { POSTGRES_READ_AT_ONCE = 8 << 20 };
 
 /* ---- log_postgres_claim.c ---- */
@@ -70,7 +70,7 @@ enum { POSTGRES_READ_AT_ONCE = 8 << 20 };
 /* Sends "COMMIT" or "ROLLBACK" if there is a connection, which ends the claim. */
 void postgres_end(struct log_postgres *p, const char *how);
 
-/* Notifies the user; for pg_tell_waiting, with the log as its context. */
+/* Notifies the user; a callback for pg_tell_waiting, with the log as its context. */
 void postgres_tell_waiting(void *context);
 
 /* ---- log_postgres_init.c ---- */

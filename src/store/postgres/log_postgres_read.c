@@ -1,4 +1,4 @@
-/* log_postgres_read.c: reads the bytes of records, of a stretch of the log or of a request. */
+/* log_postgres_read.c: reads the records in a range of the log, or of a request, as bytes. */
 #include "log_postgres_parts.h"
 
 /* Takes the part of the records in the answer that is in [from, to). */
@@ -17,7 +17,7 @@ static bool take_records(const struct pg_result *result, uint64_t from, uint64_t
     return !out->failed && !record->failed;
 }
 
-/* One statement, so that records and open end are of the same moment. */
+/* Uses one statement, so that records and open end are from the same moment. */
 static enum lineage_status read_piece(struct log_postgres *p, uint64_t from, uint64_t to, struct buf *out,
                                       struct buf *record, struct lineage_error *err)
 {
@@ -47,7 +47,7 @@ enum lineage_status postgres_read(struct log *log, uint64_t from, size_t length,
         return out->failed ? store_no_memory(err) : LINEAGE_OK;
     }
     enum lineage_status status = postgres_find_store(p, err);
-    const uint64_t known = to < p->size ? to : p->size; /* no server takes these records back */
+    const uint64_t known = to < p->size ? to : p->size; /* records that the server never removes */
     bool more = true;
     while (status == LINEAGE_OK && from < to && more) {
         uint64_t end = to - from > POSTGRES_READ_AT_ONCE ? from + POSTGRES_READ_AT_ONCE : to;

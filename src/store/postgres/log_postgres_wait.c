@@ -5,7 +5,7 @@
 
 #include "../clock.h"
 
-enum { LOOK_MS = 30000 }; /* only asking shows that a server has gone silently */
+enum { LOOK_MS = 30000 }; /* only a query shows that a server disappeared silently */
 
 /* Listens before the first look, so that a row that is added in between is noticed. A new connection must listen
  * again. */
@@ -36,8 +36,8 @@ static enum lineage_status look_for_news(struct log_postgres *p, bool *news, str
     return LINEAGE_OK;
 }
 
-/* A NOTIFY only says that looking is worth it: it may be of a transaction that was seen already, and one NOTIFY may
- * stand for two of them. */
+/* A NOTIFY only means that the log may have changed: it may come from a transaction that was already seen, and one
+ * NOTIFY may stand for several transactions. */
 enum lineage_status postgres_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
@@ -54,7 +54,7 @@ enum lineage_status postgres_wait(struct log *log, int milliseconds, bool *news,
         int64_t left = milliseconds < 0 ? LOOK_MS : until - clock_now_ms();
         if (status != LINEAGE_OK || *news)
             return status;
-        if (!pg_is_connected(p->pg) && !again) { /* the server said goodbye: it may be back */
+        if (!pg_is_connected(p->pg) && !again) { /* the server closed the connection and may be back */
             again = true;
             continue;
         }

@@ -2,8 +2,8 @@
  * pg.c: statements with a deadline.
  *
  * libpq's blocking calls wait as long as the server keeps the connection, and a stopped backend keeps it for ever. So
- * every statement is sent, polled for and read here, until its deadline. After that the connection is closed, because
- * an answer may still come on it, and the next call makes another.
+ * this file sends every statement and polls for its answer until the deadline. After the deadline the connection is
+ * closed, because the answer may still arrive on it, and the next call opens a new connection.
  */
 #include "pg.h"
 
@@ -26,7 +26,7 @@ struct pg {
     char sqlstate[6];
     const char *prepared[PG_PARTS_MAX]; /* statements prepared on this connection, by name */
     size_t n_prepared;
-    double failed;   /* time of the last failure to connect, and its message */
+    double failed;   /* time and message of the last failure to connect */
     struct lineage_error why;
     void (*waiting)(void *context);
     void *context;
@@ -48,8 +48,8 @@ enum lineage_status pg_open(struct pg **out, const char *uri, const char *shown,
     return status;
 }
 
-/* In a forked child the connection belongs to the parent, and closing it would say goodbye in its name. So there the
- * descriptor is first redirected to nowhere. */
+/* In a forked child the connection belongs to the parent, and closing it would end the parent's session. So in a child
+ * the descriptor is first redirected to /dev/null. */
 void pg_disconnect(struct pg *pg)
 {
     if (!pg->connection)
@@ -94,15 +94,16 @@ static void say_nothing(void *context, const char *text)
 }
 
 /* Settings that the writers of one log must agree on, and must not inherit from a role or a service file: a commit is
- * confirmed when it is on disk, no lock is waited for without limit, a client that stops inside a transaction is
- * ended, and so is the statement of a client that is gone. Only some platforms know the last one. */
+ * confirmed only when it is on disk, waits for locks have a limit, a client that stops inside a transaction is
+ * disconnected, and a statement is cancelled if its client is gone. Only some platforms support the last setting. */
 static const char session[] =
     "SET search_path = pg_catalog; SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '10s';"
     "SET default_transaction_isolation = 'read committed'; SET bytea_output = hex; SET DateStyle = ISO; SET statement_timeout = 0;"
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
     "DO $$ BEGIN SET client_connection_check_interval = '5s'; EXCEPTION WHEN OTHERS THEN NULL; END $$";
 
-/* A command asks several questions, and each would wait for a server that hangs. */
+/* After a failed connection, further calls fail at once for this long: a command asks several questions, and each would
+ * wait for a server that hangs. */
 #define SECONDS_AWAY 1.0
 
 enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error *err)
@@ -139,8 +140,8 @@ static void wait_a_moment(struct pg *pg, bool writing, double left)
     poll(&fd, 1, left > 1 ? 1000 : left > 0 ? (int)ceil(left * 1000) : 0);
 }
 
-/* Sends the rest while answers come in; otherwise both ends would wait for each other. Returns false when the
- * connection is lost, or at the deadline, which sets *late. */
+/* Sends the rest of the message while answers arrive; otherwise client and server would wait for each other. Returns
+ * false when the connection is lost, or at the deadline, which sets *late. */
 static bool wait_for_answer(struct pg *pg, double start_time, double seconds, bool *told, bool *late)
 {
     for (;;) {
@@ -177,7 +178,7 @@ static enum lineage_status refused(struct pg *pg, const PGresult *rows, struct l
     return store_fail(err, LINEAGE_EIO, "%s: %s", pg->shown, text);
 }
 
-/* The first failure counts: the statements behind it in one message were not tried. */
+/* Only the first failure counts, because later statements of the same message were not tried. */
 static void keep(struct pg *pg, struct pg_result *kept, PGresult *rows, enum lineage_status *status, struct lineage_error *err)
 {
     ExecStatusType kind = pg->pq.resultStatus(rows);
@@ -192,9 +193,9 @@ static void keep(struct pg *pg, struct pg_result *kept, PGresult *rows, enum lin
     }
 }
 
-/* A refusal together with the end of the connection (a server that is stopped states the reason first) counts as
- * unreachable. So does losing the connection after a result, because the last statement of a message may be the
- * commit. */
+/* If the connection ends together with a refusal, the server counts as unreachable (a server that is stopped sends the
+ * reason first). The same holds if the connection is lost after a result, because the last statement of a message may
+ * be the commit. */
 static enum lineage_status collect(struct pg *pg, struct pg_result *out, double seconds, struct lineage_error *err)
 {
     struct pg_result kept = {0};
@@ -269,7 +270,7 @@ static bool send_part(struct pg *pg, const struct pg_part *part, bool prepare)
     return !part->ends || pg->pq.pipelineSync(pg->connection);
 }
 
-/* The answers that are on their way: part `at`, or its preparation if `prepare` is set. */
+/* The answers that are still expected: next part `at`, or its preparation if `prepare` is set. */
 struct answers {
     const struct pg_part *parts;
     size_t at, done;
@@ -278,7 +279,7 @@ struct answers {
     enum lineage_status status;
 };
 
-/* A part that was skipped because an earlier one failed has no reason of its own. */
+/* A part that was skipped because an earlier part failed has no error of its own. */
 static void take_answer(struct pg *pg, struct answers *a, PGresult *rows, struct lineage_error *err)
 {
     ExecStatusType kind = pg->pq.resultStatus(rows);
@@ -297,7 +298,7 @@ static void end_part(struct answers *a)
     a->at++;
 }
 
-/* Parts are committed at the end of their piece of the pipeline (`ends`), and not before. */
+/* Parts are committed only at the end of their transaction in the pipeline (`ends`). */
 static void end_answer(struct pg *pg, struct answers *a)
 {
     const struct pg_part *part = &a->parts[a->at];

@@ -25,42 +25,43 @@ struct pg_result {
     void *rows;
 };
 
-/* Remembers the server without connecting; uri is for libpq, `shown` for messages. LINEAGE_EIO without libpq,
- * LINEAGE_EINVAL in a build without it. */
+/* Remembers the server without connecting; uri is for libpq, `shown` for messages. Returns LINEAGE_EIO if libpq is not
+ * installed, LINEAGE_EINVAL in a build without PostgreSQL support. */
 enum lineage_status pg_open(struct pg **pg, const char *uri, const char *shown, struct lineage_error *err);
 void pg_close(struct pg *pg);
 
-/* Connects unless it is connected; every call below does this first. *fresh, if not NULL: a connection was made. */
+/* Connects unless it is connected; every call below does this first. *fresh, if not NULL, becomes true if a new
+ * connection was made. */
 enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error *err);
 bool pg_is_connected(struct pg *pg);
 void pg_disconnect(struct pg *pg);
 
-/* Seconds that a statement may take unless a longer time is known. */
+/* Default limit for a statement, in seconds. */
 #define PG_PATIENCE 30.0
 
 /* Runs one or more statements of the simple protocol; the caller writes the values into them (numbers, hex, UUIDs).
- * Several are one transaction unless they say otherwise. out, which may be NULL, receives the last result that has
- * rows. */
+ * Several statements form one transaction unless they contain BEGIN or COMMIT. out, which may be NULL, receives the
+ * last result that has rows. */
 enum lineage_status pg_query(struct pg *pg, struct pg_result *out, double seconds, const char *sql, struct lineage_error *err);
 
-/* One statement with n parameters $1 .. $n as text; NULL is NULL. */
+/* Runs one statement with n parameters $1 .. $n as text; a NULL pointer is SQL NULL. */
 enum lineage_status pg_run(struct pg *pg, struct pg_result *out, double seconds, const char *sql, size_t n,
                            const char *const *params, struct lineage_error *err);
 
-/* One of several statements that are sent together. */
+/* One of several statements that are sent in one message. */
 struct pg_part {
     const char *sql;
     const char *name; /* name under which it is prepared at its first use; NULL: not prepared */
     size_t n;         /* parameters, as for pg_run */
     const char *const *params;
-    bool ends; /* the last part of its transaction: parts behind it are tried even if it fails */
+    bool ends; /* the last part of its transaction: later parts are tried even if it fails */
 };
 
 enum { PG_PARTS_MAX = 4 };
 
-/* Sends up to PG_PARTS_MAX statements in one message and reads their answers in one back (libpq's pipeline). out,
- * which may be NULL, receives the rows of the first; *done is how many succeeded before the first that did not.
- * Returns the status of the first failure. The last part must have `ends` set. */
+/* Sends up to PG_PARTS_MAX statements in one message and reads all their answers (libpq's pipeline). out, which may be
+ * NULL, receives the rows of the first statement; *done is the number of statements that succeeded before the first
+ * failure. Returns the status of the first failure. The last part must have `ends` set. */
 enum lineage_status pg_run_parts(struct pg *pg, struct pg_result *out, double seconds, const struct pg_part *parts, size_t n,
                                  size_t *done, struct lineage_error *err);
 
@@ -70,10 +71,12 @@ const char *pg_sqlstate(const struct pg *pg);
 /* Sets a callback for a statement that has taken a second; it is called once. NULL: none. */
 void pg_tell_waiting(struct pg *pg, void (*waiting)(void *context), void *context);
 
-/* How many connections there have been: the server forgets what an earlier one set up (LISTEN). */
+/* Number of connections made so far. Callers compare it, because a new connection lacks what was set up on an earlier
+ * one (LISTEN). */
 unsigned pg_connections(const struct pg *pg);
 
-/* The socket to poll for a NOTIFY, -1 without a connection; and whether one has come since (takes all of them). */
+/* pg_socket returns the socket to poll for a NOTIFY, -1 without a connection. The other function returns whether a
+ * NOTIFY has arrived, and consumes all of them. */
 int pg_socket(struct pg *pg);
 bool pg_take_notifies(struct pg *pg);
 

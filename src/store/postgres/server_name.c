@@ -1,6 +1,6 @@
 /*
- * server_name.c: parses the name of a store on a server. Only what libpq does not know is handled here (the store),
- * or must not get through (a password); libpq interprets the rest.
+ * server_name.c: parses the name of a store on a server. This file handles only the store's name, which libpq does not
+ * know, and refuses passwords; libpq interprets the rest.
  */
 #include "server_name.h"
 
@@ -67,7 +67,7 @@ static enum lineage_status take_keywords(struct server_name *name, const char *q
     char between = '?';
     while (*query) {
         size_t length = strcspn(query, "&");
-        if (memchr(query, '%', strcspn(query, "=&"))) /* libpq would read p%61ssword */
+        if (memchr(query, '%', strcspn(query, "=&"))) /* libpq would decode p%61ssword as password */
             return store_fail(err, LINEAGE_EINVAL, "the keywords in the name of a store are written in plain letters");
         if (is_keyword(query, length, "password") || is_keyword(query, length, "sslpassword"))
             return no_password(err);
@@ -155,7 +155,7 @@ void server_name_settings(struct buf *out, const char *text)
     buf_puts(out, "\"\n}\n");
 }
 
-/* Everything in it is found again by its name alone, so directories are created one by one and stay. */
+/* Directories are created one by one and stay after a failure, because later calls find them by name. */
 static enum lineage_status make_parents(char *path, struct lineage_error *err)
 {
     for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
@@ -172,7 +172,8 @@ static enum lineage_status make_parents(char *path, struct lineage_error *err)
     return LINEAGE_OK;
 }
 
-/* The whole name counts, so one store under two names has two mirrors, but two stores never share one. */
+/* The digest covers the whole name. So one store under two names has two directories, but two stores never share a
+ * directory. */
 static enum lineage_status find_dir(struct buf *path, const char *text, struct lineage_error *err)
 {
     struct server_name name;

@@ -4,7 +4,7 @@
  *     postgres://[USER@]HOST[:PORT]/DATABASE[/STORE][?KEYWORD=VALUE&...]      also postgresql://
  *
  * STORE is the second part of the path, or a keyword `store` (for names without a path, ?service=NAME&store=STORE);
- * without either it is "default". Everything else is libpq's. A password is refused, because the name is in
+ * without either it is "default". libpq interprets everything else. A password is refused, because the name is in
  * lineage.json, in the list of processes and in messages.
  */
 #ifndef POSTGRES_SERVER_NAME_H
@@ -25,7 +25,7 @@ struct server_name {
 /* Whether a text that may be a directory names a store on a server. */
 bool server_name_is(const char *text);
 
-/* LINEAGE_EINVAL for a password, a path of three parts, or an invalid store name. */
+/* Returns LINEAGE_EINVAL for a password, a path of three parts, or an invalid store name. */
 enum lineage_status server_name_parse(struct server_name *name, const char *text, struct lineage_error *err);
 void server_name_release(struct server_name *name);
 
