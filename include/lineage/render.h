@@ -50,8 +50,8 @@ LINEAGE_API const char *const *lineage_render_sections(void);
  * below that line belongs to a person and is never changed, whatever sections and max_bytes say (with max_bytes, the
  * block gets the bytes that this text leaves, but at least half). The bytes of a fieldkit block are fixed, so a note
  * beside such a file, .NAME.rendered, records which bytes were rendered; text after those bytes is kept. A file that
- * was changed elsewhere, or that an older version or another tool rendered, is renamed to NAME.before-N, with a notice.
- * The text of a file that was never rendered is kept unchanged below the line.
+ * was changed elsewhere, or that an older version or another tool rendered, is first copied whole to NAME.before-N,
+ * with a notice. The text of a file that was never rendered is kept unchanged below the line.
  *
  * If path is a link, the link stays and its target is replaced, if the target was rendered or is empty (otherwise
  * LINEAGE_EINVAL). To a device or a pipe only the block is written. The file keeps its mode and owner; other hard links

@@ -27,7 +27,8 @@ const char *lineage_status_text(enum lineage_status status)
     return "unknown status";
 }
 
-/* Ids and file names in a message may contain anything; the message stays one line and has no effect on a terminal. */
+/* Ids and file names in a message may contain anything; this keeps the message on one line and harmless for a
+ * terminal. */
 static void make_one_line(char *text)
 {
     for (; *text; text++)

@@ -1,9 +1,10 @@
 /*
- * store.c: opens a directory as a store: settings, log, mirror, in this order, because the mirror is built for a score
- * column and follows a log. Opening creates nothing in the directory except lineage.db.
+ * store.c: opens a directory as a store. It opens settings, log and mirror in this order, because the mirror is built
+ * for a score column and follows a log. Opening creates nothing in the directory except lineage.db.
  *
  * If the store is on a server, the log and the settings are there, and everything else is in a directory: the one whose
- * lineage.json names the server, or, if the server was named directly, one in the user's state directory (server_name.h).
+ * lineage.json names the server, or, if the server was named directly, one in the user's state directory
+ * (server_name.h).
  */
 #include <lineage/store.h>
 
@@ -174,7 +175,7 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
     return status;
 }
 
-/* Read again, because the settings of this handle may be overridden, and the owner may have changed them since. */
+/* The settings are read again, because this handle may override them, and the owner may have changed them since. */
 enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
                                             struct lineage_error *err)
 {
@@ -199,8 +200,8 @@ enum lineage_status lineage_store_set_noise(struct lineage_store *store, double 
     return status;
 }
 
-/* Applies this handle's overrides. With another score column than the configured one, the mirror on disk cannot be
- * used. */
+/* Applies this handle's overrides. If they select another score column than the configured one, the mirror on disk
+ * cannot be used. */
 static enum lineage_status apply_options(struct lineage_store *store, const struct lineage_open_options *options,
                                          struct lineage_error *err)
 {
@@ -225,7 +226,7 @@ static void pass_on(void *context, const char *text)
     store_notice(context, 0, "%s", text);
 }
 
-/* While the server cannot be reached, the settings that were last seen apply; if there are none, the defaults. */
+/* While the server cannot be reached, the settings that were last seen apply, or the defaults if none were seen. */
 static enum lineage_status settings_from_before(struct lineage_store *store, struct buf *text, struct lineage_error *err)
 {
     enum lineage_status status = fs_read_file(store->dir_fd, PLACE_SERVER, text, err);

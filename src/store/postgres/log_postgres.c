@@ -198,7 +198,7 @@ static const struct log_kind kind = {.look = postgres_look,
                                      .claim_unchanged = postgres_claim_unchanged,
                                      .append = postgres_append,
                                      .append_next = postgres_append_next,
-                                     .append_many = postgres_append, /* a transaction is added completely or not at all */
+                                     .append_many = postgres_append, /* a transaction is added as a whole or not */
                                      .set_aside = postgres_set_aside,
                                      .blank = postgres_blank,
                                      .settle = postgres_settle,

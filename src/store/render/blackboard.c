@@ -1,4 +1,5 @@
-/* blackboard.c: the three files, each replaced atomically; links between rows; the short label of the score. */
+/* blackboard.c: writes the three files, each replaced atomically; links rows to their parents; knows the short label of
+ * the score. */
 #include "blackboard.h"
 
 #include <fcntl.h>
@@ -8,8 +9,8 @@
 #include "../files/fs.h"
 #include "out_file.h"
 
-/* Opens output_dir/name and, if old is given, reads it. By path, so that a link is followed wherever it leads; the
- * directory was created before. */
+/* Opens output_dir/name and, if old is given, reads it. The file is opened by its path, so that a link is followed
+ * wherever it leads. The directory was created before. */
 static enum lineage_status open_output(struct out_file *file, const char *output_dir, const char *name,
                                        struct buf *old, struct lineage_error *err)
 {
@@ -22,7 +23,8 @@ static enum lineage_status open_output(struct out_file *file, const char *output
     return status;
 }
 
-/* NUL bytes of cells are C0 80 until here; text that a person wrote (tail) is written unchanged. */
+/* NUL bytes of cells were encoded as C0 80 and are decoded here; text that a person wrote (tail) is written
+ * unchanged. */
 static enum lineage_status write_output(const struct out_file *file, const struct buf *text, const struct buf *tail,
                                         struct lineage_error *err)
 {
@@ -66,7 +68,7 @@ static enum lineage_status write_tree(const char *output_dir, const struct black
     return status;
 }
 
-/* The former file is read through links, as it is written, so that a linked KNOWLEDGE.md keeps its insights. */
+/* The old file is read through links, just as it is written, so that a linked KNOWLEDGE.md keeps its insights. */
 static enum lineage_status write_knowledge(const char *output_dir, const struct blackboard *bb,
                                            struct lineage_error *err)
 {
@@ -98,15 +100,16 @@ static enum lineage_status write_all(const char *output_dir, const struct blackb
 
 size_t bb_find(const struct blackboard *bb, const char *id)
 {
-    /* From the end: of several rows with one id the last counts, as in the dictionary that the blackboard builds. */
+    /* Goes from the last row to the first: if several rows have one id, the last one counts, as in the dictionary that
+     * the blackboard builds. */
     for (size_t i = bb->board->n; i-- > 0;)
         if (strcmp(bb->board->rows[i].id, id) == 0)
             return i;
     return LINEAGE_BOARD_NONE;
 }
 
-/* by_parent is sorted by parent, so the children are adjacent and found by bisection; a scan per node would make the
- * tree quadratic. */
+/* by_parent is sorted by parent, so the children of a row are adjacent and found by bisection. A scan per row would
+ * make printing the tree quadratic. */
 size_t bb_children(const struct blackboard *bb, size_t row, size_t *first)
 {
     const struct lineage_board *board = bb->board;
@@ -124,7 +127,7 @@ size_t bb_children(const struct blackboard *bb, size_t row, size_t *first)
     return end - low;
 }
 
-/* The two names that the blackboard's own runs use; any other column is its own label. */
+/* The short labels of the two columns that the blackboard's own runs use; any other column is its own label. */
 static const char *short_label(const char *metric)
 {
     if (strcmp(metric, "val_bpb") == 0)

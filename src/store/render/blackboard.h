@@ -13,7 +13,7 @@ struct blackboard {
 /* Index of the last row with that id, LINEAGE_BOARD_NONE if there is none. */
 size_t bb_find(const struct blackboard *bb, const char *id);
 
-/* The children of `row` (LINEAGE_BOARD_NONE: the roots) are by_parent[*first] and those behind it. Returns their
+/* The children of `row` (LINEAGE_BOARD_NONE: the roots) are by_parent[*first] and the entries after it. Returns their
  * number. */
 size_t bb_children(const struct blackboard *bb, size_t row, size_t *first);
 
@@ -22,7 +22,7 @@ void bb_leaderboard(struct buf *out, const struct blackboard *bb);
 bool bb_tree(struct buf *out, const struct blackboard *bb);
 bool bb_knowledge(struct buf *out, const struct blackboard *bb);
 
-/* Prints the end of KNOWLEDGE.md that is kept from the former file (NULL if there was none). */
+/* Prints the end of KNOWLEDGE.md that is kept from the old file (NULL if there was none). */
 void bb_insights(struct buf *out, const char *old, size_t length);
 
 #endif

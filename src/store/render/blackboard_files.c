@@ -2,9 +2,9 @@
  * blackboard_files.c: LEADERBOARD.md, tree.tsv and KNOWLEDGE.md of the blackboard, byte for byte as its own program
  * writes them.
  *
- * That program recurses once per level and cannot go deeper than Python's recursion limit of 1,000. Up to there the
- * bytes are the same. Deeper, paths or indentation that kept growing would make files of the square of the depth
- * (gigabytes for a chain of 100,000), so beyond DEEPEST levels both are cut.
+ * That program recurses once per level and cannot go deeper than Python's recursion limit of 1,000. Up to that depth
+ * the bytes are the same. Deeper, the size of the files would grow with the square of the depth (gigabytes for a chain
+ * of 100,000), because every row has a path and an indentation. So both are cut beyond DEEPEST levels.
  */
 #define _GNU_SOURCE /* memmem */
 #include <math.h>
@@ -41,7 +41,7 @@ static void add_table_cell(struct buf *out, const char *text, size_t max)
     buf_puts(out, cut ? "..." : "");
 }
 
-/* Cut without a mark: the blackboard slices wherever it does not add "...". */
+/* Adds text that is cut without a mark, for the places where the blackboard slices text without adding "...". */
 static void add_prefix(struct buf *out, const char *text, size_t max)
 {
     buf_add(out, text, lineage_text_prefix(text, strlen(text), max));
@@ -79,7 +79,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Kept rows by score; one without a score comes last in either direction. */
+/* Sorts kept rows by score; a row without a score comes last in either direction. */
 static size_t sort_kept(struct kept *kept, const struct blackboard *bb)
 {
     size_t n = 0;
@@ -92,7 +92,7 @@ static size_t sort_kept(struct kept *kept, const struct blackboard *bb)
     return n;
 }
 
-/* A table without rows still has one that says so; these bytes are fixed. */
+/* A table without kept rows has one row that says so; its bytes are fixed. */
 static void add_kept_rows(struct buf *out, const struct blackboard *bb)
 {
     struct kept *kept = calloc(bb->board->n + 1, sizeof *kept);
@@ -120,10 +120,10 @@ void bb_leaderboard(struct buf *out, const struct blackboard *bb)
 
 /* ---- tree.tsv ---- */
 
-/* One level of the walk: adjacent siblings in by_parent, and the one whose subtree is being walked. */
+/* One level of the walk: siblings, which are adjacent in by_parent, and the sibling whose subtree is being walked. */
 struct level {
     size_t at, end;
-    size_t row;  /* LINEAGE_BOARD_NONE before the first */
+    size_t row;  /* LINEAGE_BOARD_NONE before the first sibling */
     size_t path; /* length of the path that leads to the siblings */
 };
 
@@ -141,7 +141,8 @@ static void add_blanked(struct buf *out, const char *text)
         buf_add(out, *text == '\t' || *text == '\n' || *text == '\r' ? " " : text, 1);
 }
 
-/* The path of a trial that is too deep: … and its last ids, enough to find the place; exp_id and parent_exp lead on. */
+/* The path of a trial that is too deep: … and its last ids, enough to find the place; the columns exp_id and parent_exp
+ * lead further up. */
 static void add_path_tail(struct buf *out, const struct tree_walk *walk)
 {
     buf_puts(out, "…");
@@ -149,8 +150,8 @@ static void add_path_tail(struct buf *out, const struct tree_walk *walk)
         buf_printf(out, "/%s", walk->bb->board->rows[walk->levels[i].row].id);
 }
 
-/* Prints the cells of the last row with that id, under the path of this row, which is how the blackboard resolves a
- * repeated id. */
+/* Prints the cells of the last row with this row's id, under the path of this row, because the blackboard resolves a
+ * repeated id in this way. */
 static void add_tree_row(struct buf *out, const struct tree_walk *walk)
 {
     const struct lineage_board *board = walk->bb->board;
@@ -287,7 +288,7 @@ static size_t *climb(const struct blackboard *bb, size_t best, size_t *n)
     return chain;
 }
 
-/* In the order of ids as text, as the blackboard sorts siblings. */
+/* Prints the children in the order of their ids as text, as the blackboard sorts siblings. */
 static void add_children(struct buf *out, const struct blackboard *bb, size_t best)
 {
     size_t first, n = bb_children(bb, best, &first);
@@ -301,7 +302,7 @@ static void add_children(struct buf *out, const struct blackboard *bb, size_t be
     }
 }
 
-/* A best trial that is in no row has no lineage; best.json is sometimes written by hand. */
+/* If the best trial is not among the rows, it has no lineage; best.json is sometimes written by hand. */
 static bool add_lineage(struct buf *out, const struct blackboard *bb)
 {
     size_t n, best = bb->board->best.present ? bb_find(bb, bb->board->best.id) : LINEAGE_BOARD_NONE;
@@ -351,13 +352,14 @@ static void add_recent(struct buf *out, const struct blackboard *bb)
     }
 }
 
-/* The ASCII part of what str.rstrip() removes. */
+/* Whether Python's str.rstrip() removes the character (ASCII only). */
 static bool is_white(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
 }
 
-/* From the first such heading behind an LF in the old file: the reference's rule, including forged headings. */
+/* The text from the first such heading after an LF in the old file: the blackboard's own rule, which also accepts
+ * forged headings. */
 void bb_insights(struct buf *out, const char *old, size_t length)
 {
     static const char heading[] = "\n## Key Insights";

@@ -1,5 +1,5 @@
 /*
- * budget.c: which rows of a block fit.
+ * budget.c: chooses which rows of a block are printed.
  *
  * The choice is greedy: each step takes the row, or the longer form of a chosen row, that is worth most per byte.
  * That fills a budget to within one row, and a few more bytes of budget never show less of a list.
@@ -40,7 +40,7 @@ void block_head_end(struct block *block)
     head->length = block->text.length - head->at;
 }
 
-/* The row behind the last one. Rows are zeroed when the array grows, which distinguishes a row whose brief form has
+/* The row after the last one. Rows are zeroed when the array grows, which distinguishes a row whose brief form has
  * ended from one without a brief form. */
 static struct budget_row *open_row(struct block *block)
 {
@@ -99,7 +99,7 @@ void block_release(struct block *block)
 
 /* ---- choosing ---- */
 
-/* The order in which rows are taken, and how far each part has come. */
+/* State of a choice: the order in which rows are taken, and the next row of each part. */
 struct choice {
     struct block *block;
     const struct budget_row **order; /* [n_rows] by part; core rows first, then by worth, then as printed */
@@ -113,7 +113,7 @@ static int by_part_and_worth(const void *a, const void *b)
     const struct budget_row *x = *(const struct budget_row *const *)a, *y = *(const struct budget_row *const *)b;
     if (x->part != y->part)
         return x->part < y->part ? -1 : 1;
-    /* Core rows first, whatever their worth: otherwise a long row could hide the core of a list behind it. */
+    /* Core rows first, whatever their worth: otherwise a long row could displace the core rows of a later list. */
     if (x->core != y->core)
         return x->core ? -1 : 1;
     if (x->worth != y->worth)
@@ -127,7 +127,7 @@ static size_t last_of(const struct budget_part *part)
     return part->first + part->n;
 }
 
-/* The cost of taking the next row of a part: the first one includes the heading. */
+/* The cost of taking the next row of a part; the first row also pays for the heading. */
 static size_t row_cost(const struct choice *c, size_t p)
 {
     const struct budget_part *part = &c->block->parts[p];
@@ -143,8 +143,8 @@ static size_t growth(const struct budget_row *row)
     return row->full.length > row->brief.length ? row->full.length - row->brief.length : 0;
 }
 
-/* Worth per byte of the next row that fits. A part closes at its first row that does not fit: otherwise the next row
- * would appear in its place and look like the neighbour. */
+/* Worth per byte of the next row that fits. A part takes no more rows after the first one that does not fit: otherwise
+ * a later row would take its place and look as if nothing was missing between. */
 static double row_density(struct choice *c, size_t p, bool core)
 {
     const struct budget_part *part = &c->block->parts[p];
@@ -155,13 +155,14 @@ static double row_density(struct choice *c, size_t p, bool core)
         c->next[p] = last_of(part);
         return 0;
     }
-    /* A heading serves the later rows as well; charged to the first alone, it would shut out whole lists. */
+    /* The heading serves the later rows as well; if the first row alone were charged for it, whole lists would be left
+     * out. */
     size_t own = c->order[c->next[p]]->brief.length;
     return c->order[c->next[p]]->worth / (double)(own + (cost - own) / 4 + 1);
 }
 
-/* The worth per byte of showing a chosen row in full. A full form that does not fit is skipped, because a text that stays cut
- * beside a complete one misleads nobody. */
+/* The worth per byte of showing a chosen row in full. A full form that does not fit is skipped, because it misleads
+ * nobody if one text is cut and another is complete. */
 static double growth_density(struct choice *c, size_t p)
 {
     while (c->grow[p] < c->next[p]) {
@@ -182,7 +183,7 @@ static struct budget_row *mutable_row(const struct choice *c, size_t at)
     return &c->block->rows[c->order[at] - c->block->rows];
 }
 
-/* Rows win ties against growth: a longer list is better than a longer text. */
+/* If worth per byte is equal, a new row wins over a longer form: a longer list is better than a longer text. */
 static bool take_best(struct choice *c, bool core)
 {
     double most = 0;
@@ -209,7 +210,8 @@ static bool take_best(struct choice *c, bool core)
     return true;
 }
 
-/* Sorts for each call, because forms and room differ and a block has only some hundred rows. */
+/* Sorts the rows again in each call, because their forms and the room differ, and a block has only a few hundred
+ * rows. */
 static void choose(struct choice *c)
 {
     struct block *block = c->block;
@@ -218,7 +220,7 @@ static void choose(struct choice *c)
     qsort(c->order, block->n_rows, sizeof *c->order, by_part_and_worth);
     for (size_t p = 0; p < block->n_parts; p++)
         c->next[p] = c->grow[p] = block->parts[p].first;
-    /* Until no core row is left or fits; only then does anything else get a byte. */
+    /* Core rows come first, until none is left or none fits; only then do other rows get any bytes. */
     while (take_best(c, true))
         ;
     while (take_best(c, false))
@@ -267,7 +269,7 @@ static void print_part(struct buf *out, const struct block *block, const struct 
             left_out += 1 + (i == part->beyond_at ? part->beyond : 0);
         if (row->form == ROW_LEFT_OUT)
             continue;
-        /* In front of the first shown row, nothing is missing that the reader could look for. */
+        /* No line is printed before the first row that is shown, because the reader would not miss anything there. */
         if (left_out && part->cut_inside && shown)
             buf_printf(out, " … %zu left out\n", left_out);
         left_out = 0;
@@ -283,8 +285,8 @@ void budget_print(struct buf *out, const struct block *block)
         print_part(out, block, &block->parts[p]);
 }
 
-/* Printed and measured instead of added up: the line about omitted rows has a number in it, and a separate sum would
- * one day differ. */
+/* The rows are printed and measured instead of adding up their lengths: the line about omitted rows contains a number,
+ * and a separate sum would one day differ. */
 size_t budget_size(const struct block *block)
 {
     struct buf out = {0};
@@ -294,7 +296,8 @@ size_t budget_size(const struct block *block)
     return length;
 }
 
-/* Counted per list: whether an agent sees 7 or 30 of 30 recent trials changes what it can conclude from them. */
+/* Rows are counted per list: whether an agent sees 7 or 30 of 30 recent trials changes what it can conclude from
+ * them. */
 void budget_tell(struct buf *out, const struct block *block)
 {
     bool shortened = false;
@@ -305,7 +308,7 @@ void budget_tell(struct buf *out, const struct block *block)
         if (part->asked && chosen < part->n)
             buf_printf(out, "%s%s %zu of %zu", out->length > begin ? ", " : "", part->name, part->n - chosen, part->n);
     }
-    /* Mentioned once: the … shows which of thirty texts was cut. */
+    /* The note mentions cut texts only once, because a … marks each text that was cut. */
     for (size_t i = 0; i < block->n_rows; i++)
         shortened = shortened || (block->rows[i].form == ROW_BRIEF && growth(&block->rows[i]));
     if (shortened)

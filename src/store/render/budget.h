@@ -1,5 +1,5 @@
 /*
- * budget.h: a block as rows of known worth, of which the most valuable that fit are printed.
+ * budget.h: a block consists of rows of known worth; the most valuable rows that fit are printed.
  *
  * Invariants
  *   1. Rows of a part are taken in the order of their worth, so a list is cut at its far end and never in the middle (a
@@ -30,9 +30,9 @@ struct budget_row {
 struct budget_part {
     const char *name;
     struct span head, tail;
-    bool asked;       /* wanted by the caller */
-    bool cut_inside;  /* rows left out are reported by a line in their place */
-    size_t beyond;    /* items before row beyond_at that are not rows; that row mentions them */
+    bool asked;       /* the caller asked for this part */
+    bool cut_inside;  /* a line in place of omitted rows reports them */
+    size_t beyond;    /* number of items before row beyond_at that have no row; that row mentions them */
     size_t beyond_at;
     size_t first, n;  /* rows */
 };
@@ -51,11 +51,11 @@ void block_begin(struct block *block, const char *name, bool asked);
 void block_head_end(struct block *block);
 
 /* To add a row, write its brief form into block->text, call block_brief_end, write its full form, call block_row_end.
- * Without block_brief_end the row has one form. */
+ * Without block_brief_end the row has only one form. */
 void block_brief_end(struct block *block);
 void block_row_end(struct block *block, double worth, bool core);
 
-/* Text written since the last row is printed behind the rows. */
+/* Text written since the last row is printed after the rows. */
 void block_tail_end(struct block *block);
 
 void block_release(struct block *block);
@@ -69,7 +69,8 @@ size_t budget_size(const struct block *block);
 /* Prints the chosen rows. */
 void budget_print(struct buf *out, const struct block *block);
 
-/* Prints what was not chosen: `leaderboard 5 of 7, recent 12 of 30, texts shortened`; nothing if everything was. */
+/* Prints what was not chosen: `leaderboard 5 of 7, recent 12 of 30, texts shortened`; prints nothing if every row was
+ * chosen in full. */
 void budget_tell(struct buf *out, const struct block *block);
 
 #endif

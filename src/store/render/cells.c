@@ -1,4 +1,4 @@
-/* cells.c: numbers and cells as the fieldkit and blackboard styles print them. */
+/* cells.c: formats numbers and cells for the fieldkit and blackboard styles. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ void add_raw(struct buf *out, const char *text)
     add_decoded(out, text, strlen(text));
 }
 
-/* The mark replaces the last character shown, so that the cut text has n of them. */
+/* The mark replaces the last character, so the cut text has exactly n characters. */
 void add_cut(struct buf *out, const char *text, size_t n)
 {
     size_t length = strlen(text), end = lineage_text_prefix(text, length, n);

@@ -1,12 +1,13 @@
 /*
- * fieldkit.c: byte for byte what fieldkit.lineage's render_prompt prints: its choice of best (whatever its label),
- * all ancestors, cells unchanged. Its cells can forge anything, which is why the native style exists.
+ * fieldkit.c: prints byte for byte what fieldkit.lineage's render_prompt prints: its choice of best (whatever its
+ * label), all ancestors, cells unchanged. Unchanged cells can forge any part of the block, so the native style quotes
+ * them.
  */
 #include <string.h>
 
 #include "render.h"
 
-/* core_metric, whatever the column is called: the name is part of the fixed bytes. */
+/* The title says core_metric whatever the column is called, because these bytes are fixed. */
 static void add_title(struct buf *out, const struct lineage_report *report, const struct lineage_render_options *options)
 {
     char number[NUMBER_TEXT_MAX];
@@ -17,7 +18,7 @@ static void add_title(struct buf *out, const struct lineage_report *report, cons
     buf_printf(out, "** (core_metric=%s).\n\n", metric_text(number, report->best->score));
 }
 
-/* Cut at 110 here, 100 in tables and 80 in recent rows, as fieldkit does. */
+/* Texts are cut at 110 characters here, at 100 in tables and at 80 in recent rows, as in fieldkit. */
 static void add_best(struct buf *out, const struct lineage_trial *best)
 {
     char number[NUMBER_TEXT_MAX];
@@ -36,7 +37,7 @@ static void add_best(struct buf *out, const struct lineage_trial *best)
     buf_puts(out, "\n");
 }
 
-/* The heading counts what is shown, not what was asked for. */
+/* The heading gives the number of trials shown, not the number that was asked for. */
 static void add_kept(struct buf *out, const struct lineage_report *report)
 {
     char number[NUMBER_TEXT_MAX];
@@ -72,7 +73,7 @@ static void add_item(struct buf *out, const struct lineage_trial *trial, const c
     buf_printf(out, ", Δ=%s] ", delta_text(number, trial->delta_vs_best));
 }
 
-/* The whole chain, however deep, because a limit would change the bytes. */
+/* Prints the whole chain, however long, because a limit would change the bytes. */
 static void add_chain(struct buf *out, const struct lineage_report_chain *chain)
 {
     buf_puts(out, "## KNOWLEDGE.md\n\n**Current-best lineage** (root → best):\n```\n");
@@ -85,7 +86,7 @@ static void add_chain(struct buf *out, const struct lineage_report_chain *chain)
     buf_puts(out, "```\n\n");
 }
 
-/* Including harness_abort, which fieldkit does not leave out. */
+/* harness_abort rows are included, because fieldkit includes them. */
 static void add_recent(struct buf *out, const struct lineage_report *report)
 {
     char number[NUMBER_TEXT_MAX];
@@ -104,7 +105,7 @@ static void add_recent(struct buf *out, const struct lineage_report *report)
     buf_puts(out, "\n");
 }
 
-/* Notes are cut at 200, hypotheses are not cut. */
+/* Notes are cut at 200 characters; hypotheses are never cut. */
 static void add_full(struct buf *out, const struct lineage_report *report)
 {
     buf_printf(out, "## Recent Activity (most recent %zu — full hypothesis)\n", report->n_full);
@@ -123,7 +124,7 @@ static void add_full(struct buf *out, const struct lineage_report *report)
     buf_puts(out, "\n");
 }
 
-/* For an empty store that style prints one line of its own instead of the block. */
+/* For an empty store, fieldkit prints a single line instead of the block. */
 enum lineage_status render_fieldkit(struct buf *out, struct lineage_store *store,
                                     const struct lineage_render_options *options, struct lineage_error *err)
 {

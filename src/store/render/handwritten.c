@@ -1,8 +1,9 @@
 /*
- * handwritten.c: a person's bytes in a rendered file.
+ * handwritten.c: finds the text that a person wrote in a rendered file.
  *
- * If it is not certain whose bytes they are, both are kept: what may be a person's is carried over, and the former
- * file is set aside whole. A byte too many is a nuisance, one too few is somebody's lost thought.
+ * If it is uncertain who wrote some bytes, nothing is lost: text that a person may have written is carried over, and a
+ * copy of the whole old file is set aside. Keeping too much is a nuisance, but a lost byte may be somebody's lost
+ * thought.
  */
 #define _GNU_SOURCE /* memmem */
 #include "handwritten.h"
@@ -25,8 +26,8 @@ void handwritten_add_line(struct buf *text)
     buf_printf(text, "%s%016" PRIx64 "%s", line_head, digest, line_tail);
 }
 
-/* Length of the line at `at` if it is a rendered one, else 0. Only at the beginning of a line, because a quoted cell
- * may contain such a text but never begins a line with it. */
+/* Length of the line at `at` if it is the line that ends a rendered block, else 0. It must be at the beginning of a
+ * line: a quoted cell may contain the same text, but never at the beginning of a line. */
 static size_t line_at(const char *text, size_t length, size_t at, uint64_t *digest)
 {
     const size_t head = sizeof line_head - 1, tail = sizeof line_tail - 1;
@@ -39,8 +40,8 @@ static size_t line_at(const char *text, size_t length, size_t at, uint64_t *dige
     return *end ? 0 : head + 16 + tail;
 }
 
-/* The first line with a correct digest, else the first line. All are checked, because a person may have copied one
- * further down, or broken the first. */
+/* Finds the first such line with a correct digest, else the first such line. All of them are checked, because a person
+ * may have copied the line further down, or damaged the first one. */
 static bool find_line(const char *old, size_t length, size_t *line, struct handwritten *keep)
 {
     bool any = false;
@@ -57,20 +58,21 @@ static bool find_line(const char *old, size_t length, size_t *line, struct handw
             *line = at;
         }
         any = any || n;
-        /* By length, not by NUL, because a person may have pasted anything. */
+        /* Uses the length instead of a NUL, because a person may have pasted anything. */
         const char *end = memchr(old + at, '\n', length - at);
         at = end ? (size_t)(end - old) + 1 : length;
     }
     return any;
 }
 
-/* The length comes first: the digest covers a prefix, and text that a person adds behind it changes neither. */
+/* The length comes first: the digest covers a prefix, and text that a person adds after that prefix changes neither
+ * length nor digest. */
 void handwritten_note(struct buf *note, const char *text, size_t length)
 {
     buf_printf(note, "%zu %016" PRIx64 "\n", length, (uint64_t)XXH3_64bits(text, length));
 }
 
-/* Parsed with care, because anybody may have edited the note beside the file. */
+/* The note is parsed strictly, because anybody may have edited it. */
 static bool is_as_noted(const char *old, size_t length, const char *note, struct handwritten *keep)
 {
     char *end;
@@ -91,7 +93,7 @@ static bool begins(const char *text, size_t length, const char *with)
     return length >= n && memcmp(text, with, n) == 0;
 }
 
-/* In styles with unchanged cells, any line of the file may be forged, including ours. */
+/* In styles that print cells unchanged, any line of the file may be forged, including this library's line. */
 static bool is_another_tools(const char *old, size_t length)
 {
     static const char leaderboard[] = "\n## LEADERBOARD.md\n\n## Current Best\n";
@@ -111,8 +113,8 @@ static bool is_insights(const char *line, size_t length)
            strncasecmp(line + i, words, sizeof words - 1) == 0;
 }
 
-/* Inside or outside a fence, because an unclosed fence must not hide what a person wrote behind it. The first one
- * counts: the section reaches to the end of the file, including further headings. */
+/* Headings count inside and outside a code fence, because an unclosed fence must not hide text that a person wrote
+ * after it. The first heading counts: its section reaches to the end of the file, including further headings. */
 static size_t find_insights(const char *old, size_t length)
 {
     for (size_t at = 0; at < length;) {
@@ -125,8 +127,8 @@ static size_t find_insights(const char *old, size_t length)
     return length;
 }
 
-/* In the order of certainty: a digest noted elsewhere, a style in which lines can be forged, a digest in the file, a
- * title. A file with none of these belongs to a person. */
+/* The evidence is checked in the order of certainty: a digest noted elsewhere, a style in which lines can be forged, a
+ * digest in the file, a title. A file with none of these belongs to a person. */
 struct handwritten handwritten_find(const char *old, size_t length, const char *note)
 {
     struct handwritten keep = {.start = length};

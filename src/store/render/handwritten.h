@@ -19,12 +19,12 @@
 #include "../format/arena.h"
 
 struct handwritten {
-    size_t start; /* a person's text: from here to the end */
+    size_t start; /* a person's text begins here and reaches to the end */
     bool aside;   /* set the whole file aside, because a person may have written elsewhere in it */
     bool foreign; /* not a rendered file at all */
 };
 
-/* note: the text of handwritten_note when the file was last written, "" if there is none. */
+/* `note` is the text that handwritten_note wrote when the file was last rendered, "" if there is none. */
 struct handwritten handwritten_find(const char *old, size_t length, const char *note);
 
 /* Adds the line that follows a rendered text. */

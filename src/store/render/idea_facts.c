@@ -83,7 +83,8 @@ static bool note_blocked(struct idea_facts *ideas, const struct lineage_trial *t
     return true;
 }
 
-/* A second pass, when it is known what the kept trials allow. The set of ideas keeps no extra columns. */
+/* Needs a second pass over the trials, after the limits of the kept trials are known, because the set of ideas does not
+ * store extra columns. */
 static enum lineage_status find_blocked(struct idea_facts *ideas, struct lineage_store *store,
                                         const struct lineage_report *report, struct lineage_error *err)
 {
@@ -116,7 +117,8 @@ static enum lineage_status find_blocked(struct idea_facts *ideas, struct lineage
     return status;
 }
 
-/* Two trials that gave one knob, and nothing else, one value on one parent are equal; their scores differ by noise. */
+/* If two trials with one parent gave one knob the same value and changed nothing else, they are equal, and their scores
+ * differ only by noise. */
 static void estimate_noise(struct idea_facts *ideas)
 {
     double sum = 0;
@@ -159,8 +161,8 @@ static bool any_may_state(const struct lineage_trial *trials, size_t n)
     return false;
 }
 
-/* Reading a thousand hypotheses takes longer than all else in a block, and stores whose trials are described by parameters
- * get nothing from it. The trials that the report has anyway tell which kind of store this is. */
+/* Reading a thousand hypotheses takes longer than everything else in a block, and is useless for stores whose trials
+ * are described by parameters. The trials that the report contains anyway show which kind of store this is. */
 static bool is_in_words(const struct lineage_report *report)
 {
     return any_may_state(report->recent, report->n_recent) || any_may_state(report->leaders, report->n_leaders) ||

@@ -22,10 +22,10 @@ struct idea_facts {
     size_t best;           /* index of the best trial, SIZE_MAX if it is not among those that were read */
     size_t *line, n_line;  /* the best trial and its kept ancestors, best first */
     uint64_t unread;       /* older trials that were not read */
-    size_t stated;         /* trials that change something */
+    size_t stated;         /* number of trials whose hypothesis states a change */
     struct blocked_idea *blocked; /* [n_blocked], best first */
     size_t n_blocked;
-    double noise;          /* standard deviation of equal trials, estimated from n_pairs pairs; 0: not known */
+    double noise;          /* standard deviation of the score between equal trials, from n_pairs pairs; 0: unknown */
     size_t n_pairs;
 };
 
@@ -36,11 +36,12 @@ enum lineage_status idea_facts_load(struct idea_facts *ideas, struct lineage_sto
                                       const struct lineage_report *report, struct lineage_error *err);
 void idea_facts_release(struct idea_facts *ideas);
 
-/* Keep or baseline; and those or discard, which ran to their end. */
+/* idea_is_kept: keep or baseline. The second function also accepts discard, that is, every trial that ran to its
+ * end. */
 bool idea_is_kept(enum lineage_label label);
 bool idea_is_finished(enum lineage_label label);
 
-/* Whether score or difference a is better than b. */
+/* Whether a is better than b; both are scores, or both are differences of scores. */
 bool idea_is_better(const struct lineage_report *report, double a, double b);
 
 #endif

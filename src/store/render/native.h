@@ -1,5 +1,5 @@
 /*
- * native.h: what the sections of the native style share.
+ * native.h: declarations that the sections of the native style share.
  *
  * Other people wrote the cells. They are printed between backticks and made harmless for one line (lineage_text_safe
  * leaves no backtick in them): a Markdown viewer shows a code span unchanged, so no image is fetched and no link or
@@ -45,10 +45,10 @@ void add_delta(struct buf *out, struct lineage_number delta);
 void add_value(struct buf *out, double value);
 void add_setting(struct buf *out, double value, const char *text); /* prints the text, unless it is NULL */
 
-/* With three digits: for a threshold, and for a score that missed it. */
+/* Prints three digits: used for a threshold, and for a score that missed it. */
 void add_about(struct buf *out, double value, bool sign);
 
-/* Prints the label, and for a discard why, as far as the numbers tell. */
+/* Prints the label, and for a discard its reason, as far as the numbers show it. */
 void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial);
 
 #endif

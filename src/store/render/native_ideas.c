@@ -291,7 +291,7 @@ void section_claims(struct block *block, const struct native *n)
 
 /* ---- knobs ---- */
 
-/* "warmdown_frac 0.72: 0.78 size_blocked (459) · 0.67 +0.0007 (892)" */
+/* Prints a line such as "warmdown_frac 0.72: 0.78 size_blocked (459) · 0.67 +0.0007 (892)". */
 static void add_knob(struct buf *out, const struct native *n, const struct lineage_knob *knob, size_t most)
 {
     buf_puts(out, "- ");
@@ -316,7 +316,7 @@ static void add_knob(struct buf *out, const struct native *n, const struct linea
     buf_puts(out, "\n");
 }
 
-/* How much of the evidence comes from the reader's own specialty. */
+/* The share of the trials that were run by the reader's own specialist. */
 static double knob_worth(const struct native *n, const struct lineage_knob *knob)
 {
     const char *reader = n->options->specialist ? n->options->specialist : "";
@@ -506,7 +506,8 @@ void section_again(struct block *block, const struct native *n)
 
 /* ---- everything else ---- */
 
-/* Every trial is in the block: those that changed a setting are among the knobs, all others here, a line per specialist. */
+/* Every trial is in the block: trials that changed a setting are listed with the knobs, all other trials here, with one
+ * line per specialist. */
 void section_other_ideas(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;

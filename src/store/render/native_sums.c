@@ -41,7 +41,7 @@ static void add_brief(struct buf *out, const struct lineage_report_value *value)
     }
 }
 
-/* One function for both lengths, so that they differ only in the outcomes. */
+/* One function prints both forms, so that they differ only in the outcomes. */
 static void add_values(struct buf *out, const struct lineage_report_param *param,
                        void (*add)(struct buf *out, const struct lineage_report_value *value))
 {
@@ -66,8 +66,9 @@ static bool has_one_value(const struct lineage_report_param *param)
     return param->n_values == 1 && !param->more;
 }
 
-/* Parameters with one value in one line: those of all trials, or those of some. Parameters of all trials are printed
- * once, here; repeated with the best and with each trial they were half of the block. */
+/* Prints the parameters with only one value in one line: either those that all trials set, or those that some set.
+ * Constant parameters are printed only here; repeated with the best trial and with each other trial, they would fill
+ * half of the block. */
 static void add_single(struct block *block, const struct native *n, bool constant)
 {
     const struct lineage_report *report = n->report;
@@ -91,7 +92,7 @@ static void add_single(struct block *block, const struct native *n, bool constan
     block_row_end(block, constant ? 40 : 30, constant);
 }
 
-/* Counted as well as listed: 3 of 40 untried is a gap, 37 of 40 is a grid that nobody meant to fill. */
+/* Cells are counted as well as listed: 3 of 40 untried is a gap, 37 of 40 is a grid that nobody meant to fill. */
 static void add_cells(struct buf *out, const struct lineage_report_grid *grid, size_t most)
 {
     buf_puts(out, "- untried ");
@@ -129,12 +130,12 @@ static void add_grids(struct block *block, const struct native *n)
             block_brief_end(block);
             add_cells(out, grid, CELLS_FULL);
         }
-        /* What nobody has tried is the shortest answer to what to try next, so it is dropped last. */
+        /* Untried values are the shortest answer to what to try next, so these rows are dropped last. */
         block_row_end(block, 45 / (1 + 0.3 * (double)i), true);
     }
 }
 
-/* Constants first, because everything below holds at those values only. Other parameters with one value come last:
+/* Constants come first, because all later lines hold only for those values. Other parameters with one value come last:
  * they were tried, but not compared. */
 void section_sweep(struct block *block, const struct native *n)
 {
@@ -157,7 +158,7 @@ void section_sweep(struct block *block, const struct native *n)
         }
     add_grids(block, n);
     add_single(block, n, false);
-    /* Further parameters are mentioned even if none is named, because the list is incomplete. */
+    /* The other parameters are mentioned even without their names, because the list is incomplete. */
     if (!report->more_params)
         return;
     buf_printf(out, "- and %zu more parameters\n", report->more_params);
@@ -166,8 +167,8 @@ void section_sweep(struct block *block, const struct native *n)
 
 /* ---- failures ---- */
 
-/* Where failures cluster: if one specialist has all of them it has a habit; if all specialists have some, the harness
- * fails. */
+/* Shows which specialists the failures belong to. If one specialist has all failures, the cause is that specialist's
+ * habit; if all specialists have some, the cause is the harness. */
 static void add_class(struct buf *out, const struct lineage_report_failure *failure, size_t most)
 {
     buf_printf(out, "- **%s**: %llu (", lineage_label_name(failure->label), (unsigned long long)failure->n);
@@ -207,7 +208,7 @@ static void add_failure(struct block *block, const struct lineage_report_failure
     add_class(out, failure, 3);
     block_brief_end(block);
     add_class(out, failure, SPECIALISTS);
-    /* A class needs its count, so the count is core, and so is the first reason. */
+    /* A class without its count is useless, so the count is a core row; so is the first reason. */
     block_row_end(block, first, true);
     /* Only the most frequent reasons: the others occur once each, and lineage query lists them. */
     for (size_t j = 0; j < failure->n_reasons && j < REASONS; j++) {
@@ -231,7 +232,8 @@ void section_failures(struct block *block, const struct native *n)
 
 /* ---- the rest ---- */
 
-/* An agent that sees its own optimism corrects for it. Worth least, because it does not suggest a trial. */
+/* An agent that sees its own optimism corrects for it. This section is worth least, because it does not suggest a
+ * trial. */
 static void add_specialists(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
@@ -267,7 +269,7 @@ static void add_proposer(struct buf *out, const struct lineage_report_proposer *
     buf_puts(out, " |\n");
 }
 
-/* One row, because proposers must be compared with each other. */
+/* All proposers are in one row, because they must be compared with each other. */
 static void add_proposers(struct block *block, const struct native *n)
 {
     if (!n->report->n_proposers)
@@ -293,7 +295,7 @@ void section_calibration(struct block *block, const struct native *n)
     add_proposers(block, n);
 }
 
-/* By turn, because a policy that gains nothing after its second search has turns to spare. */
+/* Shown by turn, because a policy that gains nothing after its second search could use fewer turns. */
 void section_info_gain(struct block *block, const struct native *n)
 {
     const struct lineage_trial *best = n->report->best;

@@ -8,7 +8,7 @@
 
 #include "native.h"
 
-/* Only lineage_text_safe knows which characters act on a page. */
+/* Uses lineage_text_safe, because only that function knows which characters affect a page. */
 void add_safe(struct buf *out, const char *text, size_t n)
 {
     char *safe = lineage_text_safe(text, strlen(text), n);
@@ -30,7 +30,8 @@ void add_quoted(struct buf *out, const char *text, size_t n)
     buf_puts(out, "`");
 }
 
-/* Contains nothing that a viewer acts on: even `www.` makes a link, and underscores at an end make emphasis. */
+/* Whether the name contains nothing that a viewer interprets: even `www.` makes a link, and underscores at an end make
+ * emphasis. */
 static bool is_plain(const char *text)
 {
     static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-:+";
@@ -78,7 +79,7 @@ static void add_spelled(struct buf *out, char *text)
     buf_puts(out, text);
 }
 
-/* Scores are compared to six decimals; zeros at the end would cost a byte each and say nothing. */
+/* Scores are compared to six decimals; trailing zeros would cost a byte each and carry no information. */
 static void add_decimals(struct buf *out, double value, int decimals, bool sign)
 {
     char text[NUMBER_TEXT_MAX];
@@ -86,7 +87,7 @@ static void add_decimals(struct buf *out, double value, int decimals, bool sign)
     add_spelled(out, text);
 }
 
-/* Significant digits if decimals would print only zeros, or hundreds of digits. */
+/* Prints significant digits if decimals would show only zeros, or hundreds of digits. */
 static void add_digits(struct buf *out, double value, int digits, bool sign)
 {
     char text[NUMBER_TEXT_MAX];
@@ -94,7 +95,7 @@ static void add_digits(struct buf *out, double value, int digits, bool sign)
     add_spelled(out, text);
 }
 
-/* Below 1e-4 six decimals lose the number; from 1e12 on they are longer than it. */
+/* Below 1e-4, six decimals lose too many digits; from 1e12 on, decimals are too long. */
 static void add_number(struct buf *out, struct lineage_number number, bool sign)
 {
     double size = fabs(number.value);
@@ -137,7 +138,7 @@ void add_setting(struct buf *out, double value, const char *text)
         add_value(out, value);
 }
 
-/* Three digits, because noise decides the threshold. */
+/* Three digits are enough, because the threshold itself comes from noise. */
 void add_about(struct buf *out, double value, bool sign)
 {
     if (fabs(value) >= 100 && fabs(value) < 1e9)
@@ -146,9 +147,9 @@ void add_about(struct buf *out, double value, bool sign)
         add_digits(out, value, 3, sign);
 }
 
-/* Deltas have the sign of the score, improvements that of the direction. The same number can be a gain or a loss, so
- * both it and the threshold are printed. A discard that beat the threshold was somebody's decision, which a planner
- * should ask about. */
+/* A delta is positive if the score rose, an improvement is positive if the score got better. The same number can be a
+ * gain or a loss, so both it and the threshold are printed. A discard that beat the threshold was somebody's decision,
+ * which a planner should ask about. */
 static void add_shortfall(struct buf *out, const struct lineage_report *report, double delta)
 {
     bool higher = report->direction == LINEAGE_HIGHER;
@@ -167,7 +168,8 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
     buf_puts(out, ")");
 }
 
-/* Only a discard needs a reason here: a keep has its delta, a failure its label and, further down, its notes. */
+/* Only a discard needs a reason here: a keep has its delta, and a failure has its label and, further down, its
+ * notes. */
 void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial)
 {
     buf_puts(out, lineage_label_name(trial->status));

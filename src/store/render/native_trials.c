@@ -55,7 +55,7 @@ static void add_clip_scale(struct block *block, const struct lineage_trial *best
     block_row_end(block, 8, false);
 }
 
-/* Two lengths of one cell: the planner needs the first words of a hypothesis, and the rest if there is room. */
+/* Adds a cell in two lengths: the planner needs the first words of a hypothesis, and the rest if there is room. */
 static void add_field(struct block *block, const char *name, const char *text, size_t brief, size_t full, double value,
                       bool core)
 {
@@ -71,7 +71,7 @@ static void add_field(struct block *block, const char *name, const char *text, s
     block_row_end(block, value, core);
 }
 
-/* Separate rows, because under a budget the parameters are needed and the snapshot is not. */
+/* The parameters and the snapshot are separate rows, because under a budget only the parameters are needed. */
 void section_best(struct block *block, const struct native *n)
 {
     const struct lineage_trial *best = n->report->best;
@@ -108,7 +108,7 @@ static void add_cell_name(struct buf *out, const char *text)
     add_name(out, text);
 }
 
-/* Without a status column: all are kept, as the heading says. */
+/* The table has no status column, because all its trials are kept, as the heading says. */
 static void add_leader(struct buf *out, const struct native *n, const struct lineage_trial *trial, size_t width)
 {
     buf_puts(out, "| ");
@@ -129,7 +129,8 @@ void section_leaderboard(struct block *block, const struct native *n)
     struct buf *out = &block->text;
     if (!n->options->top_k)
         return;
-    /* The number that exist, not the number shown; the last line of the block says that a list is cut. */
+    /* The heading gives the number of kept trials that exist, not the number shown; the last line of the block says
+     * that a list is cut. */
     buf_printf(out, "\n## Leaderboard (%llu kept trials, best first)\n\n",
                (unsigned long long)report->labels[LINEAGE_KEEP]);
     if (report->n_leaders) {
@@ -187,8 +188,8 @@ void section_recent(struct block *block, const struct native *n)
 
 /* ---- chain and last trials ---- */
 
-/* exp_ID [SPECIALIST, STATUS, METRIC=M, Δ=D]; the delta only if there is one and the status does not have it. The
- * chain and the last trials have the same form, so that an agent learns it once. */
+/* exp_ID [SPECIALIST, STATUS, METRIC=M, Δ=D]; the delta is printed only if it exists and the status does not contain
+ * it. The chain and the last trials have the same form, so that an agent learns it once. */
 static void add_item(struct buf *out, const struct native *n, const struct lineage_trial *trial)
 {
     add_id(out, trial->exp_id);
@@ -211,7 +212,8 @@ static void add_item(struct buf *out, const struct native *n, const struct linea
     buf_puts(out, "] ");
 }
 
-/* The marks (passed over, missing between) belong to the link below them and are printed only with it. */
+/* The marks (trials passed over, links missing in between) belong to the link that follows them and are printed only
+ * with it. */
 static void add_link(struct buf *out, const struct native *n, size_t i, size_t width)
 {
     const struct lineage_report_chain *chain = &n->report->chain;
@@ -225,16 +227,16 @@ static void add_link(struct buf *out, const struct native *n, size_t i, size_t w
     buf_puts(out, i + 1 == chain->n ? " ← BEST\n" : "\n");
 }
 
-/* From both ends inwards: the beginning and what led to the best are worth most. Two steps from the root cost as much
- * as one from the best, because the last turns explain more than the beginning. */
+/* Worth falls from both ends towards the middle: the beginning and the steps that led to the best are worth most. It
+ * falls half as fast from the best as from the root, because the last steps explain more than the beginning. */
 static double link_worth(const struct lineage_report_chain *chain, size_t i)
 {
     size_t from_best = chain->n - 1 - i, from_root = i;
     return 40.0 / (double)(1 + (from_best < 2 * from_root ? from_best : 2 * from_root));
 }
 
-/* In a fence, because its lines are indented and Markdown would join them. Cells inside are quoted all the same, for
- * readers of the source. */
+/* The chain is printed in a code fence, because its lines are indented and Markdown would join them. Cells inside are
+ * quoted all the same, for readers of the source. */
 void section_chain(struct block *block, const struct native *n)
 {
     const struct lineage_report_chain *chain = &n->report->chain;
@@ -295,7 +297,8 @@ static void add_changes(struct buf *out, const struct lineage_report_full *full)
     if (full->compared_with[0]) {
         buf_puts(out, "against ");
         add_id(out, full->compared_with);
-        /* Stated, because otherwise a change of code without a change of parameters would look like no change. */
+        /* This is stated, because otherwise a change of code without a change of parameters would look like no
+         * change. */
         buf_puts(out, full->n_changes ? ": " : ": no other parameters");
     }
     for (size_t i = 0; i < full->n_changes; i++) {
@@ -315,7 +318,7 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
     add_idea(out, n, trial->exp_id, trial->hypothesis, width);
     buf_puts(out, "\n");
     add_changes(out, full);
-    /* The brief form is what was tried and how it ended; expectation and notes need more room. */
+    /* The brief form shows what was tried and how it ended; expectation and notes are only in the full form. */
     if (width)
         return;
     if (trial->expected_delta[0]) {

@@ -16,8 +16,8 @@
 
 #define MOST_LINKS 40 /* the kernel's limit */
 
-/* The target of the link at path; relative targets start from the link's own directory. It stays a text, because the
- * target may not exist yet. */
+/* Returns the target of the link at path; relative targets start from the link's own directory. The result is a text,
+ * because the target may not exist yet. */
 static char *behind_link(const char *path, const char *target)
 {
     const char *slash = strrchr(path, '/');
@@ -40,12 +40,12 @@ static enum lineage_status follow_links(struct out_file *file, struct lineage_er
 {
     char target[PATH_MAX];
     ssize_t n;
-    /* One link at a time: only the last part of the path matters, and it need not exist yet, which realpath would
-     * require. */
+    /* Follows one link at a time: only the last part of the path matters, and it need not exist yet, which realpath
+     * would require. */
     for (int links = 0; !is_descriptor(file->path); links++) {
         n = fs_read_link(AT_FDCWD, file->path, target, sizeof target - 1);
         if (n < 0)
-            return LINEAGE_OK; /* not a link, or nothing yet */
+            return LINEAGE_OK; /* the path is not a link, or does not exist yet */
         if (links == MOST_LINKS)
             return store_fail(err, LINEAGE_EIO, "too many links from %s", file->path);
         target[n] = '\0';
@@ -83,7 +83,7 @@ enum lineage_status out_file_open(struct out_file *file, const char *path, struc
     *file = (struct out_file){.dir_fd = -1, .path = strdup(path)};
     if (!file->path)
         return store_no_memory(err);
-    /* Examined before links are followed, because /dev/stdout is a link to a pipe that has no name. */
+    /* The path is examined before links are followed, because /dev/stdout is a link to a pipe that has no name. */
     if (fs_stat(AT_FDCWD, path, 0, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
         file->stream = true;
         return LINEAGE_OK;
@@ -100,7 +100,7 @@ void out_file_close(struct out_file *file)
     *file = (struct out_file){.dir_fd = -1};
 }
 
-/* Examined first and then read, so that out_file_same notices a save between the two. */
+/* The file is examined before it is read, so that out_file_same notices a save between the two. */
 enum lineage_status out_file_read(struct out_file *file, struct buf *bytes, struct lineage_error *err)
 {
     file->exists = false;
@@ -126,7 +126,7 @@ bool out_file_same(const struct out_file *file)
            now.st_mtim.tv_nsec == file->before.st_mtim.tv_nsec;
 }
 
-/* Appended, so that `>> log` with /dev/stdout is not overwritten from its beginning. */
+/* Opened for appending, so that `>> log` with /dev/stdout is not overwritten from its beginning. */
 static enum lineage_status write_stream(const char *path, const char *data, size_t length, struct lineage_error *err)
 {
     int fd = fs_open(AT_FDCWD, path, O_WRONLY | O_APPEND | O_NOCTTY, 0);

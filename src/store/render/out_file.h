@@ -13,10 +13,10 @@
 #include "../internal.h"
 
 struct out_file {
-    int dir_fd;  /* directory of the file behind all links; -1 for a stream */
+    int dir_fd;  /* directory of the file after all links were followed; -1 for a stream */
     char *path;  /* the file itself */
-    char *name;  /* its last part, inside path */
-    bool linked; /* path is not what the user named */
+    char *name;  /* the last part of path */
+    bool linked; /* a link was followed, so path differs from the path that the user named */
     bool stream; /* cannot be replaced: a device, a pipe, a descriptor */
     bool exists;
     struct stat before; /* when it was read */

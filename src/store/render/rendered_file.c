@@ -1,8 +1,8 @@
 /*
  * rendered_file.c: a block as a file in which a person may write too.
  *
- * The file is read, a person's text in it is found (handwritten.h), and the rest is made anew around it. If the
- * person saves the file between reading and replacing, everything begins again.
+ * The file is read, a person's text in it is found (handwritten.h), and the rest is rendered again around it. If the
+ * person saves the file between reading and replacing, the whole procedure starts again.
  */
 #include "render.h"
 
@@ -25,7 +25,7 @@ struct rendering {
     struct handwritten keep;
 };
 
-/* Only the native style has the line; the bytes of the others are fixed. */
+/* Only the native style has the line that marks a rendered block; the bytes of the other styles are fixed. */
 static bool has_line(const struct rendering *r)
 {
     return r->options->style == LINEAGE_STYLE_NATIVE;
@@ -52,7 +52,7 @@ static void close_rendering(struct rendering *r)
     buf_release(&r->text);
 }
 
-/* Read again at each attempt, because the file has changed since. */
+/* The file is read again at each attempt, because it has changed since the last one. */
 static enum lineage_status read_former(struct rendering *r, struct lineage_error *err)
 {
     buf_truncate(&r->old, 0);
@@ -60,7 +60,7 @@ static enum lineage_status read_former(struct rendering *r, struct lineage_error
     enum lineage_status status = out_file_read(&r->file, &r->old, err);
     if (status != LINEAGE_OK || !r->file.exists)
         return status;
-    /* Read even for the native style, because the file may have been rendered in another one before. */
+    /* The note is read even for the native style, because the file may have been rendered in another style before. */
     status = fs_read_file(r->file.dir_fd, r->note_name.data, &r->note, err);
     if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
         r->keep = handwritten_find(r->old.data ? r->old.data : "", r->old.length, r->note.length ? r->note.data : "");
@@ -77,7 +77,8 @@ enum lineage_status lineage_render_insights(char **text, const char *path, struc
     if (status == LINEAGE_OK)
         status = read_former(&r, err);
     if (status == LINEAGE_OK) {
-        /* A file that was never rendered is not quoted to an agent as a person's text about this store. */
+        /* The text of a file that was never rendered is not passed on to an agent as a person's text about this
+         * store. */
         bool any = r.file.exists && !r.keep.foreign && r.old.length > r.keep.start;
         buf_add(&r.text, any ? r.old.data + r.keep.start : "", any ? r.old.length - r.keep.start : 0);
         status = r.text.failed ? store_no_memory(err) : LINEAGE_OK;
@@ -90,8 +91,8 @@ enum lineage_status lineage_render_insights(char **text, const char *path, struc
     return status;
 }
 
-/* Keeping all of the file would still put a block on top: right for a file that the user named, but not for one that
- * a link inside a store happens to lead to. */
+/* Refuses a file that was never rendered if a link led to it. Rendering would keep its text but put a block on top:
+ * that is right for a file that the user named, but not for a file that a link in a store happens to point to. */
 static enum lineage_status refuse_strangers(const struct rendering *r, struct lineage_error *err)
 {
     if (r->file.linked && r->keep.foreign)
@@ -100,7 +101,7 @@ static enum lineage_status refuse_strangers(const struct rendering *r, struct li
     return LINEAGE_OK;
 }
 
-/* A person's text takes its room first, but the block gets at least half. */
+/* A person's text gets its room first, but the block gets at least half. */
 static size_t room_for_block(const struct rendering *r, size_t kept)
 {
     size_t max = r->options->max_bytes, taken = kept + (has_line(r) && !r->file.stream ? HANDWRITTEN_LINE_LENGTH + 1 : 0);
@@ -116,7 +117,8 @@ static enum lineage_status compose(struct rendering *r, struct lineage_error *er
     const char *kept = r->old.length ? r->old.data + r->keep.start : "";
     size_t n_kept = r->old.length ? r->old.length - r->keep.start : 0, length;
     char *block;
-    /* The text follows the block byte for byte; as an option it would end at its first NUL and count twice. */
+    /* The person's text is appended byte for byte. Passed as an option, it would end at its first NUL and would be
+     * counted twice. */
     options.insights = NULL;
     options.max_bytes = room_for_block(r, n_kept);
     enum lineage_status status = lineage_render(&block, &length, r->store, &options, err);
@@ -129,7 +131,7 @@ static enum lineage_status compose(struct rendering *r, struct lineage_error *er
     if (r->text.failed)
         return store_no_memory(err);
     if (!r->file.stream && has_line(r)) {
-        if (length && r->text.data[length - 1] != '\n') /* a title that a budget cut short */
+        if (length && r->text.data[length - 1] != '\n') /* true only if a budget cut the title short */
             buf_puts(&r->text, "\n");
         handwritten_add_line(&r->text);
     } else if (!r->file.stream)
@@ -160,7 +162,8 @@ static enum lineage_status put_aside(const struct rendering *r, struct lineage_e
     return store_fail(err, LINEAGE_EIO, "too many files %s.before-N", r->file.path);
 }
 
-/* The note is written first: if the file does not follow, the note does not match it, and the file is set aside. */
+/* The note is written first: if the file is then not written, the note does not match it, and the next rendering sets
+ * the file aside. */
 static enum lineage_status write_note(const struct rendering *r, struct lineage_error *err)
 {
     if (r->file.stream)

@@ -24,7 +24,7 @@ static void add_file_name(struct buf *out, const char *text)
     }
 }
 
-/* An agent that asks for the same block after a restart is one event, not two. */
+/* If an agent asks for the same block again after a restart, this counts as one event. */
 static bool holds(int dir_fd, const char *name, const char *text, size_t length)
 {
     struct buf there = {0};
@@ -35,7 +35,7 @@ static bool holds(int dir_fd, const char *name, const char *text, size_t length)
 }
 
 /* TIME_NAME.md, then TIME_NAME-2.md and so on; *file becomes the name that was used. The file is created exclusively,
- * so that of two processes at once one gets the next number. */
+ * so that, if two processes save at once, one of them gets the next number. */
 static enum lineage_status save(struct buf *file, int dir_fd, const char *text, size_t length,
                                 struct lineage_error *err)
 {

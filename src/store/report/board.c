@@ -18,7 +18,7 @@
 #include "../log/log.h"
 #include "report_parts.h"
 
-/* Which cell holds what; the header's layout, with its names. */
+/* Which cell holds which column, from the header. */
 struct board_reader {
     struct report_load *load;
     struct lineage_board_row *rows; /* [n], grown while reading */
@@ -29,7 +29,7 @@ struct board_reader {
     bool failed;
 };
 
-/* Distinguishes missing from empty cells, because status needs it; the others do not. */
+/* Distinguishes missing from empty cells, because the status column needs the difference; the other columns do not. */
 static const char *cell(struct board_reader *r, const struct tsv_cell *cells, size_t n, int index)
 {
     if (index < 0 || (size_t)index >= n)
@@ -49,7 +49,7 @@ static int column(const struct board_reader *r, const char *name)
     return r->layout.column[lineage_column_find(name)];
 }
 
-/* A row that is too short has an empty cell, but its status is missing; the blackboard distinguishes these and prints
+/* In a row that is too short, missing cells count as empty, except a missing status, which the blackboard prints as
  * None. */
 static bool add_row(struct board_reader *r, const struct tsv_cell *cells, size_t n)
 {
@@ -165,7 +165,7 @@ static const char *value_text(struct report_load *load, const json_t *value, con
     return json_is_true(value) ? "True" : json_is_false(value) ? "False" : "None";
 }
 
-/* Members that best.json lacks are printed as by the blackboard: a question mark, or nothing. */
+/* Members that best.json lacks are printed as the blackboard prints them: a question mark, or nothing. */
 static bool take_best(struct report_load *load, struct lineage_board *board, const json_t *root)
 {
     bool ok = true;
@@ -232,7 +232,7 @@ struct child {
     size_t row;
 };
 
-/* A stable order although qsort is not stable: row numbers break ties. */
+/* Row numbers break ties, because qsort is not stable. */
 static int by_parent(const void *a, const void *b)
 {
     const struct child *x = a, *y = b;

@@ -1,9 +1,9 @@
 /*
  * coverage.c: which values of which parameters were tried, and which combinations were not.
  *
- * A cell is looked up, not counted, so that the cost depends on the number of cells and not on that of trials. The
- * look-ups of one report are limited as well, because two long lists without a common trial are walked completely. A
- * cell whose look-up did not finish is not called untried.
+ * A cell is looked up instead of counting its trials, so that the cost depends on the number of cells and not on the
+ * number of trials. The look-ups of one report are limited as well, because two long lists without a common trial are
+ * walked completely. A cell whose look-up did not finish is not reported as untried.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #define GRID_VALUES 10 /* a parameter with more values is a scale, not a grid */
 #define LOOK_UPS 8192  /* look-up steps of one report */
 
-/* A seed repeats a trial: no trial with seed 5 and alpha 0.3 is not a gap. Recognised by the end of the name, because
- * recipes have several (data.seed, eval_seed). */
+/* A seed repeats a trial: no trial with seed 5 and alpha 0.3 is not a gap. Seeds are recognised by the end of the name,
+ * because recipes have several (data.seed, eval_seed). */
 static bool is_seed(const char *name)
 {
     size_t length = strlen(name);
@@ -60,8 +60,8 @@ static enum lineage_status load_params(struct report_load *load, struct lineage_
     return status;
 }
 
-/* Each value of x occurs with one value of y and the other way round: as many tried cells as values on either side,
- * one in each row and column. */
+/* Each value of x occurs with one value of y and the other way round: the number of tried cells equals the number of
+ * values of x and of y, with one tried cell in each row and column. */
 static bool is_linked(const struct lineage_report_grid *grid, const bool *tried)
 {
     size_t nx = grid->x->n_values, ny = grid->y->n_values, cells = 0;
@@ -110,7 +110,7 @@ static enum lineage_status look_up(struct report_load *load, struct lineage_repo
     return LINEAGE_OK;
 }
 
-/* Room for all cells at once: most are tried, and the arena is freed with the report. */
+/* Allocates room for all cells at once, because the arena is freed with the report. */
 static enum lineage_status cross(struct report_load *load, const struct lineage_report_param *x,
                                  const struct lineage_report_param *y, struct lineage_report_grid *grids,
                                  size_t *steps, struct lineage_error *err)
@@ -150,7 +150,7 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
     const struct lineage_report_param *crossed[CROSSED];
     struct lineage_report_grid *grids;
     size_t n = 0, steps = LOOK_UPS;
-    /* The first few: alpha, beta and gamma come first, and nobody reads more than ten pairs. */
+    /* Crosses only the first few parameters: alpha, beta and gamma come first, and nobody reads more than ten pairs. */
     for (size_t i = 0; i < report->n_params && n < CROSSED; i++) {
         const struct lineage_report_param *param = &report->params[i];
         if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more && !is_seed(param->name))

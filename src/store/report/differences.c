@@ -9,7 +9,7 @@
 
 #include "report_parts.h"
 
-/* A row may name itself (the first baseline is its own best): then there is nothing to compare with. */
+/* A row may name itself (the first baseline is its own best). It then has nothing to be compared with. */
 static enum lineage_status find_other(struct report_load *load, const char *id, const struct lineage_trial *self,
                                       struct lineage_trial *other, bool *found, struct lineage_error *err)
 {
@@ -54,7 +54,7 @@ static void set_after(struct lineage_report_change *change, const struct lineage
     change->after_text = param->text;
 }
 
-/* Both lists are sorted by name: one walk over the two. */
+/* Both lists are sorted by name, so one pass over both is enough. */
 static void compare(struct lineage_report_full *full, struct lineage_report_change *changes,
                     const struct lineage_trial *before, const struct lineage_trial *after)
 {

@@ -11,7 +11,7 @@
 
 #define LOOKED_AT 24 /* newest failures of a label that are read */
 
-/* Then by name, so that equal counts do not change places between two renderings. */
+/* Names break ties, so that classes with equal counts keep their order between two renderings. */
 static int by_failures(const void *a, const void *b)
 {
     const struct lineage_report_failure *x = a, *y = b;
@@ -29,7 +29,7 @@ static int by_count(const void *a, const void *b)
     return strcmp(x->specialist, y->specialist);
 }
 
-/* From the sums that were read already, with room for every specialist. */
+/* Uses the sums that were read already, and allocates room for every specialist. */
 static enum lineage_status count_specialists(struct report_load *load, struct lineage_report_failure *failure,
                                              struct lineage_error *err)
 {
@@ -45,7 +45,7 @@ static enum lineage_status count_specialists(struct report_load *load, struct li
     return status;
 }
 
-/* The harness that shares this format puts the error behind the planner's own words and a bar. */
+/* The harness that shares this format writes the error after the planner's own words and a bar. */
 static const char *reason_of(struct report_load *load, const struct lineage_trial *trial)
 {
     static const char bar[] = " | ";
@@ -81,7 +81,8 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
         const char *text = reason_of(load, &trials[i]);
         if (!text)
             return store_no_memory(err);
-        /* Compared exactly: two dozen texts do not need a hash, and a fuzzy match would merge two causes. */
+        /* Reasons are compared exactly: two dozen texts do not need a hash, and a fuzzy match would merge different
+         * causes. */
         while (at < failure->n_reasons && strcmp(reasons[at].text, text) != 0)
             at++;
         if (at == failure->n_reasons)
@@ -94,7 +95,7 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
     return status;
 }
 
-/* Labels by their number of failures, because an agent reads the first and perhaps the second. */
+/* Sorts labels by their number of failures, because an agent reads only the first one or two. */
 enum lineage_status report_failures(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;

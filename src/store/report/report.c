@@ -13,13 +13,13 @@
 
 #define CALIBRATED 12 /* specialists, and as many proposers */
 
-/* Lengths that a planner reads in one go; 30 trials of a chain show its root, its way and its end. */
+/* Lengths that a planner reads in one go; 30 trials of a chain show its root, its course and its end. */
 void lineage_report_options_init(struct lineage_report_options *options)
 {
     *options = (struct lineage_report_options){.leaders = 20, .recent = 30, .full = 10, .chain = 30};
 }
 
-/* Through memcpy, because C forbids writing through a pointer to another pointer type. */
+/* Writes through memcpy, because C forbids writing through a pointer to another pointer type. */
 enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size, void *out,
                                  struct lineage_error *err)
 {
@@ -28,8 +28,8 @@ enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size
     return items ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* Copied, so that the report stays valid after the store is closed. The threshold comes from the function that append
- * uses. */
+/* Settings are copied, so that the report stays valid after the store is closed. Append uses the same function for the
+ * threshold. */
 static enum lineage_status take_settings(struct report_load *load, struct lineage_error *err)
 {
     const struct lineage_config *config = &load->store->config;
@@ -45,7 +45,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     return report->metric ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* A limit of 0 asks nothing; SQLite would still prepare and run the statement. */
+/* A limit of 0 needs no query; SQLite would still prepare and run the statement. */
 static enum lineage_status list(struct report_load *load, enum mirror_order order, size_t limit,
                                 const struct lineage_trial **trials, size_t *n, struct lineage_error *err)
 {
@@ -73,7 +73,7 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
 
 /* ---- native rules ---- */
 
-/* A missing best is not a failure: a store of crashes has a report, too. */
+/* It is not a failure if there is no best trial: a store that contains only crashes has a report, too. */
 static enum lineage_status load_best(struct report_load *load, struct lineage_error *err)
 {
     int64_t seq;
@@ -93,7 +93,7 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
     return load_chain(load, seq, MIRROR_CHAIN_KEPT, first, load->options->chain - first, err);
 }
 
-/* Counted from the sums by specialist, which failures.c needs anyway: one query for both. */
+/* Labels are counted from the sums by specialist, which failures.c needs anyway, so one query serves both. */
 static enum lineage_status count_labels(struct report_load *load, struct lineage_error *err)
 {
     struct mirror *mirror = load->store->mirror;
@@ -103,8 +103,8 @@ static enum lineage_status count_labels(struct report_load *load, struct lineage
     return status == LINEAGE_OK ? mirror_count_findings(mirror, &load->report.findings, err) : status;
 }
 
-/* Coverage before the newest trials, which leave out what is constant. Labels before coverage and failures, which
- * depend on them. */
+/* Coverage is loaded before the newest trials, because those leave out constant parameters. Labels are loaded before
+ * coverage and failures, which depend on them. */
 static enum lineage_status load_native(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;
@@ -152,7 +152,7 @@ static enum lineage_status choose_best(struct report_load *load, struct lineage_
     return status;
 }
 
-/* The chain starts from the best one's id, that is, from the last row with that id. */
+/* The chain starts from the last row that has the id of the best trial. */
 static enum lineage_status load_ancestors(struct report_load *load, struct lineage_error *err)
 {
     int64_t seq;
@@ -180,7 +180,7 @@ static enum lineage_status load_full(struct report_load *load, size_t limit, str
     return LINEAGE_OK;
 }
 
-/* Only what this style prints, because its files are written after every trial. */
+/* Loads only what this style prints, because its files are written after every trial. */
 static enum lineage_status load_fieldkit(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;

@@ -1,4 +1,4 @@
-/* search.c: lineage_search: the words, the index, and which of the found trials count. */
+/* search.c: lineage_search: parses the words, asks the index, and selects the trials that count. */
 #include <lineage/search.h>
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct search_question {
     struct mirror_seqs found;
 };
 
-/* Both lists in full, and the limit last: the best of those that count are wanted, not those of the best that count. */
+/* Reads both lists in full and applies the limit last, because the limit applies to the trials that pass the filter. */
 static enum lineage_status find(void *question, struct lineage_error *err)
 {
     struct search_question *q = question;

@@ -2,7 +2,7 @@
  * search_index.c: the table `search` in lineage.db.
  *
  * The table has no content of its own (content=''): it holds words and the numbers of rows, and the texts stay in
- * trials. Its largest rowid says how far it goes, so it needs no bookkeeping that could disagree with it.
+ * trials. Its largest rowid shows which rows are indexed, so separate bookkeeping, which could disagree, is not needed.
  *
  * An append never pays for the index; the next search does. The provisional row (a last record without a line end) may
  * change, and a table without content cannot forget a row: so that row, the trials with remarks, and everything if
@@ -40,7 +40,7 @@ static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
                : mirror_fail(mirror, "cannot search", err);
 }
 
-/* The number in the first column of the first row; 0 for none. */
+/* Returns the number in the first column of the first row; 0 if there is no row. */
 static enum lineage_status ask_number(struct mirror *mirror, const char *sql, int64_t *number, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -64,7 +64,7 @@ static enum lineage_status add_text(struct indexing *in, int column, const char 
     return LINEAGE_OK;
 }
 
-/* The row at hand of `SELECT seq, exp_id, specialist, hypothesis, notes`. */
+/* Adds the current row of `SELECT seq, exp_id, specialist, hypothesis, notes`. */
 static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const char *remarks, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -76,7 +76,7 @@ static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const
     return status == LINEAGE_OK ? mirror_run(in->mirror, in->insert, err) : status;
 }
 
-/* The rows that `select` finds with from < seq <= to into the table that `insert` names. */
+/* Adds the rows that `select` finds with from < seq <= to to the table that `insert` names. */
 static enum lineage_status add_rows(struct mirror *mirror, const char *insert, const char *select, int64_t from, int64_t to,
                                     struct lineage_error *err)
 {
@@ -97,7 +97,7 @@ static enum lineage_status add_rows(struct mirror *mirror, const char *insert, c
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The table, made if it is missing. Anything else of that name is a stranger's, or an older program's. */
+/* Creates the table if it is missing. Anything else with that name was made by another or an older program. */
 static enum lineage_status make_table(struct mirror *mirror, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -116,7 +116,7 @@ static enum lineage_status make_table(struct mirror *mirror, struct lineage_erro
     return status == LINEAGE_OK && !ours ? mirror_exec(mirror, table_sql, err) : status;
 }
 
-/* Whether the statement that just failed did so because lineage.db cannot be written now, not because it is damaged. */
+/* Whether the last statement failed because lineage.db cannot be written now, rather than because it is damaged. */
 static bool cannot_write(struct mirror *mirror)
 {
     switch (sqlite3_errcode(mirror_db(mirror)) & 0xff) {
@@ -130,7 +130,8 @@ static bool cannot_write(struct mirror *mirror)
     }
 }
 
-/* Brings the table up to date with the terminated rows. *unwritable: it failed because lineage.db cannot be written. */
+/* Brings the table up to date with the terminated rows. *unwritable becomes true if this failed because lineage.db
+ * cannot be written. */
 static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *unwritable, struct lineage_error *err)
 {
     int64_t indexed = 0, there = 0;
@@ -147,7 +148,7 @@ static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *u
     status = make_table(mirror, err);
     if (status == LINEAGE_OK) /* another process may have been first */
         status = ask_number(mirror, "SELECT max(id) FROM search_docsize", &indexed, err);
-    if (status == LINEAGE_OK && indexed > rows) { /* rows were taken back */
+    if (status == LINEAGE_OK && indexed > rows) { /* rows were removed from the log */
         status = mirror_exec(mirror, "DROP TABLE main.search", err);
         if (status == LINEAGE_OK)
             status = mirror_exec(mirror, table_sql, err);
@@ -228,7 +229,7 @@ static enum lineage_status add_remarked(struct mirror *mirror, const char *inser
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* First into the temporary table: the rows that follow leave out what is in it. */
+/* Trials with remarks are added to the temporary table first, because the rows added later skip what it contains. */
 static enum lineage_status add_remarks(struct mirror *mirror, struct lineage_store *store, const char *insert,
                                        struct lineage_error *err)
 {

@@ -1,12 +1,12 @@
 /*
- * search_words.c: what people type becomes an expression of FTS5, and texts become what FTS5 splits into words.
+ * search_words.c: converts what people type into an expression of FTS5, and prepares texts for FTS5's tokenizer.
  *
  * FTS5's own tokenizer (unicode61) splits at everything but letters and digits, which finds the parts of snake_case. A
  * tokenizer of our own would also have to split camelCase and Chinese, but then no other SQLite client could open the
  * table; so texts are prepared instead, and the tokenizer stays FTS5's.
  *
  * The search is parsed here, not handed to FTS5: `lr 0.125` or `grad-clip` are errors in FTS5's language, and its
- * messages name no position.
+ * messages do not give a position.
  */
 #include "search_words.h"
 
@@ -21,7 +21,7 @@
 
 const char *const search_places[SEARCH_PLACES] = {"exp_id", "specialist", "hypothesis", "notes", "remarks"};
 
-/* Parentheses inside each other; far more than a person types, and a bound for the stack. */
+/* Limit on nested parentheses; far more than a person types, and it bounds the stack. */
 enum { DEPTH_MAX = 100 };
 
 /* ---- characters ---- */
@@ -35,7 +35,8 @@ static int32_t next_char(const char *text, size_t length, size_t *bytes)
     return n > 0 ? code : ' ';
 }
 
-/* As unicode61 has it: letters, digits, and characters of private use. Marks belong to the letter before them. */
+/* The same classes as unicode61: letters, digits, and characters of private use. Marks belong to the letter before
+ * them. */
 static bool is_word(int32_t code)
 {
     if (code < 128)
@@ -80,7 +81,7 @@ void search_text(struct buf *out, const char *text)
         int32_t code = next_char(text + at, length - at, &bytes);
         add_char(out, text + at, bytes, code);
     }
-    /* The parts come behind the text, so that phrases of it stay whole. */
+    /* The parts are added after the text, so that phrases of the text stay adjacent. */
     for (size_t at = 0; at < length;) {
         size_t end = at;
         bool split = false;
@@ -104,7 +105,7 @@ struct parser {
     const char *text, *at;
     size_t room; /* of words->wanted */
     int depth;
-    bool negated; /* behind NOT: not to be highlighted */
+    bool negated; /* the word follows NOT, so it is not highlighted */
     struct lineage_error *err;
 };
 
@@ -122,7 +123,8 @@ static void skip_blanks(struct parser *p)
         p->at++;
 }
 
-/* Lower case, without accents (free); NULL when out of memory or if it has no letter or digit. */
+/* Returns the text in lower case and without accents (free it). NULL when out of memory or if it has no letter or
+ * digit. */
 static char *folded(const char *text, size_t length)
 {
     utf8proc_uint8_t *out = NULL;
@@ -150,7 +152,7 @@ static enum lineage_status want(struct parser *p, const char *word, size_t lengt
     return LINEAGE_OK;
 }
 
-/* Words text[0..length) as a phrase of FTS5, which ends at anything but a letter or digit. */
+/* Writes the words of text[0..length) as a phrase of FTS5. A word ends at anything but a letter or digit. */
 static enum lineage_status put_phrase(struct parser *p, const char *text, size_t length, bool prefix)
 {
     struct buf *out = &p->words->expression;
@@ -201,7 +203,8 @@ static bool at_operator(const struct parser *p, const char *name)
 
 static enum lineage_status parse_or(struct parser *p);
 
-/* `"phrase"`, `word`, `word*`, `( .. )`, `place:word`. *found: there was one; a word without letters is passed over. */
+/* `"phrase"`, `word`, `word*`, `( .. )`, `place:word`. *found becomes true if there was one; a word without letters or
+ * digits is skipped. */
 static enum lineage_status parse_unit(struct parser *p, bool *found)
 {
     struct buf *out = &p->words->expression;
@@ -249,8 +252,8 @@ static enum lineage_status parse_unit(struct parser *p, bool *found)
     return *found ? put_phrase(p, start, length - prefix, prefix) : LINEAGE_OK;
 }
 
-/* Units side by side, with AND, NOT or nothing between them: all must match, those behind NOT must not. NOT binds tighter
- * than AND in FTS5, which finds the same trials. */
+/* Units side by side, with AND, NOT or nothing between them: all units must match, except that units after NOT must
+ * not. NOT binds tighter than AND in FTS5, which finds the same trials. */
 static enum lineage_status parse_and(struct parser *p)
 {
     struct buf *out = &p->words->expression;
@@ -356,7 +359,7 @@ size_t lineage_search_spans(struct lineage_span *spans, size_t capacity, const c
                 break;
             end += bytes;
         }
-        /* The whole word, or the parts of a camelCase one. */
+        /* Tests the whole word, or the parts of a camelCase word. */
         if (is_wanted(&words, text + at, end - at)) {
             spans[n++] = (struct lineage_span){at, end};
         } else {

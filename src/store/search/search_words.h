@@ -1,4 +1,4 @@
-/* search_words.h: texts and searches as SQLite's FTS5 takes them. */
+/* search_words.h: converts texts and searches to the form that SQLite's FTS5 expects. */
 #ifndef SEARCH_SEARCH_WORDS_H
 #define SEARCH_SEARCH_WORDS_H
 
@@ -6,8 +6,9 @@
 #include "../internal.h"
 
 /*
- * Appends the text in the form in which it is indexed: with blanks around each character of a script that has none between words, and
- * followed by the parts of its camelCase identifiers. Takes time in proportion to the length; any bytes are accepted.
+ * Appends the text in the form in which it is indexed: with blanks around each character of a script that has none
+ * between words, and followed by the parts of its camelCase identifiers. Takes time in proportion to the length; any
+ * bytes are accepted.
  */
 void search_text(struct buf *out, const char *text);
 
@@ -23,7 +24,7 @@ struct search_word {
 
 struct search_words {
     struct buf expression;      /* in the language of FTS5 */
-    struct search_word *wanted; /* [n_wanted], those that a match may have, for highlighting */
+    struct search_word *wanted; /* [n_wanted] words that a match may contain, for highlighting */
     size_t n_wanted;
 };
 
