@@ -12,7 +12,7 @@
     "more most less each per every all any both while where when if because via using use used between under over "   \
     "after before during instead same other such s t "
 
-/* Weights of the fields of a row. */
+/* Weights of the parts of a row's text. */
 static const float TEXT_WEIGHT = 1, HEAD_WEIGHT = 1, PART_WEIGHT = 0.4f, NOTES_WEIGHT = 0.15f, KNOB_WEIGHT = 1.5f,
                    SETTING_WEIGHT = 2, CITES_WEIGHT = 1;
 

@@ -85,7 +85,7 @@ static enum verdict judge_words(const char *text)
     return !has_one_of(text, not_reached) && has_one_of(text, refused) ? REFUSED : NOT_REACHED;
 }
 
-/* *words: the part of the line that is worth showing. */
+/* *words becomes the part of the line that is worth showing. */
 static enum verdict judge_line(const char *line, const char **words)
 {
     const char *text = behind_host(line), *said = behind_severity(text), *plain = said ? behind_sqlstate(said) : NULL;

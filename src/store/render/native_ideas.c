@@ -207,7 +207,7 @@ void section_made_of(struct block *block, const struct native *n)
         return;
     buf_puts(out, "\n## What the Best Is Made Of (settings in force, and the trial that set each)\n");
     block_head_end(block);
-    /* From the newest step to the oldest, a row per trial of the line. */
+    /* Adds a row for each trial of the line, from the newest step to the oldest. */
     for (size_t i = 0; i < n->ideas->n_line; i++) {
         const char *comma = ": ";
         for (size_t k = 0; k < n->ideas->knobs.n; k++) {
@@ -275,7 +275,7 @@ static bool add_insight_row(void *context, const struct lineage_insight *insight
     add_insight(rows, insight, 160);
     block_brief_end(rows->block);
     add_insight(rows, insight, 0);
-    /* The newest are the last ones of the file, so worth grows a little. */
+    /* The newest trials are the last ones of the file, so worth grows slightly with the position. */
     block_row_end(rows->block, 50 + 0.001 * (double)rows->shown, true);
     rows->shown++;
     return true;
@@ -316,7 +316,7 @@ static void add_knob(struct buf *out, const struct native *n, const struct linea
     buf_puts(out, "\n");
 }
 
-/* The share of the trials that were run by the reader's own specialist. */
+/* The number of trials that varied the knob; trials of the reader's own specialist count twice. */
 static double knob_worth(const struct native *n, const struct lineage_knob *knob)
 {
     const char *reader = n->options->specialist ? n->options->specialist : "";

@@ -3,8 +3,8 @@
 
 #include "native.h"
 
-/* Worth of the i-th row of a list. It falls like 1/(1+k·i): the first rows of a list are worth several of its last,
- * but no row is worth nothing, so a large budget still prints whole lists. */
+/* Worth of the i-th row of a list. It falls like 1/(1+k·i): the first rows of a list are worth several of its last
+ * rows, but every row is worth something, so a large budget still prints whole lists. */
 static double worth(double first, double fall, size_t i)
 {
     return first / (1 + fall * (double)i);
