@@ -1,8 +1,9 @@
 /*
  * apply_diff.c: see apply_diff.h.
  *
- * A diff comes from a program that may be wrong about everything. git refuses paths that lead out of the directory, and
- * links on the way; this file also refuses links and other special files, and changes of protected files.
+ * The diff comes from a planner, so nothing in it is trusted. git refuses paths that lead out of the directory or
+ * through a symbolic link. This file also refuses diffs that create links or other special files, or that change
+ * protected files.
  */
 #include "git/apply_diff.h"
 
@@ -17,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Bytes of git's output that are read. */
+/* At most this many bytes of git's output are read. */
 enum { TEXT_MAX = 1 << 20 };
 
 static bool refuse(char *why, size_t size, const char *what, const char *name, const char *reason)
@@ -45,7 +46,10 @@ static _Noreturn void run_git(const char *const *argv, const char *dir, int in, 
     _exit(127);
 }
 
-/* Runs git, with the diff as its input. Its output goes to `said`, cut to size. Returns its exit status, or -1. */
+/*
+ * Runs git, with the diff as its input. Its output is written to `said`, truncated to `size` bytes. Returns its exit
+ * status, or -1.
+ */
 static int git(const char *const *argv, const char *dir, FILE *diff, char *said, size_t size)
 {
     int out[2], state = 0;
@@ -78,7 +82,10 @@ static const char *plain(const char *path)
     return path;
 }
 
-/* numstat has lines of `git apply --numstat`: added, deleted, path. Returns false if a path is protected. */
+/*
+ * numstat is the output of `git apply --numstat`: a line of added, deleted, path for each file. Returns false if a path
+ * is protected.
+ */
 static bool check_paths(char *numstat, const json_t *protect, char *why, size_t size)
 {
     char *rest = numstat, *line;

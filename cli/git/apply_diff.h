@@ -9,7 +9,7 @@
 /*
  * Applies the diff by `git apply`, without any configuration and outside of any repository. protect is a list of
  * names of files that the diff must not change, or NULL. Returns false, with the reason in why [size], if git refuses
- * the diff, or if it changes a protected file or makes a link or a special file.
+ * the diff, or if the diff changes a protected file or creates a link or a special file.
  */
 bool apply_diff(const char *diff, const char *dir, const json_t *protect, char *why, size_t size);
 

@@ -1,7 +1,7 @@
 /*
  * read_command.c: see read_command.h.
  *
- * The command has a process group of its own, so that it can be killed with everything that it started.
+ * The command has a process group of its own, so that it can be killed together with all processes that it started.
  */
 #include "git/read_command.h"
 
@@ -30,8 +30,10 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* Variables in `more` replace those of this process. The list may hold a name only once: of two, git takes the last
- * and getenv the first. */
+/*
+ * Returns this process's environment, with the variables in `more` replacing those of the same name. Each name occurs
+ * only once, because of two entries git would use the last and getenv the first.
+ */
 static const char **make_environment(const char *const *more)
 {
     const char *const *own = (const char *const *)environ;
@@ -70,7 +72,7 @@ static pid_t start(const char *const *argv, const char *const *environment, int 
     return pid;
 }
 
-/* Reads to the end of the pipe. Returns false if that takes too long or gives too many bytes. */
+/* Reads to the end of the pipe. Returns false if it takes longer than `seconds` or yields more than `max` bytes. */
 static bool read_all(int fd, double seconds, size_t max, char **text, size_t *length)
 {
     double end = cli_now() + seconds;

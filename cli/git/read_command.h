@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /*
- * Runs argv (looked for in PATH) with the variables NAME=VALUE in addition (NULL: none), and returns its standard
- * output as a text (free). Its standard error is discarded. Returns NULL if it cannot be run, fails, takes longer
- * than `seconds` or prints more than `max` bytes.
+ * Runs argv (searched in PATH) with additional variables NAME=VALUE (NULL: none), and returns its standard output as a
+ * string, which the caller frees. Its standard error is discarded. Returns NULL if the command cannot be run, fails,
+ * takes longer than `seconds` or prints more than `max` bytes.
  */
 char *read_command(const char *const *argv, const char *const *environment, double seconds, size_t max, size_t *length);
 

@@ -1,11 +1,11 @@
 /*
  * work_tree_diff.c: see work_tree_diff.h.
  *
- * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So git is only asked by
- * rev-parse, which runs none of them, where the repository is. The diffs are made in a scratch repository of our own:
- * HEAD has the commit, objects/info/alternates the path of the objects, the index is a copy, and the configuration is
- * ours. Attributes in the work tree then name filters that are not defined. Submodules have configurations of their
- * own and are left out.
+ * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So the only git command run
+ * in the user's repository is rev-parse, which finds the repository and runs none of these programs. The diffs are made
+ * in a scratch repository of our own: its HEAD is the user's commit, objects/info/alternates points to the user's
+ * objects, the index is a copy, and the configuration is ours. Filters that attributes in the work tree name are
+ * therefore not defined there. Submodules have configurations of their own and are left out.
  */
 #include "git/work_tree_diff.h"
 
@@ -24,7 +24,7 @@
 
 #define SCRATCH ".lineage-git"
 
-/* How long git may take: a repository may be large and a disk slow, but a trial must not wait for ever. */
+/* Time limit of a git command: a repository may be large and a disk slow, but a trial must not wait forever. */
 static const double seconds = 60;
 
 struct repository {
@@ -32,7 +32,7 @@ struct repository {
     char scratch[PATH_MAX], git_dir[PATH_MAX + 16], work_tree[PATH_MAX + 16];
 };
 
-/* Environment of rev-parse. git itself refuses a repository that belongs to another user. */
+/* The environment of rev-parse. A repository that belongs to another user is refused by git itself. */
 static const char *const asking[] = {"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", NULL};
 
 static bool ask(char *out, size_t size, const char *dir, const char *what, const char *which)
@@ -95,7 +95,7 @@ static bool put_dir(const char *dir, const char *name)
     return n > 0 && n < PATH_MAX && mkdir(path, 0700) == 0;
 }
 
-/* The index tells which files are unchanged since git looked; without it git would read every file. */
+/* The index records which files are unchanged since git last read them. Without it git would read every file. */
 static bool copy_index(const struct repository *r)
 {
     char to[PATH_MAX], buffer[1 << 14];
@@ -129,7 +129,10 @@ static bool make_scratch(struct repository *r, const char *dir)
            put_file(r->scratch, "objects/info/alternates", r->objects, "") && copy_index(r);
 }
 
-/* Runs git with these words. The environment replaces variables of the user that would lead git elsewhere. */
+/*
+ * Runs git with these arguments. Its environment overrides variables of the user that would point git to another
+ * repository.
+ */
 static char *git(const struct repository *r, const char *const *words, size_t max, size_t *length)
 {
     const char *argv[24] = {"git", "-C", r->top, "-c", "diff.autoRefreshIndex=false"};
@@ -157,8 +160,10 @@ static bool write_bytes(const char *dir, const char *name, const char *text, siz
     return fclose(out) == 0 && ok;
 }
 
-/* cached: "--cached" for the index against HEAD, NULL for the files against the index. A diff that is too large is
- * left out and not cut, because half a diff cannot be applied. */
+/*
+ * cached is "--cached" to compare the index with HEAD, or NULL to compare the files with the index. A diff that is too
+ * large is left out rather than truncated, because half a diff cannot be applied.
+ */
 static void write_diff(const struct repository *r, const char *dir, const char *name, const char *key, const char *cached,
                        json_t *result)
 {
@@ -177,7 +182,7 @@ static void write_diff(const struct repository *r, const char *dir, const char *
 
 /* ---- untracked files ---- */
 
-/* Creates the parent directories of a path, from this offset on. */
+/* Creates the parent directories of a path. The part of the path before offset `from` already exists. */
 static bool make_parents(char *path, size_t from)
 {
     for (char *slash = path + from; (slash = strchr(slash + 1, '/'));) {
@@ -212,7 +217,10 @@ static bool copy_untracked(const char *top, const char *dir, const char *name, s
     return ok;
 }
 
-/* Whether the file belongs to the store. If the store is the top of the repository, its files are recognized by name. */
+/*
+ * Whether the file belongs to the store. If the store is the top directory of the repository, its files are recognized
+ * by name.
+ */
 static bool is_of_store(const char *top, const char *name, const char *store)
 {
     static const char *const own[] = {"results.tsv", ".trial-", "lineage.", "telemetry/", "snapshots/", "logs/",
@@ -279,7 +287,7 @@ static bool run_git(const struct repository *r, const char *const *words)
     return text != NULL;
 }
 
-/* A missing diff had no changes. */
+/* If the diff file is missing, there were no changes to record. */
 static bool apply(const struct repository *r, const char *provenance, const char *name)
 {
     char path[PATH_MAX];
@@ -310,7 +318,7 @@ static bool restore(struct repository *r, const char *provenance, const char *to
     if (!realpath(provenance, absolute))
         return false;
     snprintf(prefix, sizeof prefix, "--prefix=%s/", to);
-    r->index[0] = '\0'; /* read-tree makes the index of the commit */
+    r->index[0] = '\0'; /* read-tree creates the commit's index */
     if (!make_scratch(r, to) || !run_git(r, read_tree) || !run_git(r, checkout))
         return false;
     snprintf(r->top, sizeof r->top, "%s", to);

@@ -5,19 +5,19 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Bytes of a diff, number of untracked files, and bytes of all of them together. */
+/* Limits: bytes of a diff, number of untracked files, and total bytes of the untracked files. */
 enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 << 20 };
 
 /*
- * Writes staged.diff, unstaged.diff and untracked/ into dir, each only if it is not empty. Files of the store are
+ * Writes staged.diff, unstaged.diff and untracked/ into dir, except those that would be empty. Files of the store are
  * left out. Returns {"commit", "branch", "top": TEXT, "staged", "unstaged", "untracked": bytes or number of files,
- * "left_out": TEXT} as a new object; NULL without a repository or without git.
+ * "left_out": TEXT} as a new object. Returns NULL if there is no repository or no git.
  */
 json_t *work_tree_diff_write(const char *dir, const char *store);
 
 /*
- * Checks the commit of `git`, the object above, out into the empty directory `to`, and applies the changes that lie in
- * provenance. Returns false after printing the error.
+ * Checks out the commit that `git` (the object returned above) names into the empty directory `to`, and applies the
+ * changes recorded in the directory `provenance`. Returns false after printing the error.
  */
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to);
 

@@ -1,6 +1,6 @@
 /*
- * answer.c: reads a model's answer, which may be anything. First it checks whether the answer is complete and only then
- * its content, because a list that was cut off can look like a shorter list.
+ * answer.c: parses a model's answer, which may be any text. It checks first whether the answer is complete, and only
+ * then its content, because a truncated list can look like a shorter list.
  */
 #include "judge/answer.h"
 
@@ -25,7 +25,10 @@ static uint64_t count_of(const json_t *usage, const char *name)
 
 /* ---- the list of steps ---- */
 
-/* What was seen of each index from 0 to n: models number from 0 to n - 1 or from 1 to n. */
+/*
+ * Which indices from 0 to n occurred in the answer. The range has n + 1 values because some models count steps from 0
+ * and others from 1.
+ */
 struct seen {
     uint8_t *times, *flag; /* [n_steps + 1] */
     size_t n_steps;
@@ -51,7 +54,7 @@ static bool take_step(struct seen *seen, const json_t *step, struct answer *answ
     return true;
 }
 
-/* Whether each of the n indices from `first` on occurred once, and the remaining one not at all. */
+/* Whether each of the n indices that start at `first` occurred exactly once, and the remaining index not at all. */
 static bool is_numbered_from(const struct seen *seen, size_t first)
 {
     bool all = seen->times[first == 0 ? seen->n_steps : 0] == 0;
@@ -102,7 +105,7 @@ static void trim(const char **from, const char **to)
         --*to;
 }
 
-/* Some servers leave the model's reasoning in front, in <think> tags. */
+/* Skips the model's reasoning, which some servers leave before the answer in <think> tags. */
 static void pass_thinking(const char **from, const char *to)
 {
     static const char begin[] = "<think>", end[] = "</think>";
@@ -112,7 +115,7 @@ static void pass_thinking(const char **from, const char *to)
     *from = found ? found + sizeof end - 1 : to;
 }
 
-/* Removes ```json .. ``` around the whole content. */
+/* Removes a Markdown fence (```json .. ```) around the whole content. */
 static void take_off_fence(const char **from, const char **to)
 {
     size_t n = (size_t)(*to - *from);
@@ -151,7 +154,7 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-/* Why the model stopped. Anything that is not known to mean a complete answer counts as incomplete. */
+/* Reads why the model stopped. A reason that is not known to mean a complete answer counts as incomplete. */
 static bool is_whole(struct answer *answer, const json_t *choice)
 {
     static const char *const cut[] = {"length", "max_tokens", "model_length", NULL};
@@ -223,7 +226,10 @@ static void copy_word(char *out, size_t size, const json_t *value)
         snprintf(out, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 }
 
-/* {"error": {"code", "type", "message"}}, {"error": ".."}, {"code", "message"} and {"detail": ".."} are all in use. */
+/*
+ * Servers use four forms: {"error": {"code", "type", "message"}}, {"error": ".."}, {"code", "message"} and {"detail":
+ * ".."}.
+ */
 void answer_error_read(struct answer_error *error, const char *body, size_t length)
 {
     json_t *response = json_loadb(body, length, 0, NULL);

@@ -1,7 +1,7 @@
 /*
- * cache.c: a file that many processes append to and in which any of them may be killed. A killed writer leaves a line
- * without its line end; the next writer ends it, so that only that line is lost. Nothing is synced: answers that a
- * crash of the machine loses are requested again.
+ * cache.c: a file to which many processes append, any of which may be killed. A killed writer may leave a line without
+ * its line end. The next writer adds the line end first, so only that line is lost. Nothing is synced: answers that are
+ * lost when the machine crashes are requested again.
  */
 #include "judge/cache.h"
 
@@ -28,7 +28,7 @@ struct entry {
 struct cache {
     struct entry *entries;
     int fd;
-    off_t read; /* the lines before this offset were read */
+    off_t read; /* lines before this offset have been read */
 };
 
 static void keep(struct cache *cache, const char *digest, const uint8_t *flags, size_t n)
@@ -68,7 +68,7 @@ static void take_line(struct cache *cache, const char *text, size_t length)
     json_decref(line);
 }
 
-/* Takes complete lines only; what follows the last line end is read again when it is complete. */
+/* Parses complete lines only. An incomplete last line is read again once it is complete. */
 static void take_lines(struct cache *cache, const char *text, size_t length)
 {
     const char *from = text, *end;
@@ -79,7 +79,7 @@ static void take_lines(struct cache *cache, const char *text, size_t length)
     cache->read += from - text;
 }
 
-/* A file that became shorter was replaced, so all of it is new. */
+/* If the file became shorter, it was replaced, so it is read from its beginning. */
 bool cache_refresh(struct cache *cache)
 {
     off_t end = lseek(cache->fd, 0, SEEK_END);
@@ -146,7 +146,7 @@ static char *line_of(const char *digest, const uint8_t *flags, size_t n, const c
                                          "wording", wording)
                              : NULL;
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line = NULL;
-    /* Begins with a line end, which is written only after a line that a killed writer left incomplete. */
+    /* The text begins with a line end, which is only written if a killed writer left an incomplete line before it. */
     if (text && asprintf(&line, "\n%s\n", text) < 0)
         line = NULL;
     json_decref(object);
@@ -162,7 +162,7 @@ static bool ends_well(int fd)
     return end <= 0 || (pread(fd, &last, 1, end - 1) == 1 && last == '\n');
 }
 
-/* A write that is cut short leaves an incomplete line, like a kill. */
+/* A partial write leaves an incomplete line, just as a killed writer does. */
 static bool write_line(int fd, const char *line)
 {
     while (flock(fd, LOCK_EX) != 0)

@@ -1,5 +1,5 @@
 /*
- * cache.h: earlier answers by the digest of the request, in a file of JSON lines that only grows:
+ * cache.h: earlier answers, looked up by the digest of the request, in an append-only file of JSON lines:
  *
  *   {"request": "32 hexadecimal digits", "flags": "GBG", "model": "..", "wording": ".."}
  *
@@ -22,13 +22,16 @@ struct cache;
 struct cache *cache_open(const char *path, char why[CACHE_WHY_MAX]);
 void cache_close(struct cache *cache);
 
-/* Reads what was appended since; returns false if the file cannot be read. */
+/* Reads the lines that were appended since the last read. Returns false if the file cannot be read. */
 bool cache_refresh(struct cache *cache);
 
-/* Finds the flags of the answer to that request, if it has n steps. */
+/*
+ * Finds the cached flags for the request with this digest. Returns false if there are none, or if their number is not
+ * n.
+ */
 bool cache_find(const struct cache *cache, const char *digest, uint8_t *flags, size_t n);
 
-/* Adds an answer. Returns false if it could not be written; this process still knows it. */
+/* Adds an answer. Returns false if the answer could not be written to the file; this process can still find it. */
 bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,
                const char *wording);
 

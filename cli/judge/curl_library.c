@@ -1,6 +1,6 @@
 /*
- * curl_library.c: loads libcurl when a judge is opened; see curl_library.h. The name includes the version whose
- * constants the headers describe.
+ * curl_library.c: loads libcurl when a judge is opened; see curl_library.h. The file name includes the ABI version,
+ * because the constants in the headers belong to that version.
  */
 #include "judge/curl_library.h"
 

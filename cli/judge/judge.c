@@ -1,7 +1,7 @@
 /*
- * judge.c: the queue: requests that are due are sent when a slot is free; a response settles its trajectory or makes it
- * due again. libcurl's own queue is not used, because its timeout runs from when a handle is added: a request at the
- * end of a long queue would time out before it was sent.
+ * judge.c: the queue of requests. A request that is due is sent when a slot is free. Its response settles the
+ * trajectory or schedules another attempt. libcurl's own queue is not used, because its timeout runs from when a handle
+ * is added: a request at the end of a long queue would time out before it was sent.
  */
 #include "judge/judge.h"
 
@@ -60,7 +60,7 @@ static void announce(const struct round *round, const struct judge_errand *erran
         round->settled(round->context, errand->about);
 }
 
-/* Equal requests share one answer and are paid for once. */
+/* Finds the first case with the same request: equal requests are sent once and share the answer. */
 static void find_leader(struct round *round, struct judge_errand *errand)
 {
     for (struct judge_errand *other = round->errands; other < errand && !errand->leader; other++)
@@ -120,7 +120,7 @@ static struct judge_slot *free_slot(struct judge *judge)
     return NULL;
 }
 
-/* The deadline of a trajectory begins when it is sent first. */
+/* The time limit of a trajectory starts when its request is sent for the first time. */
 static void let_go(struct round *round, struct judge_slot *slot, struct judge_errand *errand, double now)
 {
     const struct trainer_judge *settings = &round->judge->settings;
@@ -153,7 +153,10 @@ static bool is_waiting(const struct judge_errand *errand)
     return !errand->settled && !errand->leader && !errand->flying;
 }
 
-/* Sends what is due. Returns when to look again at the latest, or a negative number when all is settled. */
+/*
+ * Sends the requests that are due. Returns the time by which it must be called again, or a negative number when all
+ * cases are settled.
+ */
 static double send_due(struct round *round, double now)
 {
     struct judge_slot *slot = free_slot(round->judge);
@@ -174,7 +177,7 @@ static double send_due(struct round *round, double now)
     return open ? next : -1;
 }
 
-/* Returns whether a transfer had finished, which frees a slot. */
+/* Processes finished transfers. Returns whether there were any, since each frees a slot. */
 static bool take_finished(struct round *round)
 {
     struct judge *judge = round->judge;
@@ -221,7 +224,7 @@ bool judge_ask(struct judge *judge, struct judge_case *cases, size_t n, judge_se
     round.errands = calloc(n ? n : 1, sizeof *round.errands);
     bool good = round.errands != NULL;
     if (good && judge->cache)
-        (void)cache_refresh(judge->cache); /* without it more is requested, but nothing is wrong */
+        (void)cache_refresh(judge->cache); /* if it fails, more is requested, but results stay correct */
     for (size_t i = 0; good && i < n; i++)
         good = prepare(&round, i, &cases[i]);
     good = good && go_round(&round);

@@ -2,8 +2,8 @@
  * judge.h: rates the steps of trajectories with a language model behind an OpenAI-compatible chat endpoint.
  *
  * One request asks about all steps of a trajectory. Requests wait in a queue of this module and are sent when one of
- * `concurrency` slots is free, so that no timeout runs while a request only waits. Nothing is requested twice: not by
- * another process with the same cache, and not for two equal trajectories in one call. The key comes from the
+ * `concurrency` slots is free, so a request's timeout does not run while the request waits. Nothing is requested twice,
+ * neither by another process with the same cache nor for two equal trajectories in one call. The key comes from the
  * environment variable that the settings name and is only put into the header of the requests; if a server's message
  * contains it, it is replaced by [key].
  */
@@ -15,7 +15,7 @@
 
 #include "judge/judge_case.h"
 
-/* The file of a judge's answers in a store, if neither recipe nor command names one. */
+/* The name of the cache file in a store, used if neither the recipe nor the command line names one. */
 #define JUDGE_CACHE "judge-cache.jsonl"
 
 struct judge;
@@ -24,9 +24,9 @@ struct judge;
 typedef void judge_settled_fn(void *context, const struct judge_case *settled);
 
 /*
- * Opens a judge. The settings are those of a recipe, with endpoint and model; cache is the file of earlier answers, or
- * NULL; seed is for the jitter. Returns NULL with the reason in why if libcurl, the wording or the cache cannot be used
- * or the key is missing.
+ * Opens a judge. The settings are those of a recipe and must name endpoint and model; cache is the file of earlier
+ * answers, or NULL; seed is the seed of the retry jitter. Returns NULL with the reason in why if libcurl, the wording
+ * or the cache cannot be used or if the key is missing.
  */
 struct judge *judge_open(const struct trainer_judge *settings, const char *cache, uint64_t seed, char why[JUDGE_WHY_MAX]);
 void judge_close(struct judge *judge);

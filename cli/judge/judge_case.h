@@ -12,7 +12,7 @@ enum { JUDGE_WHY_MAX = 256 };
 struct judge_case {
     const json_t *trajectory; /* checked by trajectory.h; owned by the caller */
     uint8_t *flags;           /* [trajectory_steps] out: 1 GOOD, 0 BAD, if it was judged or cached */
-    enum trainer_judge_mark mark; /* in: SKIPPED is not sent; out: what happened */
+    enum trainer_judge_mark mark; /* in: a case marked SKIPPED is not sent; out: what happened */
     unsigned attempts;
     uint64_t prompt_tokens, completion_tokens;
     char why[JUDGE_WHY_MAX]; /* why the flags are missing, or "" */

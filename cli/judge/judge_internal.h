@@ -7,10 +7,10 @@
 #include "judge/curl_library.h"
 #include "judge/judge_case.h"
 
-/* The environment variable of the key if none is named; it may be unset. */
+/* The environment variable that holds the key if the settings name no other; it may be unset. */
 #define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"
 
-/* Longer responses are aborted: 8192 tokens are about 40 kB, possibly with reasoning. */
+/* Longer responses are aborted. The limit is generous: an answer of 8192 tokens, reasoning included, is about 40 kB. */
 enum { JUDGE_RESPONSE_MAX = 1 << 20 };
 
 /* One request in flight. */
@@ -47,14 +47,14 @@ struct judge_errand {
     char digest[CACHE_DIGEST_MAX];
     const struct judge_errand *leader; /* the first case with the same request */
     uint64_t number;                   /* for the jitter */
-    double due, deadline;              /* deadline: 0 until the case is sent first */
-    unsigned failed;                   /* attempts that failed and are to be repeated */
+    double due, deadline;              /* deadline: 0 until the case is first sent */
+    unsigned failed;                   /* number of failed attempts that allow a retry */
     bool flying, settled, repaired, plain;
 };
 
 /* ---- request.c: what is sent ---- */
 
-/* Prepares handles, headers and form. Returns false with `why` set. */
+/* Prepares handles, headers and the schema part. Returns false with judge->why set. */
 bool request_open(struct judge *judge);
 void request_close(struct judge *judge);
 
@@ -70,7 +70,7 @@ void request_scrub(const struct judge *judge, char *text);
 
 /* ---- outcome.c: what a response means ---- */
 
-/* The transfer of a slot has ended: settles its case, or makes it due again. */
+/* Called when the transfer of a slot has ended: settles its case, or schedules another attempt. */
 void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result, double now);
 
 /* Ends a case with a mark and a reason. */

@@ -15,7 +15,7 @@ void outcome_settle(struct judge_errand *errand, enum trainer_judge_mark mark, c
     snprintf(errand->about->why, sizeof errand->about->why, "%s", why);
 }
 
-/* Requests that are in flight finish normally; new ones are not sent. */
+/* No new requests are sent after this. Requests in flight finish normally. */
 static void stop(struct judge *judge, struct judge_errand *errand, const char *why)
 {
     judge->stopped = true;
@@ -48,7 +48,7 @@ static void repair(struct judge *judge, struct judge_errand *errand, const struc
         outcome_settle(errand, TRAINER_JUDGE_FAILED, text);
         return;
     }
-    if (answer->content) /* the content may be cut within a character; Jansson refuses that, and it is left out */
+    if (answer->content) /* may end within a character; Jansson rejects such content, and it is left out */
         snprintf(shown, sizeof shown, "%s", answer->content);
     json_t *longer = wording_repair(judge->wording, errand->messages, shown, answer->why);
     if (longer) {
@@ -90,7 +90,7 @@ static void take_answer(struct judge *judge, struct judge_slot *slot, struct jud
 
 /* ---- errors ---- */
 
-/* What a server says about a wrong key may contain parts of it, so only the number is reported. */
+/* A server's message about a wrong key may contain parts of the key, so only the HTTP status is reported. */
 static void tell(const struct judge *judge, char why[JUDGE_WHY_MAX], long status, const struct answer_error *error)
 {
     bool about_the_key = status == 401 || status == 403 || status == 407;
@@ -102,7 +102,7 @@ static void tell(const struct judge *judge, char why[JUDGE_WHY_MAX], long status
 
 static double asked_to_wait(const struct judge *judge, const struct judge_slot *slot)
 {
-    curl_off_t seconds = 0; /* given in seconds or as a date */
+    curl_off_t seconds = 0; /* the server gives it in seconds or as a date */
     return judge->curl.easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? (double)seconds : 0;
 }
 
@@ -126,7 +126,7 @@ static void take_response(struct judge *judge, struct judge_slot *slot, struct j
     }
 }
 
-/* A certificate that is not trusted will not be trusted in a minute either. */
+/* Whether a retry is useless: a certificate that is not trusted now will not be trusted in a minute either. */
 static bool is_for_good(CURLcode result)
 {
     return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||

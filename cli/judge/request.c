@@ -1,7 +1,7 @@
 /*
- * request.c: makes the requests that libcurl sends. Redirects are not followed, because the key would follow them. Only
- * http and https are allowed, responses are bounded, and each attempt has its own timeout, which begins when it is
- * sent.
+ * request.c: makes the requests that libcurl sends. Redirects are not followed, because the key would be sent to the
+ * new address. Only http and https are allowed, responses are bounded, and each attempt has its own timeout, which
+ * begins when it is sent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 /* ---- key and headers ---- */
 
-/* A line end in a key would end the header and begin another one. */
+/* Rejects a key with a line end, which would end the header and begin another header. */
 static bool is_key(const char *key)
 {
     for (; *key; key++)
@@ -24,7 +24,7 @@ static bool is_key(const char *key)
     return true;
 }
 
-/* A named variable must be set, because the user wants a key to be sent. */
+/* A variable that the settings name must be set, because the user then wants a key to be sent. */
 static bool read_key(struct judge *judge)
 {
     const char *name = judge->settings.key_env[0] ? judge->settings.key_env : JUDGE_KEY_ENV;
@@ -106,7 +106,7 @@ static bool make_handle(struct judge *judge, struct judge_slot *slot)
            (!authorities || !*authorities || curl->easy_setopt(easy, CURLOPT_CAINFO, authorities) == CURLE_OK);
 }
 
-/* Accepts the base of an API, as users copy it, or the full address of its chat. */
+/* Accepts the base address of an API, which users tend to copy, or the full address of its chat endpoint. */
 static void make_url(struct judge *judge)
 {
     static const char chat[] = "/chat/completions";
@@ -159,7 +159,7 @@ void request_close(struct judge *judge)
 
 /* ---- bodies ---- */
 
-/* Temperature 0 makes answers repeat most of the time; only the cache guarantees it. */
+/* Temperature 0 makes answers repeatable most of the time; only the cache guarantees equal answers. */
 static json_t *make_body(const struct judge *judge, const json_t *messages, bool plain)
 {
     json_t *body = json_pack("{s:s, s:O, s:i}", "model", judge->settings.model, "messages", messages, "temperature", 0);
@@ -170,7 +170,9 @@ static json_t *make_body(const struct judge *judge, const json_t *messages, bool
     return body;
 }
 
-/* The form of the answer is left out, because it depends on the server and does not change the question. */
+/*
+ * The digest leaves out the answer's schema, because that part depends on the server and does not change the question.
+ */
 bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
 {
     json_t *body = make_body(judge, messages, true);

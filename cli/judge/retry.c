@@ -1,6 +1,6 @@
 /*
- * retry.c: kinds of failures. Only failures that another attempt can fix are retried: retrying a wrong key for an hour
- * wastes the hour, and an exhausted quota has the same HTTP status as a rate limit.
+ * retry.c: classifies failures. Only failures that another attempt can fix are retried: retrying a wrong key for an
+ * hour wastes the hour, and an exhausted quota has the same HTTP status as a rate limit.
  */
 #include "judge/retry.h"
 
@@ -22,7 +22,7 @@ static bool is_used_up(const struct answer_error *error)
     return has_word(error, words);
 }
 
-/* Too long or filtered: a failure of this text only. */
+/* Whether the text was too long or filtered, which is a failure of this trajectory only. */
 static bool is_about_the_row(const struct answer_error *error)
 {
     static const char *const words[] = {"context_length", "maximum context length", "content_filter",

@@ -72,7 +72,7 @@ double trajectory_reward(const json_t *trajectory)
     return json_number_value(json_object_get(trajectory, "reward"));
 }
 
-/* The core uses 0.5 too as the limit between success and failure. */
+/* The core uses the same limit of 0.5 between success and failure. */
 bool trajectory_succeeded(const json_t *trajectory)
 {
     const json_t *success = json_object_get(trajectory, "success");

@@ -17,7 +17,7 @@ enum { TRAJECTORY_STEPS_MAX = 1000, TRAJECTORY_WHY_MAX = 160 };
 /* Whether the value is a trajectory; if not, why says what is missing or has the wrong type. */
 bool trajectory_check(const json_t *value, char why[TRAJECTORY_WHY_MAX]);
 
-/* These need a checked trajectory. */
+/* The functions below need a trajectory that has passed trajectory_check. */
 size_t trajectory_steps(const json_t *trajectory);
 double trajectory_reward(const json_t *trajectory);
 /* its "success" if present, else whether the reward is above 0.5 */

@@ -1,6 +1,6 @@
 /*
- * wording.c: the built-in prompt of the judge, and the messages made from a prompt. A change here changes what the
- * judge is asked, so the version must change too. Earlier answers in a cache are then not found any more, because the
+ * wording.c: the built-in prompt of the judge, and the messages made from a prompt. Changing a text here changes what
+ * the judge is asked, so the version must change too. Cached answers to the old texts are no longer found, because the
  * texts are part of the request.
  */
 #include "judge/wording.h"
@@ -13,8 +13,10 @@
 #include "cli.h"
 #include "judge/trajectory.h"
 
-/* Trajectories contain what a policy and its tools wrote, so they are sent as JSON, which no text can escape from, and
- * declared as data. */
+/*
+ * Trajectories contain what a policy and its tools wrote, so they are sent as JSON, which no text can break out of, and
+ * are declared to be data.
+ */
 static const struct {
     const char *name, *text;
 } built_in[] = {
@@ -72,7 +74,9 @@ static bool lay_over(json_t *wording, json_t *own, const char *file, char why[WO
     return true;
 }
 
-/* A file without its own version must not look like the built-in prompt in a row or a cache. */
+/*
+ * Rejects a file without a version of its own, because rows and caches could not tell it from the built-in prompt.
+ */
 static bool read_file(json_t *wording, const char *file, char why[WORDING_WHY_MAX])
 {
     json_error_t error;
@@ -101,7 +105,7 @@ json_t *wording_open(const char *file, char why[WORDING_WHY_MAX])
 
 /* ---- messages ---- */
 
-/* Cuts between characters and says so, because half a sentence must not look like the agent's own. */
+/* Cuts a long text between characters and adds "[cut]", so that half a sentence does not look like the agent's own. */
 static json_t *cut(const json_t *text)
 {
     const char *at = json_string_value(text);
@@ -132,7 +136,10 @@ static json_t *message(const char *role, const char *text)
     return json_pack("{s:s, s:s}", "role", role, "content", text);
 }
 
-/* The order of members is for reading, and it is part of the bytes by which the cache finds an answer. */
+/*
+ * The members are in an order that is easy to read. The order affects the request's digest, by which the cache finds an
+ * answer.
+ */
 static char *shown_trajectory(const json_t *trajectory)
 {
     json_t *shown = json_pack("{s:o, s:s, s:o, s:o}", "task", cut(json_object_get(trajectory, "task")), "outcome",

@@ -1,7 +1,7 @@
 /*
  * wording.h: the prompt of the judge: rules, which depend on the outcome, and the trajectory. A wording is a JSON
  * object of texts (schema/wording.schema.json): version, success, failure, answer, repair. `lineage judge
- * --print-prompt` prints the built-in one; the members of a file replace its members.
+ * --print-prompt` prints the built-in wording; members of a wording file replace the built-in members.
  */
 #ifndef JUDGE_WORDING_H
 #define JUDGE_WORDING_H
@@ -12,7 +12,7 @@
 
 enum { WORDING_WHY_MAX = 256, WORDING_CUT = 2000 };
 
-/* Returns a new reference; file NULL or "" means the built-in one. Returns NULL with the reason in why. */
+/* Returns a new reference. If file is NULL or "", returns the built-in wording. Returns NULL with the reason in why. */
 json_t *wording_open(const char *file, char why[WORDING_WHY_MAX]);
 
 /*
@@ -21,7 +21,7 @@ json_t *wording_open(const char *file, char why[WORDING_WHY_MAX]);
  */
 json_t *wording_messages(const json_t *wording, const json_t *trajectory);
 
-/* Adds the unusable answer, if there was one, and what was wrong with it. */
+/* Appends the unusable answer, if there was one, and a message that says what was wrong with it. */
 json_t *wording_repair(const json_t *wording, const json_t *messages, const char *answer, const char *wrong);
 
 /* Returns the JSON Schema of an answer. */

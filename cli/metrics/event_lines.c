@@ -1,15 +1,15 @@
 /*
  * event_lines.c: see event_lines.h.
  *
- * Reading is lenient and never fails: commands print what they like, versions differ, and a member that is not
- * understood must not cost a trial. A member whose type is not that of schema/events.schema.json is ignored.
+ * Reading is lenient and never fails: commands print what they like, versions differ, and a trial must not be lost
+ * because of a member that is not understood. A member whose type differs from schema/events.schema.json is ignored.
  */
 #include "metrics/event_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers that have a meaning of their own, and so are not metrics. */
+/* Names of numbers that have a meaning of their own and are therefore not metrics. */
 static const char *const reserved[] = {"step", "steps", "score", "train_s", "eval_s", "status", NULL};
 
 static const char *const failures[] = {"other", "input", "size"};
@@ -43,21 +43,21 @@ static const char *text_member(const json_t *line, const char *name)
     return json_string_value(json_object_get(line, name));
 }
 
-/* -1 if the member is missing, since 0 s is a value. */
+/* Returns -1 if the member is missing, because 0 s is a valid value. */
 static double seconds_member(const json_t *line, const char *name)
 {
     const json_t *value = json_object_get(line, name);
     return json_is_number(value) ? json_number_value(value) : -1;
 }
 
-/* The member if it has this type, a list or an object; else NULL. */
+/* Returns the member if it has this type (a list or an object), else NULL. */
 static const json_t *container_member(const json_t *line, const char *name, json_type type)
 {
     const json_t *value = json_object_get(line, name);
     return value && json_typeof(value) == type ? value : NULL;
 }
 
-/* Accepts up to 9e15, below which doubles are exact. A negative count is read as 0. */
+/* Accepts numbers up to 9e15, below which doubles represent every whole number. A negative count is read as 0. */
 static int64_t count_member(const json_t *line, const char *name)
 {
     double value = json_number_value(json_object_get(line, name)); /* 3 and 3.0 */
@@ -66,8 +66,10 @@ static int64_t count_member(const json_t *line, const char *name)
 
 /* ---- values that are not finite ---- */
 
-/* Whether the value is a text like "nan" or "-inf". The store writes such values as texts, and quote_specials turns those
- * that Python writes without quotes into texts. */
+/*
+ * Whether the value is a string such as "nan" or "-inf". The store writes such values as strings. Python writes them
+ * without quotes, which quote_specials adds.
+ */
 static bool says_not_finite(const json_t *value)
 {
     static const char *const words[] = {"nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", NULL};
@@ -99,7 +101,7 @@ static size_t special_length(const char *at, const char *end)
     return 0;
 }
 
-/* The line with quotes around NaN and Infinity outside of strings (free). */
+/* Returns a copy of the line (free) with quotes around each NaN and Infinity that is outside of a string. */
 static char *quote_specials(const char *text, size_t length, size_t *quoted_length)
 {
     char *out = malloc(2 * length + 1), *to = out;

@@ -28,7 +28,7 @@ size_t line_reader_read(struct line_reader *reader, int *fd)
     return (size_t)n;
 }
 
-/* Moves what is behind the last whole line to the front. */
+/* Moves the incomplete line after the last whole line to the front of the buffer. */
 static void keep_rest(struct line_reader *reader, const char *from)
 {
     reader->length -= (size_t)(from - reader->bytes);
@@ -51,7 +51,10 @@ void line_reader_each(struct line_reader *reader, line_reader_take *take, void *
     keep_rest(reader, from);
 }
 
-/* The end of the line at `from` [n]. *newline is the next line feed, remembered so that each byte is searched once. */
+/*
+ * The end of the line at `from` [n]. *newline is the position of the next line feed, which is remembered so that each
+ * byte is searched only once.
+ */
 static char *printed_line_end(char *from, size_t n, char **newline)
 {
     if (*newline && *newline < from)

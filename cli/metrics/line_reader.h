@@ -1,14 +1,14 @@
-/* line_reader.h: whole lines from a descriptor that is read as bytes arrive. */
+/* line_reader.h: splits the bytes that arrive on a descriptor into whole lines. */
 #ifndef CLI_LINE_READER_H
 #define CLI_LINE_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A longer line is skipped: a child that writes without end must not fill the memory of its reader. */
+/* Longer lines are skipped, because a child that writes without end must not fill the memory of its reader. */
 enum { LINE_READER_MAX = 1 << 20 };
 
-/* Zero is an empty reader. */
+/* A reader of zero bytes ({0}) is valid and empty. */
 struct line_reader {
     char *bytes; /* [length] of a line that has not ended yet, followed by the bytes of the latest read */
     size_t length, capacity;
@@ -16,24 +16,24 @@ struct line_reader {
 };
 
 /*
- * Reads what is there. Returns the number of bytes, which are the last ones of reader->bytes; 0 if nothing is there
- * now. At the end of the file, and when out of memory, closes the descriptor and sets *fd to -1.
+ * Reads the bytes that are available and appends them to reader->bytes. Returns their number; 0 if none are available.
+ * At the end of the file, and when out of memory, closes the descriptor and sets *fd to -1.
  */
 size_t line_reader_read(struct line_reader *reader, int *fd);
 
 /* Called with one line, without its end. */
 typedef void line_reader_take(void *context, const char *line, size_t length);
 
-/* Calls take for each whole line, and keeps the rest. */
+/* Calls take for each whole line, and keeps the incomplete last line. */
 void line_reader_each(struct line_reader *reader, line_reader_take *take, void *context);
 
-/* The same, where a carriage return ends a line as well: that is how a progress bar ends its lines. */
+/* Like line_reader_each, but a carriage return also ends a line, because progress bars end their lines with it. */
 void line_reader_each_printed(struct line_reader *reader, line_reader_take *take, void *context);
 
-/* Calls take for the rest at the end of the file: the last line of a program that ends without a line end. */
+/* Called at the end of the file. Calls take for the last line if it has no line end. */
 void line_reader_last(struct line_reader *reader, line_reader_take *take, void *context);
 
-/* Skips the whole lines, and keeps the rest. */
+/* Drops the whole lines and keeps the incomplete last line. */
 void line_reader_skip(struct line_reader *reader);
 
 void line_reader_release(struct line_reader *reader);

@@ -1,8 +1,8 @@
 /*
- * metric_lines.c: the numbers of a line become the event of a step.
+ * metric_lines.c: turns the numbers of a line into the event of a step.
  *
- * A program may print gigabytes without a metric, and hundreds of thousands of lines with one: a line allocates no
- * memory, and the JSON object of the event is used again.
+ * A program may print gigabytes without a metric, and hundreds of thousands of lines with one: reading a line therefore
+ * allocates no memory, and the JSON object of the event is reused.
  */
 #include "metrics/metric_lines.h"
 
@@ -11,10 +11,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* How close a line came to printing the score: it has a digit, or the name of the score, or a number with a comma. */
+/* How close a line came to printing the score: it contains a digit, the name of the score, or a number with a comma. */
 enum { NEAR_DIGIT = 1, NEAR_NAME, NEAR_COMMA };
 
-/* Bytes at the end of what was read in one go in which the nearest line is looked for. */
+/* The nearest line is looked for only in this many bytes at the end of each read. */
 enum { NEAR_WINDOW = 2048 };
 
 void metric_lines_init(struct metric_lines *lines, const struct metric_query *query, const char *score)
@@ -44,11 +44,13 @@ struct reading {
     struct metric_lines *lines;
     struct trial_event *event;
     size_t n; /* metrics of this line */
-    bool steps; /* this pass reads the step alone */
+    bool steps; /* this pass reads only the step */
 };
 
-/* The object of the line before is kept if it holds this name alone, as it does for a program that prints one metric a
- * line: setting a number is cheaper than making a member. */
+/*
+ * Reuses the previous line's object if it holds only this name, as it does for a program that prints one metric per
+ * line, because setting a number is cheaper than creating a member.
+ */
 static void set_number(struct reading *r, const char *name, double value)
 {
     json_t *line = r->lines->line, *member = json_object_get(line, name);
@@ -62,7 +64,10 @@ static void set_number(struct reading *r, const char *name, double value)
         json_object_set_new(line, name, json_real(value));
 }
 
-/* Note the name, and count a step if it was read in this one by an earlier line. Names beyond the table count no steps. */
+/*
+ * Records the name. Counts a new step if an earlier line of this step had the same name. Names that do not fit into the
+ * table count no steps.
+ */
 static void count_step(struct reading *r, const char *name, bool by_keyword)
 {
     struct metric_lines *lines = r->lines;
@@ -80,7 +85,7 @@ static void count_step(struct reading *r, const char *name, bool by_keyword)
     lines->n_seen += i == lines->n_seen;
 }
 
-/* How much the value of this name counts as the score; TRIAL_CHANNEL_NONE if it is another metric. */
+/* Returns how far a value with this name is trusted as the score; TRIAL_CHANNEL_NONE if it is another metric. */
 static enum trial_channel score_channel(const struct metric_lines *lines, const char *name, enum trial_channel channel)
 {
     if (strcmp(name, lines->score ? lines->score : "score") == 0)
@@ -103,7 +108,7 @@ static void keep_nearest(struct metric_lines *lines, const char *line, size_t le
     lines->nearness = nearness;
 }
 
-/* The first metric of a line that is not finite is reported. */
+/* If several metrics of a line are not finite, the first is reported. */
 static void take(void *context, const struct metric_found *found)
 {
     struct reading *r = context;
@@ -147,7 +152,7 @@ static void take(void *context, const struct metric_found *found)
 static bool finish(struct reading *r)
 {
     json_t *line = r->lines->line;
-    if (r->event->several && r->event->channel == TRIAL_CHANNEL_ONLY) { /* which of them is the score? */
+    if (r->event->several && r->event->channel == TRIAL_CHANNEL_ONLY) { /* nobody said which is the score */
         r->event->channel = TRIAL_CHANNEL_NONE;
         r->event->has_score = r->event->lost_score = r->event->unreadable = false;
     }
@@ -164,7 +169,10 @@ static bool finish(struct reading *r)
     return r->n > 0 || r->event->not_finite || r->event->unreadable;
 }
 
-/* Returns the line without its colours, which may be between a name and its number; with them when out of memory. */
+/*
+ * Returns the line without colour sequences, which may be between a name and its number. When out of memory, returns
+ * the line unchanged.
+ */
 static const char *strip(struct metric_lines *lines, const char *text, size_t *length)
 {
     if (!memchr(text, '\033', *length))
@@ -185,7 +193,7 @@ bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, co
     struct reading r = {lines, event, 0, true};
     *event = (struct trial_event){.train_s = -1, .eval_s = -1};
     text = strip(lines, text, &length);
-    /* The step of a line counts for all of it, wherever in the line it is. */
+    /* The step that a line names applies to all metrics of the line, even to those before it. */
     if (memmem(text, length, "step", 4) || memmem(text, length, "Step", 4))
         metric_scan_line(&lines->query, text, length, take, &r);
     r.steps = false;
@@ -195,7 +203,7 @@ bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, co
     return finish(&r);
 }
 
-/* Whether the line has the name anywhere, inside a longer name too. */
+/* Whether the line contains the name anywhere, even inside a longer name. */
 static bool mentions(const char *line, size_t length, const char *name)
 {
     size_t n = strlen(name);
@@ -205,7 +213,10 @@ static bool mentions(const char *line, size_t length, const char *name)
     return false;
 }
 
-/* Remember the last line of the text that is worth showing if no score comes. */
+/*
+ * Remembers the last line of the text that came close to printing the score; it is shown if the program prints no
+ * score.
+ */
 static void look_for_nearest(struct metric_lines *lines, const char *text, size_t length)
 {
     const char *end = text + length;

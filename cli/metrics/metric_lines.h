@@ -1,11 +1,12 @@
 /*
  * metric_lines.h: turns lines that a program prints into events of its trial, for programs that write no events.
  *
- * metric_scan.h lists the forms in which a metric may be printed. The score is the metric that the caller names; without
- * one it is `score`, or, as long as lines with the word METRIC name a single metric, that one.
+ * metric_scan.h lists the forms in which a metric may be printed. The score is the metric that the caller names. If the
+ * caller names none, the score is the metric `score`, or else the metric in lines with the word METRIC, provided that
+ * these lines name only one metric.
  *
- * A line may say which step it belongs to (`step 20 loss 0.3`, `METRIC step=20 loss=0.3`). Otherwise steps are counted: a
- * name that was already read in this step begins the next one.
+ * A line may say which step it belongs to (`step 20 loss 0.3`, `METRIC step=20 loss=0.3`). Otherwise steps are counted:
+ * when a name occurs for the second time within a step, the next step begins.
  */
 #ifndef CLI_METRIC_LINES_H
 #define CLI_METRIC_LINES_H
@@ -19,32 +20,38 @@ struct metric_lines {
     struct metric_query query;                 /* the caller's names, and "step" */
     const char *names[METRIC_NAMES_MAX + 1];
     const char *score;                         /* NULL: the caller named none */
-    json_t *line;                              /* the object of the event that was read last; used again */
+    json_t *line;                              /* the object of the latest event; reused */
     struct {
         char name[METRIC_NAME_BYTES];
-        int64_t step; /* at which it was read last */
+        int64_t step; /* the step at which the name was read last */
         bool by_keyword;
     } seen[METRIC_NAMES_MAX];
     size_t n_seen;
     int64_t step;
     char lost[METRIC_NAME_BYTES];              /* event.not_finite points here */
-    char *stripped;                            /* a line without its colours */
+    char *stripped;                            /* the line without its colour sequences */
     size_t capacity;
-    char nearest[METRIC_NEAREST_BYTES];        /* the line that came closest to printing the score .. */
-    int nearness;                              /* .. and how close it came: see metric_lines_describe */
+    char nearest[METRIC_NEAREST_BYTES];        /* the line that came closest to printing the score */
+    int nearness;                              /* how close `nearest` came; see metric_lines_describe */
 };
 
-/* All names are borrowed; those beyond METRIC_NAMES_MAX are ignored. score NULL: see above. */
+/*
+ * All names are borrowed. Names beyond METRIC_NAMES_MAX are ignored. If score is NULL, the rule at the top of this file
+ * applies.
+ */
 void metric_lines_init(struct metric_lines *lines, const struct metric_query *query, const char *score);
 void metric_lines_release(struct metric_lines *lines);
 
-/* Whether these lines may hold a metric. False spares the caller from reading them one by one. */
+/* Whether these lines may hold a metric. If not, the caller need not read them one by one. */
 bool metric_lines_may_be_in(struct metric_lines *lines, const char *text, size_t length);
 
-/* Read one line. True if it holds a metric; *event is then valid until the next call. */
+/* Reads one line. Returns true if it holds a metric; *event is then valid until the next call. */
 bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, const char *text, size_t length);
 
-/* For a program that printed no score: what was looked for, which metrics were read, and the nearest line. */
+/*
+ * For a program that printed no score: describes what was looked for, which metrics were read, and which line came
+ * nearest.
+ */
 void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size);
 
 #endif

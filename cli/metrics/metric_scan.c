@@ -1,4 +1,4 @@
-/* metric_scan.c: one pass over a line; at each word boundary the names are tried, longest match first. */
+/* metric_scan.c: scans a line in one pass. At each word boundary it tries the names; the longest match wins. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "metrics/metric_scan.h"
 
@@ -11,8 +11,10 @@
 
 static const char keyword[] = "METRIC";
 
-/* Backtracking steps that one pattern may spend on one line. A pattern such as (a+)+b would need years for a line of
- * a few dozen letters; a useful one needs a few hundred steps. */
+/*
+ * Limit of the backtracking steps of one pattern on one line. A pattern such as (a+)+b would need years for a line of a
+ * few dozen letters; a useful pattern needs a few hundred steps.
+ */
 enum { MATCH_LIMIT = 100000 };
 
 struct metric_pattern {
@@ -27,13 +29,15 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Bytes above 0x7f count as separators: they are mostly drawings of progress bars. */
+/* Bytes above 0x7f count as separators: they mostly draw progress bars. */
 static bool is_word(char c)
 {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* A character that joins a name to its neighbour: `eval/loss`, `model.loss` and `--loss` are other names than `loss`. */
+/*
+ * Whether the character joins a name to its neighbour: `eval/loss`, `model.loss` and `--loss` are not the name `loss`.
+ */
 static bool joins(char c)
 {
     return is_word(c) || c == '/' || c == '.' || c == '-';
@@ -44,7 +48,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* One form for characters that count as the same in a name. */
+/* Maps characters that count as equal in a name to one character. */
 static char folded(char c)
 {
     if (c >= 'A' && c <= 'Z')
@@ -59,7 +63,7 @@ static size_t skip_blanks(const char *line, size_t at, size_t length)
     return at;
 }
 
-/* Bytes of the number at text, 0 if there is none. */
+/* Returns the length in bytes of the number at text; 0 if there is no number. */
 static size_t number_length(const char *text, size_t length)
 {
     static const char *const words[] = {"infinity", "inf", "nan"};
@@ -89,8 +93,8 @@ static size_t number_length(const char *text, size_t length)
 }
 
 /*
- * Read the number at line[at]. False if there is none there, or if it is only the beginning of something else, such as
- * a version (3.2.1), a size (12GB) or a date (2026-11-22).
+ * Reads the number at line[at]. Returns false if there is none, or if the number is only the beginning of something
+ * else, such as a version (3.2.1), a size (12GB) or a date (2026-11-22).
  */
 static bool read_number(struct metric_found *found, const char *line, size_t at, size_t length)
 {
@@ -113,7 +117,7 @@ static bool read_number(struct metric_found *found, const char *line, size_t at,
     return lineage_number_parse(&found->value, line + at, n);
 }
 
-/* Bytes of the name at line[at], with no joining character behind it; 0 if it is not there. */
+/* Returns the length in bytes of the name at line[at]; 0 if the name is not there or a joining character follows it. */
 static size_t match_name(const char *name, const char *line, size_t at, size_t length)
 {
     size_t n = 0;
@@ -123,7 +127,7 @@ static size_t match_name(const char *name, const char *line, size_t at, size_t l
     return at + n < length && joins(line[at + n]) ? 0 : n;
 }
 
-/* The longest of the names that is at line[at]; its index, or n_names. */
+/* Returns the index of the longest name that occurs at line[at], or n_names. */
 static size_t longest_name(const struct metric_query *query, const char *line, size_t at, size_t length, size_t *bytes)
 {
     size_t best = query->n_names;
@@ -138,7 +142,9 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
     return best;
 }
 
-/* From behind a name to its number: a quote, a separator and the name of a constructor may be between them. */
+/*
+ * Moves from the end of a name to its number. A quote, a separator and the name of a constructor may be between them.
+ */
 static size_t skip_separator(const char *line, size_t at, size_t length)
 {
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "|", "│", "→", NULL};
@@ -176,13 +182,13 @@ static size_t scan_names(const struct metric_query *query, const char *line, siz
             reported++;
             at = found.at + found.length - 1;
         } else {
-            at += bytes - 1; /* a shorter name inside this one would be misread */
+            at += bytes - 1; /* a shorter name inside this name would be misread */
         }
     }
     return reported;
 }
 
-/* Where the pairs behind the keyword begin; length if the line does not have it. */
+/* Returns where the pairs after the keyword METRIC begin; length if the line lacks the keyword. */
 static size_t find_keyword(const char *line, size_t length)
 {
     const size_t n = sizeof keyword - 1;
@@ -195,7 +201,7 @@ static size_t find_keyword(const char *line, size_t length)
     return length;
 }
 
-/* Pairs NAME=NUMBER, separated by blanks or commas. A word of another form is skipped. */
+/* Reads pairs NAME=NUMBER, separated by blanks or commas. A word of another form is skipped. */
 static void scan_keyword(const char *line, size_t at, size_t length, metric_found_fn *report, void *context)
 {
     while (at < length) {
@@ -233,7 +239,7 @@ static void scan_pattern(const struct metric_pattern *pattern, const char *line,
         if (!lineage_number_parse(&found.value, line + found.at, found.length))
             found.problem = METRIC_NOT_A_NUMBER;
         report(context, &found);
-        from = bounds[1] > from ? bounds[1] : from + 1; /* \K and look-ahead may match without moving on */
+        from = bounds[1] > from ? bounds[1] : from + 1; /* a match with \K or look-ahead may consume no text */
     }
 }
 
@@ -268,7 +274,7 @@ bool metric_scan_may_find(const struct metric_query *query, const char *text, si
     return false;
 }
 
-/* Bytes of the escape sequence at text, which begins with ESC; at least 1. */
+/* Returns the length in bytes (at least 1) of the escape sequence at text, which begins with ESC. */
 static size_t escape_length(const char *text, size_t length)
 {
     size_t n = 2;

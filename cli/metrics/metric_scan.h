@@ -3,16 +3,16 @@
  *
  * Forms, anywhere in the line at word boundaries:
  *
- *     METRIC loss=0.25 acc=0.9             every pair behind the word METRIC, whatever its name
- *     loss: 3.25, loss=3.25, loss 3.25     a name that was asked for, and a number behind it
+ *     METRIC loss=0.25 acc=0.9             every pair after the word METRIC, whatever its name
+ *     loss: 3.25, loss=3.25, loss 3.25     a name that was asked for, followed by a number
  *     "loss": 3.25, | loss | 3.25 |        the same in JSON or in a table
- *     loss: tensor(3.25, device='cuda:0')  the same in a constructor of one argument or more
+ *     loss: tensor(3.25, device='cuda:0')  the same in a constructor with one or more arguments
  *
  * In a name that was asked for, the case of ASCII letters does not count, and a blank, '_' and '-' are the same
  * character: `test_loss` finds `Test loss: 2.2`. A name does not match inside a longer one (`loss` in `val_loss`,
  * `loss_scale` or `eval/loss`), and of several names that begin at one place the longest matches.
  *
- * A number that is followed by a comma and a digit (1,234.5) may mean two things, so it is reported and not read.
+ * A number that is followed by a comma and a digit (1,234.5) is ambiguous, so it is reported as a problem and not used.
  * A pattern (`--metric-regex`) is a Perl regular expression, matched by PCRE2; its first group, or the whole match if
  * it has none, must be a number.
  */
@@ -24,7 +24,7 @@
 
 struct metric_pattern;
 
-/* What to look for. All is borrowed. */
+/* What to look for. All members are borrowed. */
 struct metric_query {
     const char *const *names;
     size_t n_names;
@@ -34,7 +34,7 @@ struct metric_query {
 
 enum metric_source {
     METRIC_BY_NAME,    /* a name that was asked for */
-    METRIC_BY_KEYWORD, /* behind the word METRIC */
+    METRIC_BY_KEYWORD, /* after the word METRIC */
     METRIC_BY_PATTERN
 };
 
@@ -57,21 +57,27 @@ struct metric_found {
 
 typedef void metric_found_fn(void *context, const struct metric_found *found);
 
-/* Report every number of the line that was asked for, from left to right by source: keyword, names, patterns. Takes
- * time in proportion to the length of the line times the number of names. */
+/*
+ * Reports every number of the line that was asked for: first those after the keyword, then those of names, then those
+ * of patterns. Each group is reported from left to right. Takes time in proportion to the length of the line times the
+ * number of names.
+ */
 void metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
                       void *context);
 
-/* Whether any line of the text, colours included, may hold such a number. False spares the caller from splitting it into lines. */
+/*
+ * Whether any line of the text, which may contain colour sequences, may hold such a number. If not, the caller need not
+ * split the text into lines.
+ */
 bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length);
 
-/* Copy the line without ANSI escape sequences (colours, cursor movements, titles). Returns the length of the copy, at
+/* Copies the line without ANSI escape sequences (colours, cursor movements, titles). Returns the length of the copy, at
  * most length; out may be the line itself. */
 size_t metric_scan_strip(char *out, const char *line, size_t length);
 
 /*
- * Compile `NAME=REGEX`. NULL with a message in error[size] that names the position if it is not one, or if memory is
- * short. metric_pattern_free takes NULL.
+ * Compiles `NAME=REGEX`. Returns NULL with a message in error[size] if the pattern is not valid, in which case the
+ * message names the position, or when out of memory. metric_pattern_free accepts NULL.
  */
 struct metric_pattern *metric_pattern_new(const char *spec, char *error, size_t size);
 const char *metric_pattern_name(const struct metric_pattern *pattern);

@@ -24,7 +24,7 @@ int night_write_knowledge(const struct night *night)
     return night->report ? page_file_beside(store) : CLI_GO_ON;
 }
 
-/* KNOWLEDGE.md is rewritten after an interruption as well: it names the aborted trial. */
+/* KNOWLEDGE.md is rewritten even after an interruption, because it names the aborted trial. */
 int night_after_trial(struct night *night, size_t i, int status, const struct night_ending *ending, bool warmed_up,
                       double seconds)
 {

@@ -8,8 +8,8 @@
 int night_write_knowledge(const struct night *night);
 
 /*
- * Takes the status and the ending of trial i: rewrites KNOWLEDGE.md, learns the pace, counts failures. Returns the
- * status to continue with.
+ * Processes the status and the ending of trial i: rewrites KNOWLEDGE.md, updates the measured pace, and counts
+ * failures. Returns the status with which the night continues.
  */
 int night_after_trial(struct night *night, size_t i, int status, const struct night_ending *ending, bool warmed_up,
                       double seconds);

@@ -1,8 +1,8 @@
 /*
  * next_trial.c: see next_trial.h.
  *
- * The trials of the sweep's list come first. Proposals come once all of those are at work or done, because they are made
- * from their results.
+ * The trials of the sweep's list come first. Proposals follow once all listed trials are running or done, because
+ * proposals are made from the results of the list.
  */
 #include "night/next_trial.h"
 
@@ -17,8 +17,8 @@
 struct prospects {
     size_t *candidates; /* [n] trials that can run now */
     size_t n;
-    bool waiting; /* a trial waits for its parent */
-    bool busy;    /* a trial without a row has not been given up */
+    bool waiting; /* some trial waits for its parent */
+    bool busy;    /* some trial has no row and has not been given up */
 };
 
 /* Whether an ancestor of the trial was lost, so that the trial cannot run in this night. */
@@ -54,8 +54,10 @@ static size_t most_at_once(const struct night *night, size_t otherwise)
     return trial_rows_need_baseline(&night->list) ? 1 : otherwise;
 }
 
-/* Claims the first trial of the list that is still to be run. Returns CLI_OK if all of them are at work, here or
- * elsewhere, or done. */
+/*
+ * Claims the first trial of the list that is still to be run. Returns CLI_OK if all trials of the list are done or
+ * running, in this process or in another worker.
+ */
 static int next_of_list(struct night *night, size_t *next, bool *busy)
 {
     struct prospects found = {.candidates = calloc(night->list.sweep.n + 1, sizeof *found.candidates)};
@@ -84,10 +86,11 @@ static bool may_propose(const struct night *night, const struct other_workers *o
 }
 
 /*
- * Claims trial *i, which was just proposed. No more trials may be held than are left to run: two workers that see one
- * trial left may propose it at the same time. The rows may have changed since the proposal, so they are counted again
- * under the claim, and claims before rows: another worker ends its claim after its row, so that a trial that is just
- * being finished counts twice and this worker waits. In the opposite order it would not count at all.
+ * Claims trial *i, which was just proposed. Workers must not hold more claims than there are trials left to run: if one
+ * trial is left, two workers may propose it at the same time. The rows may have changed since the proposal, so claims
+ * and rows are counted again once this worker holds its claim. Claims are counted before rows, because a worker appends
+ * its row before it ends its claim. A trial that is finishing at this moment then counts twice, and this worker waits;
+ * in the opposite order the trial might not be counted at all.
  */
 static int claim_proposed(struct night *night, size_t *i)
 {

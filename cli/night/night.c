@@ -12,7 +12,7 @@
 
 #include "sweep/checkpoint_files.h"
 
-/* Tries of 50 ms each: guardians of a night that was killed may need a moment to end its trials. */
+/* Attempts to lock, 50 ms apart: the guardians of a killed night may need a moment to end its trials. */
 enum { LOCK_TRIES = 60 };
 
 void night_init(struct night *night)
@@ -37,9 +37,9 @@ int night_open(struct night *night, struct lineage_store *store)
 }
 
 /*
- * The directory is locked and not a file with a process id in it: the kernel releases the lock however the process
- * ends. The result of mkdir is ignored, since the directory usually exists and open reports what is wrong otherwise.
- * A night that is refused here has not done anything yet, so that a second one started by cron is harmless.
+ * The lock is taken on the directory itself instead of a file with a process id, because the kernel releases such a
+ * lock however the process ends. The result of mkdir is ignored: the directory usually exists, and open reports any
+ * other problem. A night that is refused here has not done anything yet, so a second night started by cron is harmless.
  */
 int night_lock(struct night *night)
 {

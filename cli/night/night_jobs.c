@@ -1,11 +1,11 @@
 /*
  * night_jobs.c: see night_jobs.h.
  *
- * Each trial has a process because the process that watches a trial uses signals and adopts orphans (subreaper), and
- * because a SQLite connection must not cross a fork: the store is closed before the fork and opened again on both sides.
- * The result of a trial comes back through a pipe in one piece; its row is in the store by then. If the night is killed,
- * its children get SIGTERM, append the row of the interrupted trial and exit; until then they hold the night's lock, so
- * that no second night begins.
+ * Each trial has a process of its own, because the process that watches a trial uses signals and adopts orphans
+ * (subreaper). A SQLite connection must not be used across a fork, so the store is closed before the fork and opened
+ * again in both processes. A child reports the result of its trial by one write to a pipe, after its row is in the
+ * store. If the night is killed, its children get SIGTERM, append the row of the interrupted trial and exit. Until then
+ * they hold the night's lock, so no second night can begin.
  */
 #include "night/night_jobs.h"
 
@@ -26,10 +26,10 @@
 struct report {
     int status;
     struct night_ending ending;
-    char exp_id[256]; /* "": its row does not count */
+    char exp_id[256]; /* the row's id; "": the row does not count */
 };
 
-/* Opens the store and its queue again, with the same direction and metric. */
+/* Opens the store and its queue again after the fork, with the same direction and metric. */
 static int reopen(struct night *night, const char *dir, enum lineage_direction direction, const char *metric)
 {
     const struct lineage_open_options open = {.direction = direction, .metric = metric};
@@ -39,7 +39,7 @@ static int reopen(struct night *night, const char *dir, enum lineage_direction d
     return claims_open(&night->claims);
 }
 
-/* Runs in the child, which leaves the parent's memory and files alone. */
+/* Runs in the child, which must not touch the parent's files or release its memory. */
 static _Noreturn void work(struct night *night, size_t i, size_t slot, int report_fd)
 {
     struct report report = {.status = CLI_SYSTEM};
@@ -114,7 +114,7 @@ int night_jobs_begin(struct night_jobs *jobs, size_t i, bool warms_up)
     return status;
 }
 
-/* A child that ended without a report was killed. A guardian ends its trial, which has no row. */
+/* If a child ended without a report, it was killed: its guardian ends the trial, which has no row. */
 static int take_report(struct night_jobs *jobs, size_t slot)
 {
     struct night *night = jobs->night;
@@ -134,7 +134,7 @@ static int take_report(struct night_jobs *jobs, size_t slot)
         report.status = CLI_GO_ON;
     } else if (report.status == CLI_GO_ON) {
         trial->label = report.ending.label;
-        free(trial->exp_id); /* its row may have been read before this report */
+        free(trial->exp_id); /* set already if the row was read before this report */
         trial->exp_id = strdup(report.exp_id);
         if (!trial->exp_id)
             return cli_no_memory();
@@ -142,7 +142,7 @@ static int take_report(struct night_jobs *jobs, size_t slot)
     return night_after_trial(night, job.i, report.status, &report.ending, job.warms_up, cli_now() - job.began);
 }
 
-/* The children watch the same pipe for interrupts, so that a signal to this process alone ends them, too. */
+/* The children watch the same interrupt pipe, so a signal that only this process receives also ends the children. */
 int night_jobs_wait(struct night_jobs *jobs, bool others)
 {
     struct pollfd fds[NIGHT_SLOTS_MAX];

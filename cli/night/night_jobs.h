@@ -21,12 +21,12 @@ struct night_jobs {
     struct night_job slot[NIGHT_SLOTS_MAX];
 };
 
-/* Begins trial i, which is claimed, in a free slot. Returns CLI_GO_ON or an exit status. */
+/* Starts trial i, which this process has claimed, in a free slot. Returns CLI_GO_ON or an exit status. */
 int night_jobs_begin(struct night_jobs *jobs, size_t i, bool warms_up);
 
 /*
- * Waits for a job to end and takes its result. If others is set, a free slot is there, and a trial of another worker that
- * ends or becomes free ends the wait, too. Returns CLI_GO_ON, CLI_INTERRUPTED or an exit status.
+ * Waits for a job to end and takes its result. Set others only if a slot is free: the wait then also ends when a trial
+ * of another worker ends or becomes free. Returns CLI_GO_ON, CLI_INTERRUPTED or an exit status.
  */
 int night_jobs_wait(struct night_jobs *jobs, bool others);
 

@@ -1,8 +1,9 @@
 /*
  * night_loop.c: see night_loop.h.
  *
- * A turn finds what its trial starts from, runs it, keeps the checkpoint for its children, appends the row and rewrites
- * KNOWLEDGE.md. The row comes after everything that matters, because it says that the trial need not be run again.
+ * A turn finds what its trial starts from, runs the trial, keeps the checkpoint for child trials, appends the row and
+ * rewrites KNOWLEDGE.md. The row is appended only after the checkpoint is kept, because a trial with a row is not run
+ * again.
  */
 #include "night/night_loop.h"
 
@@ -18,7 +19,7 @@
 #include "sweep/trial_rows.h"
 #include "trial/run_and_append.h"
 
-/* Whether a trial of this length would end within the hours. */
+/* Whether a trial of this many seconds would end within the night's hours. */
 static bool has_time(struct night *night, double seconds)
 {
     double left = night->hours.limit * 3600 - (cli_now() - night->hours.began);
@@ -42,8 +43,10 @@ static int run_here(struct night *night, size_t i, bool warms_up)
     return night_after_trial(night, i, status, &ending, warms_up, cli_now() - start);
 }
 
-/* Waits until a trial at work, here or elsewhere, has ended or has become free. Returns CLI_OK if there is nothing to
- * wait for; next is what next_trial returned. */
+/*
+ * Waits until a running trial, of this process or of another worker, has ended or has become free. Returns CLI_OK if
+ * there is nothing to wait for; next is the value that next_trial returned.
+ */
 static int wait_for_a_trial(struct night *night, struct night_jobs *jobs, int next)
 {
     int status = CLI_GO_ON;
@@ -82,9 +85,9 @@ static int step(struct night *night, struct night_jobs *jobs)
 }
 
 /*
- * An interruption between two trials is seen by the loop, one during a trial by the process that watches it. Both end the
- * night in the same way: trials at work end by themselves, and are waited for. KNOWLEDGE.md is written before the first
- * trial too, for a reader who looks while it runs.
+ * The loop notices an interruption between two trials; the process that watches a trial notices an interruption during
+ * it. Both end the night in the same way: the night waits for the running trials, which end by themselves. KNOWLEDGE.md
+ * is also written before the first trial, for users who read it while that trial runs.
  */
 int night_run(struct night *night)
 {

@@ -22,7 +22,7 @@ struct search {
     struct lease *lease;
 };
 
-/* A server may take longer than a lease to send or receive a file. */
+/* Holds the lease meanwhile, because transferring a file to or from a server may take longer than a lease. */
 static void fetch(const struct search *s, const char *checkpoint)
 {
     lease_hold(s->lease);
@@ -55,8 +55,10 @@ static int find_snapshot(struct search *s)
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 
-/* A missing parent is the reason of a row (preflight_crash) and not an error: the night continues with the trials
- * that can run, and does not try this one again every evening. */
+/*
+ * A missing parent is not an error: the trial gets a row (preflight_crash) with this reason. So the night continues
+ * with the other trials, and no later night tries this trial again.
+ */
 static int find_parent(struct search *s, const char *id)
 {
     struct night_start *start = s->start;
@@ -83,8 +85,10 @@ static int start_from(struct search *s, const char *id)
     return status;
 }
 
-/* The parent's snapshot is looked for first, because the row refers to it. A parent that was discarded has none; its
- * checkpoint is in checkpoints/. */
+/*
+ * The parent's snapshot is looked up first, because the row refers to it. A discarded parent has no snapshot, but its
+ * checkpoint is in checkpoints/.
+ */
 static int start_from_trial(struct search *s, size_t parent)
 {
     struct night_start *start = s->start;
@@ -101,7 +105,7 @@ static int start_from_trial(struct search *s, size_t parent)
     return CLI_GO_ON;
 }
 
-/* In a store without a best trial, the first trial starts as its recipe says. */
+/* If the store has no best trial yet, the trial starts as its recipe says. */
 static int start_from_best(struct search *s)
 {
     struct lineage_trial best = {0};
@@ -113,7 +117,7 @@ static int start_from_best(struct search *s)
     return status == LINEAGE_OK ? start_from(s, "best") : cli_fail(&err);
 }
 
-/* The notes say that the parent was drawn, because parent_exp alone would look like somebody's choice. */
+/* The notes say that the parent was drawn at random, because parent_exp alone would look like somebody's choice. */
 static int start_from_drawn(struct search *s)
 {
     struct night_start *start = s->start;
@@ -159,8 +163,10 @@ static bool train_warm_start(const struct search *s, const struct trainer_recipe
     return trained;
 }
 
-/* If the shared warm start cannot be trained, the trial runs it itself, and its row says what went wrong. `threads`
- * changes no result and is not part of the digest; the trial's own value is used. */
+/*
+ * If the shared warm start cannot be trained, the trial trains its own warm start, and its row says what went wrong.
+ * `threads` is the trial's own value: it changes no result and is not part of the digest.
+ */
 static int start_from_shared(struct search *s)
 {
     struct night_start *start = s->start;
@@ -190,7 +196,7 @@ static int start_from_base(struct search *s)
     return CLI_GO_ON;
 }
 
-/* `best` is looked up now, when the trial is about to run: it may be a trial that ran an hour ago. */
+/* `best` is resolved only now, when the trial is about to run, because the best trial may have run an hour ago. */
 int night_start_find(struct night_start *start, struct night *night, size_t i, struct lease *lease)
 {
     const struct night_trial *trial = &night->list.trials[i];

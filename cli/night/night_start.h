@@ -1,5 +1,5 @@
 /*
- * night_start.h: what a trial of a night starts from: from nothing, from a warm start that it shares, or from its parent.
+ * night_start.h: finds what a trial of a night starts from: nothing, a shared warm start, or its parent.
  *
  * A recipe continues from its parent's checkpoint and cannot run without it. A command gets its parent's snapshot in
  * LINEAGE_PARENT_SNAPSHOT, if there is one, and decides itself what to do with it.
@@ -12,15 +12,15 @@
 #include "share/lease.h"
 
 struct night_start {
-    struct trainer_recipe recipe; /* the trial's, with the checkpoint that it starts from; unused for a command */
+    struct trainer_recipe recipe; /* the trial's recipe, with the checkpoint it starts from; unused for a command */
     struct origin origin;         /* the parent */
-    char *snapshot;               /* the parent's, for a command; NULL: none */
+    char *snapshot;               /* the parent's snapshot, for a command; NULL: none */
     char refused[TRAINER_ERROR_TEXT_MAX + 32]; /* why the trial cannot start; "": it can */
-    char notes[256];                           /* how the parent was chosen, and what it lacks */
+    char notes[256];                           /* how the parent was chosen, and what is missing */
 };
 
 /*
- * Finds what trial i starts from, trains a shared warm start if it is missing, and renews the claim by the lease
+ * Finds what trial i starts from, trains a shared warm start if it is missing, and renews the claim through the lease
  * meanwhile. Returns CLI_GO_ON or an exit status; call night_start_release in either case.
  */
 int night_start_find(struct night_start *start, struct night *night, size_t i, struct lease *lease);

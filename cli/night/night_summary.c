@@ -15,8 +15,10 @@ static size_t count_left(const struct night *night)
     return left;
 }
 
-/* Prints a blank and the word as a shell reads it: in single quotes, in which a shell expands nothing, but only if it
- * needs quotes, so that the line looks as a person would type it. */
+/*
+ * Prints a blank and the word, quoted for a shell if necessary. Quotes are single, because a shell expands nothing
+ * within them, and are omitted where they are not needed, so that the line looks as a person would type it.
+ */
 static void print_word(const char *word)
 {
     static const char plain[] =

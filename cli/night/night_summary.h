@@ -1,4 +1,4 @@
-/* night_summary.h: what a night prints at its end. */
+/* night_summary.h: prints the summary at the end of a night. */
 #ifndef CLI_NIGHT_SUMMARY_H
 #define CLI_NIGHT_SUMMARY_H
 
@@ -6,7 +6,7 @@
 
 /*
  * Prints on standard error why the night ended, how many trials are left, and the command to type next; standard output
- * holds rows alone. Prints nothing after an error, whose message is to be the last line.
+ * is reserved for rows. Prints nothing after an error, so that the error message stays the last line.
  */
 void night_summarize(const struct night *night, int status);
 

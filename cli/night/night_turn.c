@@ -29,7 +29,7 @@ struct turn {
 
 /* ---- a recipe ---- */
 
-/* Called before the row is appended: its children may begin on another machine right after that. */
+/* Called before the row is appended, because child trials may start on another machine as soon as the row exists. */
 static void send_kept(void *context, const char *path)
 {
     const struct lease *lease = context;
@@ -42,7 +42,10 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
     const struct night_start *start = &turn->start;
     struct recipe_params *params = &turn->run.params;
     char notes[512];
-    /* The checkpoint is kept under its key only if a later trial starts from it: a hundred trials would fill the disk. */
+    /*
+     * The checkpoint is kept under the trial's key only if a later trial starts from it, because the checkpoints of a
+     * hundred trials would fill the disk.
+     */
     struct trial_request request = {.plan.identity = {.parent = start->origin.exp_id ? start->origin.exp_id : "",
                                                       .night = trial_list_link(turn->link, &night->list, turn->i),
                                                       .baseline = trial_rows_need_baseline(&night->list),
@@ -117,13 +120,13 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
 
 /*
  * Prints one line about the trial on standard output, flushed so that a reader of the pipe sees each trial when it ends.
- * An interrupted trial has a row but stays among those that are to be run.
+ * An interrupted trial has a row but remains to be run.
  */
 static int finish_trial(struct turn *turn, const struct trial_outcome *outcome, const struct lineage_trial *row,
                         struct night_ending *ending)
 {
     struct night_trial *trial = turn->trial;
-    if (outcome->late) { /* which row counts is read before anybody asks for it */
+    if (outcome->late) { /* the id of the row that counts is read before it is needed */
         *ending = (struct night_ending){.late = true};
         trial->exp_id = strdup("");
         return trial->exp_id ? CLI_GO_ON : cli_no_memory();

@@ -10,8 +10,8 @@ bool night_ending_is_measured(const struct night_ending *ending)
 }
 
 /*
- * A full disk or a missing driver fails every trial, and would leave hundreds of rows. Failures are compared by
- * label, exit status and signal, and not by their texts, which may hold a time or an address.
+ * A full disk or a missing driver makes every trial fail, which would leave hundreds of rows. Failures are compared by
+ * label, exit status and signal. Their messages are not compared, because they may contain a time or an address.
  */
 int repeated_failures_count(struct repeated_failures *failures, const struct night_ending *ending)
 {

@@ -18,12 +18,12 @@ struct night_ending {
 enum { REPEATED_FAILURES = 5 };
 
 struct repeated_failures {
-    size_t stop_after; /* failures in a row; 0: never stop */
-    size_t n;          /* failures in a row so far .. */
-    struct night_ending last; /* .. that ended like this one */
+    size_t stop_after; /* consecutive failures; 0: never stop */
+    size_t n;          /* consecutive failures so far */
+    struct night_ending last; /* how the latest of them ended */
 };
 
-/* Whether the trial was measured: a failed trial says nothing about the length of others. */
+/* Whether the trial was measured. The duration of a failed trial says nothing about other trials. */
 bool night_ending_is_measured(const struct night_ending *ending);
 
 /* Counts a trial that has ended. Returns CLI_GO_ON, or an exit status after printing why the night stops. */

@@ -1,4 +1,4 @@
-/* draw_parent.h: draws the trial from which the next one starts. */
+/* draw_parent.h: draws the trial from which the next trial starts. */
 #ifndef CLI_DRAW_PARENT_H
 #define CLI_DRAW_PARENT_H
 
@@ -7,8 +7,8 @@
 #include <lineage/store.h>
 
 /*
- * Draws a kept trial, by its score and by how many children it has. *exp_id is the caller's to free, and "" if no
- * trial was kept yet. The same store and seed give the same trial. Returns CLI_GO_ON or an exit status.
+ * Draws a kept trial at random, weighted by its score and its number of children. The caller frees *exp_id, which is ""
+ * if no trial was kept yet. The same store and seed give the same trial. Returns CLI_GO_ON or an exit status.
  */
 int draw_parent(char **exp_id, struct lineage_store *store, uint64_t seed);
 

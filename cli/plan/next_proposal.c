@@ -4,7 +4,7 @@
 #include "plan/planner.h"
 #include "sweep/sweep_file.h"
 
-/* Proposals in a row that the sweep does not allow, after which a night gives up. */
+/* A night gives up after this many consecutive proposals that the sweep does not allow. */
 enum { REFUSALS_MAX = 100 };
 
 static json_t *proposal_json(const struct propose_space *space, const double *x)

@@ -1,4 +1,4 @@
-/* night_hours.h: how much time a night has left (--hours). */
+/* night_hours.h: computes how much time a night has left (--hours). */
 #ifndef CLI_NIGHT_HOURS_H
 #define CLI_NIGHT_HOURS_H
 
@@ -7,7 +7,7 @@
 struct night_hours {
     double limit;   /* hours; INFINITY: no limit */
     double began;   /* cli_now at the start of the night */
-    bool used_up;   /* the next trial would not end in time */
+    bool used_up;   /* true once the next trial would not end in time */
 };
 
 /* Seconds left, at least 0; INFINITY without a limit. */

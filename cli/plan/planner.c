@@ -24,8 +24,10 @@ enum { ASKED_AT_MOST = 2 }; /* times in one turn */
 
 /* ---- refused proposals ---- */
 
-/* Appends a line to proposals.jsonl, by one write, so that a night that is killed leaves whole lines. If that fails,
- * it is reported and the night goes on. */
+/*
+ * Appends a line to proposals.jsonl by a single write, so that a killed night leaves whole lines. If the write fails,
+ * the error is reported and the night continues.
+ */
 static void record(struct lineage_store *store, const json_t *refusal)
 {
     char *dir = NULL, path[PATH_MAX];
@@ -47,7 +49,7 @@ static void record(struct lineage_store *store, const json_t *refusal)
     free(line);
 }
 
-/* Takes the reasons over. */
+/* Records a refused proposal. Takes over the reference to the reasons. */
 static void refuse(const struct planning *planning, json_t *refused, const json_t *proposal, json_t *reasons)
 {
     char now[LINEAGE_TIME_MAX];
@@ -71,8 +73,10 @@ static void refuse_answer(const struct planning *planning, json_t *refused, cons
 
 /* ---- its answers ---- */
 
-/* An answer is one JSON document, an object or a list, or lines of text; of lines, those that begin with a brace
- * count. */
+/*
+ * An answer is either one JSON document (an object or a list), or lines of text, of which only those that begin with a
+ * brace are read.
+ */
 static json_t *read_answer(char *answer)
 {
     json_t *list = json_array(), *whole = json_loads(answer, JSON_REJECT_DUPLICATES, NULL);
@@ -90,7 +94,7 @@ static json_t *read_answer(char *answer)
     return list;
 }
 
-/* The schema asks for a text, but agents write the expected change as a number as often. */
+/* The schema requires a string, but agents often write the expected change as a number. */
 static void expected_delta_to_text(json_t *proposal)
 {
     char text[64];
@@ -101,7 +105,7 @@ static void expected_delta_to_text(json_t *proposal)
     json_object_set_new(proposal, "expected_delta", json_string(text));
 }
 
-/* Replaces planning->answers. Returns CLI_GO_ON or an exit status. */
+/* Runs the planner and replaces planning->answers by its answers. Returns CLI_GO_ON or an exit status. */
 static int ask(struct planning *planning, json_t *refused)
 {
     char trouble[PLANNER_TROUBLE_MAX], nothing[1] = "";
@@ -133,7 +137,7 @@ static const char *proposer_of(const json_t *proposal)
     return name && lineage_param_text_ok(name) ? name : "planner";
 }
 
-/* Adds the first answer that passes the gate to the list. Returns CLI_NO if none is left. */
+/* Adds the first answer that passes the gate to the list of trials. Returns CLI_NO if no answer is left. */
 static int take_answer(struct planning *planning, json_t *refused, size_t *i)
 {
     int status = CLI_NO;

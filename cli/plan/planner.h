@@ -1,9 +1,10 @@
 /*
- * planner.h: trials that a command proposes (`lineage night --planner`, schema/planner.schema.json).
+ * planner.h: adds trials that an external command proposes (`lineage night --planner`, schema/planner.schema.json).
  *
- * The command gets one JSON object and prints proposals, one JSON object a line, best first. The first proposal that
- * passes the gate becomes the next trial; the others are kept for the turns after it. If none passes, the planner is
- * asked once more, with the reasons. Every refused proposal is a line in telemetry/proposals.jsonl, and has no row.
+ * The command reads one JSON object and prints proposals, best first, as one JSON object per line. The first proposal
+ * that passes the gate becomes the next trial; the others are kept for later turns. If no proposal passes, the planner
+ * is asked once more and gets the reasons. Every refused proposal is recorded as a line in telemetry/proposals.jsonl
+ * and has no row.
  */
 #ifndef CLI_PLANNER_H
 #define CLI_PLANNER_H

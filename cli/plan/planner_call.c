@@ -1,8 +1,8 @@
 /*
  * planner_call.c: see planner_call.h.
  *
- * A planner may be an agent that thinks for minutes, uses the network and starts processes of its own. It is bounded by
- * the clock of this process: the night gets an answer or a reason, whatever the planner does.
+ * A planner may be an agent that thinks for minutes, uses the network and starts processes of its own. This process
+ * enforces the time limit, so the night gets an answer or a reason whatever the planner does.
  */
 #include "plan/planner_call.h"
 
@@ -27,7 +27,7 @@ struct call {
     size_t left;
     char *answer; /* [n] */
     size_t n;
-    bool overflows; /* it printed more than an answer may have */
+    bool overflows; /* it printed more than PLANNER_ANSWER_MAX bytes */
 };
 
 /* ---- start and end ---- */
@@ -104,7 +104,7 @@ static void read_answer(struct call *call)
         shut(&call->from);
 }
 
-/* Returns false if the time is up or the night was interrupted. */
+/* Writes the request and reads the answer. Returns false after the deadline or if the night was interrupted. */
 static bool exchange(struct call *call, double end, const struct interrupts *interrupts)
 {
     while (call->from >= 0) {
@@ -126,7 +126,7 @@ static bool exchange(struct call *call, double end, const struct interrupts *int
     return true;
 }
 
-/* The planner has closed its output, and gets two seconds to exit by itself. */
+/* Called once the planner has closed its output: it gets two seconds to exit by itself. */
 static bool reap(const struct call *call, int *state)
 {
     for (int i = 0; i < 200; i++) {
@@ -149,7 +149,7 @@ static void describe_trouble(char *trouble, bool in_time, bool left, int state, 
         snprintf(trouble, PLANNER_TROUBLE_MAX, "the planner said more than %d bytes", PLANNER_ANSWER_MAX);
 }
 
-/* SIGPIPE is ignored meanwhile: a planner that does not read its input must not end the night. */
+/* SIGPIPE is ignored during the call, because a planner that does not read its input must not end the night. */
 char *planner_call(const char *command, const char *text, size_t length, double seconds,
                    const struct interrupts *interrupts, char trouble[PLANNER_TROUBLE_MAX])
 {

@@ -50,7 +50,7 @@ static bool add_trials(json_t *list, struct lineage_store *store, const struct l
     return true;
 }
 
-/* Lists by label, the newest trial first. */
+/* Lists the failed trials by label, the newest trial first. */
 static json_t *failures_json(struct lineage_store *store)
 {
     json_t *failures = json_object();
@@ -66,7 +66,7 @@ static json_t *failures_json(struct lineage_store *store)
     return failures;
 }
 
-/* The best of the discarded trials. */
+/* Lists the discarded trials with the best scores. */
 static json_t *near_misses_json(struct lineage_store *store)
 {
     bool lower = lineage_store_config(store)->direction == LINEAGE_LOWER;
@@ -112,7 +112,7 @@ static json_t *ranges_json(const struct propose_space *space)
     return ranges;
 }
 
-/* The next n proposals of a method, each made as if the ones before it were running. */
+/* Returns the next n proposals of a method, each made as if the previous proposals were already running. */
 static json_t *proposals_json(const struct planning *planning, enum propose_method method, size_t n)
 {
     const struct propose_space *space = &planning->list->sweep.space;
@@ -163,7 +163,9 @@ static json_t *budget_json(const struct planning *planning)
     return budget;
 }
 
-/* The files that a trial from the best one starts with: the planner makes its diff against these. */
+/*
+ * The files with which a trial that starts from the best trial begins. The planner makes its diff against these files.
+ */
 static json_t *files_json(const struct planning *planning, const struct lineage_trial *best)
 {
     char *snapshot = NULL;
@@ -175,7 +177,7 @@ static json_t *files_json(const struct planning *planning, const struct lineage_
     return json;
 }
 
-/* The sweep file without the keys that the request has elsewhere. */
+/* The sweep file without the keys that are elsewhere in the request. */
 static json_t *template_json(const struct night_sweep *sweep)
 {
     json_t *template = json_copy(sweep->root);

@@ -1,8 +1,9 @@
 /*
  * planner_request.h: the JSON object that a planner gets before each trial.
  *
- * It holds enough to plan without asking back: the block that agents read, and as data what they most often misread in
- * prose: ranges, failures and their reasons, near misses, settings that nobody tried, and trials to start from.
+ * The object holds everything that a planner needs: the rendered block that agents read, and in addition, as data, what
+ * agents most often misread in prose: ranges, failures and their reasons, near misses, settings that nobody tried, and
+ * trials to start from.
  */
 #ifndef CLI_PLANNER_REQUEST_H
 #define CLI_PLANNER_REQUEST_H

@@ -1,8 +1,8 @@
 /*
  * planning.c: see planning.h.
  *
- * The past is read from the store for each proposal and not remembered. So a night that is killed and started again
- * proposes what it would have proposed, and the rows of other programs count like its own.
+ * The past is read from the store for each proposal, and no state is kept in memory. So a night that is killed and
+ * restarted makes the same proposals as without the kill, and rows of other programs count like the night's own.
  */
 #include "plan/planning.h"
 
@@ -37,7 +37,7 @@ int planning_read_past(struct propose_past *past, const struct planning *plannin
     night_sweep_defaults(fallback, sweep);
     if (propose_past_read(past, list->store, &sweep->space, fallback, sweep->name, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    /* Trials without a row: those that run here, and those whose process was killed. */
+    /* Adds the trials without a row: those that run in this night, and those whose process was killed. */
     for (size_t i = 0; i < list->n; i++) {
         const struct night_trial *trial = &list->trials[i];
         if (trial->x && (trial->at_work || trial->lost) &&

@@ -1,8 +1,8 @@
 /*
- * planning.h: how a night plans trials beyond its sweep's list: by a proposer (lineage suggest), or by a planner, a
- * command that proposes trials, with the proposer for the turns in which the planner has nothing.
+ * planning.h: how a night plans trials beyond its sweep's list: by a proposer (lineage suggest), or by a planner (an
+ * external command). If the planner has no valid proposal, the proposer is used for that turn.
  *
- *   next_proposal     the next trial, from either
+ *   next_proposal     the next trial, from the planner or the proposer
  *   planner           asks the planner, and keeps its answers; planner_request, planner_call
  *   proposal_gate     checks a proposal before it becomes a trial
  *   draw_parent       draws the trial from which the next one starts
@@ -31,17 +31,23 @@ struct planning {
     const char *planner;        /* shell command; NULL: none */
     double planner_seconds;     /* a planner that takes longer is stopped */
     json_t *answers;            /* the planner's proposals that have not been looked at yet, best first; NULL: none */
-    bool idle;                  /* nothing could be proposed .. */
+    bool idle;                  /* nothing could be proposed */
     uint64_t idle_at;           /* .. when this was the last row, so that the same rows are not asked again */
 };
 
 /* How many more trials may be proposed; 0 without --trials. */
 size_t planning_left(const struct planning *planning);
 
-/* Whether another trial may be proposed: fewer have run, or run here or elsewhere, than --trials allows. */
+/*
+ * Whether another trial may be proposed: the trials that have run, and those that run in any worker, are fewer than
+ * --trials.
+ */
 bool planning_has_room(const struct planning *planning, const struct other_workers *others);
 
-/* Reads the rows, and the trials at work here and elsewhere, as the past of a proposer. Returns CLI_GO_ON or a status. */
+/*
+ * Reads the past for a proposer: the rows, and the running trials of this and other workers. Returns CLI_GO_ON or a
+ * status.
+ */
 int planning_read_past(struct propose_past *past, const struct planning *planning);
 
 /*

@@ -15,7 +15,7 @@
 #include "sweep/sweep_file.h"
 #include "sweep/trial_files.h"
 
-/* A proposal that differs from a trial by less than this share of each range counts as tried. */
+/* A proposal counts as tried if it differs from a trial by less than this share of each range. */
 #define NEAR 0.01
 
 struct judging {
@@ -98,7 +98,7 @@ static void check_value(struct judging *j, const struct propose_range *range, co
                   lineage_number_format(low, range->low), lineage_number_format(high, range->high));
 }
 
-/* A parameter that the proposal leaves out has the sweep's value, if the sweep has one. */
+/* A parameter that the proposal omits gets the sweep's value, if there is one. */
 static void check_bounds(struct judging *j)
 {
     const struct night_sweep *sweep = &j->list->sweep;
@@ -142,7 +142,7 @@ static int find_parent(struct judging *j)
 
 /* ---- tried ---- */
 
-/* The same setting from another parent is another trial. */
+/* The same setting with another parent is a different trial. */
 static bool has_other_parent(const struct judging *j, const char *exp_id)
 {
     struct lineage_trial found = {0};
@@ -220,7 +220,10 @@ static int judge(struct judging *j, struct night_trial *trial)
     const char *diff = json_string_value(json_object_get(j->proposal, "diff"));
     if (status == CLI_GO_ON && diff) {
         check_diff(j, diff);
-        /* A diff fits only the files that it was made for, whichever trial is the best one by the time it runs. */
+        /*
+         * The parent is fixed now, because a diff only applies to the files it was made for. Another trial may be the
+         * best by the time this trial runs.
+         */
         json_object_set_new((json_t *)(uintptr_t)j->proposal, "parent", json_string(j->parent ? j->parent : "base"));
     } else if (status == CLI_GO_ON && json_array_size(j->reasons) == 0) {
         status = check_tried(j);

@@ -1,10 +1,10 @@
 /*
- * proposal_gate.h: whether a proposal is worth a trial: its form, its ranges, whether it was tried before, whether
- * there is time left.
+ * proposal_gate.h: decides whether a proposal becomes a trial: it must be well formed, within the ranges, not tried
+ * before, and short enough for the time left.
  *
  *     {"params": {"lr": 3e-4}, "parent": "014", "hypothesis": "..", "expected_delta": "+0.1"}
  *
- * The form is in schema/planner.schema.json. A refusal names all reasons at once.
+ * schema/planner.schema.json defines the form. A refusal names all reasons at once.
  */
 #ifndef CLI_PROPOSAL_GATE_H
 #define CLI_PROPOSAL_GATE_H

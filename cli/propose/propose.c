@@ -10,7 +10,7 @@
 #include "propose/sobol.h"
 #include "propose/tpe.h"
 
-/* After this many draws, a setting that was not tried is searched for in order. */
+/* After this many random draws that were all tried before, the space is searched in order for an untried setting. */
 enum { DRAWS = 1000 };
 
 static const char *const names[PROPOSE_N_METHODS] = {"sobol", "tpe", "random", "grid"};
@@ -32,7 +32,7 @@ bool propose_method_parse(enum propose_method *method, const char *name)
 
 /* ---- what was tried ---- */
 
-/* The past sorted by setting, since some methods look up hundreds of points. */
+/* The past, sorted by setting for binary search, because some methods look up hundreds of points. */
 struct tried {
     const struct propose_problem *problem;
     const double **sorted; /* [n_past] */
@@ -51,7 +51,7 @@ static int by_setting(const void *a, const void *b)
     return compare(*(const double *const *)a, *(const double *const *)b);
 }
 
-/* Compares all of x: values behind the last range are 0. */
+/* Compares all elements of x; those after the last range are 0. */
 static bool was_tried(const struct tried *tried, const double *x)
 {
     return bsearch(&x, tried->sorted, tried->problem->n_past, sizeof *tried->sorted, by_setting) != NULL;
@@ -90,7 +90,7 @@ static void grid_point(double *x, const struct propose_problem *problem, size_t 
     }
 }
 
-/* Counts through all settings of whole ranges in order, for a space in which draws no longer find a new one. */
+/* Writes setting number n of a space of whole numbers and choices. Used when draws no longer find a new setting. */
 static void nth_setting(double *x, const struct propose_problem *problem, double index)
 {
     for (size_t i = problem->n_ranges; i-- > 0;) {
@@ -120,7 +120,7 @@ static void random_setting(double *x, const struct propose_problem *problem, siz
 
 typedef void point_fn(double *x, const struct propose_problem *problem, size_t index);
 
-/* The first of `count` points that was not tried. */
+/* Finds the first of `count` points that was not tried. */
 static bool first_new(double *x, const struct tried *tried, point_fn *point, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -15,7 +15,8 @@ struct propose_question {
 
 /*
  * {"method", "seed", "trials": {"measured", "failed", "running", "elsewhere"}, "suggestions": [{NAME: VALUE}],
- * "exhausted": bool}. Each suggestion counts as running for those after it. *out is a new reference, NULL on failure.
+ * "exhausted": bool}. Each suggestion counts as a running trial for the following suggestions. *out is a new reference,
+ * NULL on failure.
  */
 enum lineage_status propose_answer_make(json_t **out, const struct propose_question *question,
                                         struct lineage_store *store, struct lineage_error *err);

@@ -32,7 +32,10 @@ double propose_exp(double x)
     return ldexp(sum, (int)k);
 }
 
-/* Marsaglia 2004, "Evaluating the normal distribution": the series converges for every x, and at 8 it is 1. */
+/*
+ * Marsaglia 2004, "Evaluating the normal distribution": the series converges for every x, and for x of 8 and more the
+ * result is 1.
+ */
 double propose_normal_cdf(double x)
 {
     if (fabs(x) > 8)
@@ -66,7 +69,7 @@ double propose_uniform(struct propose_stream *stream)
     return (double)(x >> 11) * 0x1p-53;
 }
 
-/* Marsaglia's polar method. Its second number is discarded, so that a stream has no further state. */
+/* Marsaglia's polar method. The second number that it yields is discarded, so that a stream needs no further state. */
 double propose_normal(struct propose_stream *stream)
 {
     double x, y, square;

@@ -1,8 +1,8 @@
 /*
  * propose_math.h: logarithm, exponential, normal distribution and random numbers that are the same to the last bit
- * wherever doubles are IEEE 754 and products are not fused. Those of libm are not: glibc chooses them by the
- * processor, and a candidate that wins by one bit would be another proposal. The results are within 4 units in the
- * last place of libm's (propose_normal_cdf: within 1e-14).
+ * wherever doubles are IEEE 754 and products are not fused. The functions of libm do not guarantee this: glibc chooses
+ * an implementation by processor, and a difference of one bit could make another candidate win. The results are within
+ * 4 units in the last place of libm's (propose_normal_cdf: within 1e-14).
  */
 #ifndef CLI_PROPOSE_MATH_H
 #define CLI_PROPOSE_MATH_H
@@ -21,13 +21,13 @@ struct propose_stream {
     uint64_t state;
 };
 
-/* Each purpose and index has an independent stream. */
+/* Returns the stream of a purpose and an index; the streams are independent of each other. */
 struct propose_stream propose_stream_of(uint64_t seed, uint64_t purpose, uint64_t index);
 
 double propose_uniform(struct propose_stream *stream); /* in [0, 1) */
 double propose_normal(struct propose_stream *stream);  /* mean 0, variance 1 */
 
-/* One number in [0, 1), a function of its arguments. */
+/* Returns a number in [0, 1) that depends only on the arguments. */
 double propose_draw(uint64_t seed, uint64_t purpose, uint64_t index);
 
 #endif

@@ -132,7 +132,10 @@ bool propose_past_add_params(struct propose_past *past, const struct propose_spa
     return !known || add(past, &trial, "");
 }
 
-/* The first event line of a trial has its parameters; a file without them belongs to another program. */
+/*
+ * The first event line of a trial holds its parameters. If it does not, the file belongs to another program and is
+ * ignored.
+ */
 static void add_running(void *context, int events)
 {
     struct running *running = context;

@@ -1,9 +1,9 @@
 /*
- * propose_past.h: the trials of a store as the past of a proposer.
+ * propose_past.h: reads the trials of a store as the past for a proposer.
  *
- * A trial counts if it has a value in every range. It is measured if its label is keep, discard or baseline and its
- * score is finite, and failed with every other label except harness_abort, which says nothing about the setting.
- * Trials at work are read from their work directories (support/running_files.h).
+ * A trial is part of the past if it has a value in every range. It counts as measured if its label is keep, discard or
+ * baseline and its score is finite. With every other label it counts as failed, except harness_abort, which says
+ * nothing about the setting. Running trials are read from their work directories (support/running_files.h).
  */
 #ifndef CLI_PROPOSE_PAST_H
 #define CLI_PROPOSE_PAST_H
@@ -16,29 +16,32 @@
 
 struct propose_past {
     struct propose_trial *trials; /* [n], oldest first, the running ones last */
-    char (*ids)[64];              /* [n] exp_id, cut if it is longer; "" of a running trial */
+    char (*ids)[64];              /* [n] exp_id, truncated if longer; "" for a running trial */
     size_t n, room;
     size_t measured, failed, running; /* how many of them */
     size_t elsewhere;                 /* trials without a value in one of the ranges */
 };
 
 /*
- * Reads the rows and the running trials; call propose_past_release in any case. fallback [space->n], or NULL: the
- * value that a trial of this sweep has in a range that its row does not name; without one the trial does not count.
+ * Reads the rows and the running trials; call propose_past_release in any case. fallback [space->n], or NULL, holds the
+ * value of each range for rows that do not name the parameter. A trial without a value in a range and without a
+ * fallback for it is not part of the past.
  */
 enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,
                                       const struct propose_space *space, const struct lineage_number *fallback,
                                       const char *sweep, struct lineage_error *err);
 void propose_past_release(struct propose_past *past);
 
-/* Adds a setting. Returns false when out of memory. */
+/* Adds a setting to the past. Returns false when out of memory. */
 bool propose_past_add(struct propose_past *past, const double *x, size_t n, enum propose_end end);
 
-/* Adds a running trial by its parameters, a JSON object; ignores one without a value in one of the ranges. Returns
- * false when out of memory. */
+/*
+ * Adds a running trial by its parameters, a JSON object; ignores a trial that lacks a value in one of the ranges.
+ * Returns false when out of memory.
+ */
 bool propose_past_add_params(struct propose_past *past, const struct propose_space *space, const json_t *params);
 
-/* The problem with these ranges and this past, and the direction of the store. */
+/* Makes a problem of these ranges, this past, and the direction of the store. */
 struct propose_problem propose_problem_of(const struct propose_past *past, const struct propose_space *space,
                                           const struct lineage_store *store, uint64_t seed);
 

@@ -1,4 +1,4 @@
-/* propose_problem.h: what a proposer gets: named ranges, and the trials that were run in them. */
+/* propose_problem.h: the input of a proposer: named ranges, and the trials that were run in them. */
 #ifndef CLI_PROPOSE_PROBLEM_H
 #define CLI_PROPOSE_PROBLEM_H
 
@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* PROPOSE_STEPS: points of a grid in a range that does not say how many it has. */
+/* PROPOSE_STEPS: number of grid points in a range that does not specify it. */
 enum { PROPOSE_RANGES_MAX = 32, PROPOSE_STEPS = 4 };
 
 enum propose_scale {
     PROPOSE_LINEAR,
     PROPOSE_LOG,         /* low > 0 */
     PROPOSE_INTEGER,     /* whole numbers, evenly */
-    PROPOSE_LOG_INTEGER, /* whole numbers, evenly in their logarithm; low >= 1 */
+    PROPOSE_LOG_INTEGER, /* whole numbers, evenly spaced in their logarithm; low >= 1 */
     PROPOSE_CHOICE       /* one of n_choices, which have no order */
 };
 
@@ -27,19 +27,19 @@ struct propose_choice {
 struct propose_range {
     const char *name;
     enum propose_scale scale;
-    double low, high;                     /* of a choice: 0 and n_choices - 1 */
-    size_t steps;                         /* points of a grid; 0: PROPOSE_STEPS. A choice has one for each of its values */
+    double low, high;                     /* for a choice: 0 and n_choices - 1 */
+    size_t steps;                         /* grid points; 0: PROPOSE_STEPS. A choice has one grid point per value */
     const struct propose_choice *choices; /* [n_choices] */
     size_t n_choices;
 };
 
 enum propose_end { PROPOSE_MEASURED, PROPOSE_FAILED, PROPOSE_RUNNING };
 
-/* A trial of the past. x[i] is its value in range i, for a choice the index; the values behind the last range are 0. */
+/* A trial of the past. x[i] is its value in range i, or the index of a choice. Elements after the last range are 0. */
 struct propose_trial {
     double x[PROPOSE_RANGES_MAX];
     enum propose_end end;
-    double score; /* finite; only with PROPOSE_MEASURED */
+    double score; /* finite; only set with PROPOSE_MEASURED */
 };
 
 struct propose_problem {

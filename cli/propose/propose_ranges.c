@@ -11,7 +11,7 @@
 
 #include "propose/propose_space.h"
 
-/* Up to here every whole number is a double. */
+/* Every whole number up to 2^53 is exactly representable as a double. */
 static const double whole_max = 9007199254740992.0;
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
@@ -164,7 +164,7 @@ static struct propose_range *begin(struct propose_space *space, const char *name
     return range;
 }
 
-/* A choice may hold a colon, too, so LOW:HIGH is recognized by its leading number. */
+/* A choice may also contain a colon, so LOW:HIGH is recognized by the number before the colon. */
 static bool is_pair(const char *text)
 {
     double low;

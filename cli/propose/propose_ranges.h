@@ -2,9 +2,9 @@
  * propose_ranges.h: reads named ranges from texts and from JSON.
  *
  *     LOW:HIGH                 any number from LOW to HIGH
- *     LOW:HIGH:log             evenly in the logarithm; also integer, log-integer, linear
+ *     LOW:HIGH:log             evenly spaced in the logarithm; also integer, log-integer, linear
  *     LOW:HIGH:log:5           with 5 points in a grid (default 4)
- *     adam,sgd,'x,y'  8,16,32  one of these, texts as `lineage query` writes them
+ *     adam,sgd,'x,y'  8,16,32  one of these values; texts are quoted as `lineage query` quotes them
  * In JSON a range is such a text, or a list of numbers and texts to choose from.
  */
 #ifndef CLI_PROPOSE_RANGES_H
@@ -15,7 +15,10 @@
 
 enum { PROPOSE_CHOICES_MAX = 256, PROPOSE_WHY_MAX = 256 };
 
-/* Ranges and everything that they borrow. Zero it before the first range is added, and do not copy it afterwards. */
+/*
+ * Ranges, and the memory that they borrow from. Zero the struct before the first range is added, and do not copy it
+ * afterwards.
+ */
 struct propose_space {
     struct propose_range ranges[PROPOSE_RANGES_MAX];
     size_t n;

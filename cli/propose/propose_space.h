@@ -4,18 +4,18 @@
 
 #include "propose/propose_problem.h"
 
-/* The value of a range at u in [0, 1], rounded as a proposal is. */
+/* Returns the value at position u in [0, 1] of the range, rounded like a proposal. */
 double propose_value(const struct propose_range *range, double u);
 
-/* Where a value lies in its range: 0 at low, 1 at high, on its scale. Of a choice, its index. */
+/* Returns the position of a value on the scale of its range: 0 at low, 1 at high. For a choice, returns the index. */
 double propose_position(const struct propose_range *range, double value);
 
 /* Whether a value belongs to the range: it is between the ends, and whole if the range has whole numbers. */
 bool propose_holds(const struct propose_range *range, double value);
 
 /*
- * The index of the first trial of the past that differs from x by at most this share of each range, and has the same
- * choices; n_past if there is none. With tolerance 0, a trial with exactly this setting.
+ * Returns the index of the first trial of the past that differs from x by at most the share `tolerance` of each range
+ * and has the same choices; n_past if there is none. With tolerance 0 the setting must be equal.
  */
 size_t propose_find(const struct propose_problem *problem, const double *x, double tolerance);
 
@@ -24,18 +24,21 @@ size_t propose_find(const struct propose_problem *problem, const double *x, doub
 bool propose_is_whole(const struct propose_range *range); /* whole numbers or choices */
 bool propose_is_log(const struct propose_range *range);
 
-/* A value on the scale of its range, and the ends there; for whole numbers they are half a step further out. */
+/*
+ * Converts a value to the scale of its range, and returns the ends of the range on that scale. For whole numbers the
+ * ends are half a step further out.
+ */
 double propose_scaled(const struct propose_range *range, double value);
 double propose_scaled_low(const struct propose_range *range);
 double propose_scaled_high(const struct propose_range *range);
 
-/* The value of the range that is nearest to a place on its scale, rounded. */
+/* Returns the value of the range that is nearest to a position on its scale, rounded. */
 double propose_unscaled(const struct propose_range *range, double scaled);
 
-/* How many values there are; INFINITY if they are not whole. */
+/* Returns the number of values in the range; INFINITY if they are not whole numbers or choices. */
 double propose_values(const struct propose_range *range);
 
-/* How many points a grid has in the range, and the i-th of them. */
+/* Return the number of grid points in the range, and the i-th of them. */
 size_t propose_steps(const struct propose_range *range);
 double propose_step(const struct propose_range *range, size_t i);
 

@@ -9,8 +9,8 @@
 uint32_t sobol_point(uint32_t index, size_t dimension);
 
 /*
- * Owen's nested scrambling (1995): a draw that depends on the seed, the dimension and all digits before it decides
- * whether a digit is flipped. The points stay as evenly spread for every seed.
+ * Owen's nested scrambling (1995): whether a digit is flipped is decided by a draw that depends on the seed, the
+ * dimension and all previous digits. The points are equally evenly spread for every seed.
  */
 uint32_t sobol_scramble(uint32_t point, size_t dimension, uint64_t seed);
 

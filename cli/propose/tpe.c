@@ -1,11 +1,11 @@
 /*
- * tpe.c: see tpe.h. Bergstra, Bardenet, Bengio, Kegl 2011, with the Parzen windows of Optuna's sampler: a kernel on
- * every trial, and one as wide as the range in its middle; sigma is the distance to the farther neighbour, within
- * bounds.
+ * tpe.c: see tpe.h. Bergstra, Bardenet, Bengio, Kegl 2011, with the Parzen windows of Optuna's sampler: one kernel on
+ * every trial, and one kernel in the middle of the range that is as wide as the range. The sigma of a kernel is the
+ * distance to the farther neighbour, within bounds.
  *
- * Each range is estimated by itself. A failed trial is as good evidence as a bad score. A running trial would be
- * proposed again, with a little noise, to every worker that asks meanwhile. So both count as bad. Neither counts in
- * n, so that failures cannot fill the set of good trials.
+ * Each range is estimated independently. A failed trial counts as bad because it is as good evidence as a bad score. A
+ * running trial also counts as bad, because otherwise every worker that asks meanwhile would be proposed nearly the
+ * same setting. Neither is counted in n, so failures cannot enlarge the set of good trials.
  */
 #include "propose/tpe.h"
 
@@ -19,10 +19,10 @@ enum { RECENT = 25 }; /* the latest trials have full weight; the weight of older
 
 struct kernel {
     double mu, sigma, weight; /* sigma 0: not set yet */
-    double inside;            /* the part of its mass that lies within the range */
+    double inside;            /* the part of the kernel's mass that lies within the range */
 };
 
-/* A density over one range: kernels [n] on its scale, or, for a choice, the weight of each value. */
+/* A density over one range: kernels [n] on the scale of the range, or the weight of each value of a choice. */
 struct density {
     const struct propose_range *range;
     struct kernel *kernels;
@@ -75,7 +75,7 @@ static double threshold(const struct propose_problem *problem, double *losses, s
     return losses[n_good - 1];
 }
 
-/* Among trials with equal scores the earlier ones are good, so that the search leaves a plateau. */
+/* Among trials with equal scores the earlier trials count as good, so that the search can leave a plateau. */
 static void divide(struct split *split, const struct propose_problem *problem, double *losses)
 {
     size_t n = count_measured(problem);
@@ -116,8 +116,10 @@ static double weight(size_t i, size_t n)
     return old > 1 ? 1 / (double)n + (1 - 1 / (double)n) * (double)i / (double)(old - 1) : 1 / (double)n;
 }
 
-/* Sets sigma to the distance to the farther neighbour. The ends of the range are not neighbours: a kernel beside one
- * may be narrow. */
+/*
+ * Sets sigma to the distance to the farther neighbour. The ends of the range do not count as neighbours, so a kernel
+ * near an end may be narrow.
+ */
 static void set_sigmas(struct density *density)
 {
     double width = density->high - density->low, least = width / fmin(100, 1 + (double)density->n);
@@ -149,8 +151,10 @@ static void estimate(struct density *density, const struct propose_range *range,
     }
 }
 
-/* For a choice: each value has the weights of its trials, and a share of one more kernel that is spread over all
- * values. */
+/*
+ * Estimates the density of a choice: the weight of each value is the sum of its trials' weights, plus a share of one
+ * more kernel that is spread over all values.
+ */
 static void estimate_choice(struct density *density, const struct propose_range *range, size_t r,
                             const struct propose_trial **trials, size_t n)
 {
@@ -179,7 +183,10 @@ static size_t draw_kernel(const struct density *density, struct propose_stream *
     return i;
 }
 
-/* Draws again if a value falls outside of the range; the centres are inside, so a few draws suffice. */
+/*
+ * Draws a value, and draws again if it falls outside of the range. The centres of the kernels are inside, so a few
+ * draws suffice.
+ */
 static double draw(const struct density *density, struct propose_stream *stream)
 {
     const struct kernel *k = &density->kernels[draw_kernel(density, stream)];
@@ -193,7 +200,7 @@ static double draw(const struct density *density, struct propose_stream *stream)
     return propose_unscaled(density->range, k->mu);
 }
 
-/* The density at x; for a whole number the mass of the interval of length 1 around it. */
+/* The kernel's density at x; for a whole number, the kernel's mass in the interval of length 1 around it. */
 static double kernel_at(const struct kernel *k, const struct propose_range *range, double x)
 {
     if (!propose_is_whole(range)) {
@@ -222,7 +229,7 @@ struct candidate {
     double value, merit;
 };
 
-/* Equal merits are ordered by value, since qsort leaves their order open. */
+/* Equal merits are ordered by value, because qsort does not define the order of equal elements. */
 static int by_merit(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;

@@ -10,8 +10,8 @@ enum { TPE_STARTUP = 10, TPE_CANDIDATES = 24, TPE_GOOD_MAX = 25 };
 bool tpe_is_ready(const struct propose_problem *problem);
 
 /*
- * Writes candidates [TPE_CANDIDATES][n_ranges], the most promising first: by the ratio of the density of the good
- * trials to that of the bad ones. Returns false when out of memory.
+ * Writes candidates [TPE_CANDIDATES][n_ranges], sorted by the ratio of the density of good trials to the density of bad
+ * trials, the highest ratio first. Returns false when out of memory.
  */
 bool tpe_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem);
 
