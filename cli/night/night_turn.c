@@ -119,7 +119,7 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
 /* ---- either ---- */
 
 /*
- * Prints one line about the trial on standard output, flushed so that a reader of the pipe sees each trial when it ends.
+ * Prints one line about the trial on standard output, flushed so that readers of the pipe see each trial when it ends.
  * An interrupted trial has a row but remains to be run.
  */
 static int finish_trial(struct turn *turn, const struct trial_outcome *outcome, const struct lineage_trial *row,

@@ -32,7 +32,7 @@ struct planning {
     double planner_seconds;     /* a planner that takes longer is stopped */
     json_t *answers;            /* the planner's proposals that have not been looked at yet, best first; NULL: none */
     bool idle;                  /* nothing could be proposed */
-    uint64_t idle_at;           /* .. when this was the last row, so that the same rows are not asked again */
+    uint64_t idle_at;           /* the last row when idle was set: nothing is proposed until there is another */
 };
 
 /* How many more trials may be proposed; 0 without --trials. */

@@ -90,7 +90,9 @@ static void grid_point(double *x, const struct propose_problem *problem, size_t 
     }
 }
 
-/* Writes setting number n of a space of whole numbers and choices. Used when draws no longer find a new setting. */
+/*
+ * Writes setting number `index` of a space of whole numbers and choices. Used when draws no longer find a new setting.
+ */
 static void nth_setting(double *x, const struct propose_problem *problem, double index)
 {
     for (size_t i = problem->n_ranges; i-- > 0;) {

@@ -7,13 +7,13 @@
  * which also keeps the names of trials short. No method proposes a setting that is in the past.
  *
  * Methods
- *   sobol    Sobol's sequence (direction numbers of Joe and Kuo 2008, Gray code order), scrambled by the seed as in Owen
- *            1995: evenly spread for any number of trials
+ *   sobol    Sobol's sequence (direction numbers of Joe and Kuo 2008, Gray code order), scrambled by the seed as in
+ *            Owen 1995: the points are evenly spread for any number of trials
  *   random   independent and uniform
  *   grid     `steps` points of every range; the last range varies fastest
- *   tpe      Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", with the settings of Optuna: 10 start-up
- *            trials (here Sobol's), 24 candidates, and the best min(ceil(0.1 n), 25) of the n measured trials count as good.
- *            Trials that failed or still run count as bad, so that the next proposal keeps away from them
+ *   tpe      Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", with the settings of Optuna: 10
+ *            start-up trials (here Sobol's), 24 candidates, and the best min(ceil(0.1 n), 25) of the n measured trials
+ *            count as good. Trials that failed or still run count as bad, so that the next proposal keeps away from them
  *
  *   propose           the methods
  *   propose_problem   ranges and past, as structs

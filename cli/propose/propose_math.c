@@ -33,8 +33,7 @@ double propose_exp(double x)
 }
 
 /*
- * Marsaglia 2004, "Evaluating the normal distribution": the series converges for every x, and for x of 8 and more the
- * result is 1.
+ * Marsaglia 2004, "Evaluating the normal distribution": the series converges for every x, and above 8 the result is 1.
  */
 double propose_normal_cdf(double x)
 {

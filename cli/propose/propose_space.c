@@ -43,7 +43,7 @@ static double rounded(const struct propose_range *range, double value)
     } else {
         int exponent;
         frexp(range->high - range->low, &exponent);
-        double decimals = 5 - floor(exponent * 0.30103); /* 5 digits of the width: 0.30103 is log10(2) */
+        double decimals = 5 - floor(exponent * 0.30103); /* keeps 5 digits of the range's width; 0.30103 is log10(2) */
         snprintf(text, sizeof text, "%.*f", (int)fmin(fmax(decimals, 0), 300), value);
     }
     return strtod(text, NULL);

@@ -16,8 +16,9 @@ static int number_of(const char *name, int otherwise)
 }
 
 /*
- * Open MPI's mpirun sets rank and size; under srun with PMIx the rank comes from PMIx and the size from Slurm. MPICH and
- * others set PMI_RANK: our module cannot connect their processes, but must know that there are several.
+ * Open MPI's mpirun sets rank and size; under srun with PMIx the rank comes from PMIx and the size from Slurm. MPICH
+ * and others set PMI_RANK: our module cannot connect their processes, but this function must detect that there are
+ * several.
  */
 struct launch launch_read(void)
 {
@@ -31,7 +32,7 @@ struct launch launch_read(void)
     return launch;
 }
 
-/* Only rank 0 prints the error. */
+/* Returns the exit status of every rank; only rank 0 prints the error. */
 static int refused(const struct launch *launch, enum cli_exit status, const char *why)
 {
     if (launch->rank == 0)

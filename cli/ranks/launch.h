@@ -1,9 +1,9 @@
 /*
- * launch.h: whether a launcher of parallel programs (mpirun, srun) started this process as one of several, and whether a
- * command may run then.
+ * launch.h: detects whether a launcher of parallel programs (mpirun, srun) started this process as one of several, and
+ * whether a command may run in that case.
  *
- *     mpirun --- rank 0: lineage train          stands in for the next one (stand_in.h)
- *             |    '---- lineage train          watches and appends the row, in a session of its own
+ *     mpirun --- rank 0: lineage train          stands in for its child below (stand_in.h)
+ *             |    '---- lineage train          watches the trial and appends its row, in a session of its own
  *             |            '---- run-trial      trains: rank 0 of the communicator
  *             |--- rank 1: lineage train        trains, and prints nothing
  *             '--- ...
@@ -18,7 +18,7 @@
 #include <stdbool.h>
 
 struct launch {
-    int rank, size;    /* 0 of 1 without a launcher */
+    int rank, size;    /* rank 0 and size 1 without a launcher */
     bool is_open_mpi; /* started by Open MPI's mpirun, or by PMIx, which its libraries also accept */
 };
 
@@ -31,7 +31,10 @@ struct launch launch_read(void);
  */
 int launch_check(const struct launch *launch);
 
-/* Refuses a night, which several processes cannot run this way; returns like launch_check. */
+/*
+ * Refuses to run a night under a launcher, because a night cannot be split into ranks. Returns the same values as
+ * launch_check.
+ */
 int launch_refuse(const struct launch *launch);
 
 #endif

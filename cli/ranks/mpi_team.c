@@ -1,9 +1,9 @@
 /*
  * mpi_team.c: implements trainer/comm.h with Open MPI; no other file uses MPI. It only transfers bytes: MPI's
- * reductions are not used, because the standard leaves the order of their sums open.
+ * reductions are not used, because the MPI standard does not define the order of their sums.
  *
- * Open MPI polls without pause while it waits. On a busy machine that takes processor time from the other ranks: on
- * two busy cores, four fifths of all time of two ranks. So after a moment this file polls between short sleeps.
+ * Open MPI polls without pause while it waits. On a busy machine, polling takes processor time from the other ranks:
+ * with two ranks on two busy cores, four fifths of all time. So this file soon sleeps briefly between polls.
  */
 #include "ranks/mpi_team.h"
 
@@ -12,11 +12,13 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Polls before the first sleep, about a tenth of a millisecond, in which most messages arrive on a quiet machine; and the
- * nanoseconds of a sleep, to which the kernel adds 50,000. */
+/*
+ * POLLS is the number of polls before the first sleep. They take about a tenth of a millisecond, in which most messages
+ * arrive on an idle machine. SLEEP is the length of a sleep in nanoseconds, to which the kernel adds 50,000.
+ */
 enum { POLLS = 200, SLEEP = 20000 };
 
-/* MPI counts bytes in an int, so longer messages are sent in pieces. */
+/* MPI counts bytes in an int, so longer messages are split into pieces of this many bytes. */
 enum { PIECE = 1 << 30 };
 
 enum { TAG = 1 };
@@ -26,7 +28,7 @@ static bool went_well(int result)
     return result == MPI_SUCCESS;
 }
 
-/* Waits until a transfer that was begun has finished. */
+/* Waits until a started transfer has finished. `begun` is the MPI status of the call that started it. */
 static bool finish(int begun, MPI_Request *request)
 {
     const struct timespec moment = {.tv_nsec = SLEEP};
@@ -98,7 +100,10 @@ static bool receive(void *context, int from, void *bytes, size_t n)
     return well;
 }
 
-/* Only the thread that trains calls MPI; other threads only compute. Errors are returned and end up in the row. */
+/*
+ * Only the thread that trains calls MPI; other threads only compute. Errors are returned to the caller and reported in
+ * the row.
+ */
 bool mpi_team_open(struct trainer_comm *comm, char *why, size_t size)
 {
     int level = MPI_THREAD_SINGLE;

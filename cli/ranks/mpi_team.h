@@ -7,7 +7,10 @@
 
 #include <trainer/comm.h>
 
-/* Connects to the ranks that the launcher started, once in a process. Returns false with the reason in why. */
+/*
+ * Connects to the ranks that the launcher started; call it only once in a process. Returns false with the reason in
+ * why.
+ */
 typedef bool mpi_team_open_fn(struct trainer_comm *comm, char *why, size_t size);
 typedef void mpi_team_close_fn(struct trainer_comm *comm);
 

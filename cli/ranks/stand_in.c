@@ -49,7 +49,7 @@ static int wait_for_worker(void)
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-/* Signals are blocked across the fork, so that one that comes in between is passed on, too. */
+/* Signals are blocked across the fork, so that a signal that arrives during the fork is also passed on to the child. */
 int stand_in_fork(void)
 {
     char self[32];

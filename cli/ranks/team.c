@@ -28,7 +28,7 @@ static bool find(void *function, size_t size, void *library, const char *name)
     return found != NULL;
 }
 
-/* RTLD_GLOBAL because Open MPI later loads parts of itself that need the symbols of its libraries. */
+/* Uses RTLD_GLOBAL, because Open MPI later loads plugins that need the symbols of its libraries. */
 static void *load(char *why, size_t size)
 {
     char path[PATH_MAX];
@@ -84,7 +84,7 @@ static enum trainer_status lost(struct trainer_error *err, const char *what)
     return TRAINER_ELOST;
 }
 
-/* Two ranks with the same version read the bytes of a recipe alike. */
+/* Two ranks with equal versions interpret the bytes of a recipe in the same way. */
 struct version {
     char text[64];
     size_t recipe_bytes;
@@ -113,7 +113,7 @@ struct member {
     char host[HOST_NAME_MAX + 1];
 };
 
-/* Includes the process that stands in for rank 0. Processes on other machines have a name and no pid. */
+/* The list includes the process that stands in for rank 0. Processes on other machines have a name but no pid. */
 static json_t *peers_line(const struct member *members, int size)
 {
     json_t *peers = json_array();
@@ -150,8 +150,8 @@ json_t *team_peers(struct team *team)
 /* ---- another rank ---- */
 
 /*
- * TERM is blocked: an interrupted launcher sends it to all ranks, and KILL a second later. So a rank that is gone
- * before its launcher killed it was lost (cli/trial/peers.h).
+ * Blocks TERM, which an interrupted launcher sends to all ranks a second before KILL. So if a rank is gone before its
+ * launcher has killed it, the rank was lost (cli/trial/peers.h).
  */
 static void be_quiet(void)
 {
@@ -173,7 +173,7 @@ static enum trainer_status work(struct team *team, struct trainer_error *err)
     return status == TRAINER_OK ? trainer_run_process(&recipe, NULL, &process, err) : status;
 }
 
-/* Rank 0 reports a failure that all ranks share; another rank only reports what rank 0 cannot know. */
+/* Rank 0 reports failures that all ranks share; another rank reports only failures that rank 0 cannot know of. */
 int team_work(int rank)
 {
     struct team team;

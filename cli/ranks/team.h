@@ -1,5 +1,5 @@
 /*
- * team.h: the ranks of a run, connected by Open MPI.
+ * team.h: connects the ranks of a run by Open MPI.
  *
  * `lineage-train` is not linked with MPI. A module (mpi_team.c, lineage-mpi.so beside the program) connects the
  * ranks; it is loaded only if a launcher has started several processes.
@@ -23,23 +23,28 @@ struct team {
 /* Whether the module can be loaded; if not, writes the reason to why. */
 bool team_is_there(char *why, size_t size);
 
-/* Connects to the other ranks; every rank calls it. TRAINER_ELOST with the reason if that fails. */
+/* Connects to the other ranks; every rank calls it. Returns TRAINER_ELOST with the reason if that fails. */
 enum trainer_status team_open(struct team *team, struct trainer_error *err);
 
-/* Disconnects. well is false after a run in which a rank was lost: then no other rank is waited for. */
+/*
+ * Disconnects from the other ranks. Set well to false after a run in which a rank was lost: this process then does not
+ * wait for the others.
+ */
 void team_close(struct team *team, bool well);
 
-/* Gives every rank the recipe of rank 0; every rank calls it. TRAINER_ELOST, or TRAINER_EINVAL if the ranks run two
- * versions of the program. */
+/*
+ * Gives every rank the recipe of rank 0; every rank calls it. Returns TRAINER_ELOST if a rank was lost, or
+ * TRAINER_EINVAL if the ranks run different versions of the program.
+ */
 enum trainer_status team_share(struct team *team, struct trainer_recipe *recipe, struct trainer_error *err);
 
 /*
  * Called by every rank. On rank 0, returns an event line (metrics/event_lines.h) that names the other processes
- * without which the run cannot continue; on the other ranks, and if memory or ranks were lost, NULL.
+ * without which the run cannot continue; on the other ranks, and if a rank was lost or memory ran out, returns NULL.
  */
 json_t *team_peers(struct team *team);
 
-/* All the work of a rank other than 0. Returns its exit status. */
+/* Does all the work of a rank other than 0. Returns the exit status of the process. */
 int team_work(int rank);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * address_space.c: see address_space.h.
  *
- * Linux gives out address space freely, so limits on it hit programs that map much and use little, as BLAS, OpenMP
- * and malloc do for each thread. They retry, abort or return NULL, and none of their messages names "ulimit -v". This
- * file reports the limit before they run into it.
+ * Linux gives out address space freely, so BLAS, OpenMP and malloc map much more per thread than they use, and a limit
+ * on address space hits them. They then retry, abort or return NULL, and none of their messages names "ulimit -v". This
+ * file reports the limit before they reach it.
  */
 #include "recipe/address_space.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool address_space_is_ours = false; /* shadow memory exceeds any limit */
+static const bool address_space_is_ours = false; /* the sanitizer's shadow memory exceeds any limit */
 #else
 static const bool address_space_is_ours = true;
 #endif
@@ -26,8 +26,10 @@ static const double MIB = 1 << 20;
  * malloc can do without the arena, but OpenBLAS needs its buffer. */
 static const double LEAST_PER_THREAD = 136, MOST_PER_THREAD = 200, SLACK = 64;
 
-/* Bytes that are mapped before the run begins; 0 without /proc. The limit is then that much lower, but still high enough:
- * SLACK is more than the libraries need. */
+/*
+ * Returns the bytes that are mapped before the run begins; 0 without /proc. The computed limit is then lower by these
+ * bytes, but still high enough, because SLACK is more than the libraries need.
+ */
 static double mapped_bytes(void)
 {
     unsigned long pages = 0;
@@ -44,8 +46,10 @@ static double threads(const struct trainer_recipe *recipe)
     return recipe->threads ? recipe->threads : (double)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* The arena of one thread would take the room of another thread's buffer. With one arena, threads wait for each other in
- * malloc, which the trainer's threads rarely call. */
+/*
+ * The malloc arena of one thread would take the address space of another thread's buffer. With one arena, threads wait
+ * for each other in malloc, which the trainer's threads rarely call.
+ */
 static void share_arena(void)
 {
 #ifdef M_ARENA_MAX
@@ -74,8 +78,10 @@ enum trainer_status address_space_suffices(const struct trainer_recipe *recipe, 
     return TRAINER_ENOMEM;
 }
 
-/* Adds room for threads and libraries, so that only a leak or a wrong bound reaches the limit, and never a run within its
- * budget. Only the soft limit is set, because the hard limit could not be raised again. */
+/*
+ * Adds room for threads and libraries, so that a run within its budget never reaches the limit, but a leak or a wrong
+ * bound does. Only the soft limit is set, because the hard limit could not be raised again.
+ */
 void address_space_limit(const struct trainer_recipe *recipe)
 {
     double bytes =

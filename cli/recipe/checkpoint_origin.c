@@ -26,8 +26,10 @@ static enum lineage_status set_id(struct origin *origin, const char *exp_id,
     return origin->exp_id ? LINEAGE_OK : cli_no_memory_error(err);
 }
 
-/* A trial without a checkpoint is not an error here, since its id may suffice; origin->why says what is missing. The
- * checkpoint is looked up in the snapshot and not in the row: rows are shared with tools that have no checkpoints. */
+/*
+ * A trial without a checkpoint is not an error here, since its id may suffice; origin->why says what is missing. The
+ * checkpoint is looked up in the snapshot, not in the row, because rows are shared with tools that have no checkpoints.
+ */
 static void find_checkpoint(struct origin *origin, struct lineage_store *store,
                             const struct lineage_trial *trial)
 {
@@ -72,8 +74,10 @@ static bool holds(struct lineage_store *store, const struct lineage_trial *trial
            st.st_dev == checkpoint->st_dev && st.st_ino == checkpoint->st_ino;
 }
 
-/* Visits all rows with a stat for each, which only happens when a user names a checkpoint. A file of no trial is not
- * an error: the new trial then has no parent. */
+/*
+ * Visits all rows and calls stat for each, which is only necessary when a user names a checkpoint. A file that belongs
+ * to no trial is not an error: the new trial then has no parent.
+ */
 enum lineage_status origin_of_checkpoint(struct origin *origin, struct lineage_store *store,
                                          const char *checkpoint, struct lineage_error *err)
 {

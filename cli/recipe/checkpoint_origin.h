@@ -1,4 +1,4 @@
-/* checkpoint_origin.h: the trial to which a checkpoint belongs, and the checkpoint of a trial. */
+/* checkpoint_origin.h: finds the trial to which a checkpoint belongs, and the checkpoint of a trial. */
 #ifndef CLI_CHECKPOINT_ORIGIN_H
 #define CLI_CHECKPOINT_ORIGIN_H
 
@@ -13,7 +13,7 @@ struct origin {
 
 void origin_release(struct origin *origin);
 
-/* Finds the trial with this id, or the best one if id is "best". LINEAGE_ENOTFOUND if there is no such trial. */
+/* Finds the trial with this id, or the best trial if id is "best". LINEAGE_ENOTFOUND if there is no such trial. */
 enum lineage_status origin_of_trial(struct origin *origin, struct lineage_store *store,
                                     const char *id, struct lineage_error *err);
 

@@ -13,8 +13,10 @@ static double value_of(const struct passk_ranking *r, size_t policy, size_t ques
     return r->per_question[(policy * r->n_questions + question) * r->n_k + k];
 }
 
-/* The mean pass@k of a policy over the questions, with its interval; or, with `best`, of the difference to that
- * policy question by question, in which the difficulty of a question cancels out. */
+/*
+ * Returns the mean pass@k of a policy over the questions, with its interval. If `best` names another policy, returns
+ * the mean of the differences to that policy question by question, in which the difficulty of a question cancels out.
+ */
 static struct interval over_questions(const struct passk_ranking *r, size_t policy, const size_t *best, size_t k)
 {
     double n = (double)r->n_questions, mean = 0, square = 0;

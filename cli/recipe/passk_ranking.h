@@ -5,9 +5,9 @@
 #include "cli.h"
 
 /*
- * Lists for each k the policies from the best to the worst: pass@k with its 95 % interval, and its distance from the
- * best with the interval of that difference, question by question. The intervals are normal and account for the
- * choice of questions. names [n]; per_question [n][n_questions][n_k]. Returns an exit status.
+ * Lists for each k the policies from the best to the worst: pass@k with its 95 % interval, and its difference from the
+ * best policy with the interval of that difference, computed question by question. The intervals are normal and account
+ * for the choice of questions. names [n]; per_question [n][n_questions][n_k]. Returns an exit status.
  */
 struct passk_ranking {
     size_t n, n_questions, n_k;

@@ -1,8 +1,8 @@
 /*
  * policy_source.c: see policy_source.h.
  *
- * The argument is a directory, a file that its first character tells to be a recipe or a checkpoint, or else an id:
- * in the order of what can be recognized with certainty.
+ * The argument is a directory, a file (its first character tells a recipe from a checkpoint), or else the id of a
+ * trial. The checks are in this order because the first kinds can be recognized with certainty.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -35,7 +35,10 @@ struct found {
     char checkpoint[PATH_MAX]; /* "": the recipe's own */
 };
 
-/* An unreadable file counts as missing: the user did not ask for it, so that is not an error. */
+/*
+ * Finds a file beside the checkpoint. An unreadable file counts as missing, which is not an error because the user did
+ * not name the file.
+ */
 static void beside(char out[PATH_MAX], const char *dir, size_t length, const char *name)
 {
     snprintf(out, PATH_MAX, "%.*s%s", (int)length, dir, name);
@@ -87,8 +90,10 @@ static int find_snapshot(struct found *found, struct lineage_store *store, const
     return status;
 }
 
-/* Opens the store without its mirror, because a policy can be shown where nothing can be written. A name with a slash
- * was meant as a path, so the message does not mention trials then. */
+/*
+ * Opens the store without its mirror, because a policy can be shown where nothing can be written. A name with a slash
+ * was meant as a path, so for such a name the message does not mention trials.
+ */
 static int find_by_trial(struct found *found, const char *dir, const char *id)
 {
     const struct lineage_open_options options = {.no_mirror = true};
@@ -121,8 +126,10 @@ static int find(struct found *found, const struct policy_source *source, const c
 
 /* ---- recipe ---- */
 
-/* A checkpoint without a recipe still has the sizes of its policy. They become the text of a recipe and not a struct,
- * so that --set works as with a file and the checks are written once. 17 digits keep rope_base to the bit. */
+/*
+ * A checkpoint without a recipe still has the sizes of its policy. These sizes are written as the text of a recipe, so
+ * that --set works as with a file and the same checks apply. 17 digits preserve rope_base exactly.
+ */
 static int recipe_of_checkpoint(struct recipe_source *text, const char *checkpoint)
 {
     struct trainer_checkpoint header;
@@ -141,7 +148,7 @@ static int recipe_of_checkpoint(struct recipe_source *text, const char *checkpoi
     return text->text ? CLI_GO_ON : cli_no_memory();
 }
 
-/* threads goes through the table of settings as well, which checks its range. */
+/* --threads is also applied as a setting of the recipe, because the table of settings checks its range. */
 static int change(const struct policy_source *source, struct recipe_source *text)
 {
     size_t threads;
@@ -154,8 +161,10 @@ static int change(const struct policy_source *source, struct recipe_source *text
     return CLI_GO_ON;
 }
 
-/* Address space is checked before the parameters are allocated, since afterwards the program would crash. These
- * commands need about the size of the policy. */
+/*
+ * Checks address space before the parameters are allocated, because without enough of it the allocation would crash.
+ * These commands need about as many bytes as the policy has.
+ */
 static int read_recipe(struct policy_source *source, const struct found *found)
 {
     struct recipe_source text = {0};
@@ -184,7 +193,7 @@ struct warming {
     struct interrupts interrupts;
 };
 
-/* Progress reads lines of JSON, like those of a child. */
+/* Shows an event of the warm start. Progress reads JSON lines, so the event is converted as in a child process. */
 static void show(struct warming *warming, const struct trainer_event *event)
 {
     struct trial_event shown;
@@ -206,8 +215,10 @@ static bool on_event(void *context, const struct trainer_event *event)
     return !interrupts_came(&warming->interrupts);
 }
 
-/* The evaluation cannot be omitted, so it has one question. Signals are held, because a warm start takes minutes and its
- * temporary file has to be removed. */
+/*
+ * The evaluation cannot be omitted, so it is reduced to one question. Signals are caught, because a warm start takes
+ * minutes and its temporary file must be removed.
+ */
 static enum trainer_status warm_up(const struct trainer_recipe *recipe, const char *checkpoint,
                                    struct trainer_error *err)
 {
@@ -225,8 +236,10 @@ static enum trainer_status warm_up(const struct trainer_recipe *recipe, const ch
     return status;
 }
 
-/* The policy goes through a file, as in a trial. The file is removed before the policy is used, so that a command that is
- * killed later leaves nothing in /tmp. */
+/*
+ * The policy is passed through a file, as in a trial. The file is removed before the policy is used, so a command that
+ * is killed later leaves nothing in /tmp.
+ */
 static int train_warm_start(struct policy_source *source)
 {
     const char *tmp = getenv("TMPDIR");
@@ -248,8 +261,10 @@ static int train_warm_start(struct policy_source *source)
     return status == TRAINER_OK ? CLI_GO_ON : policy_fail(&err);
 }
 
-/* The shape comes from the recipe. A checkpoint of another shape is refused with a message that names the size that
- * differs. */
+/*
+ * The shape of the policy comes from the recipe. A checkpoint of another shape is refused with a message that names the
+ * differing size.
+ */
 static int load_policy(struct policy_source *source, const char *checkpoint)
 {
     struct trainer_error err;

@@ -1,6 +1,6 @@
 /*
- * policy_source.h: a trained policy and its recipe, from what the user names: a recipe, a checkpoint, a snapshot
- * directory, or the id of a trial.
+ * policy_source.h: opens a trained policy and its recipe from the argument that the user gives: a recipe, a checkpoint,
+ * a snapshot directory, or the id of a trial.
  */
 #ifndef CLI_POLICY_SOURCE_H
 #define CLI_POLICY_SOURCE_H
@@ -19,7 +19,7 @@ struct policy_source {
     struct trainer_recipe recipe;
     float *params;
     uint64_t steps;      /* updates of its training */
-    char path[PATH_MAX]; /* of the checkpoint; "": the warm start was just trained */
+    char path[PATH_MAX]; /* path of the checkpoint; "": the warm start was just trained */
 };
 
 #define POLICY_OPTIONS(p)                                                                          \

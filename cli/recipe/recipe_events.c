@@ -1,8 +1,8 @@
 /*
  * recipe_events.c: see recipe_events.h.
  *
- * The names in events become names in telemetry and in rows, and stay there for years. They are those of the struct
- * members, so that a number has one name from the trainer's header to a query.
+ * The names in events become names in telemetry and in rows, and stay there for years. They equal the names of the
+ * struct members, so that a number has the same name everywhere from the trainer's header to a query.
  */
 #include "recipe/recipe_events.h"
 
@@ -77,7 +77,7 @@ static void set_speed(json_t *line, const struct trainer_iteration *it)
                  (double)(it->sampled_tokens + it->gain_tokens + it->trained_tokens) / seconds);
 }
 
-/* Counts of the judge, or of the rules in its place, as shares; 0 if there is nothing to count. */
+/* Reports the counts of the judge, or of the rules that replace it, as shares; 0 if nothing was counted. */
 static void set_judge(json_t *line, const struct trainer_judge_counts *judge)
 {
     static const char *const outcomes[] = {"failure", "success"};
@@ -105,7 +105,7 @@ static void set_judge(json_t *line, const struct trainer_judge_counts *judge)
     set_real(line, "judge_s", judge->seconds);
 }
 
-/* The shares of groups and rollouts that a teacher taught. */
+/* Reports the shares of groups and rollouts that were distilled from a teacher. */
 static void set_distillation(json_t *line, const struct trainer_distillation *d)
 {
     if (d->rollouts == 0)
@@ -118,7 +118,7 @@ static void set_distillation(json_t *line, const struct trainer_distillation *d)
     set_real(line, "opd/kd_clipped", d->clipped);
 }
 
-/* The easy and the hard questions of a mix that has both. */
+/* Reports the easy and the hard questions separately, for a mix that has both. */
 static void set_ends(json_t *line, const struct trainer_end_of_mix *ends)
 {
     static const char *const names[] = {[TRAINER_EASY] = "easy", [TRAINER_HARD] = "hard"};
@@ -142,8 +142,10 @@ static void set_means(const struct recipe_events *wire, json_t *line)
     set_real(line, "update_s", wire->update_s / n);
 }
 
-/* Numbers that the row has as parameters, by the names of telemetry: those the recipe asks for, and an alpha it does
- * not set. */
+/*
+ * Reports numbers that the row gets as parameters, under their telemetry names: the numbers that the recipe asks for,
+ * and the alpha if the recipe does not set it.
+ */
 static void set_row(const struct recipe_events *wire, json_t *line, const struct trainer_event *event)
 {
     json_t *params = json_object();
@@ -176,7 +178,7 @@ static void set_values(json_t *line, const struct trainer_values *values)
     set_real(line, "return_mean", values->returned);
 }
 
-/* For algorithms that also sample rollouts on which they do not train. */
+/* Reports the rollouts on which an algorithm does not train although it samples them. */
 static void set_aside(json_t *line, const struct trainer_iteration *it)
 {
     if (it->n_greedy > 0)
@@ -193,7 +195,7 @@ struct number {
     double value;
 };
 
-/* How the flags of steps weigh against the outcome; only the scheme `allocation` has weights. */
+/* Reports how the flags of steps are weighted against the outcome; only the scheme `allocation` has weights. */
 static void set_adca(json_t *line, const struct rl_adca_metrics *m)
 {
     const struct number all[] = {
@@ -247,7 +249,10 @@ static void set_offpolicy(json_t *line, const struct trainer_offpolicy *x)
             set_real(line, all[i].name, all[i].value);
 }
 
-/* For mixtures of experts; off-policy, also how far the sampler differs, and how far with its own routes. */
+/*
+ * Reports the routing of mixtures of experts. In off-policy training it also reports how far sampler and learner
+ * differ, and how far they differ if the learner replays the sampler's routes.
+ */
 static void set_routing(json_t *line, const struct trainer_routing *routing)
 {
     if (routing->load > 0)
@@ -261,7 +266,7 @@ static void set_routing(json_t *line, const struct trainer_routing *routing)
         set_real(line, "replayed_kl", routing->kl_replayed);
 }
 
-/* How questions, or their rollouts, were allocated by their earlier results. */
+/* Reports how questions, or their rollouts, were allocated by the questions' earlier results. */
 static void set_allocation(json_t *line, const struct trainer_allocation *allocation)
 {
     if (allocation->questions == 0)
@@ -275,7 +280,7 @@ static void set_allocation(json_t *line, const struct trainer_allocation *alloca
     }
 }
 
-/* Means are reported with every iteration, so that the row of a trial that is cut off has them. */
+/* Means are reported with every iteration, so that the row of a trial that is cut off has them, too. */
 static void set_iteration(struct recipe_events *wire, json_t *line, const struct trainer_iteration *it)
 {
     char name[32];
@@ -333,7 +338,7 @@ static void set_start(json_t *line, const struct trainer_event *event)
     trainer_kernels(kernels);
     json_object_set_new(line, "kernels", cli_json_text(kernels));
     set_count(line, "parameters", event->parameters);
-    if (event->step > 0) /* the row shows that the training was resumed */
+    if (event->step > 0) /* so that the row shows that the training was resumed */
         json_object_set_new(line, "param", json_pack("{s:i}", "resumed_after", (int)event->step));
     set_real(line, "memory_bound", event->memory_bound);
 }
@@ -353,7 +358,7 @@ static void set_final(const struct recipe_events *wire, json_t *line, const stru
         set_real(line, "entropy", event->entropy);
         set_real(line, "clip_fraction", event->clip_fraction);
     }
-    if (wire->n_iterations) /* over the iterations of this process: a resumed run counts from where it resumed */
+    if (wire->n_iterations) /* means cover the iterations of this process only: those since a resumed run was resumed */
         set_means(wire, line);
     if (event->n_valued > 0)
         set_values(line, &event->values);
@@ -362,8 +367,10 @@ static void set_final(const struct recipe_events *wire, json_t *line, const stru
     set_turns(line, event->gain, event->n_gain);
 }
 
-/* The process that watches the trial keeps its time limits by the phases train, eval and done; "warm start" is only
- * shown. */
+/*
+ * The process that watches the trial applies its time limits to the phases train, eval and done; the phase "warm start"
+ * is only shown to the user.
+ */
 json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_event *event)
 {
     json_t *line = json_object();
@@ -390,8 +397,8 @@ json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_eve
 }
 
 /* The kind of failure decides the label: `size` is size_blocked, `input` before the first step is preflight_crash,
- * all others are crash. Lack of memory and numbers that are not finite are not `input`, because no check of the
- * recipe finds them. */
+ * all others are crash. Lack of memory and numbers that are not finite do not count as `input`, because no check of the
+ * recipe can find them in advance. */
 json_t *recipe_events_failure(const struct trainer_error *error)
 {
     enum trial_failure failure = TRIAL_FAILURE_INPUT;

@@ -1,4 +1,7 @@
-/* recipe_events.h: the trainer's events as event lines (metrics/event_lines.h), for the child process that trains. */
+/*
+ * recipe_events.h: converts the trainer's events to event lines (metrics/event_lines.h), in the child process that
+ * trains.
+ */
 #ifndef CLI_RECIPE_EVENTS_H
 #define CLI_RECIPE_EVENTS_H
 
@@ -6,14 +9,14 @@
 
 #include <trainer/train.h>
 
-/* Sums over events, for the lines that need them. Zero it before the first event. */
+/* Sums over events, from which some lines report means. Zero it before the first event. */
 struct recipe_events {
     double clip_scale_mean, clip_scale_std; /* sums over iterations */
     double generation_s, gain_s, update_s;  /* the same */
     int32_t n_iterations;
 };
 
-/* New references; NULL when out of memory. */
+/* Both functions return a new reference, or NULL when out of memory. */
 json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_event *event);
 json_t *recipe_events_failure(const struct trainer_error *error);
 

@@ -2,7 +2,7 @@
  * recipe_judge.c: see recipe_judge.h.
  *
  * A rollout is sent as the trajectory that `lineage rollout --format jsonl` prints, so that a question asked by hand
- * and by a trial has the same answer in the cache.
+ * and the same question of a trial share one answer in the cache.
  */
 #include "recipe/recipe_judge.h"
 
@@ -44,7 +44,10 @@ void recipe_judge_close(struct recipe_judge *judge)
     free(judge);
 }
 
-/* There is one flag for each turn that the trainer counted; a rollout with another number of steps is not judged. */
+/*
+ * A judge needs one flag for each turn that the trainer counted, so a rollout with another number of steps is not
+ * judged.
+ */
 static bool make_case(struct judge_case *about, const struct trainer_judge_batch *batch, size_t i)
 {
     struct trainer_rollout r = trainer_rollouts_get(batch->rollouts, batch->first + i);

@@ -10,15 +10,19 @@ struct filling {
     bool has_parent;
 };
 
-/* Only the path of a checkpoint can be too long for a row or hold a semicolon. It is left out and not cut, because
- * two paths with the same beginning would look equal. The recipe in the snapshot has it. */
+/*
+ * Whether a text fits into a row. Only the path of a checkpoint can be too long or contain a semicolon. Such a path is
+ * left out rather than truncated, because two paths with the same beginning would look equal. The recipe in the
+ * snapshot has the full path.
+ */
 static bool fits(const char *text)
 {
     return !text || lineage_param_text_ok(text);
 }
 
 /* The trainer's table decides which settings a row names. A trial with a parent starts from the parent's checkpoint,
- * so the settings of a warm start are left out: it did not run, and they would look like a cause. */
+ * so the settings of a warm start are left out: no warm start ran, and its settings would look like a cause of the
+ * result. */
 static void take(void *context, const struct trainer_setting *setting)
 {
     const struct filling *filling = context;

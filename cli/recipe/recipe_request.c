@@ -30,9 +30,11 @@ static bool write_recipe(const struct recipe_request *trial)
     return written;
 }
 
-/* An idle thread of OpenMP spins for some milliseconds. If other trials run on the machine, that takes processor time
- * from them: half of all time in a night of two jobs with two threads each on two cores (tests/bench/jobs_bench.sh).
- * A trial that runs alone is faster with spinning. A choice of the user is kept. */
+/*
+ * An idle thread of OpenMP spins for some milliseconds. If other trials run on the machine, spinning takes processor
+ * time from them: half of all time in a night of two jobs with two threads each on two cores
+ * (tests/bench/jobs_bench.sh). A trial that runs alone is faster with spinning. A user's own choice is kept.
+ */
 static void choose_environment(struct recipe_request *trial)
 {
     size_t n = 0;
@@ -44,8 +46,10 @@ static void choose_environment(struct recipe_request *trial)
     trial->environment[n] = NULL;
 }
 
-/* RECIPE_POLICY is the artifact that the trial must leave, and is kept in the snapshot. The program is this one by
- * its path and not "lineage" from PATH, so that a night ends with the version with which it began. */
+/*
+ * RECIPE_POLICY is the artifact that the trial must leave, and is kept in the snapshot. The command is this program by
+ * its own path, not "lineage" from PATH, so that all trials of a night run the same version.
+ */
 static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
 {
     struct recipe_request *trial = context;
@@ -70,7 +74,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     return true;
 }
 
-/* How a judge did its work; marks that it never gave are left out. */
+/* Writes the share of trajectories that got each of the judge's marks; marks with a share of 0 are left out. */
 static void remark_judge(const struct trial_results *results, char *out, size_t size)
 {
     static const char *const marks[] = {"judged", "cached", "skipped", "refused", "truncated", "failed"};
@@ -106,7 +110,7 @@ static void remark_scores(const struct recipe_request *trial, const struct trial
         snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", explained variance %.4f", explained);
 }
 
-/* Only for a trial that finished; the row of another one has its reason. */
+/* Adds a remark only for a trial that finished; the row of any other trial has the reason of its failure. */
 static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome,
                    char *out)
 {
@@ -145,7 +149,9 @@ static void warn(const struct trainer_recipe *recipe)
     }
 }
 
-/* The notes are made before the trial runs: without memory for them it should not train. */
+/*
+ * The notes are made before the trial runs, because if there is no memory for them the trial should not train at all.
+ */
 bool recipe_request_init(struct recipe_request *trial, struct trial_request *request,
                        const struct trainer_recipe *recipe)
 {

@@ -1,6 +1,6 @@
 /*
- * recipe_request.h: a recipe of the built-in trainer as a trial: the command is `lineage-train run-trial`, the score
- * is EM, and the parameters are the settings of the recipe.
+ * recipe_request.h: turns a recipe of the built-in trainer into a trial: the command is `lineage-train run-trial`, the
+ * score is EM, and the parameters are the settings of the recipe.
  */
 #ifndef CLI_RECIPE_REQUEST_H
 #define CLI_RECIPE_REQUEST_H
@@ -14,7 +14,7 @@
 #define RECIPE_POLICY "policy.ckpt" /* in a snapshot */
 #define RECIPE_FILE "recipe.json"
 
-/* What the request of a recipe borrows. */
+/* The memory that the request of a recipe borrows from. */
 struct recipe_request {
     const struct trainer_recipe *recipe;
     char self[PATH_MAX], file[PATH_MAX], policy[PATH_MAX], cache[PATH_MAX];
@@ -22,16 +22,16 @@ struct recipe_request {
     const char *state, *state_every; /* see struct trainer_process; set them after recipe_request_init; NULL: none */
     bool crowded; /* other trials run on this machine, too; set it after recipe_request_init */
     struct blas_env blas;
-    const char *environment[BLAS_ENV_MAX + 2]; /* of the child, ended by NULL */
+    const char *environment[BLAS_ENV_MAX + 2]; /* environment of the child, ended by NULL */
     struct trial_artifact artifact;
     struct recipe_params params;
     char *notes;
 };
 
 /*
- * Fills the parts of the request that follow from the recipe. The caller sets the parent before, because a trial with
- * a parent does not have its start among its parameters, and everything else afterwards. Returns false when out of
- * memory.
+ * Fills the parts of the request that follow from the recipe. The caller sets the parent before this call, because the
+ * start settings are not parameters of a trial with a parent. The caller sets everything else after this call. Returns
+ * false when out of memory.
  */
 bool recipe_request_init(struct recipe_request *trial, struct trial_request *request,
                        const struct trainer_recipe *recipe);

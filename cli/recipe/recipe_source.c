@@ -1,8 +1,8 @@
 /*
  * recipe_source.c: see recipe_source.h.
  *
- * Changes are kept as a list until the recipe is parsed: an option may come before the recipe is known, a later
- * change of a setting overrides an earlier one, and the parser's messages name the setting as the user typed it.
+ * Changes are kept as a list until the recipe is parsed, because an option may come before the recipe is known. A later
+ * change of a setting overrides an earlier change, and the parser's messages name the setting as the user typed it.
  */
 #include "recipe/recipe_source.h"
 

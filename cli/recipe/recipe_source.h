@@ -7,7 +7,7 @@
 #include <trainer/recipe.h>
 
 struct recipe_source {
-    const char *name; /* of the file, for messages */
+    const char *name; /* name of the file, for messages */
     char *text;
     size_t length;
     struct trainer_change *changes; /* [n], in the order in which they are made */
@@ -19,13 +19,16 @@ bool recipe_source_open(struct recipe_source *source, const char *path);
 void recipe_source_release(struct recipe_source *source);
 
 /*
- * Records a change of a setting, by its name ("lr", "alpha") or its path. Whether the setting exists is checked when
- * the recipe is parsed. Returns false when out of memory, after printing that.
+ * Records a change of a setting, which is given by its name ("lr", "alpha") or its path. Whether the setting exists is
+ * checked when the recipe is parsed. Returns false when out of memory, after printing the error.
  */
 bool recipe_source_set(struct recipe_source *source, const char *setting, const char *value,
                        bool is_text);
 
-/* The same from NAME=VALUE, where VALUE is JSON or else a text. Returns false after printing the error. */
+/*
+ * Like recipe_source_set, but parses NAME=VALUE, where a VALUE that is not JSON is taken as a string. Returns false
+ * after printing the error.
+ */
 bool recipe_source_assign(struct recipe_source *source, const char *assignment);
 
 /* Parses the text with the changes, and checks the recipe. */

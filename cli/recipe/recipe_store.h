@@ -1,4 +1,7 @@
-/* recipe_store.h: stores of trials whose score is EM, the share of questions that are answered correctly. */
+/*
+ * recipe_store.h: creates and checks stores of trials whose score is EM, the share of questions that are answered
+ * correctly.
+ */
 #ifndef CLI_RECIPE_STORE_H
 #define CLI_RECIPE_STORE_H
 

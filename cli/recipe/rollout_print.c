@@ -2,7 +2,7 @@
  * rollout_print.c: see rollout_print.h.
  *
  * A rollout is printed turn by turn: what the policy asked, what the tool answered, and which credit the turn got.
- * The words are those of the environments.
+ * Tokens are printed as the words of the environment.
  */
 #include "recipe/rollout_print.h"
 
@@ -20,7 +20,7 @@ enum { TEXT_MAX = 512 };
 /* Consecutive tokens of the policy, and the answer of the tool. */
 struct step {
     int32_t turn;
-    int32_t from, to, until; /* the policy's tokens from `from` to `to`, the tool's from there to `until` */
+    int32_t from, to, until; /* the policy's tokens are [from, to), the tool's are [to, until) */
     double log_prob, advantage, clip_scale, gain;
     bool has_gain;
     char does[TEXT_MAX], tool[TEXT_MAX];
@@ -114,8 +114,10 @@ static bool next_step(struct step *step, const struct trainer_rollout *r, int32_
     return step->until > from;
 }
 
-/* Sums the log-probs over the turn, and takes means of the other numbers: most algorithms have the same advantage
- * over a whole turn. Gains need the values on both sides of the turn. */
+/*
+ * Sums the log-probs over the turn, and averages the other numbers, because most algorithms give all tokens of a turn
+ * the same advantage. A gain needs the values before and after the turn.
+ */
 static void measure(struct step *step, const struct trainer_rollout *r)
 {
     double n = step->to - step->from;
@@ -139,7 +141,10 @@ static void read_step(struct step *step, const struct trainer_world *world,
 
 /* ---- print ---- */
 
-/* Rounds to four decimals in the table: more are sampling noise and would not fit a terminal. JSON is not rounded. */
+/*
+ * Rounds to four decimals in the table, because further decimals are sampling noise and would not fit a terminal. JSON
+ * is not rounded.
+ */
 static double rounded(double value)
 {
     return round(value * 1e4) / 1e4;
@@ -240,7 +245,10 @@ static const char *rules_of(enum trainer_env_kind kind)
     return rules[kind];
 }
 
-/* Has only what the policy saw and wrote: a judge that sees the true answer would rate the answer and not the step. */
+/*
+ * The step contains only what the policy saw and wrote, because a judge that sees the true answer would rate the answer
+ * instead of the step.
+ */
 static json_t *trajectory_step(struct step *step, const struct trainer_world *world,
                                const struct trainer_rollout *r)
 {
@@ -265,7 +273,7 @@ json_t *rollout_trajectory(const struct trainer_recipe *recipe, const struct tra
                      (int)r->group, "steps", steps);
 }
 
-/* Scripts read these keys; a number that is also in the table has the same name there. */
+/* Scripts depend on these keys. A number that is also printed in the table has the same name there. */
 json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
 {
     const struct trainer_env *env = &recipe->tasks[r->task].env;

@@ -1,4 +1,4 @@
-/* rollout_print.h: one rollout turn by turn, as a table or as JSON. */
+/* rollout_print.h: prints one rollout turn by turn, as a table or as JSON. */
 #ifndef CLI_ROLLOUT_PRINT_H
 #define CLI_ROLLOUT_PRINT_H
 
@@ -10,12 +10,12 @@
 int rollout_print(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
 
 /*
- * The rollout as a judge sees it (schema/trajectory.schema.json): the question and the steps in the words of
- * rollout_print, without the true answer. A new reference.
+ * Returns the rollout as a judge sees it (schema/trajectory.schema.json): the question, and the steps in the same words
+ * as in rollout_print, without the true answer. The result is a new reference.
  */
 json_t *rollout_trajectory(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
 
-/* The rollout with all its numbers. A new reference. */
+/* Returns a new reference to the rollout with all its numbers. */
 json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * abandoned_trial.c: see abandoned_trial.h.
  *
- * A trial that was killed together with its watcher has cost its hours and measured something, and a night must know that
- * it was tried. The process that gets the lock of its directory records it.
+ * A trial that was killed together with its watcher has used time and measured something, and a night must know that it
+ * was tried. The process that gets the lock on the trial's work directory appends its row.
  */
 #include "run/abandoned_trial.h"
 
@@ -127,7 +127,7 @@ static void read_events(struct abandoned *l)
         fclose(in);
 }
 
-/* Whether its row was appended, so that only the removal of the directory is missing. */
+/* Whether the trial's row was already appended, in which case only the directory remains to be removed. */
 static bool has_row(const struct abandoned *l)
 {
     char id[LINEAGE_NAME_MAX] = "";
@@ -174,7 +174,7 @@ static int record(struct abandoned *l)
         return CLI_GO_ON;
     l->trial = path_in(path, l->dir, RUNNING_TRIAL) ? json_load_file(path, 0, NULL) : NULL;
     if (!json_is_object(l->trial))
-        return CLI_GO_ON; /* the kill came while this file was written, before the command started */
+        return CLI_GO_ON; /* the file is incomplete: the kill came before the command started */
     read_plan(l);
     trial_results_init(&l->results, &l->plan);
     read_events(l);
@@ -183,7 +183,10 @@ static int record(struct abandoned *l)
     return status;
 }
 
-/* Takes the lock again, and keeps it: another process may have taken it since running_each_dir looked. */
+/*
+ * Takes the lock of the directory again and keeps it, because another process may have taken it since running_each_dir
+ * checked.
+ */
 static void visit(void *context, const char *name, int dir, bool held)
 {
     struct abandoned *all = context;

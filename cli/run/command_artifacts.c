@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Size of a file, or of all files below a directory. A link that the pattern matches is followed, those below it are
- * not. */
+/*
+ * Returns the size of a file, or of all files below a directory. A link that the pattern itself matches is followed;
+ * links below a directory are not.
+ */
 static double bytes_of(char *path)
 {
     char *const paths[] = {path, NULL};

@@ -19,7 +19,7 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* Takes the text over. Returns false if it is NULL. */
+/* Takes over ownership of the text. Returns false if the text is NULL. */
 static bool own(struct command_environment *made, const char **place, char *text)
 {
     if (!text)
@@ -38,7 +38,7 @@ static char *__attribute__((format(printf, 1, 2))) print(const char *format, ...
     return n < 0 ? NULL : text;
 }
 
-/* LINEAGE_PARAM_NAME=VALUE. The name has upper-case letters, digits and _, so that a shell can use it. */
+/* Returns LINEAGE_PARAM_NAME=VALUE. The name has only upper-case letters, digits and _, so that a shell can use it. */
 static char *param_variable(const struct lineage_param *param)
 {
     char value[COMMAND_VALUE_MAX];
@@ -56,7 +56,10 @@ static bool make_words(struct command_environment *made, const char *const *word
     return ok;
 }
 
-/* LINEAGE_PARENT_SNAPSHOT is empty without a snapshot: a value that this process inherited must not reach the command. */
+/*
+ * Without a snapshot, LINEAGE_PARENT_SNAPSHOT is set to an empty text, because a value that this process inherited must
+ * not reach the command.
+ */
 static bool make_variables(struct command_environment *made, const char *const *more,
                            const struct command_values *values, const char *params, const char *parent)
 {

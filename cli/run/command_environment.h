@@ -1,4 +1,4 @@
-/* command_environment.h: the words and the environment of a command for one run. */
+/* command_environment.h: makes the arguments and the environment of a command for one run. */
 #ifndef CLI_COMMAND_ENVIRONMENT_H
 #define CLI_COMMAND_ENVIRONMENT_H
 
@@ -8,14 +8,14 @@
 
 struct command_environment {
     const char **argv, **environment; /* ended by NULL */
-    char **owned;                     /* [n_owned] all their texts */
+    char **owned;                     /* [n_owned] all texts of the two lists */
     size_t n_owned;
 };
 
 /*
- * Replaces the placeholders in words, and makes the variables that command_trial.h names, followed by `more` (NULL:
- * none). params is the path of the JSON file with the parameters, parent the parent's snapshot or NULL. Returns false
- * when out of memory; call command_environment_release in either case.
+ * Replaces the placeholders in words, and makes the environment variables listed in command_trial.h, followed by `more`
+ * (NULL: none). params is the path of the JSON file with the parameters, parent the parent's snapshot or NULL. Returns
+ * false when out of memory; call command_environment_release in either case.
  */
 bool command_environment_make(struct command_environment *made, const char *const *words, const char *const *more,
                               const struct command_values *values, const char *params, const char *parent);

@@ -8,7 +8,7 @@
 #include "cli.h"
 #include "run/command_settings.h"
 
-/* The three texts as one, owned by the trial. */
+/* Returns the concatenation of the three texts, owned by the trial. */
 static const char *join(struct command_trial *trial, const char *a, const char *between, const char *b)
 {
     size_t n = strlen(a) + strlen(between) + strlen(b) + 1;
@@ -63,7 +63,7 @@ static bool read_params(struct command_trial *trial, const json_t *object)
     return params != NULL;
 }
 
-/* A pattern that begins with {workdir} becomes absolute when that is replaced. */
+/* A pattern that begins with {workdir} is left relative, because it becomes absolute when {workdir} is replaced. */
 static bool read_artifacts(struct command_trial *trial, const json_t *list, const char *dir)
 {
     struct command_artifact *artifacts = command_trial_own(trial, calloc(json_array_size(list) + 1, sizeof *artifacts));
@@ -80,7 +80,7 @@ static bool read_artifacts(struct command_trial *trial, const json_t *list, cons
     return artifacts != NULL;
 }
 
-/* The commands whose output was recorded are the names of the object. */
+/* The keys of the object are the commands whose output was recorded. */
 static bool read_versions(struct command_trial *trial, const json_t *object)
 {
     const char **out = new_list(trial, json_object_size(object)), *name;

@@ -1,13 +1,14 @@
-/* command_from_provenance.h: the settings of a command's trial from its run.json, to run it again. */
+/* command_from_provenance.h: reads the settings of a command's trial from its run.json, to run the trial again. */
 #ifndef CLI_COMMAND_FROM_PROVENANCE_H
 #define CLI_COMMAND_FROM_PROVENANCE_H
 
 #include "run/command_trial.h"
 
 /*
- * Reads run.json, from which the trial borrows. dir, an absolute path, is where its commands will work; relative
- * files are relative to it. A variable whose value was not recorded is taken from the environment of this process, if
- * it is there. Returns false after printing the error; call command_trial_release in either case.
+ * Reads run.json, from which the trial borrows. dir, an absolute path, is the directory in which the trial's commands
+ * will work; relative file names are relative to dir. A variable whose value was not recorded is taken from the
+ * environment of this process, if set. Returns false after printing the error; call command_trial_release in either
+ * case.
  */
 bool command_from_provenance(struct command_trial *trial, const json_t *run, const char *dir);
 

@@ -49,7 +49,7 @@ static size_t count(char **list)
 
 /* ---- lists ---- */
 
-/* At most one parameter less than there is room for, because the seed becomes one, too. */
+/* Accepts one parameter fewer than the maximum, because the seed becomes a parameter, too. */
 static bool read_params(struct command_trial *trial, struct command_options *options, char **list)
 {
     size_t n = count(list);
@@ -73,7 +73,7 @@ static bool read_params(struct command_trial *trial, struct command_options *opt
     return true;
 }
 
-/* GLOB:MAXBYTES, at the last colon; without a number behind it the colon is part of the file's name. */
+/* Parses GLOB:MAXBYTES, split at the last colon. If no number follows that colon, it is part of the file name. */
 static bool read_artifacts(struct command_trial *trial, char **list)
 {
     size_t n = count(list);
@@ -94,7 +94,7 @@ static bool read_artifacts(struct command_trial *trial, char **list)
     return true;
 }
 
-/* A file that does not exist protects nothing, and is more likely a typing error. */
+/* Rejects a file that does not exist, because it is most likely a typing error. */
 static bool check_files(const char *option, char **list)
 {
     for (char **path = list; path && *path; path++)
@@ -103,7 +103,10 @@ static bool check_files(const char *option, char **list)
     return true;
 }
 
-/* Checked before anything starts: a typing error would only show in what the command does. */
+/*
+ * Checks the variables before anything starts, because otherwise a typing error would only show in the behaviour of the
+ * command.
+ */
 static bool check_environment(const char *option, char **list)
 {
     for (char **set = list; set && *set; set++)

@@ -1,11 +1,11 @@
-/* command_options.h: the settings of a command's trial as options of `lineage run`. */
+/* command_options.h: reads the settings of a command's trial from the options of `lineage run`. */
 #ifndef CLI_COMMAND_OPTIONS_H
 #define CLI_COMMAND_OPTIONS_H
 
 #include "cli.h"
 #include "run/command_settings.h"
 
-/* What popt read, one for each setting of the table. */
+/* The values that popt has read, one for each setting of the table. */
 struct command_options {
     union {
         char *text;
@@ -18,7 +18,7 @@ struct command_options {
 /* Writes the options to table, which has room for COMMAND_SETTINGS_MAX. Returns how many there are. */
 size_t command_options_list(struct poptOption *table, struct command_options *options);
 
-/* Reads the options into the trial, which borrows from them. Returns false after printing which one is wrong. */
+/* Reads the options into the trial, which borrows from them. Returns false after printing which option is wrong. */
 bool command_options_read(struct command_trial *trial, struct command_options *options);
 
 #endif

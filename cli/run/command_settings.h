@@ -2,8 +2,8 @@
  * command_settings.h: the settings of a command's trial, one line each.
  *
  * The options of `lineage run`, the keys of a sweep file, and the keys of run.json in provenance are read and written
- * by this table; tests/unit/cli_command_settings.c holds the schemas and the environment variables against it. A
- * setting of a plain kind is added by a member of struct command_trial, a line in the table and a line in the
+ * by this table; tests/unit/cli_command_settings.c checks that the schemas and the environment variables agree with it.
+ * A setting of a plain kind is added by a member of struct command_trial, a line in the table and a line in the
  * schemas.
  */
 #ifndef CLI_COMMAND_SETTINGS_H
@@ -30,18 +30,18 @@ enum command_setting_kind {
 };
 
 struct command_setting {
-    const char *key;      /* in a sweep file; NULL: a sweep cannot set it */
-    const char *option;   /* of `lineage run`; NULL: not an option */
-    char letter;          /* its short form; 0: none */
-    const char *recorded; /* in run.json; NULL: not recorded */
+    const char *key;      /* key in a sweep file; NULL: a sweep cannot set it */
+    const char *option;   /* option of `lineage run`; NULL: not an option */
+    char letter;          /* short form of the option; 0: none */
+    const char *recorded; /* key in run.json; NULL: not recorded */
     enum command_setting_kind kind;
     size_t offset;        /* of the member in struct command_trial */
-    bool decides_result;  /* another value makes another trial of a sweep */
-    const char *variable; /* environment variable in which the command finds it; NULL: none */
+    bool decides_result;  /* a different value makes a different trial of a sweep */
+    const char *variable; /* environment variable that passes the value to the command; NULL: none */
     const char *argument, *help; /* of the option */
 };
 
-/* The i-th setting, NULL behind the last one; and how many there are at most. */
+/* Returns the i-th setting, or NULL after the last setting. COMMAND_SETTINGS_MAX bounds their number. */
 const struct command_setting *command_setting_at(size_t i);
 enum { COMMAND_SETTINGS_MAX = 32 };
 
@@ -53,12 +53,12 @@ void *command_setting_member(struct command_trial *trial, const struct command_s
 const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting);
 
 /*
- * Sets a member of a plain kind from JSON, which it borrows; a value of another type is taken as missing. Returns
- * false when out of memory.
+ * Sets a member of a plain kind from JSON, from which the member borrows. A value of a wrong type counts as missing.
+ * Returns false when out of memory.
  */
 bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value);
 
-/* Seconds between TERM and KILL if nobody sets them. */
+/* Default seconds between TERM and KILL. */
 enum { COMMAND_GRACE_SECONDS = 10 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * command_trial.h: a command as a trial: what `lineage run` runs, and each trial of a sweep of commands.
+ * command_trial.h: a trial that runs a command, as `lineage run` and each trial of a sweep of commands do.
  *
  * The command finds its parameters as {NAME} in its arguments, as LINEAGE_PARAM_NAME, and in the JSON file
  * LINEAGE_PARAMS; its seed as {seed} and LINEAGE_SEED; a directory, which becomes the snapshot of a kept trial, as
@@ -13,8 +13,8 @@
  *   command_environment       the words and the environment of one run; placeholders
  *   command_artifacts         the files that the command has to leave
  *   protected_files           the files that must not change
- *   run_log                   what the command prints, kept in files
- *   provenance                what it was run from (run.json); provenance_read
+ *   run_log                   keeps what the command prints in files
+ *   provenance                records what the trial was run from (run.json); provenance_read
  *   files_beside_row          moves log and provenance to their places
  *   abandoned_trial           rows of trials whose watcher was killed
  */
@@ -23,7 +23,7 @@
 
 #include "trial/trial_request.h"
 
-/* Files that a finished trial must have left. */
+/* Files that a finished trial must have written. */
 struct command_artifact {
     const char *glob;
     double max_bytes; /* of each file, or of all files in a directory; 0: no limit */
@@ -36,7 +36,7 @@ struct command_trial {
 
     const char *const *argv; /* ended by NULL */
     const char *eval;        /* shell command that evaluates after the training; NULL: none */
-    const char *preflight;   /* shell command that must succeed before it; NULL: none */
+    const char *preflight;   /* shell command that must succeed before the training; NULL: none */
     const struct lineage_param *params; /* [n_params] */
     size_t n_params;
     const char *const *environment;      /* NAME=VALUE, ended by NULL; NULL: none */
@@ -46,14 +46,14 @@ struct command_trial {
     const struct command_artifact *artifacts; /* [n_artifacts] */
     size_t n_artifacts;
     size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
-    bool has_seed;       /* the first seed was given; it is a parameter of the row if there is one run */
-    uint64_t first_seed; /* the runs have this seed and the following ones; without has_seed from 1 */
+    bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
+    uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */
 
-    const char *parent_snapshot; /* directory; NULL: none */
+    const char *parent_snapshot; /* directory of the parent's snapshot; NULL: none */
     const char *dir;             /* where the commands work; NULL: where this process works */
-    const char *rerun_of;        /* exp_id of the trial that is run again: git is not asked; NULL: none */
-    bool (*fill)(void *context, const char *workdir); /* puts files into the work directory (an absolute path); returns false
-                                                         after printing the error. NULL: nothing to put there */
+    const char *rerun_of;        /* exp_id of the trial that is run again, for which git is not queried; NULL: none */
+    /* Puts files into the work directory (an absolute path). Returns false after printing the error. NULL: no files. */
+    bool (*fill)(void *context, const char *workdir);
     void *fill_context;
     struct trial_alive alive;
     bool quiet;
@@ -63,10 +63,12 @@ struct command_trial {
     size_t n_owned;
 };
 
-/* Takes memory over, to be freed with the trial. Returns it, or NULL if it is NULL or memory runs out. */
+/*
+ * Takes ownership of memory, which is then freed with the trial. Returns it, or NULL if it is NULL or memory runs out.
+ */
 void *command_trial_own(struct command_trial *trial, void *memory);
 
-/* Frees what the trial owns; a trial of zeros is allowed. */
+/* Frees what the trial owns; a zeroed trial is allowed. */
 void command_trial_release(struct command_trial *trial);
 
 #endif

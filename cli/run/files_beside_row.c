@@ -15,7 +15,7 @@
 #include "support/running_files.h"
 #include "trial/workdir.h"
 
-/* Holds the id of the row; the row itself may still fail to be appended. */
+/* This file holds the id of the row. Appending the row may still fail after the file was written. */
 #define ROW_FILE "row"
 
 static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
@@ -34,7 +34,10 @@ static void write_row_id(const char *dir, const char *exp_id)
     fclose(out);
 }
 
-/* Renames within one file system. A file that has the name already belongs to a row that was never appended. */
+/*
+ * Renames within one file system. If a file with that name exists, it belongs to a row that was never appended, and is
+ * replaced.
+ */
 static void move_to(const struct lineage_store *store, enum lineage_place place, const char *from, const char *name)
 {
     char to[PATH_MAX];

@@ -1,8 +1,8 @@
 /*
  * files_beside_row.h: the files of a command's trial that are kept beside its row: logs/ID.log and provenance/ID/.
  *
- * The work directory notes the id of the row when it becomes known, so that a process which finds the directory after a
- * kill can tell whether the row was appended.
+ * The id of the row is written into the work directory as soon as it is known, so that a process which finds the
+ * directory after a kill can tell whether the row was appended.
  */
 #ifndef CLI_FILES_BESIDE_ROW_H
 #define CLI_FILES_BESIDE_ROW_H
@@ -12,11 +12,13 @@
 
 #include <lineage/store.h>
 
-/* Moves log and provenance from the work directory to their places, under the id of the row, and notes the id in the work
- * directory. For struct lineage_append_options.beside; failures are reported. */
+/*
+ * Moves log and provenance from the work directory to their places, under the id of the row, and writes the id into the
+ * work directory. Used as struct lineage_append_options.beside. Failures are printed.
+ */
 void files_beside_row_put(const struct lineage_store *store, const char *dir, const char *exp_id);
 
-/* Reads the id that was noted in the work directory; returns false if there is none. */
+/* Reads the id that was written into the work directory; returns false if there is none. */
 bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], const char *dir);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <lineage/text.h>
 
-/* Writes 4 and not 4.0, which a program that expects a whole number rejects. */
+/* Writes 4 instead of 4.0, because a program that expects a whole number rejects 4.0. */
 const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_param *param)
 {
     char number[LINEAGE_NUMBER_MAX];
@@ -22,7 +22,7 @@ const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_para
     return out;
 }
 
-/* The value of the name [n], NULL if it has none. */
+/* Returns the value of the name [n], or NULL if the name is not known. */
 static const char *find(char out[COMMAND_VALUE_MAX], const struct command_values *values, const char *name, size_t n)
 {
     for (size_t i = 0; i < values->n_params; i++)
@@ -35,7 +35,10 @@ static const char *find(char out[COMMAND_VALUE_MAX], const struct command_values
     return n == 7 && memcmp(name, "workdir", n) == 0 ? values->workdir : NULL;
 }
 
-/* Braces without a known name are left unchanged, since commands also have braces of the shell, of JSON and of Python. */
+/*
+ * Braces without a known name are left unchanged, because commands also contain braces of the shell, of JSON and of
+ * Python.
+ */
 char *placeholders_replace(const char *text, const struct command_values *values)
 {
     char *out = NULL, value[COMMAND_VALUE_MAX];

@@ -1,4 +1,4 @@
-/* placeholders.h: {NAME} in the words of a command, replaced by values. */
+/* placeholders.h: replaces {NAME} in the arguments of a command by values. */
 #ifndef CLI_PLACEHOLDERS_H
 #define CLI_PLACEHOLDERS_H
 
@@ -15,8 +15,10 @@ struct command_values {
 /* Returns the text with its placeholders replaced (free); other braces are left unchanged. NULL: out of memory. */
 char *placeholders_replace(const char *text, const struct command_values *values);
 
-/* Writes a parameter's value as arguments and environment variables have it: whole numbers without a point. Returns
- * out. */
+/*
+ * Writes a parameter's value in the form used for arguments and environment variables: whole numbers without a point.
+ * Returns out.
+ */
 #define COMMAND_VALUE_MAX 192
 const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_param *param);
 

@@ -1,8 +1,8 @@
 /*
  * protected_files.c: see protected_files.h.
  *
- * Files are compared by content and not by their time of change, which a program can set. 128 bits of XXH3 suffice:
- * an edited file does not get the same digest by chance, and an attacker could as well edit the row.
+ * Files are compared by content, not by modification time, which a program can set. 128 bits of XXH3 suffice: an edited
+ * file does not get the same digest by chance, and an attacker could as well edit the row.
  */
 #include "run/protected_files.h"
 

@@ -1,4 +1,4 @@
-/* protected_files.h: whether files have changed while a trial ran (--protect). */
+/* protected_files.h: checks whether files have changed while a trial ran (--protect). */
 #ifndef CLI_PROTECTED_FILES_H
 #define CLI_PROTECTED_FILES_H
 
@@ -10,7 +10,7 @@ struct protected_files {
     const char *const *path; /* ended by NULL; borrowed */
     struct protected_digest {
         uint64_t low, high;
-        int error; /* errno of a file that cannot be read; it must not change either */
+        int error; /* errno if the file cannot be read; this must not change either */
     } *digest;     /* one for each path */
 };
 

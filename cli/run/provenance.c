@@ -55,7 +55,7 @@ static json_t *kept_environment(const struct command_trial *t)
     return kept;
 }
 
-/* The variables that --env sets; the value of one that looks secret is null. */
+/* The variables that --env sets. A value that looks secret is recorded as null. */
 static json_t *given_environment(const struct command_trial *t)
 {
     json_t *given = json_object();
@@ -71,7 +71,7 @@ static json_t *given_environment(const struct command_trial *t)
 
 /* ---- machine ---- */
 
-/* Reads the text behind the colon in the first line of the file that begins with key. */
+/* Reads the text after the colon in the first line of the file that begins with key. */
 static bool read_line(char out[LINE], const char *path, const char *key)
 {
     char line[LINE];
@@ -155,7 +155,7 @@ static json_t *versions(const struct command_trial *t)
     return object;
 }
 
-/* The value of a setting; NULL if it is not set and the key is left out. */
+/* Returns the value of a setting, or NULL if it is not set, in which case the key is omitted. */
 static json_t *setting_json(const struct command_trial *t, const struct command_setting *setting)
 {
     const void *value = command_setting_value(t, setting);

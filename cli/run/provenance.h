@@ -2,7 +2,7 @@
  * provenance.h: records what a command was run from, in provenance/ID/ of each trial (schema/provenance.schema.json).
  *
  *     run.json         command, directory, commit, chosen environment, host, processors, GPUs, versions
- *     staged.diff      changes of the repository around the directory: the index against HEAD
+ *     staged.diff      changes in the enclosing repository: the index against HEAD
  *     unstaged.diff    the files against the index
  *     untracked/       files that git neither tracks nor ignores, if they are few and small
  */

@@ -9,7 +9,7 @@
 
 #include "output/show.h"
 
-/* Rows may come from anybody, so an id that would lead to another directory is rejected. */
+/* Rows may have been written by any program, so an id that would lead to another directory is rejected. */
 bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, const char *exp_id)
 {
     struct lineage_error err;

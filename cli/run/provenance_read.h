@@ -9,10 +9,10 @@
 /* Writes the path of provenance/ID; returns false if the trial has none. */
 bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, const char *exp_id);
 
-/* Its run.json (a new reference); NULL if there is none or it cannot be read. */
+/* Returns the trial's run.json (a new reference), or NULL if the file is missing or cannot be read. */
 json_t *provenance_load(const struct lineage_store *store, const char *exp_id);
 
-/* Prints the lines of it that users look for first, in the form of cli_show_trial. */
+/* Prints the parts of run.json that users look for first, in the form of cli_show_trial. */
 void provenance_print(const json_t *run, const struct cli_screen *screen);
 
 #endif

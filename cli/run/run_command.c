@@ -1,9 +1,9 @@
 /*
  * run_command.c: see run_command.h.
  *
- * A trial has stages: a preflight, then a training and an evaluation for each seed. Each stage is a command of its
- * own with its own limits, and the outcome tells the stages apart: a failed preflight is not a crash, and an
- * evaluation that takes too long is not an overrun of the training.
+ * A trial has stages: a preflight, then a training and an evaluation for each seed. Each stage is a separate command
+ * with its own limits, and the outcome distinguishes the stages: a failed preflight is not labelled as a crash, nor an
+ * evaluation that takes too long as an overrun of the training.
  */
 #include "run/run_command.h"
 
@@ -26,7 +26,10 @@
 #include "trial/run_and_append.h"
 #include "trial/trial_watch.h"
 
-/* Steps of a phase in telemetry: enough for a curve, since a program may print one every millisecond. */
+/*
+ * Limit of steps per phase in telemetry. It is enough for a curve, and is needed because a program may print a step
+ * every millisecond.
+ */
 enum { STEPS_KEPT = 4096 };
 
 struct command_run {
@@ -39,7 +42,7 @@ struct command_run {
     struct protected_files protected;
     size_t measured;            /* seeds that have a score */
     double first;               /* the first score .. */
-    double sum, sum_of_squares; /* .. and sums over the scores minus the first */
+    double sum, sum_of_squares; /* .. and sums over (score - first score) */
     double train_s;
     enum trial_channel channel;
     struct trial_job job; /* with the settings that all stages have in common */
@@ -112,7 +115,7 @@ static void beside(void *context, const char *exp_id)
 
 /* ---- a stage ---- */
 
-/* Runs one stage. The times of the stages add up, and the highest peak counts. */
+/* Runs one stage. The outcome has the sum of the stages' times and the maximum of their memory peaks. */
 static bool run_job(struct trial_outcome *outcome, const struct trial_job *job)
 {
     struct trial_outcome before = *outcome;
@@ -155,7 +158,7 @@ static bool has_failed(const struct trial_outcome *outcome)
     return outcome->end != TRIAL_FINISHED;
 }
 
-/* Writes how a stage other than the training ended. */
+/* Writes a text that says how a stage other than the training ended. */
 static void describe(char text[TRIAL_TEXT_MAX], const char *what, const struct trial_outcome *outcome, double seconds)
 {
     char how[TRIAL_TEXT_MAX];
@@ -175,7 +178,7 @@ static void describe(char text[TRIAL_TEXT_MAX], const char *what, const struct t
     snprintf(text, TRIAL_TEXT_MAX, "the %s %.400s", what, how);
 }
 
-/* What the preflight prints is not searched for metrics. */
+/* Runs the preflight, whose output is not searched for metrics. */
 static bool run_preflight(struct command_run *run, struct trial_outcome *outcome)
 {
     struct trial_job job = run->job;
@@ -214,7 +217,7 @@ static bool run_evaluation(struct command_run *run, struct trial_outcome *outcom
     return true;
 }
 
-/* A score by a changed evaluator does not count, whatever else happened. */
+/* Whether a protected file has changed. A score by a changed evaluator does not count, however the trial ended. */
 static bool is_disqualified(const struct command_run *run, struct trial_outcome *outcome)
 {
     const char *changed = protected_files_changed(&run->protected);
@@ -246,7 +249,7 @@ static double score_std(const struct command_run *run)
     return n > 1 ? sqrt(fmax(0, (run->sum_of_squares - run->sum * run->sum / n) / (n - 1))) : 0;
 }
 
-/* Runs training and evaluation. Returns false if nothing could be started or watched. */
+/* Runs training and evaluation for one seed. Returns false if a command could not be started or watched. */
 static bool run_seed(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results, uint64_t seed)
 {
     const struct command_trial *t = run->trial;
@@ -305,7 +308,7 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
 
 /* ---- the row ---- */
 
-/* The last lines of the output are what a person looks at first. */
+/* Adds the last lines of the output to the notes, because they are what a person looks at first. */
 static void note_last_lines(const struct command_run *run, char *out, size_t size)
 {
     char *lines = run_log_last_lines(&run->log);
@@ -340,7 +343,7 @@ static void remark(void *context, const struct trial_results *results, const str
         note_last_lines(run, out + n, size - n);
 }
 
-/* The seed of a trial with one run is a parameter like the others; `lineage compare` pairs rows by it. */
+/* If a trial has only one run, its seed is added as a parameter, by which `lineage compare` pairs rows. */
 static bool make_params(struct lineage_param **params, size_t *n, const struct command_trial *t)
 {
     *n = t->n_params;
@@ -369,8 +372,10 @@ static struct trial_plan make_plan(const struct command_trial *t, const struct l
     return plan;
 }
 
-/* A baseline with several seeds shows how much the score varies by chance: its standard deviation becomes the noise
- * of the store, per single run, unless the owner has set one. */
+/*
+ * A baseline with several seeds shows how much the score varies by chance. The standard deviation of a single run
+ * becomes the noise of the store, unless the owner has set the noise.
+ */
 static int set_noise(const struct command_run *run)
 {
     char said[96];
@@ -389,7 +394,7 @@ static int set_noise(const struct command_run *run)
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
                       struct lineage_trial *row)
 {
-    /* The reader of this process's output may exit; the trial and its row do not depend on it. */
+    /* SIGPIPE is ignored, because the trial and its row must not depend on whoever reads this process's output. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     struct command_run *run = calloc(1, sizeof *run);
     struct lineage_param *params = NULL;

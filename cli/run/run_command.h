@@ -6,10 +6,10 @@
 #include "run/command_trial.h"
 
 /*
- * Runs the trial and appends its row; the caller releases *row. Returns CLI_GO_ON, or an exit status after printing
- * why it has none: a command that cannot be started has no row, because the caller has to correct it.
+ * Runs the trial and appends its row; the caller releases *row. Returns CLI_GO_ON, or an exit status after printing why
+ * there is no row. A command that cannot be started gets no row, because the caller has to correct the command.
  *
- * One trial at a time in a process: to run several, fork first and open the store in each child.
+ * A process can run only one trial at a time. To run several, fork first and open the store in each child.
  */
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
                       struct lineage_trial *row);

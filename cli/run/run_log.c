@@ -1,8 +1,8 @@
 /*
  * run_log.c: see run_log.h.
  *
- * The log has parts instead of a ring buffer in one file: a reader that follows it continues in the next part, and a kill
- * leaves text in the right order.
+ * The log consists of several part files instead of a ring buffer in one file, so that a reader that follows the log
+ * continues in the next part, and the text is in the right order even after a kill.
  */
 #include "run/run_log.h"
 
@@ -123,7 +123,7 @@ static bool append_part(int to, int from)
     return ok && n == 0;
 }
 
-/* The number of the last part; 0 if there is only the beginning. */
+/* Returns the number of the last part; 0 if there is only output.0. */
 static unsigned last_part(const char *dir)
 {
     static const char prefix[] = RUNNING_OUTPUT;
@@ -169,7 +169,7 @@ bool run_log_join(const char *dir)
 
 /* ---- the last lines ---- */
 
-/* The ring buffer as one text, with blanks for NUL bytes. */
+/* Returns the ring buffer as one text, with NUL bytes replaced by blanks. */
 static char *last_bytes(const struct run_log *log)
 {
     size_t n = log->total < RUN_LOG_LAST ? (size_t)log->total : RUN_LOG_LAST;
@@ -204,8 +204,10 @@ static char *take_last_line(char *text)
     return NULL;
 }
 
-/* The line as a terminal shows it, from the last carriage return on, with commas for semicolons, which end a piece of
- * notes. */
+/*
+ * Returns the part of the line that a terminal would show, which begins after the last carriage return. Semicolons are
+ * replaced by commas, because a semicolon ends a piece of notes.
+ */
 static char *for_notes(char *line)
 {
     size_t n = strlen(line);

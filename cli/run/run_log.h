@@ -1,8 +1,9 @@
 /*
- * run_log.h: what a command prints, kept in files of bounded size: the beginning and the end.
+ * run_log.h: keeps the beginning and the end of a command's output in files of bounded size.
  *
  * While it runs, output.0 holds the first RUN_LOG_BYTES, and the last two of output.1, output.2, .. hold the end. The
- * log is on disk at every moment, so that it survives a crash of the machine. At the end the parts become one file.
+ * log is on disk at every moment, so that it survives a crash of the machine. When the command has ended, the parts are
+ * joined to one file.
  */
 #ifndef CLI_RUN_LOG_H
 #define CLI_RUN_LOG_H
@@ -18,7 +19,7 @@ enum { RUN_LOG_LAST = 4096 };
 
 struct run_log {
     char dir[PATH_MAX];
-    int fd; /* of the current part; -1: there is none, and what is written is lost */
+    int fd; /* descriptor of the current part; -1: none, and output is discarded */
     unsigned part;
     size_t in_part;
     char last[RUN_LOG_LAST]; /* a ring buffer of the latest bytes */

@@ -71,7 +71,7 @@ done:
     return status;
 }
 
-/* A claim that cannot be ended now ends by itself, with its lease or with this process. */
+/* A claim that cannot be ended now ends by itself, when its lease expires or this process exits. */
 void claims_end(struct claims *claims, size_t i, enum lineage_release why)
 {
     struct night_trial *trial = &claims->list->trials[i];
@@ -115,5 +115,5 @@ int claims_clear(struct claims *claims)
     int status = claims_status(lineage_queue_each(claims->queue, clear, &c, &err), &err);
     if (status == CLI_GO_ON)
         status = c.status;
-    return status == CLAIM_WAIT ? CLI_GO_ON : status; /* the next night removes the rest */
+    return status == CLAIM_WAIT ? CLI_GO_ON : status; /* the next night removes the remaining claims */
 }

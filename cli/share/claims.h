@@ -1,7 +1,8 @@
 /*
- * claims.h: which trials this night runs, among the workers that share it (lineage/queue.h).
+ * claims.h: decides which trials this process runs, among the workers that share the night (lineage/queue.h).
  *
- * A night that runs alone claims its trials as well, as the only worker, so that there is one way to begin a trial.
+ * A night that runs alone claims its trials as well, as the only worker, so that there is only one way to start a
+ * trial.
  */
 #ifndef CLI_CLAIMS_H
 #define CLI_CLAIMS_H
@@ -13,8 +14,10 @@
 /* Default seconds of a lease; it is renewed after a third of that time. */
 enum { CLAIM_LEASE_SECONDS = 60 };
 
-/* Returned beside CLI_GO_ON and exit statuses. CLAIM_WAIT: other workers hold all of these trials, or the queue does not
- * answer now; ask again later. CLAIM_AGAIN: the claimed trial turned out to have a row; look at the list again. */
+/*
+ * Returned beside CLI_GO_ON and exit statuses. CLAIM_WAIT: other workers hold all the candidates, or the queue does not
+ * answer; ask again later. CLAIM_AGAIN: the claimed trial turned out to have a row; choose from the list again.
+ */
 enum { CLAIM_WAIT = -2, CLAIM_AGAIN = -3 };
 
 struct claims {
@@ -23,7 +26,7 @@ struct claims {
     bool shared;     /* other workers share the list (--worker) */
     double lease;    /* seconds */
     bool unanswered; /* the latest claim failed because the queue did not answer */
-    double pause;    /* seconds to wait before the next look, after looks in vain (other_workers.h) */
+    double pause;    /* seconds to wait before the next look if the last found nothing (other_workers.h) */
 };
 
 /* Opens the queue of the list's store. Returns CLI_GO_ON or an exit status. */
@@ -31,25 +34,31 @@ int claims_open(struct claims *claims);
 void claims_close(struct claims *claims);
 
 /*
- * Claims the first of n candidates, indices of trials, that nobody runs. Does not claim if at_most or more trials of
- * the night would then be held (0: no limit). Returns CLI_GO_ON with *i, after reading the rows again; CLAIM_WAIT;
- * CLAIM_AGAIN; or an exit status.
+ * Claims the first trial that no worker runs among n candidates, which are indices of trials. Claims nothing if workers
+ * already hold at_most trials of the night (0: no limit). Returns CLI_GO_ON with *i, after reading the rows again;
+ * CLAIM_WAIT; CLAIM_AGAIN; or an exit status.
  */
 int claims_take(struct claims *claims, const size_t *candidates, size_t n, size_t at_most, size_t *i);
 
-/* Ends the claim of trial i, which has its row or is to be run again. Does nothing if it is not claimed. */
+/*
+ * Ends the claim of trial i, which has its row or is to be run again. Does nothing if this process holds no claim of
+ * it.
+ */
 void claims_end(struct claims *claims, size_t i, enum lineage_release why);
 
 /* Forgets the claim of trial i without ending it: the process that was just forked has it now. */
 void claims_leave(struct claims *claims, size_t i);
 
 /*
- * Removes claims that nobody holds, left by workers that were killed, and that nobody will ask for: of trials that have a
- * row, and of proposed trials, which other proposals replace. Returns CLI_GO_ON or an exit status.
+ * Removes claims that killed workers have left and that no worker will take again: claims of trials that have a row,
+ * and claims of proposed trials, which other proposals replace. Returns CLI_GO_ON or an exit status.
  */
 int claims_clear(struct claims *claims);
 
-/* What a status of the queue means to a worker: CLI_GO_ON, CLAIM_WAIT if the queue is busy or away, or an exit status. */
+/*
+ * Converts a status of the queue: returns CLI_GO_ON, CLAIM_WAIT if the queue is busy or cannot be reached, or an exit
+ * status.
+ */
 int claims_status(enum lineage_status status, const struct lineage_error *err);
 
 #endif

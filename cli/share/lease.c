@@ -16,7 +16,7 @@ struct lease_thread {
     bool stop;
 };
 
-/* Reports once if another worker has claimed the trial meanwhile. */
+/* Renews the claim. If another worker has claimed the trial meanwhile, prints that once. */
 static void renew(struct lease *lease, struct lineage_queue *queue, const char *about)
 {
     const struct claims *claims = lease->claims;
@@ -55,7 +55,7 @@ struct trial_alive lease_of_running(struct lease *lease)
 
 /* ---- while its files are moved ---- */
 
-/* Returns false if the thread is to stop. */
+/* Sleeps. Returns false if the thread must stop. */
 static bool sleep_for(struct lease_thread *t, double seconds)
 {
     struct timespec until;

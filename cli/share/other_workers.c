@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds of the pause between looks in vain: the first one, the longest one, and the longest one while the store's
- * server is away and cannot wake this process. */
+/*
+ * Seconds to pause after a look that found nothing to do: the first pause, the longest pause, and the longest pause
+ * while the store's server cannot be reached and so cannot wake this process.
+ */
 #define LEAST_PAUSE 0.05
 #define LONGEST_PAUSE 1.0
 #define LONGEST_PAUSE_AWAY 5.0

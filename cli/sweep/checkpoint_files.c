@@ -8,8 +8,10 @@
 #include <lineage/blobs.h>
 #include <lineage/render.h>
 
-/* The path is checked before anything runs: a trial must not train for an hour and then find that the name of its
- * checkpoint does not fit. */
+/*
+ * Checks the length of the path before anything runs, because a trial must not train for an hour and then fail because
+ * the name of its checkpoint is too long.
+ */
 int checkpoint_files_find_directory(struct trial_list *list)
 {
     struct lineage_error err;
@@ -23,7 +25,10 @@ int checkpoint_files_find_directory(struct trial_list *list)
     return CLI_GO_ON;
 }
 
-/* Named by key and not by exp_id: the file is needed before there is a row, and children know their parent's key. */
+/*
+ * The file is named by the trial's key instead of its exp_id, because the file is needed before there is a row, and
+ * child trials know their parent's key.
+ */
 void checkpoint_file(char out[TRAINER_PATH_MAX], const struct trial_list *list, size_t i)
 {
     snprintf(out, TRAINER_PATH_MAX, "%s/%016" PRIx64 ".ckpt", list->checkpoints, list->trials[i].key);

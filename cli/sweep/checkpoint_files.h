@@ -1,6 +1,7 @@
 /*
- * checkpoint_files.h: the checkpoints that trials of a night leave for later ones, in checkpoints/ of the store:
- * KEY.ckpt of a trial, warm-DIGEST.ckpt of a shared warm start. A store on a server keeps them there as well.
+ * checkpoint_files.h: the checkpoints that trials of a night leave for later trials. They are in checkpoints/ of the
+ * store: KEY.ckpt for a trial, warm-DIGEST.ckpt for a shared warm start. A store on a server also keeps them on the
+ * server.
  */
 #ifndef CLI_CHECKPOINT_FILES_H
 #define CLI_CHECKPOINT_FILES_H
@@ -14,8 +15,8 @@ int checkpoint_files_find_directory(struct trial_list *list);
 void checkpoint_file(char out[TRAINER_PATH_MAX], const struct trial_list *list, size_t i);
 
 /*
- * Copies a checkpoint to the store's server, or from there if it is missing here. Both do nothing if the store is a
- * directory. A failure is reported and has no other effect: to the night the file is then missing.
+ * Copy a checkpoint to the store's server, or fetch it from there if it is missing locally. Both do nothing if the
+ * store is a directory. A failure is printed and has no other effect: the night then treats the file as missing.
  */
 void checkpoint_file_send(const struct trial_list *list, const char *path);
 void checkpoint_file_fetch(const struct trial_list *list, const char *path);

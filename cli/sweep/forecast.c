@@ -6,10 +6,10 @@
 #include "sweep/shared_warm_start.h"
 
 /*
- * Counts rows of rollouts or demonstrations through the network. A backward pass with its share of the optimizer counts
- * as three forward passes, which is the ratio of generation to updates that train_bench measures. Only ratios matter: the
- * unit cancels against the pace. The last evaluation runs its seeds and one greedy pass (+ 1). Nothing is known about a
- * command, so all commands count alike.
+ * Returns the work of a trial, in rows of rollouts or demonstrations that pass through the network. A backward pass
+ * with its share of the optimizer counts as three forward passes, which is the ratio of update to generation time that
+ * train_bench measures. Only ratios matter, because the unit cancels against the pace. The final evaluation runs its
+ * seeds and one greedy pass (+ 1). Nothing is known about a command, so all commands count as equal work.
  */
 static double work(const struct trainer_recipe *recipe, bool warms_up)
 {
@@ -33,9 +33,9 @@ static bool starts_from_nothing(const struct night_trial *trial)
 }
 
 /*
- * The slowest pace counts, and not the mean: a trial that runs into the morning costs more than an idle half hour, and
- * other work on the machine can only make a trial slower. A row does not say whether its time includes a warm start, but
- * the recipe and the sweep do.
+ * The slowest pace is used instead of the mean, because a trial that runs into the morning costs more than an idle half
+ * hour, and other load on the machine can only make a trial slower. A row does not say whether its time includes a warm
+ * start, but the recipe and the sweep do.
  */
 void forecast_learn_row(struct trial_list *list, size_t i, double seconds)
 {
@@ -48,7 +48,10 @@ void forecast_learn(struct trial_list *list, size_t i, bool warmed_up, double se
     list->pace = fmax(list->pace, seconds / work(list->trials[i].recipe, warmed_up));
 }
 
-/* The minute assumed before the first measurement lets --hours 0.01 begin no trial, and any real night its first. */
+/*
+ * Before the first measurement a minute is assumed. With it, --hours 0.01 starts no trial, but any real night starts
+ * its first trial.
+ */
 double forecast_seconds(const struct trial_list *list, size_t i, bool *warms_up)
 {
     const struct night_trial *trial = &list->trials[i];

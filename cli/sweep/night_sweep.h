@@ -1,15 +1,15 @@
 /*
  * night_sweep.h: a sweep and its trials.
  *
- * A sweep file (schema/sweep.schema.json) has a list of trials, a grid, or ranges from which trials are proposed; with
- * ranges alone the list is empty. A trial is a recipe of the built-in trainer or, if the file has a `command`, one run of
- * that command.
+ * A sweep file (schema/sweep.schema.json) has a list of trials, a grid, or ranges from which trials are proposed; if it
+ * has only ranges, the list is empty. A trial is a recipe of the built-in trainer or, if the file has a `command`, one
+ * run of that command.
  *
- *   sweep_file          reads the file, and makes a trial of a proposal
+ *   sweep_file          reads the file, and turns a proposal into a trial
  *   sweep_of_commands   the same for files with a `command`
  *   trial_files         the files that a sweep of commands puts into a trial's work directory
  *   trial_list          the trials of a night: the sweep's list, then the proposed ones
- *   trial_rows          which of them have a row
+ *   trial_rows          finds out which trials have a row
  *   checkpoint_files    the checkpoints that trials leave for later ones
  *   shared_warm_start   the warm start that several recipes have in common
  *   forecast            how many seconds a trial will take
@@ -25,7 +25,7 @@
 
 enum { NIGHT_WHY_MAX = TRAINER_ERROR_TEXT_MAX + 256 };
 
-/* One trial of a night: of the sweep's list, or proposed. */
+/* One trial of a night, either from the sweep's list or proposed. */
 struct night_trial {
     const char *name;
     uint64_t key; /* digest of everything that decides the result, the parent included */
@@ -37,11 +37,11 @@ struct night_trial {
 
     char *proposer; /* NULL: the trial is in the sweep's list */
     double *x;      /* [ranges] setting of a proposed trial; NULL: it has none */
-    char *exp_id;   /* of its row; NULL: it is still to be run */
+    char *exp_id;   /* id of the trial's row; NULL: the trial is still to be run */
     enum lineage_label label; /* of that row */
-    bool at_work;             /* it runs in this process or in a child of it */
-    struct lineage_claim *claim; /* NULL: this process holds no claim of it */
-    bool lost; /* the process that ran it was killed and left no row; the trial is not run again in this night */
+    bool at_work;             /* the trial runs in this process or in a child */
+    struct lineage_claim *claim; /* NULL: this process holds no claim of the trial */
+    bool lost; /* the process that ran the trial was killed without a row; this night does not run it again */
 
     struct trainer_sweep *own; /* of a proposed recipe: a sweep of this one trial, which holds the texts above; else NULL */
     char *own_name;            /* of a command */
@@ -56,12 +56,12 @@ struct night_sweep {
     struct trainer_sweep *recipes; /* NULL: the file lists no recipes */
     struct night_trial *list;      /* [n] */
     size_t n;
-    size_t baseline_seeds; /* of commands: seeds of the first trial of a store; 0: as many as the other trials have */
+    size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
     struct propose_space space; /* n is 0 without ranges */
     struct propose_plan plan;
 };
 
-/* Frees what the sweep holds; the trials in its list belong to the trial list that took them over. */
+/* Frees what the sweep owns. Trials that a trial list has taken over belong to that list. */
 void night_sweep_release(struct night_sweep *sweep);
 
 void night_trial_release(struct night_trial *trial);

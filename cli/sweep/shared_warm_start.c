@@ -8,9 +8,9 @@
 #include <xxhash.h>
 
 /*
- * Every setting that the warm start does not depend on is at its default, so that trials which differ only in those share
- * one. The run has to end with an evaluation, whose score nobody reads: one question is enough. clip_norm stays because
- * it also clips the updates of the warm start.
+ * Every setting that does not affect the warm start is set to its default, so that trials which differ only in such
+ * settings share a warm start. The run must end with an evaluation, but its score is not used, so one question is
+ * enough. clip_norm is kept because it also clips the updates of the warm start.
  */
 void warm_start_recipe(struct trainer_recipe *warm, const struct trainer_recipe *recipe)
 {
@@ -32,7 +32,10 @@ void warm_start_recipe(struct trainer_recipe *warm, const struct trainer_recipe 
     warm->evaluation.every = 0;
 }
 
-/* The text is hashed and not the struct: its padding differs, and the digest must be the same tomorrow. */
+/*
+ * Hashes the text of the recipe instead of the struct, because the struct's padding is undefined and a later night must
+ * compute the same digest.
+ */
 static uint64_t digest(const struct trainer_recipe *recipe)
 {
     struct trainer_recipe warm;
@@ -55,7 +58,10 @@ static bool has_warm_start(const struct night_trial *trial)
            trial->recipe->warm_start.steps > 0;
 }
 
-/* Compares with every other trial: a sweep has at most some thousand trials, and this is asked once for each. */
+/*
+ * Compares with every other trial, which is fast enough: a sweep has at most a few thousand trials, and this is called
+ * once for each.
+ */
 bool warm_start_is_shared(const struct trial_list *list, size_t i)
 {
     const struct night_trial *trial = &list->trials[i];

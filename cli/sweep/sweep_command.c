@@ -8,7 +8,7 @@
 
 #include "run/command_settings.h"
 
-/* A text is a line for the shell. */
+/* Reads the command. A string is run by the shell. */
 static bool read_words(struct command_trial *trial, const struct command_setting *setting, const json_t *value)
 {
     if (!json_is_string(value))

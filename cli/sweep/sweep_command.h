@@ -1,4 +1,4 @@
-/* sweep_command.h: a trial of a sweep of commands, as JSON, turned into the command to run. */
+/* sweep_command.h: turns a trial of a sweep of commands, given as JSON, into the command to run. */
 #ifndef CLI_SWEEP_COMMAND_H
 #define CLI_SWEEP_COMMAND_H
 

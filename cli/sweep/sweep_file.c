@@ -3,7 +3,7 @@
  *
  * A proposed recipe becomes a sweep of one trial, built as JSON: the file's recipe and base, and the proposal as a
  * grid of one point. So the trainer checks a proposal exactly as it checks a file, with the same messages, and a
- * proposed trial gets the key that it would have in a list.
+ * proposed trial gets the same key as a listed trial with these settings.
  */
 #include "sweep/sweep_file.h"
 
@@ -14,7 +14,7 @@
 
 #include "sweep/sweep_of_commands.h"
 
-/* Keys that only a night knows; the trainer rejects them. */
+/* Keys that only `night` reads. The trainer would reject them. */
 static const char *const own_keys[] = {"ranges", "propose", NULL};
 
 static char *directory_of(const char *path)
@@ -58,8 +58,10 @@ static int take_list(struct night_sweep *sweep)
     return sweep->list ? CLI_GO_ON : cli_no_memory();
 }
 
-/* The trainer gets the file without the night's own keys. It adds a list of one trial to a file that has none, so
- * that the recipe is checked even if all trials will be proposed. */
+/*
+ * Passes the file to the trainer without the night's own keys. If the file lists no trials, a list of one trial is
+ * added, so that the recipe is checked even if all trials will be proposed.
+ */
 static int read_list(struct night_sweep *sweep)
 {
     char why[NIGHT_WHY_MAX];
@@ -93,7 +95,10 @@ static int read_own_keys(struct night_sweep *sweep)
     return cli_error(CLI_USAGE, "%s: %s", sweep->file, why);
 }
 
-/* A file without keys of our own, or that is not JSON, is read by the trainer alone, which also reports its errors. */
+/*
+ * A file that is not JSON or has none of the night's own keys is read by the trainer alone, which also reports errors
+ * in it.
+ */
 static int read_plain(struct night_sweep *sweep)
 {
     struct trainer_error err;
@@ -137,7 +142,7 @@ static void take_text(json_t *to, const json_t *proposal, const char *key)
         json_object_set(to, key, text);
 }
 
-/* Turns 4.0 into 4: a setting that counts something rejects 4.0. */
+/* Turns 4.0 into 4, because a setting that counts something rejects 4.0. */
 static json_t *plain_number(const json_t *value)
 {
     double number = json_number_value(value);
@@ -199,7 +204,7 @@ static void take_default(void *context, const struct trainer_setting *setting)
     }
 }
 
-/* The settings of the sweep's recipe without a proposal: a row leaves out the settings that are at their defaults. */
+/* Reads the values from the sweep's recipe, because a row omits settings that have their default values. */
 void night_sweep_defaults(struct lineage_number *fallback, const struct night_sweep *sweep)
 {
     struct night_trial trial;

@@ -1,4 +1,4 @@
-/* sweep_file.h: reads a sweep file, and makes trials of proposals. */
+/* sweep_file.h: reads a sweep file, and turns proposals into trials. */
 #ifndef CLI_SWEEP_FILE_H
 #define CLI_SWEEP_FILE_H
 
@@ -8,9 +8,9 @@
 int night_sweep_read(struct night_sweep *sweep, const char *file);
 
 /*
- * Makes the trial of a proposal, {"params": {NAME: VALUE}, "parent", "hypothesis", "expected_delta"}, of which every key
- * but params is optional. Returns false, with the reason in why, if the sweep does not allow this trial. The caller
- * calls night_trial_release.
+ * Makes the trial of a proposal, {"params": {NAME: VALUE}, "parent", "hypothesis", "expected_delta"}, in which every
+ * key except params is optional. Returns false, with the reason in why, if the sweep does not allow this trial. The
+ * caller calls night_trial_release.
  */
 bool night_sweep_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
                       char why[NIGHT_WHY_MAX]);

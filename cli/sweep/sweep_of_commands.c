@@ -24,14 +24,17 @@ static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *
 
 /* ---- the keys of a file ---- */
 
-/* Kinds of keys that belong to the file as a whole; the settings of a trial have kinds of their own. */
+/*
+ * Kinds of keys that belong to the file as a whole. The settings of a trial have their own kinds (enum
+ * command_setting_kind).
+ */
 enum file_kind { FILE_TEXT, FILE_COUNT, FILE_NAMES, FILE_ANY };
 
 /* Keys of the file, beside the settings of its trials (run/command_settings.h). */
 static const struct file_key {
     const char *name;
     enum file_kind kind;
-    bool decides_result; /* it is part of the digest of a trial */
+    bool decides_result; /* the key is part of the digest of a trial */
 } file_keys[] = {
     {"files", FILE_NAMES, true},
     {"diff", FILE_TEXT, true}, /* only a proposal has one */
@@ -58,7 +61,10 @@ static bool are_texts(const json_t *list)
     return json_is_array(list) && i == n;
 }
 
-/* Paths of files in the directory of the sweep or below it, which get the same paths in a work directory. */
+/*
+ * Whether the list holds only paths in the directory of the sweep or below it, because the files get the same paths in
+ * a work directory.
+ */
 static bool are_names(const json_t *list)
 {
     bool good = are_texts(list);
@@ -117,7 +123,7 @@ static bool are_amounts(const json_t *object)
     return good;
 }
 
-/* Returns what the value must be, NULL if it is that. */
+/* Returns NULL if the value is valid, else a text that says what it must be. */
 static const char *check_setting(enum command_setting_kind kind, const json_t *value)
 {
     switch (kind) {
@@ -195,7 +201,7 @@ static bool check_object(const json_t *object, bool is_root, char *why)
 
 /* ---- a trial ---- */
 
-/* Adds parameters to the trial under their canonical names, so that it has each of them once. */
+/* Adds parameters to the trial under their canonical names, so that the trial has each parameter only once. */
 static void lay_params(json_t *spec, const json_t *params)
 {
     const char *name;
@@ -286,7 +292,7 @@ static void find_parent(struct night_trial *trial, const char *parent, const str
         }
 }
 
-/* Takes spec over. Names the trial, finds its parent, and computes its key. */
+/* Takes over the reference to spec. Names the trial, finds its parent, and computes its key. */
 static bool finish_trial(struct night_trial *trial, json_t *spec, const char *name, const json_t *varied,
                          const struct siblings *siblings, char *why)
 {
@@ -373,7 +379,10 @@ static json_t *point_of(const json_t *grid, size_t points, size_t g)
     return point;
 }
 
-/* A parent that comes later in the list is an error here; else it would be looked for in the store, in vain. */
+/*
+ * Reports a parent that comes later in the list as an error, because the night would otherwise look for it in the store
+ * and not find it.
+ */
 static bool check_parent(const struct night_trial *trial, const json_t *trials, char *why)
 {
     for (size_t i = 0; i < json_array_size(trials); i++) {

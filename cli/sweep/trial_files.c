@@ -28,7 +28,7 @@ static bool is_regular(const char *path)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Returns false if the path is too long. */
+/* Finds the file in the parent's snapshot or in the directory of the sweep. Returns false if the path is too long. */
 static bool find_file(char path[PATH_MAX], const struct night_sweep *sweep, const char *snapshot, const char *name)
 {
     int n = snapshot ? snprintf(path, PATH_MAX, "%s/%s", snapshot, name) : PATH_MAX;

@@ -18,13 +18,13 @@ struct trial_files {
     const json_t *spec;          /* settings of the trial: `diff` and `protect` are read */
 };
 
-/* Puts them into dir. Returns false, with the reason in why, if a file is missing or the diff is refused. */
+/* Puts the files into dir. Returns false, with the reason in why, if a file is missing or the diff is refused. */
 bool trial_files_put(const struct trial_files *files, const char *dir, char why[NIGHT_WHY_MAX]);
 
-/* Tries the same in a temporary directory inside `parent`. */
+/* Like trial_files_put, but only as a test, in a temporary directory inside `parent`. */
 bool trial_files_try(const struct trial_files *files, const char *parent, char why[NIGHT_WHY_MAX]);
 
-/* {NAME: TEXT} of the files without a diff; a new reference. */
+/* Returns {NAME: TEXT} of the files before any diff is applied, as a new reference. */
 json_t *trial_files_texts(const struct night_sweep *sweep, const char *parent_snapshot);
 
 #endif

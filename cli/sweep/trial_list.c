@@ -45,7 +45,7 @@ const char *trial_list_link(char out[LINEAGE_NIGHT_LINK_MAX], const struct trial
     return lineage_night_link_format(out, list->sweep.name, trial->name, trial->key);
 }
 
-/* Parents come before their children in a sweep (src/trainer/recipe/sweep.c), so only later trials are looked at. */
+/* Only later trials are checked, because parents come before their children in a sweep (src/trainer/recipe/sweep.c). */
 bool trial_list_is_parent(const struct trial_list *list, size_t i)
 {
     for (size_t j = i + 1; j < list->n; j++) {

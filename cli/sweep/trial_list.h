@@ -1,5 +1,5 @@
 /*
- * trial_list.h: the trials of a night: first those of the sweep's list, then the proposed ones.
+ * trial_list.h: the trials of a night: first the trials of the sweep's list, then the proposed trials.
  *
  * A night keeps no state of its own. Which trials have run is read from the store: the notes of a row name the sweep, the
  * trial and its key (struct lineage_night_link in lineage/notes.h). So a night can be killed at any moment and continued
@@ -18,7 +18,7 @@ struct trial_list {
     struct night_trial *trials; /* [n] */
     size_t n, capacity;
     size_t n_proposed; /* rows of this sweep whose trial is not in the sweep's list */
-    uint64_t last_seq; /* of the last row that was read */
+    uint64_t last_seq; /* seq of the last row that was read */
     double pace;       /* seconds per unit of work of the slowest measured trial; 0: no trial was measured (forecast.h) */
     char checkpoints[TRAINER_PATH_MAX - 64]; /* directory (checkpoint_files.h) */
 };
@@ -30,8 +30,8 @@ bool trial_list_add(struct trial_list *list, const struct night_trial *trial);
 int trial_list_add_sweep(struct trial_list *list);
 
 /*
- * Removes trial i if it is the last one and was proposed: the night has no time left to run it, so it can be proposed
- * again. A trial of the sweep's list stays.
+ * Removes trial i if it is the last trial and was proposed. Used when the night has no time left to run the trial, so
+ * that it can be proposed again. A trial of the sweep's list is kept.
  */
 void trial_list_forget(struct trial_list *list, size_t i);
 

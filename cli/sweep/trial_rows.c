@@ -9,9 +9,10 @@
 #include "sweep/forecast.h"
 
 /*
- * The last row of a key wins, since rows are in the order in which the trials ran. Keys do not depend on the other trials
- * of a sweep, so the rows of unchanged trials are found after the file was edited. A row of harness_abort is passed over:
- * its trial is to be run again. Rows without a link belong to people and other programs.
+ * The last row with a key wins, because rows are in the order in which the trials ran. Keys do not depend on the other
+ * trials of a sweep, so the rows of unchanged trials are still found after the file was edited. A row labelled
+ * harness_abort is skipped, because its trial must run again. Rows without a link were written by people or other
+ * programs.
  */
 static bool take_row(struct trial_list *list, const struct lineage_trial *row)
 {
@@ -25,7 +26,7 @@ static bool take_row(struct trial_list *list, const struct lineage_trial *row)
         return true;
     }
     if (trial->exp_id && strcmp(trial->exp_id, row->exp_id) == 0)
-        return true; /* this process ran the trial and knows */
+        return true; /* this process ran the trial and has its result */
     free(trial->exp_id);
     trial->label = row->status;
     if (row->core_metric.present && row->total_s.present)
@@ -52,7 +53,10 @@ int trial_rows_read(struct trial_list *list)
     return status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 
-/* The store is asked for each trial anew, and not the sweep: if the first trial crashed, the next one is the baseline. */
+/*
+ * Asks the store again for each trial instead of taking the sweep's first trial: if the first trial crashed, the next
+ * trial is the baseline.
+ */
 bool trial_rows_need_baseline(const struct trial_list *list)
 {
     struct lineage_trial best = {0};
