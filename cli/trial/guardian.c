@@ -1,9 +1,9 @@
 /*
  * guardian.c: see guardian.h.
  *
- * The guardian is this program after fork, without exec: it runs only this file, needs no executable of its own, and
- * works without /proc. The command is its child, in a session of its own, and gets KILL if the guardian dies. So
- * killing this process and the guardian kills the command as well.
+ * The guardian is this program after fork, without exec: it runs only the code in this file, needs no executable of its
+ * own, and works without /proc. The command is a child of the guardian in a session of its own, and gets KILL if the
+ * guardian dies. So killing both this process and the guardian also kills the command.
  */
 #include "trial/guardian.h"
 
@@ -25,13 +25,18 @@
 #include "trial/trial_cgroup.h"
 #include "trial/trial_job.h"
 
-/* How long to wait for killed processes: one that is blocked in the kernel (a dead disk, a GPU driver) only exits
- * once the kernel lets it. BLIND_SECONDS without /proc. */
+/*
+ * How long to wait for killed processes: a process that is blocked in the kernel (by a dead disk, a GPU driver) only
+ * exits once the kernel lets it. Without /proc, BLIND_SECONDS applies.
+ */
 enum { KILL_SECONDS = 30, BLIND_SECONDS = 2, ROUND_MS = 10, START_MS = 200 };
 
 enum news { NEWS_STARTED, NEWS_OUTSIDE, NEWS_ENDED, NEWS_GONE };
 
-/* Reported before exec like an error: the command did not get into its control group, and continues without it. */
+/*
+ * Reported before exec in place of an errno: the command could not enter its control group, and continues outside of
+ * it.
+ */
 enum { OUTSIDE = -1 };
 
 struct report {
@@ -41,14 +46,14 @@ struct report {
 
 struct guarding {
     const struct guardian_command *command;
-    int control, report; /* pipes from and to the process that made this one */
+    int control, report; /* pipes from and to the process that made the guardian */
     int signals;         /* readable when a child has ended */
     pid_t child;
     bool child_reaped, none_left, at_once, outside;
-    sigset_t before; /* signal mask of the process that made this one; the command gets it */
+    sigset_t before; /* signal mask of the process that made the guardian; the command gets this mask */
 };
 
-/* Reports are shorter than PIPE_BUF, so that each arrives in one piece. */
+/* Reports are shorter than PIPE_BUF, so each report is written atomically. */
 static ssize_t put(int fd, const void *data, size_t length)
 {
     ssize_t n;
@@ -83,8 +88,10 @@ static void send_report(const struct guarding *g, enum news news, int value)
 
 /* ---- the command ---- */
 
-/* Runs in the child. Standard input is empty, because a command that asks a question would block the night. getppid is
- * checked after prctl: a guardian that died before it would send no signal. */
+/*
+ * Runs in the child. Standard input is empty, because a command that waits for input would block the night. getppid is
+ * checked after prctl, because if the guardian died before prctl, its death would send no signal.
+ */
 static void become_command(const struct guarding *g, pid_t guardian, int failure)
 {
     const struct guardian_command *c = g->command;
@@ -107,7 +114,7 @@ static void become_command(const struct guarding *g, pid_t guardian, int failure
     _exit(127);
 }
 
-/* Reads the error that the child reports; 0 if exec closes the pipe without one. */
+/* Returns the error that the child reports, or 0 if exec has closed the pipe without a report. */
 static int read_failure(struct guarding *g, int failure)
 {
     for (;;) {
@@ -119,7 +126,7 @@ static int read_failure(struct guarding *g, int failure)
     }
 }
 
-/* Returns 0 once the command runs, or its error. */
+/* Returns 0 once the command runs, or the errno with which it failed to start. */
 static int start_command(struct guarding *g)
 {
     int ends[2], error = 0;
@@ -142,7 +149,10 @@ static int start_command(struct guarding *g)
 
 /* ---- what has ended ---- */
 
-/* Without /proc only the process group can be killed, and only as long as its leader has not been waited for. */
+/*
+ * Without /proc, only the process group can be killed, and only until its leader has been waited for. So it is killed
+ * here.
+ */
 static void before_waiting(const struct guarding *g, pid_t pid)
 {
     struct process_tree tree;
@@ -172,8 +182,10 @@ static void reap(struct guarding *g)
     }
 }
 
-/* Sleeps until a child ends or an order comes, at most this long. Returns true if the tree is to be ended: by an
- * order, or because the process that gives orders has died, which closes the pipe. */
+/*
+ * Sleeps until a child ends or an order arrives, but at most this many milliseconds. Returns true if the tree must be
+ * ended, either by an order or because the process that gives orders has died, which closes the pipe.
+ */
 static bool wait_for_news(struct guarding *g, int milliseconds)
 {
     struct pollfd fds[] = {{g->signals, POLLIN, 0}, {g->at_once ? -1 : g->control, POLLIN, 0}};
@@ -191,7 +203,7 @@ static bool wait_for_news(struct guarding *g, int milliseconds)
 
 /* ---- ending the tree ---- */
 
-/* Returns false without /proc. */
+/* Sends the signal to all descendants. Returns false without /proc. */
 static bool signal_all(const struct guarding *g, int number)
 {
     struct process_tree tree;
@@ -251,11 +263,14 @@ static void close_between(int from, int to)
 {
     if (from > to || syscall(SYS_close_range, (unsigned)from, (unsigned)to, 0) == 0)
         return;
-    for (int fd = from; fd <= to && fd < 4096; fd++) /* before Linux 5.9; this program has few descriptors open */
+    for (int fd = from; fd <= to && fd < 4096; fd++) /* before Linux 5.9; this program never has more open */
         close(fd);
 }
 
-/* Closes what the guardian inherited: a lock or the end of a pipe that it held would never be released. */
+/*
+ * Closes the descriptors that the guardian inherited, because a lock or a pipe end would otherwise stay held while the
+ * guardian lives.
+ */
 static void close_others(const struct guarding *g)
 {
     int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->printed[0],
@@ -268,8 +283,10 @@ static void close_others(const struct guarding *g)
     close_between(keep[KEPT - 1] + 1, ~0u >> 1);
 }
 
-/* Blocks all signals, since those of a terminal are for the process that gives orders; only SIGCHLD is read, by
- * descriptor. The guardian gets a session of its own, so that no signal to a process group reaches it. */
+/*
+ * Blocks all signals, because signals from a terminal are meant for the process that gives orders. Only SIGCHLD is
+ * read, through a descriptor. The guardian gets a session of its own, so that no signal to a process group reaches it.
+ */
 static void prepare(struct guarding *g)
 {
     sigset_t all, child;
@@ -284,7 +301,10 @@ static void prepare(struct guarding *g)
     g->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Ends by _exit, because buffers and exit handlers belong to the process that it is a copy of. */
+/*
+ * The guardian's main function. It ends by _exit, because buffers and exit handlers belong to the process that was
+ * forked.
+ */
 static void guard(struct guarding *g)
 {
     prepare(g);
@@ -335,16 +355,16 @@ static int read_start(struct guardian *guardian)
 {
     struct report report = {NEWS_STARTED, ECHILD};
     struct pollfd fd = {guardian->report, POLLIN, 0};
-    while (poll(&fd, 1, START_MS) <= 0) /* no time limit runs yet that would end this wait */
+    while (poll(&fd, 1, START_MS) <= 0) /* waits without a limit, because no time limit runs yet */
         guardian_wake(guardian);
     guardian->silent = get(guardian->report, &report, sizeof report) == 0;
     return report.value;
 }
 
 /*
- * This process becomes a subreaper, too: if the guardian is killed, its descendants become children of this process.
- * Signals are blocked across the fork, or a handler of this process could run in the guardian and write into a shared
- * pipe.
+ * This process also becomes a subreaper, so that if the guardian is killed, the guardian's descendants become children
+ * of this process. Signals are blocked across the fork, because a handler of this process could otherwise run in the
+ * guardian and write into a shared pipe.
  */
 int guardian_start(struct guardian *guardian, const struct guardian_command *command)
 {

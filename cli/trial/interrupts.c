@@ -1,9 +1,9 @@
 /*
- * interrupts.c: see interrupts.h. A signal handler and a pipe.
+ * interrupts.c: see interrupts.h. It uses a signal handler and a pipe.
  *
- * The handler only writes a byte, which is safe in a handler. poll() wakes up as for any other event, without the
- * race between testing a flag and going to sleep. The byte is never read, so that every later call sees the
- * interrupt. A signal mask would not do, because the threads of BLAS do not have it.
+ * The handler only writes a byte, which is safe in a handler. poll() wakes up as for any other event, without the race
+ * between testing a flag and going to sleep. The byte is never read, so every later poll() sees the interrupt. Blocking
+ * signals by a mask would not work, because the threads of BLAS do not have the mask.
  */
 #include "trial/interrupts.h"
 
@@ -24,13 +24,15 @@ static void on_signal(int number)
 {
     int before = errno;
     (void)number;
-    ssize_t written = write(write_end, "", 1); /* fails if the pipe is full, which is as good */
+    ssize_t written = write(write_end, "", 1); /* fails only if the pipe is full, and then it is readable anyway */
     (void)written;
     errno = before;
 }
 
-/* Signals that nohup has set to be ignored stay ignored. With SA_RESTART only poll is interrupted, and not the reads of a
- * store. */
+/*
+ * Signals that nohup has set to be ignored stay ignored. With SA_RESTART, signals interrupt only poll and not a store's
+ * reads.
+ */
 static void handle(struct interrupts *interrupts)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -42,8 +44,10 @@ static void handle(struct interrupts *interrupts)
     }
 }
 
-/* The pipe does not block, or holding down ^C could fill it and block the handler. It is closed on exec, so that no trial
- * inherits it. */
+/*
+ * The pipe does not block, because holding down ^C could otherwise fill it and block the handler. The pipe is closed on
+ * exec, so no trial inherits it.
+ */
 bool interrupts_hold(struct interrupts *interrupts)
 {
     int ends[2];
@@ -64,8 +68,10 @@ bool interrupts_came(const struct interrupts *interrupts)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* Handlers are restored before the descriptors are closed: a signal in between would be written to the next file that
- * gets this number. May be called after interrupts_hold has failed. */
+/*
+ * Handlers are restored before the descriptors are closed: a signal in between could otherwise write to the next file
+ * that gets the same descriptor. May be called after interrupts_hold has failed.
+ */
 void interrupts_release(struct interrupts *interrupts)
 {
     if (interrupts->fd < 0)

@@ -1,6 +1,6 @@
 /*
- * interrupts.h: SIGINT, SIGTERM and SIGHUP as a readable descriptor, so that a command can finish its row before it
- * exits. One at a time in a process.
+ * interrupts.h: turns SIGINT, SIGTERM and SIGHUP into a readable descriptor, so that a command can append its row
+ * before it exits. A process can have only one struct interrupts at a time.
  */
 #ifndef CLI_INTERRUPTS_H
 #define CLI_INTERRUPTS_H
@@ -14,18 +14,18 @@ enum { N_INTERRUPTS = 3 };
 #define CLI_INTERRUPTED 130
 
 struct interrupts {
-    int fd; /* readable once a signal has come */
+    int fd; /* readable once a signal has arrived */
     int write_end;
     struct sigaction before[N_INTERRUPTS];
 };
 
-/* Begins to catch them; signals that are ignored stay ignored. Returns false after printing the error. */
+/* Starts to catch these signals. Signals that are ignored stay ignored. Returns false after printing the error. */
 bool interrupts_hold(struct interrupts *interrupts);
 
-/* Whether a signal has come. */
+/* Whether a signal has arrived. */
 bool interrupts_came(const struct interrupts *interrupts);
 
-/* Forgets the signals that have come, and restores the handlers. */
+/* Forgets the signals that have arrived, and restores the handlers. */
 void interrupts_release(struct interrupts *interrupts);
 
 #endif

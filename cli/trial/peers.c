@@ -1,4 +1,4 @@
-/* peers.c: see peers.h. A pidfd for each process, and an epoll descriptor for all of them. */
+/* peers.c: see peers.h. Each process has a pidfd, and an epoll descriptor watches all of them. */
 #include "trial/peers.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * process_tree.c: see process_tree.h.
  *
- * Reads /proc/PID/stat of all processes and builds the tree from their parents. /proc/PID/task/TID/children would be
- * shorter, but not every kernel has it, and it misses children that are just being forked as well.
+ * Reads /proc/PID/stat of all processes and builds the tree from their parents. /proc/PID/task/TID/children would need
+ * less code, but not every kernel has it, and it also misses children that are just being forked.
  */
 #include "trial/process_tree.h"
 
@@ -18,8 +18,10 @@
 
 enum { STAT_BYTES = 1024 };
 
-/* Reads fields 3, 4, 5, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may itself hold parentheses, so
- * fields are counted from the last one. */
+/*
+ * Reads fields 3, 4, 5, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may itself contain
+ * parentheses, so fields are counted from the last closing parenthesis.
+ */
 static bool parse(struct process *process, const char *text)
 {
     char state;
@@ -65,7 +67,7 @@ static bool add(struct process_tree *all, size_t *room, const struct process *pr
     return true;
 }
 
-/* Returns false if not even this process is listed: then /proc is not mounted. */
+/* Returns false if even this process is not listed, because /proc is then not mounted. */
 static bool read_all(struct process_tree *all)
 {
     struct dirent *entry;
@@ -84,7 +86,7 @@ static bool read_all(struct process_tree *all)
     return all->n;
 }
 
-/* Moves the children of pid to the front of the list, behind the first n; returns the new n. */
+/* Moves the children of pid to positions n, n + 1, .. of the list; returns the new n. */
 static size_t gather(struct process_tree *all, size_t n, pid_t pid)
 {
     for (size_t i = n; i < all->n; i++)
@@ -96,7 +98,10 @@ static size_t gather(struct process_tree *all, size_t n, pid_t pid)
     return n;
 }
 
-/* Breadth first and in place: processes of the tree are gathered at the front, and their children behind them in turn. */
+/*
+ * Builds the tree in place and breadth first: processes of the tree are gathered at the front of the list, followed by
+ * their children.
+ */
 bool process_tree_read(struct process_tree *tree, pid_t root)
 {
     if (!read_all(tree))
@@ -125,7 +130,10 @@ void process_tree_release(struct process_tree *tree)
     *tree = (struct process_tree){0};
 }
 
-/* smaps would tell which pages are shared, but makes the kernel walk all page tables, five times a second. */
+/*
+ * smaps would show which pages are shared, but reading it makes the kernel walk all page tables, and this is called
+ * five times a second.
+ */
 double process_tree_memory(const struct process_tree *tree)
 {
     double pages = 0;
@@ -134,7 +142,10 @@ double process_tree_memory(const struct process_tree *tree)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* A pidfd always refers to the same process. Once it is open, /proc tells whether that is the process that was read. */
+/*
+ * A pidfd always refers to the same process, so after opening it /proc is read again to check that its process is the
+ * intended one.
+ */
 static void signal_one(int proc, const struct process *process, int number)
 {
     char pid[24];

@@ -1,4 +1,4 @@
-/* process_tree.h: the descendants of a process, or the members of a group, from /proc. */
+/* process_tree.h: reads the descendants of a process, or the members of a process group, from /proc. */
 #ifndef CLI_PROCESS_TREE_H
 #define CLI_PROCESS_TREE_H
 
@@ -19,9 +19,9 @@ struct process_tree {
 };
 
 /*
- * Reads all descendants of root, without root; release the tree. Returns false, with an empty tree, if /proc cannot
- * be read or memory runs out. Children that are forked while /proc is read may be missing: to end all of them, repeat
- * until the tree is empty.
+ * Reads all descendants of root, without root itself; the caller releases the tree. Returns false, with an empty tree,
+ * if /proc cannot be read or memory runs out. Children that are forked while /proc is read may be missing: to end all
+ * of them, repeat until the tree is empty.
  */
 bool process_tree_read(struct process_tree *tree, pid_t root);
 
@@ -29,13 +29,15 @@ bool process_tree_read(struct process_tree *tree, pid_t root);
 bool process_tree_read_group(struct process_tree *tree, pid_t group);
 void process_tree_release(struct process_tree *tree);
 
-/* Bytes resident in all of them. A page that several processes share counts once for each, so the sum is never too
- * low. */
+/*
+ * Returns the resident bytes of all processes of the tree. A page that several processes share counts once for each, so
+ * the sum is never too low.
+ */
 double process_tree_memory(const struct process_tree *tree);
 
 /*
- * Sends the signal to each process, unless its number belongs to another process by now. (By pidfd; before Linux 5.3, by
- * number.)
+ * Sends the signal to each process, unless its pid belongs to another process by now. (Uses a pidfd; before Linux 5.3,
+ * the pid.)
  */
 void process_tree_signal(const struct process_tree *tree, int number);
 

@@ -1,8 +1,8 @@
 /*
  * progress.c: see progress.h.
  *
- * In a file or a CI log no line can be overwritten, so only every tenth of the way is printed: eight hours of
- * training give some dozen lines.
+ * In a file or a CI log no line can be overwritten, so only every tenth of a phase is printed: eight hours of training
+ * give a few dozen lines.
  */
 #include "trial/progress.h"
 
@@ -15,8 +15,7 @@
 
 #include "cli.h"
 
-/* Where no line can be overwritten: how often a line is printed for a trial that does not report how many steps it
- * has. */
+/* Interval of printed lines where lines cannot be overwritten, for a trial that does not report its number of steps. */
 enum { SECONDS_BETWEEN_LINES = 30 };
 
 /* A pipe that is writable accepts this many bytes. */
@@ -38,7 +37,10 @@ static bool is_training(const struct progress *progress)
     return !progress->phase[0] || strcmp(progress->phase, TRIAL_PHASE_TRAIN) == 0;
 }
 
-/* Measured from the first step that was seen and not from the start, because loading and compiling are not repeated. */
+/*
+ * The speed is measured from the first reported step instead of the start, because loading and compiling are not
+ * repeated.
+ */
 static void compose_time_left(FILE *out, const struct progress *progress, const struct trial_event *event)
 {
     char left[32];
@@ -49,8 +51,10 @@ static void compose_time_left(FILE *out, const struct progress *progress, const 
     fprintf(out, ", %s left", left);
 }
 
-/* Columns of the terminal. Some terminals report 0 or nothing, and COLUMNS may hold anything. Called for every line,
- * since windows are resized during a night. */
+/*
+ * Returns the columns of the terminal. Some terminals report 0 or nothing, and COLUMNS may hold any text. Called for
+ * every line, because windows may be resized during a night.
+ */
 static size_t terminal_width(void)
 {
     struct winsize size;
@@ -61,7 +65,7 @@ static size_t terminal_width(void)
     return width >= 10 && width <= 10000 ? (size_t)width : 80;
 }
 
-/* Cuts the line on a terminal: a line that wraps cannot be overwritten. */
+/* On a terminal, truncates the line, because a line that wraps cannot be overwritten. */
 static void print_line(const struct progress *progress, const char *text)
 {
     char *cut = progress->terminal ? cli_text_line(text, terminal_width() - 1) : NULL;
@@ -73,7 +77,7 @@ static void print_line(const struct progress *progress, const char *text)
 static void compose_step(FILE *out, const struct progress *progress, const struct trial_event *event)
 {
     const json_t *loss = json_object_get(event->line, "loss"), *speed = json_object_get(event->line, "tokens_s");
-    /* A step of another phase than training has its name: "warm start 3/450". */
+    /* A step of a phase other than training is shown with the name of the phase: "warm start 3/450". */
     char *word = is_training(progress) ? NULL : cli_text_line(progress->phase, sizeof progress->phase);
     fprintf(out, "%s: %s %lld", progress->name, word ? word : "step", (long long)event->step);
     free(word);
@@ -103,8 +107,10 @@ static void print_step(const struct progress *progress, const struct trial_event
 
 enum { AT_A_GLANCE = 5 };
 
-/* Shows the score and the first few final metrics; telemetry has all of them. Clip scales are statistics for the row
- * and are left out. */
+/*
+ * Shows the score and the first few final metrics; telemetry has all of them. Clip scales are left out, because they
+ * are statistics for the row.
+ */
 static void print_final(const struct progress *progress, const struct trial_event *event)
 {
     const char *name, *comma = " ";
@@ -131,7 +137,10 @@ static void print_final(const struct progress *progress, const struct trial_even
     fputc('\n', stderr);
 }
 
-/* Text of the child is cut and its control characters made visible: it may be a message of a library with escapes. */
+/*
+ * Truncates the child's text and makes control characters visible, because the text may be a library's message with
+ * escape sequences.
+ */
 static void print_text(const struct progress *progress, const char *text)
 {
     char line[768];
@@ -141,7 +150,7 @@ static void print_text(const struct progress *progress, const char *text)
     free(safe);
 }
 
-/* Whether the trial has passed another tenth of the way. */
+/* Whether the trial has passed another tenth of its steps. */
 static bool is_tenth(struct progress *progress, const struct trial_event *event)
 {
     int tenths = event->steps > 0 ? (int)(10 * event->step / event->steps) : 0;
@@ -150,8 +159,10 @@ static bool is_tenth(struct progress *progress, const struct trial_event *event)
     return more;
 }
 
-/* Where no line can be overwritten: prefers scores to steps, and shows only the middle and the end of a phase before the
- * training. */
+/*
+ * Decides which lines are printed where lines cannot be overwritten: scores are preferred to steps, and of a phase
+ * before the training only the middle and the end are shown.
+ */
 static bool is_worth_a_line(struct progress *progress, const struct trial_event *event)
 {
     if (!event->steps && cli_now() - progress->told >= SECONDS_BETWEEN_LINES) {
@@ -165,7 +176,10 @@ static bool is_worth_a_line(struct progress *progress, const struct trial_event 
     return is_tenth(progress, event) && progress->tenths % 5 == 0;
 }
 
-/* The time left is measured anew: steps of a warm start take another time than steps of the training. */
+/*
+ * The estimate of the time left starts again with each phase, because a step of a warm start takes a different time
+ * than a step of training.
+ */
 static void take_phase(struct progress *progress, const char *phase)
 {
     if (strncmp(progress->phase, phase, sizeof progress->phase - 1) == 0)
@@ -200,8 +214,10 @@ static bool is_too_soon(const struct progress *progress)
     return progress->rapid && progress->terminal && (progress->in_line || cli_now() - progress->told < 0.1);
 }
 
-/* A failure is not shown here, because the command prints its reason once the row is appended. The line is cleared before
- * each text, or the end of a longer line would remain. */
+/*
+ * A failure is not shown here, because the command prints its reason once the row is appended. The line is cleared
+ * before each text, because otherwise the end of a longer line would remain.
+ */
 void progress_event(struct progress *progress, const struct trial_event *event)
 {
     bool done = is_phase(event, TRIAL_PHASE_DONE), evaluating = is_phase(event, TRIAL_PHASE_EVAL);
@@ -253,7 +269,7 @@ void progress_output(struct progress *progress, const char *bytes, size_t n)
     progress->in_line = bytes[n - 1] != '\n';
 }
 
-/* The cursor is then at the beginning of an empty line, where a message or the shell's prompt belongs. */
+/* Leaves the cursor at the beginning of an empty line, ready for a message or the shell's prompt. */
 void progress_end(struct progress *progress)
 {
     if (progress->quiet)

@@ -33,7 +33,7 @@ static const char *job_of(const struct work *work)
     return strrchr(work->dir.path, '/') + 2; /* without the leading dot; see run/abandoned_trial.h */
 }
 
-/* If the text is too long for a claim, the parameters are left out. */
+/* Makes the text about the trial that its claim shows. If the text is too long, the parameters are left out. */
 static char *make_about(const struct work *work)
 {
     const struct trial_results *results = &work->results;
@@ -66,7 +66,7 @@ static void tell(struct work *work)
     free(about);
 }
 
-/* Called once for all lines that were read together. */
+/* Called once after all lines that were read together. */
 static void on_turn(void *context)
 {
     struct work *work = context;
@@ -75,7 +75,7 @@ static void on_turn(void *context)
     tell(work);
 }
 
-/* The first line has the parameters, so that no proposer proposes the same setting meanwhile. */
+/* Writes the parameters in the first line, so that no proposer proposes the same setting while the trial runs. */
 static void open_events(struct work *work, const char *name)
 {
     char path[PATH_MAX];
@@ -88,7 +88,7 @@ static void open_events(struct work *work, const char *name)
     on_turn(work);
 }
 
-/* Removes the file before the directory becomes a snapshot. */
+/* Removes the file, because the directory is about to become a snapshot. */
 static void close_events(struct work *work)
 {
     char path[PATH_MAX];
@@ -115,8 +115,10 @@ static void on_output(void *context, const char *bytes, size_t n)
     work->request->output(work->request->context, bytes, n);
 }
 
-/* Returns false after printing why nothing ran. Progress begins last, so that the message of a failure does not follow a
- * half-drawn line. */
+/*
+ * Returns false after printing why nothing ran. The progress display starts last, so that an error message does not
+ * follow a half-drawn line.
+ */
 static bool run(struct work *work, const char *dir, struct trial_outcome *outcome)
 {
     const struct trial_request *request = work->request;
@@ -141,9 +143,11 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
     return watched;
 }
 
-/* Keeps the artifact under a second path, as a hard link: snapshot and checkpoint are the same bytes, and each can be
- * removed without the other. The link is made under a temporary name and renamed, because an earlier night may have
- * left such a file, and another worker may be making one. */
+/*
+ * Keeps the artifact under a second path, as a hard link, so snapshot and checkpoint share their bytes but can be
+ * removed independently. The link is made under a temporary name and then renamed, because an earlier night may have
+ * left a file with the final name, or another worker may be creating it.
+ */
 static bool keep_artifact(const struct work *work)
 {
     char path[PATH_MAX], made[PATH_MAX];
@@ -167,8 +171,11 @@ static void hold(const struct work *work, bool on)
         alive->hold(alive->context, on);
 }
 
-/* Only a finished trial gets a snapshot: a later trial could start from the checkpoint in half a snapshot. If the work
- * directory cannot be copied, for example because the command left a socket there, the row is appended without it. */
+/*
+ * Only a finished trial gets a snapshot, because a later trial could otherwise start from an incomplete checkpoint. If
+ * the work directory cannot be copied, for example because the command left a socket there, the row is appended without
+ * a snapshot.
+ */
 static int append(struct work *work, struct lineage_store *store, struct trial_outcome *outcome,
                   struct lineage_trial *row)
 {
@@ -203,8 +210,10 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
-/* Returns NULL after printing that memory ran out. On the heap, since the results hold the names of all parameters.
- * fd is -1 so that workdir_remove does nothing before the directory is made. */
+/*
+ * Returns NULL after printing that memory ran out. The struct is on the heap because its results, which hold the names
+ * of all parameters, are large. fd is -1 so that workdir_remove does nothing before the directory is made.
+ */
 static struct work *work_new(const struct trial_request *request)
 {
     struct work *work = calloc(1, sizeof *work);
@@ -225,8 +234,10 @@ static void work_free(struct work *work)
     free(work);
 }
 
-/* The artifact is kept before the row is appended: a night that is killed in between runs the trial again, whereas a row
- * without its checkpoint would leave the trial's children without a start for ever. */
+/*
+ * The artifact is kept before the row is appended: a night that is killed in between runs the trial again, whereas with
+ * a row but no checkpoint the child trials could never start.
+ */
 int trial_run_and_append(struct lineage_store *store, const struct trial_request *request,
               struct trial_outcome *outcome, struct lineage_trial *row)
 {

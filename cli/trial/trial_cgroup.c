@@ -1,5 +1,5 @@
 /*
- * trial_cgroup.c: see trial_cgroup.h. The names of files are those of the kernel's documentation.
+ * trial_cgroup.c: see trial_cgroup.h. The file names are defined in the kernel's documentation of cgroup v2.
  *
  * Functions that the guardian calls between fork and exec use no stdio.
  */
@@ -29,7 +29,7 @@ static bool put(int dir, const char *name, const char *text)
     return ok;
 }
 
-/* Reads the beginning of a file, which is enough for all that are read here; "" if it cannot be read. */
+/* Reads the beginning of a file, which is enough for every file that is read here; writes "" if it cannot be read. */
 static void get(int dir, const char *name, char text[4096])
 {
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -39,7 +39,7 @@ static void get(int dir, const char *name, char text[4096])
         close(fd);
 }
 
-/* The number behind the key of a line, or the number of the file if key is "". */
+/* Returns the number after the key in the line that begins with it, or the only number of the file if key is "". */
 static double number_in(int dir, const char *name, const char *key)
 {
     char text[4096];
@@ -74,7 +74,7 @@ static FILE *open_proc(const char *root, const char *name)
     return n < PATH_MAX ? fopen(path, "re") : NULL;
 }
 
-/* The line of version 2 in /proc/self/cgroup; those of version 1 name their controllers. */
+/* Reads the cgroup v2 line of /proc/self/cgroup. Lines of version 1 differ because they name their controllers. */
 static bool read_own(char own[PATH_MAX], const char *root)
 {
     char line[PATH_MAX + 3];
@@ -88,10 +88,10 @@ static bool read_own(char own[PATH_MAX], const char *root)
         fclose(in);
     if (found)
         snprintf(own, PATH_MAX, "%s", line + 3);
-    return found && !strstr(own, "/.."); /* it is outside of this process's namespace */
+    return found && !strstr(own, "/.."); /* a path with /.. is outside of this process's namespace */
 }
 
-/* The part of the path that is below the mounted directory; NULL if the path is not below it. */
+/* Returns the part of the path that is below the mounted directory; NULL if the path is not below that directory. */
 static const char *below(const char *own, const char *mounted)
 {
     size_t n = strcmp(mounted, "/") == 0 ? 0 : strlen(mounted);
@@ -138,7 +138,10 @@ static bool step_aside(struct trial_cgroup *group)
     return put(group->base, procs, "0") && put(group->base, "cgroup.subtree_control", "+memory");
 }
 
-/* A process may only move back into a group that gives its children no controller. */
+/*
+ * Moves this process back into its group, after disabling the controllers, because a process may only enter a group
+ * that gives its children no controller.
+ */
 static void step_back(struct trial_cgroup *group)
 {
     if (!group->aside[0])
@@ -155,7 +158,7 @@ static bool gives_memory(struct trial_cgroup *group)
             put(group->base, "cgroup.subtree_control", "+memory") || step_aside(group));
 }
 
-/* A name that exists was left by a killed process that had the same number. */
+/* If the name exists, it was left by a killed process that had the same pid. */
 static bool make_in(struct trial_cgroup *group)
 {
     char name[sizeof group->name];
@@ -218,7 +221,7 @@ static int count_lines(const char *text)
     return n;
 }
 
-/* Usually the group is empty by now, so that is checked before anything is killed. */
+/* Checks first whether the group is empty, as it usually is, before it kills anything. */
 int trial_cgroup_clear(const struct trial_cgroup *group)
 {
     char procs[4096];
@@ -236,7 +239,7 @@ void trial_cgroup_read(const struct trial_cgroup *group, struct trial_cgroup_usa
     usage->oom_kills = (long)number_in(group->dir, "memory.events", "oom_kill");
 }
 
-/* The kernel removes the files of a group with it; only nested groups must be removed first. */
+/* The kernel removes a group's files together with the group; only nested groups must be removed first. */
 static void remove_group(int at, const char *name)
 {
     struct dirent *entry;
