@@ -203,7 +203,7 @@ static bool wait_for_news(struct guarding *g, int milliseconds)
 
 /* ---- ending the tree ---- */
 
-/* Sends the signal to all descendants. Returns false without /proc. */
+/* Sends the signal to all descendants. Without /proc, sends it only to the process group and returns false. */
 static bool signal_all(const struct guarding *g, int number)
 {
     struct process_tree tree;

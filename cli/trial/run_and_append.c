@@ -30,7 +30,7 @@ static void write_event(struct work *work, const json_t *line)
 
 static const char *job_of(const struct work *work)
 {
-    return strrchr(work->dir.path, '/') + 2; /* without the leading dot; see run/abandoned_trial.h */
+    return strrchr(work->dir.path, '/') + 2; /* the directory's name without its dot (run/abandoned_trial.h) */
 }
 
 /* Makes the text about the trial that its claim shows. If the text is too long, the parameters are left out. */

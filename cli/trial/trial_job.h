@@ -1,4 +1,4 @@
-/* trial_job.h: one command to run and watch (trial_watch.h). Zero is the default of each member but hold. */
+/* trial_job.h: one command to run and watch (trial_watch.h). Zero is the default of every member except hold. */
 #ifndef CLI_TRIAL_JOB_H
 #define CLI_TRIAL_JOB_H
 
@@ -6,17 +6,20 @@
 #include "trial/interrupts.h"
 #include "trial/trial_plan.h"
 
-/* The descriptor on which a child writes events. LINEAGE_EVENTS in its environment names it, or a pipe with a path. */
+/*
+ * The descriptor on which a child writes events. The variable LINEAGE_EVENTS in the child's environment names the
+ * descriptor, or the path of a named pipe.
+ */
 enum { TRIAL_EVENTS_FD = 3 };
 
-/* A file that the command has to leave. */
+/* A file that the command has to write. */
 struct trial_artifact {
     const char *path;
     double max_bytes; /* 0: no limit */
 };
 
 struct trial_job {
-    const char *program;            /* file to execute; NULL: argv[0], looked for in PATH */
+    const char *program;            /* file to execute; NULL: argv[0], searched in PATH */
     const char *const *argv;        /* ended by NULL */
     const char *const *environment; /* NAME=VALUE over the environment of this process, ended by NULL; NULL: none */
     struct trial_settings settings; /* memory is that of the process group or of the guarded tree, sampled; a control group
@@ -26,18 +29,20 @@ struct trial_job {
     const struct interrupts *interrupts;
 
     void (*event)(void *context, const struct trial_event *event); /* NULL: nobody listens */
-    /* Called with what the command prints, both streams in about the order in which it printed them; lines of one stream
-     * stay in order. NULL: it prints to the standard error of this process. */
+    /*
+     * Called with the output of the command. Lines of one stream stay in order; the order between the two streams is
+     * approximate. If NULL, the command prints to the standard error of this process.
+     */
     void (*output)(void *context, const char *bytes, size_t n);
-    void (*turn)(void *context); /* called between events; NULL: nobody listens */
-    double turn_seconds;         /* .. and at least every turn_seconds; 0: only when something happens */
+    void (*turn)(void *context); /* called between events; NULL: not called */
+    double turn_seconds;         /* longest time between two calls of turn; 0: only called when something happens */
     void *context;
 
     bool guarded;            /* end everything that the command starts (guardian.h); one such job at a time in a process */
     int hold;                /* guarded: descriptor that stays open until no process of the trial is left; -1: none */
     const char *events_path; /* guarded: path of a pipe for events, which descendants can open that inherit no descriptors;
                                 NULL: only TRIAL_EVENTS_FD */
-    const char *dir;         /* guarded: where it works; NULL: where this process works */
+    const char *dir;         /* guarded: working directory of the command; NULL: that of this process */
 };
 
 #endif

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A trial that succeeded but whose score was not found says nothing about its parameters: harness_abort, which a
- * night runs again. preflight_crash is for a failure that cost nothing yet, so that an agent may fix its cause and
- * try again; the same failure after the first step is a crash. */
+/*
+ * A trial that succeeded but printed no score says nothing about its parameters, so it is labelled harness_abort, and a
+ * night runs it again. preflight_crash is for a failure before the first step, which has cost nothing: an agent may fix
+ * the cause and try again. The same failure after the first step is a crash.
+ */
 enum lineage_label trial_label(const struct trial_results *results, const struct trial_outcome *outcome)
 {
     static const enum lineage_label labels[] = {
@@ -43,7 +45,10 @@ static void where(const struct trial_results *results, char text[64 + TRIAL_PHAS
         snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld", (long long)results->step);
 }
 
-/* The reason has numbers with units, and the limit, because notes are all that is left once telemetry is deleted. */
+/*
+ * The reason states measured values with units, and the limit, because only the notes are left once telemetry is
+ * deleted.
+ */
 void trial_label_explain(const struct trial_results *results, struct trial_outcome *outcome)
 {
     const struct trial_settings *limits = &results->plan->settings;

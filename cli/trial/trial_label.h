@@ -1,5 +1,5 @@
 /*
- * trial_label.h: the label of a trial, and its reason in words, from the evidence of how it ended.
+ * trial_label.h: derives the label of a trial and a textual reason from the evidence of how the trial ended.
  *
  *   finished, with a score                        keep or discard by the score, or baseline
  *   finished, with a score that is not finite     crash
@@ -18,10 +18,13 @@
 #include "trial/trial_outcome.h"
 #include "trial/trial_results.h"
 
-/* A finished trial is LINEAGE_BASELINE here; append compares it with the best and turns that into keep or discard. */
+/*
+ * Returns LINEAGE_BASELINE for a finished trial; append then compares it with the best trial and changes the label to
+ * keep or discard.
+ */
 enum lineage_label trial_label(const struct trial_results *results, const struct trial_outcome *outcome);
 
-/* Writes outcome->reason: why the trial did not finish, "" if it did. */
+/* Writes outcome->reason: why the trial did not finish, or "" if it finished. */
 void trial_label_explain(const struct trial_results *results, struct trial_outcome *outcome);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * trial_plan.h: what is known of a trial before it runs: which trial it is, its settings, its parameters.
+ * trial_plan.h: what is known about a trial before it runs: its identity, its settings and its parameters.
  *
- * Every struct about a trial embeds these, so that a member that is added here reaches the command, the process that
- * watches it, and the row. Everything is borrowed; zero is the default of each member.
+ * Every struct about a trial embeds these, so that a new member reaches the command, the process that watches it, and
+ * the row. Everything is borrowed; zero is the default of each member.
  */
 #ifndef CLI_TRIAL_PLAN_H
 #define CLI_TRIAL_PLAN_H
@@ -16,26 +16,26 @@
 
 enum { TRIAL_PARAMS_MAX = 96 };
 
-/* Which trial it is: what its row says besides results. Texts may be NULL. */
+/* The identity of a trial: everything that its row contains besides results. Texts may be NULL. */
 struct trial_identity {
     const char *specialist, *domain, *hypothesis, *expected_delta;
     const char *parent;   /* exp_id */
     const char *night;    /* the piece of notes that links the row to its night */
-    const char *notes;    /* pieces of notes that come before the reason */
-    const char *proposer; /* a parameter of the row that the command is not given */
-    bool baseline;        /* label a finished trial baseline, instead of keep or discard by its score */
+    const char *notes;    /* pieces of notes to write before the reason */
+    const char *proposer; /* recorded as a parameter of the row, but not passed to the command */
+    bool baseline;        /* label a finished trial baseline instead of keep or discard */
     const char *name;     /* for progress */
 };
 
-/* Limits, and where the score comes from. A limit of 0 is none. */
+/* Limits, and where the score comes from. A limit of 0 means no limit. */
 struct trial_settings {
     double train_seconds, eval_seconds; /* time limit of the training, and of the evaluation */
-    double silence_seconds;             /* longest time without a byte printed or reported */
-    double memory_bytes;                /* resident in all processes of the trial together */
-    double grace_seconds;               /* between TERM and KILL */
+    double silence_seconds;             /* longest time in which the trial prints and reports nothing */
+    double memory_bytes;                /* resident bytes of all processes of the trial together */
+    double grace_seconds;               /* seconds between TERM and KILL */
     bool stop_on_nan;                   /* a metric that is not finite ends the trial */
     struct metric_query metrics;        /* what to look for in the output (metric_lines.h) */
-    const char *score; /* the metric that is the score, on every channel; NULL: the one called `score` */
+    const char *score; /* name of the metric that is the score, on every channel; NULL: `score` */
 };
 
 struct trial_plan {
@@ -45,7 +45,7 @@ struct trial_plan {
     size_t n_params;
     const char *score_key;   /* name of the score in telemetry; NULL: score */
     const char *score_label; /* name of the score in notes and progress; NULL: score */
-    size_t max_steps;        /* of a phase in telemetry: from then on every second step is dropped; 0: no limit */
+    size_t max_steps;        /* per phase in telemetry; beyond it, every second step is dropped; 0: no limit */
 };
 
 #endif

@@ -32,8 +32,11 @@ static bool is_same_name(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && b[n] == '=';
 }
 
-/* The environment of this process, with `events` (LINEAGE_EVENTS=..) and the variables of the job in place of its own. A
- * variable must be in the list only once, since getenv finds the first. Free the list, but not its texts. */
+/*
+ * Returns the environment of this process, in which `events` (LINEAGE_EVENTS=..) and the variables of the job replace
+ * variables of the same name. Each variable is in the list only once, because getenv finds the first. The caller frees
+ * the list, but not its texts.
+ */
 static const char **make_environment(const char *events, const char *const *over)
 {
     const char *const *own = (const char *const *)environ;
@@ -55,13 +58,14 @@ static const char **make_environment(const char *events, const char *const *over
 }
 
 /*
- * Standard input is empty: a command that asks a question would block the night. Standard output goes to standard
- * error, because that of this process holds results. The process group lets ^C reach this process alone, which then
- * decides about the trial, and lets one kill end everything that the command started.
+ * Standard input is empty, because a command that waits for input would block the night. Standard output goes to
+ * standard error, because the standard output of this process is for results. The command gets a process group of its
+ * own, so that ^C reaches only this process, which then decides about the trial, and so that one kill ends everything
+ * that the command started.
  *
- * posix_spawn reports a command that cannot be executed as an error, before there is a child; after fork it would be
- * exit status 127, which a command may also return itself. Without pidfd_open (before Linux 5.3) notice is -1, and
- * the child is looked at in intervals.
+ * posix_spawn reports a command that cannot be executed as an error, before there is a child. With fork and exec the
+ * error would be exit status 127, which a command may also return itself. Without pidfd_open (before Linux 5.3), notice
+ * is -1 and the child is polled at intervals.
  */
 static int spawn(struct trial_process *p, char *const *environment, int write_end)
 {
@@ -69,8 +73,8 @@ static int spawn(struct trial_process *p, char *const *environment, int write_en
     char *const *argv = (char *const *)(uintptr_t)job->argv;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    signal(SIGCHLD, SIG_DFL); /* if a parent has set it to be ignored, children are not reported */
-    /* Each call can only fail for lack of memory, and none may be skipped. */
+    signal(SIGCHLD, SIG_DFL); /* if a parent process set it to be ignored, children would not be reported */
+    /* Each of these calls can only fail when out of memory, and all of them are necessary. */
     int error = posix_spawnattr_init(&attributes);
     error |= posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     error |= posix_spawn_file_actions_init(&actions);
@@ -87,7 +91,7 @@ static int spawn(struct trial_process *p, char *const *environment, int write_en
     return error;
 }
 
-/* A group without the limit would be worse than none: without a group, memory is sampled. */
+/* If the limit cannot be set, the group is removed: without a group memory is at least sampled. */
 static void make_group(struct trial_process *p)
 {
     double limit = p->job->settings.memory_bytes;
@@ -114,13 +118,13 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
     return error;
 }
 
-/* The reading end does not block: after the child's exit a descendant may hold the pipe open. */
+/* The reading end does not block, because a descendant may hold the pipe open after the child has exited. */
 static bool open_pipe(int ends[2])
 {
     if (pipe(ends) != 0)
         return false;
     for (int i = 0; i < 2; i++) {
-        /* Not the number of TRIAL_EVENTS_FD: dup2 of a descriptor to itself would keep O_CLOEXEC. */
+        /* The descriptor must not be TRIAL_EVENTS_FD, because dup2 of a descriptor to itself would keep O_CLOEXEC. */
         int moved = fcntl(ends[i], F_DUPFD_CLOEXEC, TRIAL_EVENTS_FD + 1);
         close(ends[i]);
         ends[i] = moved;
@@ -138,8 +142,10 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* A pipe with a path. This process opens it for reading and writing, so that it does not end between two writers. Returns
- * false on a file system without pipes; the command then only gets the descriptor. */
+/*
+ * Creates a named pipe. This process opens it for reading and writing, so that there is no end of file between two
+ * writers. Returns false on a file system without named pipes; the command then only gets the descriptor.
+ */
 static bool open_named_pipe(const char *path, int ends[2])
 {
     if (!path || mkfifo(path, 0600) != 0)
@@ -164,7 +170,7 @@ static int start_command(struct trial_process *p, const char *variable, int even
     return error;
 }
 
-/* The writing ends are closed at once, or the pipes would never end. */
+/* The writing ends are closed in this process at once, because otherwise the pipes would never end. */
 bool trial_process_start(struct trial_process *p, const struct trial_job *job)
 {
     int events[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, error = 0;
@@ -175,7 +181,7 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
         snprintf(variable, sizeof variable, "LINEAGE_EVENTS=%s", job->events_path);
     else if (!open_pipe(events))
         error = errno;
-    /* Each stream has a pipe: in a common one, a line of one stream could be cut by a line of the other. */
+    /* Each stream has a pipe: in a shared pipe, a line of one stream could be split by a line of the other. */
     if (!error && job->output && (!open_pipe(out) || !open_pipe(err)))
         error = errno;
     if (!error)
@@ -193,8 +199,10 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
     return false;
 }
 
-/* Does not wait for the child, which stays a zombie until trial_process_end: the number of its group is not reused
- * then. */
+/*
+ * Does not reap the child, which stays a zombie until trial_process_end, so that the id of its process group is not
+ * reused.
+ */
 static void look_at_child(struct trial_process *p)
 {
     siginfo_t info = {0};
@@ -221,9 +229,10 @@ void trial_process_look(struct trial_process *p)
         look_at_child(p);
 }
 
-/* The group is killed before the child is waited for: until then the child is a zombie, and the number of its group
- * is not reused. There is no SIGTERM, because an unguarded trial has nothing left to write: its row comes from its
- * events. */
+/*
+ * The group is killed before the child is reaped, because while the child is a zombie the id of its group is not
+ * reused. There is no SIGTERM, because an unguarded trial has nothing left to write: its row comes from its events.
+ */
 void trial_process_end(struct trial_process *p, bool at_once)
 {
     if (p->job->guarded) {

@@ -1,4 +1,4 @@
-/* trial_process.h: starts, looks at and ends the child process of a trial, with or without a guardian. */
+/* trial_process.h: starts, checks and ends the child process of a trial, with or without a guardian. */
 #ifndef CLI_TRIAL_PROCESS_H
 #define CLI_TRIAL_PROCESS_H
 
@@ -9,13 +9,13 @@
 struct trial_process {
     const struct trial_job *job;
     pid_t pid;      /* child of this process: the command, or its guardian */
-    int events;     /* pipe of its events; -1: read to the end */
-    int printed[2]; /* pipes of its standard output and standard error; -1: read to the end, or not read at all */
-    int notice;     /* readable when its state may have changed; -1: look at intervals */
-    bool ended;     /* the command has ended .. */
-    int state;      /* .. with this wait status */
-    bool gone;      /* nothing that it started is left */
-    bool lost;      /* other code has waited for it, so its wait status is not known */
+    int events;     /* pipe of the command's events; -1: read to the end */
+    int printed[2]; /* pipes of the command's standard output and error; -1: read to the end, or not read at all */
+    int notice;     /* readable when the state may have changed; -1: poll at intervals */
+    bool ended;     /* the command has ended */
+    int state;      /* wait status of the ended command */
+    bool gone;      /* no process that the command started is left */
+    bool lost;      /* other code has reaped the child, so its wait status is unknown */
     int unseen;     /* see struct guardian */
     struct guardian guardian;
     struct trial_cgroup group; /* of a guarded command, if one can be made */
@@ -28,12 +28,12 @@ bool trial_process_start(struct trial_process *process, const struct trial_job *
 void trial_process_look(struct trial_process *process);
 
 /*
- * Ends what is left of it: of a guarded command the tree, with TERM and the grace period unless at_once; of another
- * one the process group, by KILL. trial_process_look then tells when it is gone.
+ * Ends the remaining processes. For a guarded command it ends the tree, with TERM and the grace period unless at_once
+ * is set. For any other command it kills the process group. trial_process_look then tells when they are gone.
  */
 void trial_process_end(struct trial_process *process, bool at_once);
 
-/* Whether it is in a control group, which measures and limits its memory. */
+/* Whether the command is in a control group, which measures and limits its memory. */
 bool trial_process_is_grouped(const struct trial_process *process);
 
 void trial_process_release(struct trial_process *process);
