@@ -14,7 +14,7 @@
     X(multi_init) X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll) X(multi_info_read)   \
     X(multi_cleanup) X(slist_append) X(slist_free_all)
 
-/* curl.easy_init is curl_easy_init. */
+/* The functions of libcurl, without the prefix curl_: curl.easy_init is curl_easy_init. */
 struct curl_library {
 #define CURL_MEMBER(name) __typeof__(&curl_##name) name;
     CURL_FUNCTIONS(CURL_MEMBER)

@@ -34,9 +34,9 @@ struct judge {
     char url[TRAINER_PATH_MAX + 32];
     char *key; /* NULL: no key */
     uint64_t seed, asked;
-    bool plain;          /* this server refuses requests that specify the answer's form */
-    bool form_is_taken;  /* the server has accepted such a request */
-    bool stopped;        /* nothing more is sent; `why` says why */
+    bool plain;          /* this server refuses requests that specify the answer's schema */
+    bool form_is_taken;  /* the server has accepted a request with a schema */
+    bool stopped;        /* no more requests are sent; `why` holds the reason */
     char why[JUDGE_WHY_MAX];
 };
 

@@ -12,7 +12,7 @@ struct night_job {
     pid_t pid;     /* 0: the slot is free */
     int report;    /* pipe from which the result is read */
     size_t i;      /* the trial */
-    bool warms_up; /* its time includes a warm start */
+    bool warms_up; /* the trial's time includes a warm start */
     double began;
 };
 

@@ -138,8 +138,10 @@ static int start_from_drawn(struct search *s)
 
 /* ---- from nothing ---- */
 
-/* Trains the warm start and keeps its checkpoint. It has no row, because its score could not be compared with others.
- * Returns false if it failed or memory ran out; *outcome says how it ended. */
+/*
+ * Trains the warm start and keeps its checkpoint. A warm start has no row, because its score cannot be compared with
+ * other scores. Returns false if it failed or memory ran out; *outcome says how it ended.
+ */
 static bool train_warm_start(const struct search *s, const struct trainer_recipe *warm, const char *checkpoint,
                              struct trial_outcome *outcome)
 {

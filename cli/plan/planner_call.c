@@ -22,8 +22,8 @@
 
 struct call {
     pid_t pid;
-    int to, from;     /* its standard input and output; -1: closed */
-    const char *text; /* [left] not yet written */
+    int to, from;     /* the planner's standard input and output; -1: closed */
+    const char *text; /* [left] the part not yet written */
     size_t left;
     char *answer; /* [n] */
     size_t n;

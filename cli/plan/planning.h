@@ -27,7 +27,7 @@ struct planning {
     const struct night_hours *hours;
     const struct interrupts *interrupts;
     bool on;                    /* false: only the sweep's list is run */
-    enum propose_method method; /* of the proposer */
+    enum propose_method method; /* method of the proposer */
     const char *planner;        /* shell command; NULL: none */
     double planner_seconds;     /* a planner that takes longer is stopped */
     json_t *answers;            /* the planner's proposals that have not been looked at yet, best first; NULL: none */

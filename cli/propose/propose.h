@@ -13,7 +13,7 @@
  *   grid     `steps` points of every range; the last range varies fastest
  *   tpe      Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", with the settings of Optuna: 10
  *            start-up trials (here Sobol's), 24 candidates, and the best min(ceil(0.1 n), 25) of the n measured trials
- *            count as good. Trials that failed or still run count as bad, so that the next proposal keeps away from them
+ *            count as good. Trials that failed or still run count as bad, so that proposals keep away from them
  *
  *   propose           the methods
  *   propose_problem   ranges and past, as structs

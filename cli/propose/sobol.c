@@ -86,7 +86,7 @@ uint32_t sobol_scramble(uint32_t point, size_t dimension, uint64_t seed)
     uint64_t own = propose_mix(propose_mix(seed) ^ dimension);
     uint32_t out = 0;
     for (int i = 0; i < 32; i++) {
-        uint64_t before = (uint64_t)1 << i | (i ? point >> (32 - i) : 0); /* the digits so far, and how many there are */
+        uint64_t before = (uint64_t)1 << i | (i ? point >> (32 - i) : 0); /* a 1, followed by all earlier digits */
         uint32_t flip = (uint32_t)(propose_mix(own ^ before) >> 63);
         out |= ((point >> (31 - i) & 1) ^ flip) << (31 - i);
     }

@@ -15,7 +15,7 @@
 
 #define STAND_IN "LINEAGE_STAND_IN"
 
-static volatile sig_atomic_t worker; /* a signal handler has no other context */
+static volatile sig_atomic_t worker; /* global, because a signal handler gets no context */
 
 static void pass_on(int number)
 {

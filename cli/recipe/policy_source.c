@@ -32,7 +32,7 @@ int policy_fail(const struct trainer_error *err)
 
 struct found {
     char recipe[PATH_MAX];     /* "": the defaults */
-    char checkpoint[PATH_MAX]; /* "": the recipe's own */
+    char checkpoint[PATH_MAX]; /* "": the recipe's own checkpoint */
 };
 
 /*
@@ -299,7 +299,7 @@ void policy_source_release(struct policy_source *source)
     source->params = NULL;
 }
 
-/* Releases the source, so that no command can forget it. */
+/* Releases the source itself, so that no command can forget to do so. */
 int policies_command_run(struct policy_source *source, const struct cli_command *command,
                          struct poptOption *options, size_t most, int argc, const char **argv,
                          policies_work_fn *work, void *context)

@@ -18,7 +18,7 @@ struct policy_source {
 
     struct trainer_recipe recipe;
     float *params;
-    uint64_t steps;      /* updates of its training */
+    uint64_t steps;      /* number of updates in the policy's training */
     char path[PATH_MAX]; /* path of the checkpoint; "": the warm start was just trained */
 };
 
@@ -40,8 +40,8 @@ int policy_source_open(struct policy_source *source, const char *what);
 void policy_source_release(struct policy_source *source);
 
 /*
- * Runs a command on one policy: parses the command line, calls work with its one argument, and releases the source.
- * `work` opens the source itself, once it has checked its options. Returns the exit status.
+ * Runs a command on one policy: parses the command line, calls `work` with the argument, and releases the source.
+ * `work` opens the source itself after it has checked its options. Returns the exit status.
  */
 typedef int policy_work_fn(void *context, const char *what);
 int policy_command_run(struct policy_source *source, const struct cli_command *command,

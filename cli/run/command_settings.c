@@ -1,4 +1,4 @@
-/* command_settings.c: see command_settings.h. run.json has its keys in the order of this table. */
+/* command_settings.c: see command_settings.h. The keys of run.json are in the order of this table. */
 #include "run/command_settings.h"
 
 #include <math.h>

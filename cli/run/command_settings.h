@@ -35,7 +35,7 @@ struct command_setting {
     char letter;          /* short form of the option; 0: none */
     const char *recorded; /* key in run.json; NULL: not recorded */
     enum command_setting_kind kind;
-    size_t offset;        /* of the member in struct command_trial */
+    size_t offset;        /* offset of the member in struct command_trial */
     bool decides_result;  /* a different value makes a different trial of a sweep */
     const char *variable; /* environment variable that passes the value to the command; NULL: none */
     const char *argument, *help; /* of the option */
@@ -45,10 +45,10 @@ struct command_setting {
 const struct command_setting *command_setting_at(size_t i);
 enum { COMMAND_SETTINGS_MAX = 32 };
 
-/* The setting with this key in a sweep file, NULL if there is none. */
+/* Returns the setting with this key in a sweep file, or NULL if there is none. */
 const struct command_setting *command_setting_by_key(const char *key);
 
-/* The member of a trial. */
+/* Return the address of the trial's member that holds the setting. */
 void *command_setting_member(struct command_trial *trial, const struct command_setting *setting);
 const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting);
 

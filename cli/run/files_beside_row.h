@@ -1,7 +1,7 @@
 /*
  * files_beside_row.h: the files of a command's trial that are kept beside its row: logs/ID.log and provenance/ID/.
  *
- * The id of the row is written into the work directory as soon as it is known, so that a process which finds the
+ * The row's id is written into the work directory as soon as the store has chosen it, so that a process which finds the
  * directory after a kill can tell whether the row was appended.
  */
 #ifndef CLI_FILES_BESIDE_ROW_H

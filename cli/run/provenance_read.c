@@ -44,7 +44,7 @@ static void print_text(const struct cli_screen *screen, const char *name, const 
     free(line);
 }
 
-/* Words with blanks or quotes are printed in single quotes, so that their ends can be seen. */
+/* Words with blanks or quotes are printed in single quotes, so that their boundaries are visible. */
 static void print_words(FILE *out, const json_t *words)
 {
     for (size_t i = 0; i < json_array_size(words); i++) {

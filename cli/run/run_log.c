@@ -226,7 +226,7 @@ char *run_log_last_lines(const struct run_log *log)
     size_t n = 0, length;
     for (char *line; text && n < LINES && (line = take_last_line(text)) != NULL;) {
         lines[n++] = for_notes(line);
-        if (line == text) /* it was the first line */
+        if (line == text) /* the text had only this line */
             *text = '\0';
     }
     FILE *to = n ? open_memstream(&out, &length) : NULL;

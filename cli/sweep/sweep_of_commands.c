@@ -210,7 +210,7 @@ static void lay_params(json_t *spec, const json_t *params)
         json_object_set(own, lineage_param_canonical(name), value);
 }
 
-/* The settings that all trials of the file have; params are merged one by one. */
+/* Returns the settings that all trials of the file share. Parameters are merged one by one. */
 static json_t *base_spec(const json_t *root)
 {
     const struct command_setting *setting;
@@ -234,7 +234,7 @@ static void lay_trial(json_t *spec, const json_t *trial)
     lay_params(spec, json_object_get(trial, "params"));
 }
 
-/* The name, followed by the varied parameters: "mine lr=0.1 optimizer=adam". */
+/* Returns the name, followed by the varied parameters: "mine lr=0.1 optimizer=adam". */
 static char *make_name(const char *name, const json_t *varied)
 {
     char *out = NULL, text[COMMAND_VALUE_MAX];
@@ -274,7 +274,7 @@ static uint64_t digest(const json_t *spec, const struct night_trial *trial, cons
     return key;
 }
 
-/* The trials of the list at the same point of the grid: every stride-th of [n], beginning with `from`. */
+/* The trials of the list that belong to one point of the grid: every stride-th of [n], beginning with `from`. */
 struct siblings {
     const struct night_trial *list;
     size_t from, stride, n;

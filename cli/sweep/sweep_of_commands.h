@@ -1,10 +1,10 @@
 /*
- * sweep_of_commands.h: sweeps whose trials are runs of a command (schema/sweep.schema.json, `command`): the trials that
- * the file lists, and trials that are proposed.
+ * sweep_of_commands.h: sweeps whose trials are runs of a command (schema/sweep.schema.json, `command`): both listed
+ * trials and proposed trials.
  *
  * A trial is one JSON object with all its settings: those of the file, overridden by the trial's own, and its parameters.
  * Its key is a digest of that object without the settings that do not change the result (name, hypothesis, expectation,
- * time limits), so a trial is recognized whatever else the file holds.
+ * time limits), so a trial is recognized even if other parts of the file change.
  */
 #ifndef CLI_SWEEP_OF_COMMANDS_H
 #define CLI_SWEEP_OF_COMMANDS_H

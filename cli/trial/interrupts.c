@@ -17,7 +17,7 @@
 
 static const int signals[N_INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 
-static volatile sig_atomic_t write_end = -1; /* a signal handler has no other context */
+static volatile sig_atomic_t write_end = -1; /* global, because a signal handler gets no context */
 
 /* Restores errno, which belongs to the code that was interrupted. */
 static void on_signal(int number)

@@ -21,7 +21,7 @@ struct trial_artifact {
 struct trial_job {
     const char *program;            /* file to execute; NULL: argv[0], searched in PATH */
     const char *const *argv;        /* ended by NULL */
-    const char *const *environment; /* NAME=VALUE over the environment of this process, ended by NULL; NULL: none */
+    const char *const *environment; /* NAME=VALUE, overrides this process's environment, ended by NULL; NULL: none */
     struct trial_settings settings; /* memory is that of the process group or of the guarded tree, sampled; a control group
                                        counts it exactly */
     const struct trial_artifact *artifacts; /* [n_artifacts] */

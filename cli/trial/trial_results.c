@@ -32,7 +32,7 @@ void trial_results_release(struct trial_results *results)
     free(results->telemetry);
 }
 
-/* Drops every second step: the rest covers the whole phase, at half the resolution. */
+/* Drops every second step, so that the remaining steps cover the whole phase at half the resolution. */
 static void thin_out(struct trial_results *results, json_t *steps)
 {
     if (!results->plan->max_steps || json_array_size(steps) < results->plan->max_steps)
@@ -42,7 +42,7 @@ static void thin_out(struct trial_results *results, json_t *steps)
     results->stride *= 2;
 }
 
-/* The list of steps of this phase, which is created if needed. The second and later runs have lists of their own. */
+/* Returns the list of steps of this phase, creating it if needed. Each run after the first has a list of its own. */
 static json_t *steps_of_phase(struct trial_results *results)
 {
     char key[TRIAL_PHASE_MAX + 32];
@@ -59,9 +59,11 @@ static json_t *steps_of_phase(struct trial_results *results)
     return steps;
 }
 
-/* The telemetry object of the current step, which is created if needed; NULL if the step is not kept. Steps come in
- * order, so the object is the last one or a new one. A score and a loss of one step may come in two lines and share
- * an object. */
+/*
+ * Returns the telemetry object of the current step, creating it if needed; NULL if the step is not kept. Steps come in
+ * order, so the object is either the last object of the list or a new object. If the score and the loss of a step come
+ * in two lines, they share an object.
+ */
 static json_t *step_object(struct trial_results *results)
 {
     json_t *steps = steps_of_phase(results);
@@ -74,7 +76,7 @@ static json_t *step_object(struct trial_results *results)
     json_t *object = json_pack("{s:I}", "step", (json_int_t)results->step);
     json_array_append(steps, object);
     thin_out(results, steps);
-    json_decref(object); /* the list holds it now, unless thin_out has dropped it */
+    json_decref(object); /* the list now owns it, unless thin_out has dropped it */
     last = json_array_get(steps, json_array_size(steps) - 1);
     return json_integer_value(json_object_get(last, "step")) == results->step ? last : NULL;
 }
@@ -85,7 +87,7 @@ static void copy_metrics(json_t *object, const json_t *line)
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)line, name, value)
         if (event_is_metric(name, value))
-            json_object_set_new(object, name, json_deep_copy(value)); /* the line may be used again */
+            json_object_set_new(object, name, json_deep_copy(value)); /* the line's object may be reused */
 }
 
 static bool has_metrics(const json_t *line)
@@ -98,8 +100,10 @@ static bool has_metrics(const json_t *line)
     return false;
 }
 
-/* The latest value of a name wins, as in notes. A name that notes cannot hold is ignored: a trial must not fail at
- * its end for it. */
+/*
+ * The latest value of a name wins, as in notes. A name that is not allowed in notes is ignored, because a trial must
+ * not fail at its end because of a name.
+ */
 static void take_param(struct trial_results *results, const char *name, double value)
 {
     size_t i = 0;
@@ -120,8 +124,10 @@ static void take_params(struct trial_results *results, const json_t *param)
             take_param(results, name, json_number_value(value));
 }
 
-/* Each report replaces the whole list. What does not fit into the table is dropped: a trial must not fail at its end for
- * it. */
+/*
+ * Each report replaces the whole list. Turns that do not fit into the table are dropped, because a trial must not fail
+ * at its end because of them.
+ */
 static void take_turns(struct trial_results *results, const json_t *turns)
 {
     size_t n = json_array_size(turns);
@@ -144,8 +150,11 @@ static void take_number(struct lineage_number *number, const json_t *line, const
         *number = (struct lineage_number){true, json_number_value(value)};
 }
 
-/* A score after phase "done" belongs to the final metrics, one before it to its step. A less trusted channel does not
- * change the score of a better one. A score that is not finite clears the one before it, which was not the last. */
+/*
+ * A score after phase "done" belongs to the final metrics; an earlier score belongs to its step. A less trusted channel
+ * does not overwrite the score of a more trusted channel. A score that is not finite clears the previous score, because
+ * that was not the trial's last score.
+ */
 static void take_score(struct trial_results *results, const struct trial_event *event)
 {
     if (event->channel < results->score_channel)
@@ -186,7 +195,7 @@ static void take_statistics(struct trial_results *results, const struct trial_ev
         results->eval_s = event->eval_s;
 }
 
-/* The phase is taken first, because the step of the same line belongs to it. */
+/* The phase is read first, because the step in the same line belongs to that phase. */
 void trial_results_event(struct trial_results *results, const struct trial_event *event)
 {
     results->started = results->started || !event->failed;
@@ -199,7 +208,7 @@ void trial_results_event(struct trial_results *results, const struct trial_event
     }
     if (event->has_score || event->lost_score || event->unreadable)
         take_score(results, event);
-    if (event->several && results->score_channel == TRIAL_CHANNEL_ONLY) { /* which of them is the score? */
+    if (event->several && results->score_channel == TRIAL_CHANNEL_ONLY) { /* nobody said which is the score */
         results->score = (struct lineage_number){0};
         results->score_channel = TRIAL_CHANNEL_NONE;
     }

@@ -1,8 +1,8 @@
 /*
  * trial_results.h: what a trial has reported so far: score, steps, parameters, times.
  *
- * Everything is collected as it comes, so that a trial that is cut off at any moment leaves what it measured until then:
- * the row of a crash has its last score and all its steps.
+ * Everything is collected as it arrives, so nothing is lost when a trial is cut off: the row of a crashed trial has its
+ * last score and all steps until then.
  */
 #ifndef CLI_TRIAL_RESULTS_H
 #define CLI_TRIAL_RESULTS_H
@@ -17,25 +17,25 @@ enum { TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096, TRIAL
 
 struct trial_results {
     const struct trial_plan *plan;
-    bool started; /* it reported something other than a failure */
-    bool begun;   /* it reported a step, a score or a phase */
+    bool started; /* the trial reported something other than a failure */
+    bool begun;   /* the trial reported a step, a score or a phase */
     char phase[TRIAL_PHASE_MAX];
     int64_t step, steps;
-    struct lineage_number score; /* the latest of the best channel that reported one; absent if that was not finite */
+    struct lineage_number score; /* the latest score of the most trusted channel; absent if not finite */
     bool lost_score;             /* the latest score was not finite */
     bool unreadable_score;       /* the latest score was printed in a form that cannot be read */
     enum trial_channel score_channel;
     int64_t score_step;
-    uint64_t n_steps; /* steps of this phase so far .. */
-    uint64_t stride;  /* .. every stride-th of which is kept */
-    size_t run;       /* of a trial of several runs, from 1; 0 for a trial of one run */
-    bool skipped;     /* the latest event only has a step that is not kept */
+    uint64_t n_steps; /* steps of this phase so far */
+    uint64_t stride;  /* every stride-th step is kept */
+    size_t run;       /* number of the run, from 1, if the trial has several runs; else 0 */
+    bool skipped;     /* the latest event holds only values of a step that is not kept */
     char kernels[TRIAL_KERNELS_MAX]; /* for telemetry; "": not reported */
-    double train_s, eval_s; /* by the trial's own clock; below 0: it has none */
+    double train_s, eval_s; /* by the trial's own clock; below 0: not reported */
     json_t *phases; /* for telemetry: {PHASE: [{"step": n, METRIC: number, ..}]} */
     json_t *final;  /* for telemetry: the metrics of phase "done"; NULL: none */
 
-    /* What the row borrows (trial_row.h). */
+    /* Memory from which the row borrows (trial_row.h). */
     struct lineage_param params[TRIAL_PARAMS_MAX];
     char names[TRIAL_PARAMS_MAX][LINEAGE_NAME_MAX];
     size_t n_params;
@@ -49,7 +49,7 @@ struct trial_results {
 void trial_results_init(struct trial_results *results, const struct trial_plan *plan);
 void trial_results_release(struct trial_results *results);
 
-/* Begins the next of several runs; the first is 1. Its steps have a list of their own, and its score is still to come. */
+/* Begins the next of several runs; the first is 1. Its steps get a list of their own, and it has no score yet. */
 void trial_results_next_run(struct trial_results *results, size_t run);
 
 /* Takes one event. */

@@ -18,7 +18,10 @@
 
 /* ---- notes ---- */
 
-/* Where the next piece goes. Notes that are too long are cut at the end: the pieces that machines read come first. */
+/*
+ * Returns the place for the next piece. Notes that are too long are truncated at the end, because the pieces that
+ * programs read come first.
+ */
 static char *notes_end(struct trial_results *results, size_t *left)
 {
     size_t n = strlen(results->notes);
@@ -35,7 +38,10 @@ static void note_pieces(struct trial_results *results, const char *pieces)
         snprintf(end, left, "%s%s", results->notes[0] ? "; " : "", pieces);
 }
 
-/* Adds one piece. A semicolon in it would end the piece, and the rest could set parameters. */
+/*
+ * Adds one piece. Semicolons are replaced, because a semicolon would end the piece, and the text after it could set
+ * parameters.
+ */
 static void __attribute__((format(printf, 2, 3))) note(struct trial_results *results, const char *format, ...)
 {
     char piece[TRIAL_NOTES_MAX];
@@ -48,7 +54,7 @@ static void __attribute__((format(printf, 2, 3))) note(struct trial_results *res
         if (*c == ';' || (unsigned char)*c < 0x20)
             *c = *c == ';' ? ',' : ' ';
         else if (!is_text && (unsigned char)*c >= 0x80)
-            *c = '?'; /* a row must not be lost for the name of a file */
+            *c = '?'; /* a row must not be lost because of a file's name */
     note_pieces(results, piece);
 }
 
@@ -79,7 +85,7 @@ static void fill_notes(struct trial_results *results, struct trial_outcome *outc
 
 /* ---- statistics ---- */
 
-/* People and language models read the statistics, and need no more digits. */
+/* Rounds to six significant digits. The statistics are read by people and language models, who need no more. */
 static double six_digits(double value)
 {
     char text[32];
@@ -94,8 +100,11 @@ static double milliseconds(double seconds)
     return round(seconds * 1e3) / 1e3;
 }
 
-/* Only a finished trial has a score in its column: a score on the way is not one of the whole budget, and goes to the
- * notes. train_s is only known of a trial that measures its own time. A trial that never started has no times. */
+/*
+ * Only a finished trial has a score in the score column. The score of an unfinished trial goes to the notes, because it
+ * was not reached with the whole budget. train_s is only known if the trial measures its own time. A trial that never
+ * started has no times.
+ */
 static void fill_measures(struct trial_results *results, const struct trial_outcome *outcome,
                           struct lineage_trial *trial)
 {
@@ -135,7 +144,7 @@ static void fill_params(struct trial_results *results, struct lineage_trial *tri
     trial->n_params = results->n_params;
 }
 
-/* append decides between keep and discard, since it compares under the store's lock. */
+/* The label is not keep or discard yet: append decides that, because it compares scores under the store's lock. */
 bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome, const char *remark,
                     struct lineage_trial *trial, struct lineage_append_options *options)
 {

@@ -1,4 +1,4 @@
-/* trial_row.h: the row of a trial, from its plan, its results and its outcome. */
+/* trial_row.h: makes the row of a trial from its plan, its results and its outcome. */
 #ifndef CLI_TRIAL_ROW_H
 #define CLI_TRIAL_ROW_H
 
@@ -7,7 +7,7 @@
 
 /*
  * Fills *trial and *options (telemetry, auto_status), which borrow from the results, and sets outcome->reason. remark
- * is a last piece of notes, or NULL. Returns false when out of memory.
+ * is the last piece of the notes, or NULL. Returns false when out of memory.
  */
 bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome, const char *remark,
                     struct lineage_trial *trial, struct lineage_append_options *options);

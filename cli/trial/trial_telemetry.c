@@ -7,7 +7,7 @@
 
 #include "cli.h"
 
-/* Prints one step a line, so that tail, grep and a diff of two trials are useful. */
+/* Prints one step per line, so that tail, grep and diff work well on telemetry. */
 static void print_steps(FILE *out, const char *name, const json_t *steps)
 {
     fprintf(out, "\"%s\": [", name);
@@ -20,8 +20,10 @@ static void print_steps(FILE *out, const char *name, const json_t *steps)
     fputs("]", out);
 }
 
-/* The steps of training are called "steps", those of another phase are called like the phase. The name comes from the
- * child, so characters that would break JSON or a path in a query become _. */
+/*
+ * The member for training steps is called "steps"; for any other phase it has the name of the phase. The name comes
+ * from the child, so characters that would break JSON or a path in a query are replaced by _.
+ */
 static void print_phase(FILE *out, const char *phase, const json_t *steps)
 {
     char name[TRIAL_PHASE_MAX + 32];
@@ -29,7 +31,7 @@ static void print_phase(FILE *out, const char *phase, const json_t *steps)
     for (char *c = name; *c; c++)
         if (*c == ' ' || *c == '"' || *c == '\\' || (unsigned char)*c < 0x20)
             *c = '_';
-    /* A phase with the name of another member would make two members of that name. */
+    /* A phase named like another member would otherwise lead to two members with the same name. */
     if (strcmp(name, "final") == 0 || strcmp(name, "info_gain") == 0 || strcmp(name, "kernels") == 0 ||
         (strcmp(name, "steps") == 0 && strcmp(phase, TRIAL_PHASE_TRAIN) != 0))
         snprintf(name, sizeof name, "phase_%s", phase);
@@ -49,7 +51,7 @@ static void print_final(FILE *out, struct trial_results *results)
     fputc(',', out);
 }
 
-/* The same recipe may give other bits on another processor; this member says which kernels were used. */
+/* Prints which kernels were used, because the same recipe may give different bits on another processor. */
 static void print_kernels(FILE *out, const struct trial_results *results)
 {
     if (!results->kernels[0])
@@ -61,7 +63,9 @@ static void print_kernels(FILE *out, const struct trial_results *results)
     json_decref(text);
 }
 
-/* "final" comes first, so that head shows how the trial ended; the steps of training are the longest and come last. */
+/*
+ * "final" comes first, so that head shows how the trial ended. The training steps are the longest member and come last.
+ */
 static void print_telemetry(FILE *out, struct trial_results *results)
 {
     const char *phase;

@@ -1,8 +1,8 @@
 /*
  * trial_watch.c: see trial_watch.h.
  *
- * One thread with one poll(): with several threads, each would have to decide who ended the trial first. The first
- * verdict counts (finish); what happens after it only clears away.
+ * One thread with one poll() watches the trial, because several threads would have to agree on what ended the trial
+ * first. The first verdict counts (finish); everything after it only cleans up.
  */
 #include "trial/trial_watch.h"
 
@@ -23,23 +23,29 @@
 #include "trial/process_tree.h"
 #include "trial/trial_process.h"
 
-/* How often memory is sampled: reading a thousand /proc/PID/stat takes a few milliseconds, so that this catches what
- * grows within a second and does not slow the trial down. */
+/*
+ * How often memory is sampled: reading a thousand /proc/PID/stat takes a few milliseconds, so this interval catches
+ * memory that grows within a second and does not slow down the trial.
+ */
 enum { MEMORY_INTERVAL_MS = 200 };
 
-/* The same without a limit, where only the peak is noted. */
+/* Interval of memory samples without a limit, when only the peak is recorded. */
 enum { PEAK_INTERVAL_MS = 1000 };
 
-/* A program that prints line by line would wake this process for each line. So this process sleeps after a short
- * read, and more arrives meanwhile. A long read is followed by the next one at once, since a full pipe would block
- * the program. */
+/*
+ * A program that prints line by line would wake this process for each line. So this process sleeps after a short read,
+ * while more output arrives. A long read is followed by the next read at once, because a full pipe would block the
+ * program.
+ */
 enum { NAP_MS = 1, NAP_BELOW = 8192 };
 
-/* How often to ask whether the child has ended, if the kernel has no descriptor for it. */
+/* How often to check whether the child has ended, if the kernel has no pidfd. */
 enum { EXIT_INTERVAL_MS = 50 };
 
-/* Reads that empty the largest pipe: they find what the child wrote last, and do not follow a descendant for ever
- * that keeps writing. */
+/*
+ * This many reads empty the largest pipe. They are enough to get the child's last output, and are bounded because a
+ * descendant may keep writing forever.
+ */
 enum { PIPE_READS = 16 };
 
 struct watch {
@@ -51,7 +57,7 @@ struct watch {
     struct metric_lines metrics;
     double began;
     double phase_began, phase_limit; /* phase_limit 0: none */
-    double heard;    /* when the last byte came, printed or reported */
+    double heard;    /* when the last byte arrived, on an output or event pipe */
     bool evaluating; /* the evaluation has begun */
     bool ending;     /* the trial has reported that it is done or has failed */
     bool stop;       /* there is a verdict */
@@ -59,7 +65,7 @@ struct watch {
     size_t read;     /* bytes of output in this round */
 };
 
-/* Sets the verdict; the trial is ended then. */
+/* Sets the verdict. The trial is then ended. */
 static void finish(struct watch *w, enum trial_end end)
 {
     w->outcome->end = end;
@@ -69,9 +75,10 @@ static void finish(struct watch *w, enum trial_end end)
 /* ---- what it reports ---- */
 
 /*
- * The first phase "eval" ends the training and begins the evaluation with its own time limit; evaluations on the way are
- * reported as steps of training and count as training. What comes after "done", for example writing a checkpoint, has no
- * limit. The times that the child reports are held against the limits: this process may have read its report late.
+ * The first phase "eval" ends the training and begins the evaluation with its own time limit; evaluations during
+ * training are reported as steps of training and count as training. Work after "done", for example writing a
+ * checkpoint, has no limit. The times that the child reports are compared with the limits, because this process may
+ * have read the report late.
  */
 static void change_phase(struct watch *w, const struct trial_event *event)
 {
@@ -107,8 +114,10 @@ static void take_event(struct watch *w, const struct trial_event *event)
     }
 }
 
-/* Lines after a verdict are ignored, or the last lines of a trial that was stopped would change the reason. Lines
- * that are not events are ignored as well: a script may print what it likes there. */
+/*
+ * Lines after a verdict are ignored, because the last lines of a stopped trial would otherwise change the reason. Lines
+ * that are not events are also ignored, because a script may print anything there.
+ */
 static void take_event_line(void *context, const char *text, size_t length)
 {
     struct watch *w = context;
@@ -128,7 +137,10 @@ static void take_printed_line(void *context, const char *text, size_t length)
         take_event(w, &event);
 }
 
-/* Reads events. If memory runs out, that counts as the end of the pipe: the trial continues and is judged by its exit. */
+/*
+ * Reads events. Running out of memory counts as the end of the pipe: the trial continues and is judged by its exit
+ * status.
+ */
 static bool read_events(struct watch *w)
 {
     size_t n = w->process.events >= 0 ? line_reader_read(&w->events, &w->process.events) : 0;
@@ -139,8 +151,10 @@ static bool read_events(struct watch *w)
     return n > 0;
 }
 
-/* Output is shown and kept first, whether or not it holds metrics. A program may print gigabytes of short lines, so they
- * are only looked at one by one if there may be a metric among them. */
+/*
+ * Output is first shown and kept, whether or not it holds metrics. A program may print gigabytes of short lines, so
+ * lines are only parsed one by one if they may contain a metric.
+ */
 static bool read_output(struct watch *w)
 {
     size_t all = 0;
@@ -161,7 +175,7 @@ static bool read_output(struct watch *w)
     return all > 0;
 }
 
-/* The last lines of a program that ends without a line end. */
+/* Takes the last lines of a program whose output does not end with a line end. */
 static void take_last_lines(struct watch *w)
 {
     line_reader_last(&w->events, take_event_line, w);
@@ -171,8 +185,10 @@ static void take_last_lines(struct watch *w)
 
 /* ---- time ---- */
 
-/* Milliseconds until a limit that began at `from`, -1 without a limit. One millisecond more than is left: 0.4 would
- * become 0, and poll would not sleep at all. */
+/*
+ * Returns the milliseconds until the limit, counted from `from`; -1 without a limit. One millisecond is added, because
+ * 0.4 would be rounded to 0 and poll would not sleep at all.
+ */
 static int milliseconds_left(double from, double limit)
 {
     double left = from + limit - cli_now();
@@ -201,7 +217,7 @@ static int memory_interval(const struct watch *w)
     return w->job->settings.memory_bytes > 0 ? MEMORY_INTERVAL_MS : w->job->guarded ? PEAK_INTERVAL_MS : -1;
 }
 
-/* How long to sleep at most: until a limit is reached, or something is to be looked at again. */
+/* Returns the longest time to sleep: until a limit is reached or something must be checked again. */
 static int patience(const struct watch *w)
 {
     int most = sooner(memory_interval(w), sooner(time_left(w), silence_left(w)));
@@ -223,8 +239,10 @@ static double sample_memory(const struct watch *w)
     return bytes;
 }
 
-/* The peak is noted before it is compared, so that the row of an overrun has it. In a control group the kernel
- * enforces the limit. */
+/*
+ * The peak is recorded before it is compared with the limit, so that the row of an overrun contains it. In a control
+ * group the kernel enforces the limit.
+ */
 static void look_at_memory(struct watch *w)
 {
     bool grouped = trial_process_is_grouped(&w->process);
@@ -235,7 +253,10 @@ static void look_at_memory(struct watch *w)
         finish(w, TRIAL_MEMORY_OVERRUN);
 }
 
-/* Sleeps until something happens. Returns false if a signal came, since nothing is known of the descriptors then. */
+/*
+ * Sleeps until something happens. Returns false if a signal interrupted poll, because the state of the descriptors is
+ * then unknown.
+ */
 static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
 {
     struct pollfd fds[] = {{w->process.events, POLLIN, 0},
@@ -266,9 +287,9 @@ static void judge_time(struct watch *w)
 }
 
 /*
- * A trial may consist of several processes. If one of them is lost, their launcher ends all of them, and asks this
- * process to end as a person would. The loss is seen first, because the other processes do not exit when they are
- * asked.
+ * A trial may consist of several processes. If one of them is lost, their launcher ends all of them and sends this
+ * process the same signal as a user who interrupts. This process notices the loss first, because the other processes do
+ * not exit on the launcher's first signal.
  */
 static void judge_peers(struct watch *w)
 {
@@ -276,8 +297,11 @@ static void judge_peers(struct watch *w)
         finish(w, TRIAL_FAILED);
 }
 
-/* Clears a failure that the trial reported just before, which is not why it ends. A process lost on another machine
- * cannot be seen from here, so the text names both possible causes then. */
+/*
+ * Clears a failure that the trial reported just before, because the interrupt is the reason for its end. If some
+ * processes run on other machines, this process cannot tell whether one of them was lost, so the text names both
+ * possible causes.
+ */
 static void be_interrupted(struct watch *w)
 {
     w->outcome->text[0] = '\0';
@@ -294,11 +318,13 @@ static void call_turn(const struct watch *w)
 }
 
 /*
- * The trial ends when the child exits, not at the end of its pipe: a process that it left may hold the pipe open for
- * ever, and a child may close it at once. What was written before the exit is in the pipe then, and is read below.
+ * The trial ends when the child exits, not at the end of its pipe: a process that the child leaves behind may hold the
+ * pipe open forever, and a child may close the pipe at once. Output that was written before the exit is still in the
+ * pipe and is read below.
  *
- * In each round, reports come before the clock: a trial that reported in time that its training has ended must not
- * exceed the limit because it was read late. An interrupt comes before whatever the child did at the same moment.
+ * In each round, reports are read before time limits are checked, because a trial that reported the end of its training
+ * in time must not be stopped because the report was read late. An interrupt takes precedence over anything that the
+ * child did at the same moment.
  */
 static void keep_watch(struct watch *w)
 {
@@ -329,8 +355,10 @@ static void keep_watch(struct watch *w)
 
 /* ---- its end ---- */
 
-/* A command that exited with 0 but did not leave its files did not finish. Not looked at after a crash, where a missing
- * file says nothing new. */
+/*
+ * A command that exited with status 0 but did not write its artifacts has not finished. Artifacts are not checked after
+ * a crash, where a missing file says nothing new.
+ */
 static void judge_artifacts(struct watch *w)
 {
     struct trial_outcome *outcome = w->outcome;
@@ -348,7 +376,7 @@ static void judge_artifacts(struct watch *w)
     }
 }
 
-/* Exit status 0 after a reported failure is a failure: the report is the better evidence. */
+/* Exit status 0 after a reported failure is a failure: the report is more reliable than the exit status. */
 static void judge(struct watch *w, int state)
 {
     struct trial_outcome *outcome = w->outcome;
@@ -367,7 +395,7 @@ static void judge(struct watch *w, int state)
     }
 }
 
-/* If the kernel killed a process for lack of memory, then that is why the trial ended. */
+/* If the kernel killed a process for lack of memory, this becomes the reason why the trial ended. */
 static void judge_memory(struct watch *w, const struct trial_cgroup_usage *usage)
 {
     struct trial_outcome *outcome = w->outcome;
@@ -383,7 +411,7 @@ static void judge_memory(struct watch *w, const struct trial_cgroup_usage *usage
                  outcome->peak_bytes);
 }
 
-/* Called once the guardian has reported that no process is left, or has exited itself. */
+/* Called after the guardian has reported that no process is left, or after the guardian itself has exited. */
 static void settle_group(struct watch *w)
 {
     struct trial_cgroup_usage usage;
@@ -398,7 +426,7 @@ static void settle_group(struct watch *w)
         judge_memory(w, &usage);
 }
 
-/* A user who interrupts twice does not want to wait for the grace. */
+/* Whether the user has interrupted twice, and so does not want to wait for the grace period. */
 static bool is_impatient(const struct watch *w)
 {
     int signals = 0;
@@ -407,16 +435,18 @@ static bool is_impatient(const struct watch *w)
     return signals > 1;
 }
 
-/* Ends what is left of the trial. Its output is still read, because a process that is asked to end may print
- * something, and would block at a full pipe. */
+/*
+ * Ends the remaining processes of the trial. Their output is still read, because a process that gets TERM may print
+ * something and would block at a full pipe.
+ */
 static bool clear_away(struct watch *w)
 {
-    bool interrupted = true; /* no further look at that descriptor, which stays readable */
+    bool interrupted = true; /* do not poll the interrupt descriptor again: it stays readable */
     double ended = cli_now();
     trial_process_end(&w->process, false);
     for (trial_process_look(&w->process); !w->process.gone; trial_process_look(&w->process)) {
         wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
-        guardian_wake(&w->process.guardian); /* a process without a guardian was gone at once */
+        guardian_wake(&w->process.guardian); /* without a guardian, all processes were gone at once */
         call_turn(w);
         if (!w->impatient && is_impatient(w)) {
             w->impatient = true;

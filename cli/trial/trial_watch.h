@@ -3,8 +3,8 @@
  *
  * The child leads a process group, which is killed as a whole if a limit is exceeded or the user interrupts; a guarded
  * child is ended with all its descendants (guardian.h). A child that reports events (event_lines.h) may measure its own
- * time, and then that time is held against the limits as well: the label must not depend on how soon this process got to
- * look. A child that reports nothing is judged by its exit status.
+ * time. That time is then also compared with the limits, because the label must not depend on when this process read
+ * the report. A child that reports nothing is judged by its exit status.
  */
 #ifndef CLI_TRIAL_WATCH_H
 #define CLI_TRIAL_WATCH_H

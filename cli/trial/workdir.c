@@ -1,8 +1,9 @@
 /*
  * workdir.c: see workdir.h.
  *
- * The directory of a killed process is removed by the next process that makes one, so that a store does not fill up. A
- * directory is in use exactly as long as its lock is held, which the kernel releases when the process dies.
+ * The work directory of a killed process is removed by the next process that creates a work directory, so that a store
+ * does not fill up. A directory is in use exactly as long as its lock is held, which the kernel releases when the
+ * process dies.
  */
 #include "trial/workdir.h"
 
@@ -20,7 +21,7 @@
 #include "cli.h"
 #include "support/running_files.h"
 
-/* Each level needs a descriptor, so directories that are deeper are moved to the top and removed in the next round. */
+/* Each level needs an open descriptor, so deeper directories are moved to the top and removed in the next round. */
 enum { DEPTH_MAX = 256 };
 
 static bool raise_to(int top, int dir, const struct dirent *entry)
@@ -30,8 +31,10 @@ static bool raise_to(int top, int dir, const struct dirent *entry)
     return renameat(dir, entry->d_name, top, name) == 0;
 }
 
-/* Works by descriptor and follows no links, so that nothing outside of the directory can be swapped in. Makes read-only
- * directories writable first, such as package caches. Returns true if a directory was moved to the top. */
+/*
+ * Uses descriptors and follows no links, so that another process cannot redirect it out of the directory. First makes
+ * read-only directories, such as package caches, writable. Returns true if a directory was moved to the top.
+ */
 static bool empty_dir(int top, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
@@ -56,7 +59,7 @@ static bool empty_dir(int top, int fd, int depth)
     return moved;
 }
 
-/* Each round opens a descriptor of its own, since closedir closes it and fd holds the lock. */
+/* Each round opens a new descriptor, because closedir closes its descriptor and fd must stay open to hold the lock. */
 static void remove_dir(int parent, const char *name, int fd)
 {
     int copy;
@@ -66,8 +69,10 @@ static void remove_dir(int parent, const char *name, int fd)
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* The lock decides and not the age: a trial may run for days, and one that was killed a second ago is garbage. O_NOFOLLOW
- * keeps a link of that name from leading to files of others. */
+/*
+ * The lock decides, not the age, because a trial may run for days, and a trial killed a second ago is garbage.
+ * O_NOFOLLOW prevents a link of that name from leading to other files.
+ */
 static void remove_if_abandoned(int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -99,8 +104,10 @@ static void remove_abandoned(const char *path)
     closedir(dir);
 }
 
-/* Whether the path still leads to the directory that was locked: before that, another process may have taken it for an
- * abandoned one and removed it. */
+/*
+ * Whether the path still leads to the locked directory: before it was locked, another process may have considered it
+ * abandoned and removed it.
+ */
 static bool is_there(const struct workdir *workdir)
 {
     struct stat held, named;
@@ -110,8 +117,11 @@ static bool is_there(const struct workdir *workdir)
     return there;
 }
 
-/* mkdtemp makes it private, but the snapshot that is made from it must be readable. On failure returns false with
- * errno and leaves nothing; ENOENT means that another process removed the directory meanwhile. */
+/*
+ * Makes the directory readable for others, because mkdtemp makes it private and it becomes a snapshot. On failure,
+ * returns false with errno set and leaves nothing behind; ENOENT means that another process removed the directory
+ * meanwhile.
+ */
 static bool make_locked(struct workdir *workdir, const char *dir)
 {
     const size_t room = sizeof workdir->path - WORKDIR_NAME_MAX;
@@ -130,7 +140,7 @@ static bool make_locked(struct workdir *workdir, const char *dir)
     return false;
 }
 
-/* Made inside the store, so that the snapshot made from it is on the same file system. */
+/* The directory is inside the store, so that it is on the same file system as its snapshot. */
 bool workdir_make(struct workdir *workdir, const char *dir)
 {
     enum { TRIES = 100 };
@@ -152,7 +162,7 @@ char *workdir_file(char *out, const struct workdir *workdir, const char *name)
     return out;
 }
 
-/* Removes the directory while it is locked, so that a process that looks for abandoned ones leaves it alone. */
+/* Removes the directory while it is locked, so that a process that looks for abandoned directories leaves it alone. */
 void workdir_remove(struct workdir *workdir)
 {
     if (workdir->fd < 0)
