@@ -1,4 +1,4 @@
-/* outcome.c: what a finished transfer means for its trajectory and for the judge. */
+/* outcome.c: decides what a finished transfer means for its trajectory and for the judge. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* retry.h: what a failed request means, and when to retry. */
+/* retry.h: classifies failed requests, and decides when to retry. */
 #ifndef JUDGE_RETRY_H
 #define JUDGE_RETRY_H
 

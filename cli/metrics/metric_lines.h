@@ -19,7 +19,7 @@ enum { METRIC_NAMES_MAX = 64, METRIC_NAME_BYTES = 64, METRIC_NEAREST_BYTES = 160
 struct metric_lines {
     struct metric_query query;                 /* the caller's names, and "step" */
     const char *names[METRIC_NAMES_MAX + 1];
-    const char *score;                         /* NULL: the caller named none */
+    const char *score;                         /* NULL: the caller named no score */
     json_t *line;                              /* the object of the latest event; reused */
     struct {
         char name[METRIC_NAME_BYTES];

@@ -41,11 +41,11 @@ enum metric_source {
 enum metric_problem {
     METRIC_READ,         /* no problem: value is the number */
     METRIC_COMMA,        /* a comma inside the number */
-    METRIC_NOT_A_NUMBER, /* what a pattern matched is not a number */
+    METRIC_NOT_A_NUMBER, /* the text that a pattern matched is not a number */
     METRIC_TOO_HARD      /* a pattern gave up on this line: it backtracked too often */
 };
 
-/* One number of a line, or a problem where one should be. Valid during the call that reports it. */
+/* One number of a line, or a problem at a place where a number should be. Valid during the call that reports it. */
 struct metric_found {
     const char *name; /* not terminated */
     size_t name_length;

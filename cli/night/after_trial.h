@@ -1,10 +1,10 @@
-/* after_trial.h: what a night does after each trial. */
+/* after_trial.h: updates files and counters of a night after each trial. */
 #ifndef CLI_AFTER_TRIAL_H
 #define CLI_AFTER_TRIAL_H
 
 #include "night/night.h"
 
-/* Rewrites KNOWLEDGE.md, and report.html if the night keeps one. Returns CLI_GO_ON or an exit status. */
+/* Rewrites KNOWLEDGE.md, and also report.html if night->report is set. Returns CLI_GO_ON or an exit status. */
 int night_write_knowledge(const struct night *night);
 
 /*

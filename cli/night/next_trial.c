@@ -48,7 +48,7 @@ static void find_candidates(struct prospects *prospects, const struct trial_list
     }
 }
 
-/* The baseline runs alone: the other trials are compared with it. */
+/* The baseline runs alone, because the other trials are compared with it and so must wait for its row. */
 static size_t most_at_once(const struct night *night, size_t otherwise)
 {
     return trial_rows_need_baseline(&night->list) ? 1 : otherwise;

@@ -1,4 +1,4 @@
-/* next_trial.h: which trial of a night runs next. */
+/* next_trial.h: chooses the trial of a night that runs next. */
 #ifndef CLI_NEXT_TRIAL_H
 #define CLI_NEXT_TRIAL_H
 

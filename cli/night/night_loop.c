@@ -63,7 +63,7 @@ static int wait_for_a_trial(struct night *night, struct night_jobs *jobs, int ne
     return status == CLI_GO_ON ? trial_rows_read(&night->list) : status;
 }
 
-/* Begins a trial, or waits for one. Returns CLI_OK when nothing is left to do. */
+/* Starts a trial, or waits for a running trial to end. Returns CLI_OK when nothing is left to do. */
 static int step(struct night *night, struct night_jobs *jobs)
 {
     size_t i = 0;

@@ -1,4 +1,4 @@
-/* repeated_failures.h: ends a night in which one trial after the other fails in the same way. */
+/* repeated_failures.h: ends a night whose trials keep failing in the same way. */
 #ifndef CLI_REPEATED_FAILURES_H
 #define CLI_REPEATED_FAILURES_H
 

@@ -133,8 +133,10 @@ static bool first_new(double *x, const struct tried *tried, point_fn *point, siz
     return false;
 }
 
-/* Walks through a space that is nearly exhausted. The past holds at most n_past settings, so one of the first n_past
- * + 1 is new. */
+/*
+ * Walks through a space that is nearly exhausted. The past holds at most n_past settings, so at least one of the first
+ * n_past + 1 settings is new.
+ */
 static bool anything_new(double *x, const struct tried *tried)
 {
     const struct propose_problem *problem = tried->problem;

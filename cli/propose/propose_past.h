@@ -15,11 +15,11 @@
 #include "propose/propose_ranges.h"
 
 struct propose_past {
-    struct propose_trial *trials; /* [n], oldest first, the running ones last */
+    struct propose_trial *trials; /* [n], oldest first, running trials last */
     char (*ids)[64];              /* [n] exp_id, truncated if longer; "" for a running trial */
     size_t n, room;
     size_t measured, failed, running; /* how many of them */
-    size_t elsewhere;                 /* trials without a value in one of the ranges */
+    size_t elsewhere;                 /* number of trials that lack a value in at least one range */
 };
 
 /*

@@ -15,7 +15,7 @@
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
 
-enum { RECENT = 25 }; /* the latest trials have full weight; the weight of older ones falls linearly */
+enum { RECENT = 25 }; /* the latest trials have full weight; the weight of older trials falls linearly */
 
 struct kernel {
     double mu, sigma, weight; /* sigma 0: not set yet */

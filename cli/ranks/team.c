@@ -20,7 +20,9 @@
 
 /* ---- the module ---- */
 
-/* POSIX lets dlsym return functions as data pointers; memcpy converts one without a cast that ISO C forbids. */
+/*
+ * POSIX lets dlsym return functions as data pointers; memcpy converts such a pointer without a cast that ISO C forbids.
+ */
 static bool find(void *function, size_t size, void *library, const char *name)
 {
     void *found = dlsym(library, name);

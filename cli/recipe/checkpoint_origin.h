@@ -7,7 +7,7 @@
 
 struct origin {
     char *exp_id;                      /* "": none */
-    char checkpoint[TRAINER_PATH_MAX]; /* "": the trial has none to start from */
+    char checkpoint[TRAINER_PATH_MAX]; /* "": the trial has no checkpoint to start from */
     char why[LINEAGE_ERROR_TEXT_MAX];  /* why it has none */
 };
 

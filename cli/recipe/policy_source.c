@@ -106,7 +106,10 @@ static int find_by_trial(struct found *found, const char *dir, const char *id)
     return status;
 }
 
-/* --recipe and --checkpoint replace what was found, so that a trial's recipe can be tried with another policy. */
+/*
+ * --recipe and --checkpoint override the files that were found, so that a trial's recipe can be tried with another
+ * policy.
+ */
 static int find(struct found *found, const struct policy_source *source, const char *what)
 {
     struct stat st;

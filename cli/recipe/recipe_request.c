@@ -122,7 +122,10 @@ static void remark(void *context, const struct trial_results *results, const str
         remark_judge(results, out, TRIAL_TEXT_MAX);
 }
 
-/* Writes "turn-group-v1d on hopworld" for each environment: only the algorithm of the first one can be a parameter. */
+/*
+ * Writes "turn-group-v1d on hopworld" for each environment: only the algorithm of the first environment can be a
+ * parameter of the row.
+ */
 static char *describe(const struct trainer_recipe *recipe)
 {
     char *notes = NULL;
@@ -136,7 +139,7 @@ static char *describe(const struct trainer_recipe *recipe)
     return notes;
 }
 
-/* A missing correction is often what the user wants to measure, so it is only a warning. */
+/* A missing correction only causes a warning, because its effect is often what the user wants to measure. */
 static void warn(const struct trainer_recipe *recipe)
 {
     struct trainer_lack lacks[TRAINER_LACKS_MAX];

@@ -17,7 +17,7 @@
 enum command_setting_kind {
     SETTING_TEXT,        /* const char * */
     SETTING_TEXTS,       /* const char *const *, ended by NULL */
-    SETTING_FILES,       /* the same; names of files, relative to the directory in which the command works */
+    SETTING_FILES,       /* like SETTING_TEXTS; names of files, relative to the directory in which the command works */
     SETTING_AMOUNT,      /* double, from 0 */
     SETTING_COUNT,       /* size_t */
     SETTING_FLAG,        /* bool */

@@ -127,7 +127,7 @@ static bool run_job(struct trial_outcome *outcome, const struct trial_job *job)
     return true;
 }
 
-/* Runs the words as one stage, with the placeholders and the environment of this seed. */
+/* Runs the command `words` as one stage, with the placeholders and the environment of this seed. */
 static bool run_words(struct command_run *run, struct trial_outcome *outcome, struct trial_job job,
                       const char *const *words, uint64_t seed)
 {
@@ -267,7 +267,7 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
     return true;
 }
 
-/* The score of the trial is the mean over its runs, if each run has one. */
+/* The score of the trial is the mean over its runs, if every run has a score. */
 static void finish_seeds(const struct command_run *run, struct trial_results *results, size_t seeds)
 {
     if (seeds < 2)

@@ -31,8 +31,10 @@ bool run_log_open(struct run_log *log, const char *dir);
 void run_log_write(struct run_log *log, const char *bytes, size_t n);
 void run_log_close(struct run_log *log);
 
-/* Joins the parts in dir to one file, output.0, with a line that says how much is left out. Returns false if that
- * fails. */
+/*
+ * Joins the parts in dir to one file, output.0, with a line that says how many bytes are left out. Returns false on
+ * failure.
+ */
 bool run_log_join(const char *dir);
 
 /* The last non-empty lines, at most three, as one line that can be part of notes (free); NULL if there are none. */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 struct lease_thread {
-    struct lease *lease; /* used by this thread alone while it runs */
+    struct lease *lease; /* only this thread uses the lease while it runs */
     char *dir;           /* of the store */
     pthread_t thread;
     pthread_mutex_t mutex;

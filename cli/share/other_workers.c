@@ -64,7 +64,7 @@ static bool is_any_ready(const struct pollfd *fds, size_t n)
     return false;
 }
 
-/* The wait lasts one lease at most, because the queue may have missed an event. */
+/* Waits for at most one lease, because the queue may have missed an event. */
 void other_workers_wait(struct claims *claims, double seconds, struct pollfd *fds, size_t n)
 {
     struct lineage_error err;

@@ -43,7 +43,7 @@ struct night_trial {
     struct lineage_claim *claim; /* NULL: this process holds no claim of the trial */
     bool lost; /* the process that ran the trial was killed without a row; this night does not run it again */
 
-    struct trainer_sweep *own; /* of a proposed recipe: a sweep of this one trial, which holds the texts above; else NULL */
+    struct trainer_sweep *own; /* for a proposed recipe: a sweep of this trial only, which owns its texts; else NULL */
     char *own_name;            /* of a command */
 };
 

@@ -37,7 +37,7 @@ static const struct file_key {
     bool decides_result; /* the key is part of the digest of a trial */
 } file_keys[] = {
     {"files", FILE_NAMES, true},
-    {"diff", FILE_TEXT, true}, /* only a proposal has one */
+    {"diff", FILE_TEXT, true}, /* only a proposal has a diff */
     {"direction", FILE_TEXT, false},
     {"baseline_seeds", FILE_COUNT, false},
     {"trials", FILE_ANY, false},

@@ -245,7 +245,7 @@ int trial_run_and_append(struct lineage_store *store, const struct trial_request
     int status = CLI_SYSTEM;
     if (!work)
         return status;
-    if (request->refused) { /* the row is made by the same code as for a trial that failed */
+    if (request->refused) { /* nothing runs, but the row is made as for a failed trial */
         *outcome = (struct trial_outcome){.end = TRIAL_FAILED, .failure = TRIAL_FAILURE_INPUT};
         snprintf(outcome->text, sizeof outcome->text, "%s", request->refused);
     }

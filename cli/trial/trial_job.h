@@ -22,13 +22,13 @@ struct trial_job {
     const char *program;            /* file to execute; NULL: argv[0], searched in PATH */
     const char *const *argv;        /* ended by NULL */
     const char *const *environment; /* NAME=VALUE, overrides this process's environment, ended by NULL; NULL: none */
-    struct trial_settings settings; /* memory is that of the process group or of the guarded tree, sampled; a control group
-                                       counts it exactly */
+    struct trial_settings settings; /* memory is sampled over the process group or the guarded tree; a control
+                                       group counts it exactly */
     const struct trial_artifact *artifacts; /* [n_artifacts] */
     size_t n_artifacts;
     const struct interrupts *interrupts;
 
-    void (*event)(void *context, const struct trial_event *event); /* NULL: nobody listens */
+    void (*event)(void *context, const struct trial_event *event); /* NULL: not called */
     /*
      * Called with the output of the command. Lines of one stream stay in order; the order between the two streams is
      * approximate. If NULL, the command prints to the standard error of this process.
@@ -38,9 +38,9 @@ struct trial_job {
     double turn_seconds;         /* longest time between two calls of turn; 0: only called when something happens */
     void *context;
 
-    bool guarded;            /* end everything that the command starts (guardian.h); one such job at a time in a process */
+    bool guarded;            /* end everything that the command starts (guardian.h); only one guarded job at a time */
     int hold;                /* guarded: descriptor that stays open until no process of the trial is left; -1: none */
-    const char *events_path; /* guarded: path of a pipe for events, which descendants can open that inherit no descriptors;
+    const char *events_path; /* guarded: path of a named pipe for events, for descendants that inherit no descriptors;
                                 NULL: only TRIAL_EVENTS_FD */
     const char *dir;         /* guarded: working directory of the command; NULL: that of this process */
 };

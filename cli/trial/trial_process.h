@@ -18,7 +18,7 @@ struct trial_process {
     bool lost;      /* other code has reaped the child, so its wait status is unknown */
     int unseen;     /* see struct guardian */
     struct guardian guardian;
-    struct trial_cgroup group; /* of a guarded command, if one can be made */
+    struct trial_cgroup group; /* group of a guarded command, if it could be made */
 };
 
 /* Returns false after printing the error. */

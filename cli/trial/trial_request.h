@@ -11,8 +11,10 @@ enum { TRIAL_REMARK_MAX = 2048 };
 
 /* Callbacks through which a running trial keeps its claim (share/lease.h). All may be NULL. */
 struct trial_alive {
-    /* Called when the trial starts and then every `every` seconds, with a JSON object: name, params, phase, step, steps,
-     * score, running (seconds), and trial, the name of its work directory. */
+    /*
+     * Called when the trial starts and then every `every` seconds, with a JSON object: name, params, phase, step,
+     * steps, score, running (seconds), and trial, the name of its work directory.
+     */
     void (*tell)(void *context, const char *about);
     /*
      * Called with true when the trial has ended and its files are about to be kept and sent; called with false once the
@@ -56,7 +58,7 @@ struct trial_request {
     const char *snapshot;      /* the part of the work directory that becomes the snapshot; NULL: all of it */
     const char *keep_artifact; /* file in the work directory to keep if the trial finishes */
     const char *keep_as;       /* path under which keep_artifact is kept; NULL: nothing is kept */
-    void (*kept)(void *context, const char *keep_as); /* called then, before the row, with alive's context; NULL: none */
+    void (*kept)(void *context, const char *keep_as); /* called next with alive's context, before the row; NULL: none */
     bool quiet; /* show no progress, and nothing that the command prints */
     const struct interrupts *interrupts;
 };

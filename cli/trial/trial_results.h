@@ -55,7 +55,7 @@ void trial_results_next_run(struct trial_results *results, size_t run);
 /* Takes one event. */
 void trial_results_event(struct trial_results *results, const struct trial_event *event);
 
-/* Writes a metric of phase "done"; returns false if there was none of this name. */
+/* Writes a metric of phase "done"; returns false if no metric of this name was reported. */
 bool trial_results_final(double *value, const struct trial_results *results, const char *name);
 
 #endif

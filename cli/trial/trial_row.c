@@ -29,7 +29,7 @@ static char *notes_end(struct trial_results *results, size_t *left)
     return results->notes + n;
 }
 
-/* Adds pieces that already follow the grammar of notes. */
+/* Adds text that already consists of valid pieces of notes. */
 static void note_pieces(struct trial_results *results, const char *pieces)
 {
     size_t left;
