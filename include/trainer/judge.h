@@ -6,10 +6,10 @@
  * (judge.endpoint), the trainer does not know how to reach it: the caller of trainer_run passes a function that
  * receives the rollouts of one environment in one iteration and returns flags and a mark for each rollout.
  *
- * A step is a turn, including the closing one: row i of a batch has n_turns + 1 steps. Rows that are not worth
- * asking about (judge.skip, by rl_adca_skip_rows) are marked before the call. What rows without flags get is
- * decided by judge.unjudged. If more than judge.max_failed_share of the rows asked about in an iteration have no
- * flags, the run fails with TRAINER_EJUDGE.
+ * A step is a turn, including the closing one: row i of a batch has n_turns + 1 steps. Rows that are not worth a
+ * request to the judge (judge.skip, by rl_adca_skip_rows) are marked before the call. judge.unjudged decides what rows
+ * without flags get. If more than judge.max_failed_share of the rows asked about in an iteration have no flags, the run
+ * fails with TRAINER_EJUDGE.
  */
 #ifndef TRAINER_JUDGE_H
 #define TRAINER_JUDGE_H
@@ -21,8 +21,8 @@ extern "C" {
 #endif
 
 enum trainer_judge_mark {
-    TRAINER_JUDGED,          /* the judge flagged it now */
-    TRAINER_JUDGE_CACHED,    /* the judge flagged it earlier */
+    TRAINER_JUDGED,          /* the judge flagged the row now */
+    TRAINER_JUDGE_CACHED,    /* the judge flagged the row earlier */
     TRAINER_JUDGE_SKIPPED,   /* the judge was not asked */
     TRAINER_JUDGE_REFUSED,   /* the judge or its server refused to answer */
     TRAINER_JUDGE_TRUNCATED, /* the answer was truncated */
@@ -44,18 +44,18 @@ struct trainer_judge_batch {
     enum trainer_judge_mark *mark; /* [n] in: SKIPPED, or FAILED if the judge is to be asked; out: the result */
     uint8_t *flags;                /* [start[n]] out, for rows that are judged or cached: 1 GOOD, 0 BAD */
     uint64_t prompt_tokens, completion_tokens; /* out: tokens used */
-    char why[256];                             /* out: for a person, why a row has no flags; "" if all have */
+    char why[256];                             /* out: says why a row has no flags; "" if all rows have flags */
 };
 
 /* Called by the thread that runs the trainer. An error ends the run; rows without flags are not an error. */
 typedef enum trainer_status trainer_judge_fn(void *context, struct trainer_judge_batch *batch,
                                              struct trainer_error *err);
 
-/* Sums over rows and steps. */
+/* Counts of rows and steps. */
 struct trainer_judge_counts {
     uint64_t rows[TRAINER_N_JUDGE_MARKS];
-    uint64_t good[2], bad[2];  /* flags in rows with an outcome above 0 (index 1) and in others (0) */
-    uint64_t compared, agreed; /* flags compared with the rule-based judge's, and those equal to them */
+    uint64_t good[2], bad[2];  /* flags in rows with an outcome above 0 (index 1) and in other rows (0) */
+    uint64_t compared, agreed; /* flags compared with the rule-based judge's; how many were equal */
     uint64_t prompt_tokens, completion_tokens;
     double seconds; /* spent on asking */
 };

@@ -16,9 +16,9 @@
  *       "evaluation": {"questions": 512, "every": 10}
  *     }
  *
- * In this header a comment on a member begins with its default: "(0.3) share of ..". A path in quotes is the
- * member's key in the JSON file where its name differs. Comments on enumerators list the words of the JSON file, in
- * order.
+ * In this header a comment on a member begins with its default: "(0.3) share of ..". A path in quotes is the member's
+ * key in the JSON file, given where it differs from the member's name. Comments on enumerators list the words of the
+ * JSON file, in order.
  */
 #ifndef TRAINER_RECIPE_H
 #define TRAINER_RECIPE_H
@@ -56,7 +56,7 @@ enum trainer_adca_outcome { TRAINER_ADCA_LAST_STEP, TRAINER_ADCA_ALL_STEPS, TRAI
 struct trainer_adca {
     enum trainer_adca_scheme scheme;   /* (decouple) */
     enum trainer_adca_outcome outcome; /* (last_step) */
-    /* (0.2) scheme decouple: magnitude of a step's reward, whose sign is the flag's */
+    /* (0.2) scheme decouple: magnitude of a step's reward; the flag gives the sign */
     double fix_base;
     double consistent_scale;           /* (1) scheme allocation */
     double pos_unconsistent_scale;     /* (0.2) scheme allocation */
@@ -67,9 +67,9 @@ struct trainer_adca {
     double outcome_weight;             /* (1) "algorithm.outcome.weight": beta of rlcore/adca.h */
 };
 
-/* How a length penalty is applied. */
+/* Settings of a length penalty. */
 struct trainer_length {
-    int32_t warmup; /* (0) iterations over which its coefficient rises linearly to the full value */
+    int32_t warmup; /* (0) iterations over which the coefficient rises linearly from 0 to its full value */
 };
 
 /* pass@k as reward (rlcore/passk.h). */
@@ -77,10 +77,13 @@ struct trainer_passk {
     int32_t k; /* (1) each rollout gets the best outcome of its block of k rollouts of the group */
 };
 
-/* "policy": probability of the true answer, see gain; "continuations": share of continuations with reward */
+/*
+ * "policy": the probability of the true answer, as in gain; "continuations": the share of continuations that are
+ * rewarded
+ */
 enum trainer_prefix_value { TRAINER_PREFIX_POLICY, TRAINER_PREFIX_CONTINUATIONS };
 
-/* What the value of a prefix is measured by, at the prompt's end and after every observation. */
+/* How the value of a prefix is measured, at the prompt's end and after every observation. */
 struct trainer_prefix {
     enum trainer_prefix_value value; /* (policy) */
     int32_t continuations;           /* (4) number of continuations of each prefix, sampled by the live policy */
@@ -89,9 +92,9 @@ struct trainer_prefix {
 #define TRAINER_EPISODE_TOKENS 1024 /* longest rollout that markers can cut */
 
 /*
- * Where a rollout is cut into parts that get credit of their own, and at whose beginnings values are measured. With
- * markers, an episode takes the place of what this header and trainer/train.h call a turn: in credit, in the gains
- * of telemetry, and in losses by turn.
+ * Where a rollout is cut into parts ("episodes"). Each part gets its own credit, and values are measured at its
+ * beginning. With markers, an episode takes the place of what this header and trainer/train.h call a turn: in credit,
+ * in the gains of telemetry, and in losses by turn.
  */
 struct trainer_episodes {
     /* ("") cut before each of these tokens ("S,ANS"), written by policy or tool; "" = at the policy's turns */
@@ -101,22 +104,27 @@ struct trainer_episodes {
 /* "none", "advantage", "loss" */
 enum trainer_distill_how {
     TRAINER_DISTILL_NONE,
-    TRAINER_DISTILL_ADVANTAGE, /* K1: the advantage of a taught token is the teacher's log-prob - the policy's */
+    TRAINER_DISTILL_ADVANTAGE, /* K1: the advantage of a taught token is log-prob of teacher minus log-prob of policy */
     TRAINER_DISTILL_LOSS       /* K2: half the square of that difference is added to the policy loss */
 };
-/* "checkpoint": the one in algorithm.teacher; "policy": the live policy, shown a hint */
+/*
+ * "checkpoint": the teacher is the checkpoint algorithm.teacher; "policy": it is the live policy, which is shown a hint
+ */
 enum trainer_distill_teacher { TRAINER_TEACHER_CHECKPOINT, TRAINER_TEACHER_POLICY };
-/* "fact": the last hop's fact, after the prompt; "demonstration": a worked solution, before it */
+/*
+ * "fact": the last hop's fact, inserted after the prompt; "demonstration": a worked solution, inserted before the
+ * prompt
+ */
 enum trainer_shown { TRAINER_SHOWN_FACT, TRAINER_SHOWN_DEMONSTRATION };
 
 /*
- * A teacher for rollouts that failed, beside an algorithm with advantages (rlcore/distill.h), and which prompts and
- * tokens it teaches.
+ * A teacher for rollouts that failed, used in addition to an algorithm with advantages (rlcore/distill.h). The settings
+ * choose the teacher and the prompts and tokens that it teaches.
  */
 struct trainer_distill {
     enum trainer_distill_how how;         /* (none) */
     enum trainer_distill_teacher teacher; /* (checkpoint) */
-    enum trainer_shown shown; /* (fact) what a teacher that is the policy is shown; also read by opsd */
+    enum trainer_shown shown; /* (fact) the hint, if the teacher is the policy; also read by opsd */
     double pass_rate;         /* (1) teaches groups in which at most this share of rollouts was rewarded */
     int32_t horizon;          /* (0) teaches only the first N tokens of a rollout; 0 = all */
     bool normalise;           /* (true) for "advantage": z-scores over the taught tokens */
@@ -124,8 +132,8 @@ struct trainer_distill {
 };
 
 /*
- * hierarchical_grpo: a group is group_size / branches episodes. The rows of an episode share their first turns,
- * which are sampled once, and branch after them. If an episode ends within these turns, its rows are equal.
+ * hierarchical_grpo: a group is group_size / branches episodes. The rows of an episode share their first turns, which
+ * are sampled once, and branch after these turns. If an episode ends within the shared turns, its rows are equal.
  */
 struct trainer_hierarchy {
     int32_t branches; /* (2) rows of an episode, a divisor of group_size */
@@ -140,15 +148,15 @@ enum trainer_schedule_kind {
     TRAINER_ADAPTIVE /* turn-group-v1d: alpha follows the spreads of each batch (v1c), beta is constant */
 };
 
-/* How alpha and beta move from their values at the first iteration to those at the end. */
+/* How alpha and beta change from their values at the first iteration to their final values. */
 struct trainer_schedule {
     enum trainer_schedule_kind kind; /* (constant) */
     double alpha_end, beta_end;      /* (0, 0) read by linear and cosine */
 };
 
 /*
- * A row of the core's table (rlcore/algorithm.h), which defines what the algorithm needs and which of these
- * settings it reads, with which defaults. The defaults given here are those of most algorithms.
+ * The algorithm of an environment. Its row in the core's table (rlcore/algorithm.h) defines its inputs, which of these
+ * settings it reads, and their defaults. The defaults given here hold for most algorithms.
  */
 struct trainer_algorithm {
     uint32_t name;                  /* (grpo) enum rl_algorithm_name */
@@ -164,7 +172,7 @@ struct trainer_algorithm {
     int32_t prm_steps;              /* (0) adca: iterations in which the judge is asked; 0 = all */
     char teacher[TRAINER_PATH_MAX]; /* checkpoint of the teacher (opd) or of the source (sft) */
     enum trainer_length_penalty length_penalty; /* (none) */
-    /* (0) weight of the length penalty; 0 = the usual one of that penalty */
+    /* (0) weight of the length penalty; 0 = the usual weight of that penalty */
     double length_coef;
     struct trainer_length length;
     struct trainer_passk passk;
@@ -177,33 +185,33 @@ struct trainer_algorithm {
     struct trainer_hierarchy hierarchy;
 };
 
-/* Which rollouts are not judged: "none", "small_adv" (as in enum rl_adca_skip), "all_neg" */
+/* Which rollouts the judge skips: "none", "small_adv" (as in enum rl_adca_skip), "all_neg" */
 enum trainer_judge_skip { TRAINER_JUDGE_ALL, TRAINER_JUDGE_SMALL_ADV, TRAINER_JUDGE_ALL_NEG };
 
-/* What the steps of a rollout without flags get: "neutral", "outcome" */
+/* How the steps of a rollout without flags are treated: "neutral", "outcome" */
 enum trainer_unjudged {
     TRAINER_UNJUDGED_NEUTRAL, /* no flag: only the outcome counts */
     TRAINER_UNJUDGED_OUTCOME  /* GOOD if the rollout succeeded, else BAD: the rule of the reference implementation */
 };
 
 /*
- * Who flags the steps of rollouts for adca (trainer/judge.h): without an endpoint the rules of the environment,
- * else a language model behind an OpenAI-compatible chat endpoint.
+ * The judge that flags the steps of rollouts for adca (trainer/judge.h). Without an endpoint it is the rules of the
+ * environment, otherwise a language model with an OpenAI-compatible chat endpoint.
  */
 struct trainer_judge {
     char endpoint[TRAINER_PATH_MAX]; /* ("") "http://127.0.0.1:8000/v1"; "" = the rule-based judge */
     char model[2 * TRAINER_NAME_MAX];
     char key_env[TRAINER_NAME_MAX]; /* (LINEAGE_JUDGE_KEY) environment variable that holds the API key */
-    char prompt[TRAINER_PATH_MAX];  /* ("") file with another wording; "" = the built-in one */
-    char cache[TRAINER_PATH_MAX];   /* ("") "" = judge-cache.jsonl in the store */
+    char prompt[TRAINER_PATH_MAX];  /* ("") file with another prompt; "" = the built-in prompt */
+    char cache[TRAINER_PATH_MAX];   /* ("") file of cached answers; "" = judge-cache.jsonl in the store */
     int32_t concurrency;            /* (8) requests in parallel */
-    int32_t max_tokens;             /* (8192) tokens of an answer; 0 = leave it to the server */
+    int32_t max_tokens;             /* (8192) largest length of an answer; 0 = the server's limit */
     double deadline;                /* (300) seconds for one rollout, all attempts together */
     double timeout;                 /* (120) seconds for one attempt */
-    double backoff; /* (0.5) seconds before the second attempt; doubles, with jitter, before each further one */
+    double backoff; /* (0.5) seconds before the second attempt; doubled, with jitter, before each further attempt */
     enum trainer_judge_skip skip;   /* (small_adv) */
     enum trainer_unjudged unjudged; /* (neutral) */
-    double max_failed_share;        /* (0.2) share of the rollouts asked about in an iteration */
+    double max_failed_share;        /* (0.2) largest share of requests in an iteration that may fail */
     double wrong;                   /* (0) share of flags that are inverted, for experiments */
 };
 
@@ -212,13 +220,13 @@ struct trainer_judge {
 /* "equal", "solved", "mixed" */
 enum trainer_group_sizes {
     TRAINER_GROUPS_EQUAL,
-    /* maximises the expected number of questions with a right answer, by the fitted pass rates */
+    /* uses fitted pass rates to maximise the expected number of questions with a right answer */
     TRAINER_GROUPS_SOLVED,
-    TRAINER_GROUPS_MIXED   /* maximises the expected number of groups with a right and a wrong answer */
+    TRAINER_GROUPS_MIXED   /* maximises the expected number of groups with both right and wrong answers */
 };
 
 struct trainer_task {
-    struct trainer_env env; /* the keys beside "algorithm": name, questions, k_min, .. */
+    struct trainer_env env; /* all keys except "algorithm": name, questions, k_min, .. */
     int32_t questions;      /* (32) per iteration */
     int32_t pool; /* (0) iterations cycle through a pool of N questions; 0 = new ones in every iteration */
     /*
@@ -227,11 +235,11 @@ struct trainer_task {
      */
     double hardness;
     /*
-     * (equal) "groups.sizes": otherwise the same number of rollouts is distributed by the questions' pass rates;
-     * needs a pool
+     * (equal) "groups.sizes": the other values distribute the same number of rollouts by the questions' pass rates and
+     * need a pool
      */
     enum trainer_group_sizes sizes;
-    int32_t least;                  /* (2) "groups.least": rollouts of the smallest group */
+    int32_t least;                  /* (2) "groups.least": smallest number of rollouts in a group */
     struct trainer_algorithm algorithm;
 };
 
@@ -239,11 +247,14 @@ struct trainer_task {
 struct trainer_warm_start {
     int32_t steps;        /* (450) */
     int32_t batch;        /* (128) demonstrations per step */
-    double learning_rate; /* (4e-3) rate of AdamW; falls along a cosine to 5 % after the warm-up */
-    /* (0.02) rate of Muon for the matrices of the layers, on the same curve; 0 = AdamW moves them too */
+    double learning_rate; /* (4e-3) rate of AdamW; after the warm-up it falls along a cosine to 5 % */
+    /*
+     * (0.02) learning rate of Muon for the matrices of the layers, on the same curve; 0 = AdamW updates these matrices
+     * too
+     */
     double matrix_rate;
     int32_t warmup;       /* (50) steps of linear warm-up */
-    int32_t k_min, k_max; /* (2, 5) hops of hopworld's demonstrations; must cover those trained on */
+    int32_t k_min, k_max; /* (2, 5) hops of hopworld's demonstrations; must include the hops of training */
     struct trainer_demo_options demo; /* "demonstrator" */
     double shown; /* (0) "shown.share": share of demonstrations that follow a worked solution of the same question */
 };
@@ -258,15 +269,16 @@ struct trainer_training {
     double final_rate;    /* (1) share of learning_rate at the end of a cosine; 1 = constant */
     double adam_beta1, adam_beta2; /* (0.9, 0.95) */
     double weight_decay;           /* (0) */
-    double clip_norm;              /* (1) a gradient of larger norm is scaled down to it */
+    double clip_norm;              /* (1) a gradient with a larger norm is scaled down to this norm */
     double temperature;            /* (1) of sampling */
 };
 
-/* Rollouts of a micro-batch if it is not packed by tokens. */
+/* Number of rollouts in a micro-batch if micro-batches are not packed by tokens. */
 #define TRAINER_MICRO_BATCH_ROWS 8
 
 /*
- * How much goes through the network at a time. The loss and its gradient are always those of the whole minibatch.
+ * How much goes through the network at a time. These settings do not change the loss and its gradient, which are those
+ * of the whole minibatch.
  */
 struct trainer_micro_batch {
     /*
@@ -275,8 +287,8 @@ struct trainer_micro_batch {
      */
     int32_t tokens;
     /*
-     * (0) memory for the activations that the backward pass needs: micro-batches that do not fit go forward twice;
-     * 0 = all fit. Changes no number
+     * (0) memory for the activations that the backward pass needs; 0 = unlimited. Micro-batches that do not fit repeat
+     * their forward pass. Results are the same for every value
      */
     double activation_bytes;
 };
@@ -293,7 +305,7 @@ enum trainer_loss_name {
     TRAINER_LOSS_REINFORCE,
     TRAINER_LOSS_DPPO,
     TRAINER_LOSS_IPO,
-    TRAINER_LOSS_COMPOSE, /* the four factors of rlcore/compose.h; includes its own correction */
+    TRAINER_LOSS_COMPOSE, /* the four factors of rlcore/compose.h, which include a correction */
     TRAINER_N_LOSSES
 };
 
@@ -305,11 +317,11 @@ enum trainer_aggregation {
     TRAINER_SEQ_MEAN_TOKEN_SUM_NORM
 };
 
-/* Where the KL penalty towards the start is applied: "loss", "weighted", "reward" */
+/* Where the KL penalty (the distance to the initial policy) is applied: "loss", "weighted", "reward" */
 enum trainer_kl_place {
-    TRAINER_KL_LOSS,     /* its mean over the policy's tokens is added to the policy loss */
-    TRAINER_KL_WEIGHTED, /* the same with min(r k, clip(r) k) for k, where r is the ratio to the old policy */
-    TRAINER_KL_REWARD    /* its sum over a rollout, by the sampler's log-probs, is subtracted from the reward */
+    TRAINER_KL_LOSS,     /* the mean KL over the policy's tokens is added to the policy loss */
+    TRAINER_KL_WEIGHTED, /* as "loss", but k becomes min(r k, clip(r) k), r being the ratio to the old policy */
+    TRAINER_KL_REWARD    /* the sum over a rollout, from the sampler's log-probs, is subtracted from the reward */
 };
 
 /* The unit that OPSM drops as a whole (rlcore/offpolicy.h): "none", "rollout", "turn" */
@@ -329,7 +341,7 @@ struct trainer_compose {
     bool per_turn;        /* (false) each ratio is the mean over its turn */
 };
 
-/* A separate clip range for what the policy writes after the tool's first answer. */
+/* A separate clip range for the tokens that the policy writes after the tool's first answer. */
 struct trainer_after_tool {
     bool own_clip;              /* (false) */
     double clip_low, clip_high; /* (0.2, 0.28) */
@@ -340,7 +352,7 @@ struct trainer_loss {
     enum trainer_aggregation aggregation; /* (token-mean) */
     double clip_low, clip_high;           /* (0.2, 0.28) */
     double clip_c;                        /* (3) dual clip of ppo */
-    double kl_coef;                       /* (0) weight of the KL penalty towards the start */
+    double kl_coef;                       /* (0) weight of the KL penalty (distance to the initial policy) */
     enum trainer_kl_place kl_place;       /* (loss) "kl.place" */
     uint32_t kl_estimator;                /* (k3) "kl.estimator", enum rl_kl */
     struct trainer_opsm opsm;             /* "opsm" */
@@ -350,30 +362,30 @@ struct trainer_loss {
 
 /* How ppo trains the value head. */
 struct trainer_value {
-    double coef;          /* (0.5) weight of the value loss beside the policy's */
-    double clip;          /* (0.2) how far a value may move from what it was at sampling */
-    double learning_rate; /* (0) rate of the head itself; 0 = training.lr */
+    double coef;          /* (0.5) weight of the value loss; the policy loss has weight 1 */
+    double clip;          /* (0.2) how far a value may move from its value at sampling */
+    double learning_rate; /* (0) learning rate of the head's own parameters; 0 = training.lr */
 };
 
 /* The policy that samples: the learner's weights at lower precision, weights of an earlier iteration, or both. */
 struct trainer_sampler {
     enum trainer_precision precision; /* "float", "bf16", "int8" */
     int32_t staleness;                /* (0) age of its weights in iterations */
-    int32_t max_staleness;            /* (-1) eta of staleness admission; -1 = admit all */
+    int32_t max_staleness;            /* (-1) eta of staleness admission; -1 = admit all rollouts */
 };
 
 /* Which recorded routes of a mixture of experts the updates replay (rlcore/routing.h): "none", "R2", "R3" */
 enum trainer_replay {
     TRAINER_REPLAY_NONE,
-    TRAINER_REPLAY_R2, /* the learner's own, from before the updates */
-    TRAINER_REPLAY_R3  /* the sampler's; old log-probs, if computed, use them too */
+    TRAINER_REPLAY_R2, /* the learner's routes, recorded before the updates */
+    TRAINER_REPLAY_R3  /* the sampler's routes; recomputed old log-probs use them too */
 };
 
-/* What is done about rollouts that the learner did not sample. */
+/* How the loss is corrected for rollouts that the learner did not sample. */
 enum trainer_correction_name {
     TRAINER_CORRECTION_NONE,     /* "none": the sampler's log-probs serve as the old ones */
     TRAINER_CORRECTION_TIS,      /* "tis": truncated importance weights, old log-probs recomputed */
-    TRAINER_CORRECTION_DECOUPLED, /* "decoupled": the same with rejection */
+    TRAINER_CORRECTION_DECOUPLED, /* "decoupled": like "tis", with rejection */
     TRAINER_CORRECTION_RECOMPUTE  /* "recompute": old log-probs recomputed, without weights */
 };
 struct trainer_correction {
@@ -385,25 +397,25 @@ struct trainer_correction {
 };
 
 struct trainer_evaluation {
-    int32_t questions;      /* (512) the same for every trial */
+    int32_t questions;      /* (512) number of questions, which are the same for every trial */
     uint64_t question_seed; /* (777) */
     int32_t every;          /* (10) iterations between evaluations; 0 = only at the end */
     int32_t seeds;          /* (4) sampling seeds of the final score */
     double temperature;     /* (1) 0 = greedy */
 };
 
-/* What a trial's row reports beside the score. Telemetry always has all of it. */
+/* What a trial's row reports in addition to the score. Telemetry always has all of these metrics. */
 struct trainer_row {
-    bool ends;  /* (false) pass rate and length of easy and of hard questions */
+    bool ends;  /* (false) pass rate and rollout length, for easy and for hard questions */
     bool passk; /* (false) pass@k with k = evaluation.seeds */
     bool phases; /* (false) "cost.phases": seconds of an iteration by phase; these differ from run to run */
 };
 
-/* What a trial may use; 0 = no limit. */
+/* Limits of a trial; 0 = no limit. */
 struct trainer_budget {
-    double train_seconds, eval_seconds; /* wall time of the training, and of the final evaluation */
-    double artifact_bytes;              /* size of the checkpoint */
-    double memory_bytes;                /* memory of the whole run, by trainer_memory_bound */
+    double train_seconds, eval_seconds; /* time limits of the training and of the final evaluation */
+    double artifact_bytes;              /* largest size of the checkpoint */
+    double memory_bytes;                /* largest memory of the run, as computed by trainer_memory_bound */
 };
 
 struct trainer_recipe {
@@ -414,7 +426,10 @@ struct trainer_recipe {
     uint64_t seed;   /* (1) */
     int32_t threads; /* (0) 0 = one for each processor */
     struct trainer_world world;
-    /* tokens, max_tokens and value_head follow from world and tasks; experts and after: "model.experts" */
+    /*
+     * tokens, max_tokens and value_head follow from world and tasks; the keys of experts, experts_per_token and
+     * renormalise are under "model.experts"
+     */
     struct trainer_model model;
     double balance;                       /* (0.01) "model.experts.balance": weight of the load-balancing loss */
     char checkpoint[TRAINER_PATH_MAX];    /* "start.checkpoint" */
@@ -437,19 +452,19 @@ struct trainer_recipe {
 /* Sets all members to the defaults given above. */
 TRAINER_API void trainer_recipe_init(struct trainer_recipe *recipe);
 
-/* Sets the name, and the settings that the core's table reads to the defaults of that algorithm. */
+/* Sets the name, and sets every setting that the core's table lists for that algorithm to its default. */
 TRAINER_API void trainer_algorithm_init(struct trainer_algorithm *algorithm, uint32_t name);
 
 /*
- * Reads a recipe over the defaults and checks it. text [length] is JSON; name is used in messages, in front of the
- * line or key. Relative paths inside are not resolved.
+ * Sets the defaults, reads a recipe and checks it. text [length] is JSON; name is used in messages, in front of the
+ * line or key. Relative paths inside the recipe are not resolved.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_recipe_parse(struct trainer_recipe *recipe, const char *name, const char *text,
                      size_t length, struct trainer_error *err);
 /*
- * One changed setting, given by its name or its path. value is JSON, or plain text if is_text is set or it is not
- * JSON.
+ * One changed setting, given by its name or its path. value is parsed as JSON; it is taken as plain text if is_text is
+ * set or if it is not valid JSON.
  */
 struct trainer_change {
     const char *setting, *value;
@@ -457,8 +472,8 @@ struct trainer_change {
 };
 
 /*
- * The same, with settings changed before anything is checked. Messages name the setting; an unknown one is refused
- * with the nearest known one.
+ * Like trainer_recipe_read, but changes settings before anything is checked. Messages name the setting; an unknown
+ * setting is refused, and the message names the nearest known one.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name, const char *text,
@@ -480,15 +495,15 @@ TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
 /* schema/recipe.schema.json (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_schema(void);
 
-/* A correction that a recipe lacks although the core's plan calls for it. */
+/* A correction that the core's plan recommends and the recipe lacks. */
 struct trainer_lack {
-    const char *correction, *reason; /* constant texts: "importance_weights", and why it is called for */
+    const char *correction, *reason; /* constant texts: "importance_weights", and why the plan recommends it */
 };
 enum { TRAINER_LACKS_MAX = 8 };
 
 /*
- * Compares the recipe with the plan of rlcore/correction_plan.h. Only checked if the sampler is not the learner or
- * the policy is a mixture of experts. Returns the number of corrections that are lacking.
+ * Compares the recipe with the plan of rlcore/correction_plan.h, but only if the sampler is not the learner or the
+ * policy is a mixture of experts. Returns the number of missing corrections.
  */
 TRAINER_API size_t trainer_recipe_lacks(const struct trainer_recipe *recipe,
                                         struct trainer_lack lacks[TRAINER_LACKS_MAX]);
@@ -496,20 +511,20 @@ TRAINER_API size_t trainer_recipe_lacks(const struct trainer_recipe *recipe,
 /* A setting of a recipe: a number (true is 1, false 0), or a word. */
 struct trainer_setting {
     const char *name; /* "lr", "alpha", "k_min", "start.warm_start.steps"; valid during the visit */
-    const char *path; /* "training.lr"; for the first environment "algorithm.alpha", "env.k_min" */
+    const char *path; /* "training.lr"; in the first environment "algorithm.alpha", "env.k_min" */
     double value;     /* the number; NaN for a word */
-    const char *text; /* the word, "" if it is not set; NULL for a number */
+    const char *text; /* the word, "" if the setting is empty; NULL for a number */
     /*
-     * Whether a record of the trial should name it. That holds for what every trial names (seed, algorithm, lr,
-     * ..), for what its algorithm reads by the core's table (alpha, ..) and for every setting that is not at its
-     * default, but never for settings that change no result.
+     * Whether a record of the trial should name this setting. True for the settings that every trial names (seed,
+     * algorithm, lr, ..), for those that the trial's algorithm reads according to the core's table (alpha, ..) and for
+     * every setting that differs from its default, but always false for settings that do not affect results.
      */
     bool named;
 };
 
 typedef void trainer_setting_fn(void *context, const struct trainer_setting *setting);
 
-/* Visits every setting, those of the first environment last. */
+/* Visits every setting; the settings of the first environment come last. */
 TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe,
                                          trainer_setting_fn *visit, void *context);
 

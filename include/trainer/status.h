@@ -28,7 +28,7 @@ enum trainer_status {
     TRAINER_EIO = -3,       /* a file could not be read or written */
     TRAINER_ENOTFOUND = -4, /* a file does not exist */
     TRAINER_ECORRUPT = -5,  /* the bytes of a checkpoint or state are damaged */
-    TRAINER_ESHAPE = -6,    /* a sound checkpoint, but of another model */
+    TRAINER_ESHAPE = -6,    /* the checkpoint is intact but belongs to another model */
     TRAINER_ENUMERIC = -7,  /* a loss, gradient or weight is not finite */
     TRAINER_ESIZE = -8,     /* the run does not fit into its budget; nothing was started */
     TRAINER_ESTOPPED = -9,  /* the caller's callback asked to stop */

@@ -1,10 +1,10 @@
 /*
  * trainer/train.h: one training run, from recipe to checkpoint.
  *
- * The trainer reports what happens by calling `event`, and goes on until the recipe is done or the callback asks it
- * to stop. The same recipe with the same seed gives the same numbers for any number of threads and processes,
- * because work is cut into a fixed number of lanes whose sums are added in a fixed order. The trainer manages its
- * own threads: while a run lasts, OpenBLAS is limited to one thread in the whole process.
+ * The trainer reports what happens by calling `event`, and continues until the recipe is done or the callback asks it
+ * to stop. The same recipe with the same seed gives the same numbers for any number of threads and processes, because
+ * work is cut into a fixed number of lanes whose sums are added in a fixed order. The trainer manages its own threads:
+ * while a run lasts, OpenBLAS is limited to one thread in the whole process.
  *
  * An iteration
  *   rollouts         questions x group_size episodes in lock-step, KV caches kept
@@ -26,49 +26,48 @@
 extern "C" {
 #endif
 
-/* Statistics of the gains of all turns with one index. */
+/* Statistics of the gains of all turns that have the same turn index. */
 struct trainer_turn_gain {
     double mean, std; /* unbiased */
     uint64_t count;
 };
 
 /*
- * Questions in the lowest and in the highest third of their environment's k_min .. k_max (3 .. 5: 3 and 5). A mean
- * over all questions hides what happens at both ends of a mix.
+ * Questions in the lowest and in the highest third of their environment's k_min .. k_max (3 .. 5: 3 and 5). A mean over
+ * all questions hides how easy and hard questions differ.
  */
 enum trainer_difficulty { TRAINER_EASY, TRAINER_HARD, TRAINER_N_DIFFICULTIES };
 
 struct trainer_end_of_mix {
     double passed;     /* share of rollouts that were rewarded */
-    double tokens;     /* mean length of what the policy wrote */
+    double tokens;     /* mean number of tokens that the policy wrote */
     uint64_t rollouts; /* 0 if k_min equals k_max */
 };
 
 /* What algorithm.distill taught on the rollouts of an iteration. */
 struct trainer_distillation {
-    uint64_t groups, taught_groups; /* taught: below the pass rate, with a failure */
+    uint64_t groups, taught_groups; /* taught: pass rate at most the limit, and with a failure */
     uint64_t rollouts, taught_rollouts;
     uint64_t tokens, taught_tokens; /* of the policy */
-    double gap;                     /* mean of the teacher's - the policy's log-prob over the taught tokens, nats */
-    /* K2, means over the updates: the loss, and the share of taught tokens without a gradient */
+    double gap;                     /* mean log-prob of teacher minus policy over the taught tokens, nats */
+    /* for K2, means over the updates: the loss, and the share of taught tokens without a gradient */
     double loss, clipped;
 };
 
 /*
- * Questions drawn by allocation.hardness or groups.sizes. Pass rates are those of the fit, before the questions are
- * asked.
+ * Questions drawn by allocation.hardness or groups.sizes. Pass rates are fitted before the questions are asked.
  */
 struct trainer_allocation {
-    uint64_t questions;  /* number drawn; 0 without these settings */
-    double chosen, pool; /* mean fitted pass rate of the drawn questions, and of all in their pools */
+    uint64_t questions;  /* number of drawn questions; 0 without these settings */
+    double chosen, pool; /* mean fitted pass rate of the drawn questions, and of all questions in the pools */
     uint64_t least, most; /* rollouts of the smallest and of the largest group; 0 without groups.sizes */
-    double mixed; /* share of all groups that have a right and a wrong answer */
+    double mixed; /* share of groups with both right and wrong answers */
 };
 
 /* Metrics of ppo's value head. */
 struct trainer_values {
     double loss, clip_fraction;              /* means over the updates */
-    /* of the values at sampling: explained variance, mean, and the mean return */
+    /* values at sampling: their explained variance, their mean, and the mean return */
     double explained_variance, mean, returned;
 };
 
@@ -81,7 +80,7 @@ enum trainer_event_kind {
     TRAINER_EVENT_DONE        /* the final score is known and the checkpoint is written */
 };
 
-/* Metrics of a loss's options: means over the updates, 0 if the option is off. */
+/* Metrics of optional parts of the loss: means over the updates, 0 if the option is off. */
 struct trainer_offpolicy {
     double opsm_dropped; /* share of the tokens */
     double after_tool;   /* share of the tokens that come after a tool's answer, if they have their own clip range */
@@ -89,17 +88,17 @@ struct trainer_offpolicy {
     double backend, staleness;               /* mean factors of the loss "compose", before their caps */
     double backend_capped, staleness_capped; /* shares of tokens */
     double compose_ess;                      /* effective sample size of its weights */
-    /* mean over the rollouts of what the KL penalty subtracts from the reward */
+    /* the mean amount that the KL penalty subtracts from a rollout's reward */
     double kl_reward;
 };
 
-/* Routes of the sampler against routes of the learner, if the policy is a mixture of experts. */
+/* Compares the routes of the sampler with those of the learner, if the policy is a mixture of experts. */
 struct trainer_routing {
-    double load;        /* choices of the busiest expert over an even share, in the worst layer; 0: not a mixture */
+    double load;        /* share of choices of the busiest expert / even share, in the worst layer; 0: no experts */
     uint64_t tokens;    /* tokens of the policy whose routes were compared; 0 on-policy */
     double differ;      /* share of these tokens at which an expert differs in any layer */
     double common;      /* mean share of experts in common */
-    double kl;          /* k3 of sampler and learner, each by its own routes */
+    double kl;          /* k3 between sampler and learner, each with its own routes */
     double kl_replayed; /* k3 with the learner replaying the sampler's routes; R3 only */
 };
 
@@ -113,29 +112,29 @@ struct trainer_iteration {
     double clip_scale_mean, clip_scale_std;           /* ig_clip_scale over response tokens */
     struct trainer_turn_gain gain[TRAINER_TURNS_MAX]; /* information gain by turn index */
     int32_t n_gain;
-    /* distance of sampler and learner; share of tokens rejected */
+    /* distance between sampler and learner; share of tokens rejected */
     double mismatch_kl, mismatch_ess, weight_mean, rejected;
     double staleness; /* iterations between the sampler's weights and the learner's */
     double generation_s, gain_s, update_s;
     uint64_t sampled_tokens; /* written by the policy */
     uint64_t fed_tokens;     /* fed to the network for the rollouts, prompts and the tools' tokens included */
     uint64_t gain_tokens, trained_tokens; /* fed to the network for gains, and for updates */
-    struct trainer_judge_counts judge;    /* of the algorithms that ask a judge */
+    struct trainer_judge_counts judge;    /* counts for the algorithms that ask a judge */
     struct trainer_routing routing;
     struct trainer_offpolicy offpolicy;
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
     struct trainer_distillation distillation;
     struct trainer_allocation allocation;
-    uint64_t n_valued; /* ppo: values trained, over all updates .. */
+    uint64_t n_valued; /* ppo: number of values trained in all updates .. */
     struct trainer_values values;
-    int32_t n_alpha;   /* tasks whose alpha is adaptive .. */
+    int32_t n_alpha;   /* number of tasks with an adaptive alpha .. */
     double alpha_used; /* .. and the mean of their alpha */
-    /* rlcore/adca.h, of the first task that asks a judge; NULL if none does */
+    /* metrics (rlcore/adca.h) of the first task that asks a judge; NULL if no task does */
     const struct rl_adca_metrics *adca;
-    uint64_t n_greedy;    /* remax: greedy rollouts played beside the others .. */
+    uint64_t n_greedy;    /* remax: number of additional greedy rollouts .. */
     double greedy_reward; /* .. and their mean outcome */
-    uint64_t n_episodes;  /* hierarchical_grpo: beginnings that rollouts share .. */
-    /* .. standard deviation of outcomes between the episodes of a group, and within episodes */
+    uint64_t n_episodes;  /* hierarchical_grpo: number of beginnings that rollouts share .. */
+    /* .. and standard deviation of outcomes: between the episodes of a group, and within episodes */
     double between_std, within_std;
 };
 
@@ -149,19 +148,19 @@ struct trainer_event {
     double score_std;    /* DONE: unbiased standard deviation between sampling seeds */
     double score_greedy; /* DONE */
     double passk;        /* DONE: share of questions that at least one of the sampling seeds answered right */
-    int32_t k;           /* DONE: number of sampling seeds, so that passk is an unbiased estimate of pass@k */
+    int32_t k;           /* DONE: number of sampling seeds; passk is an unbiased estimate of pass@k for this k */
     double area;         /* DONE: mean of the scores of all evaluations */
     double clip_scale_mean, clip_scale_std; /* DONE: means over iterations */
     double entropy, clip_fraction;          /* DONE: means over iterations */
-    int32_t n_alpha;                        /* DONE: iterations with an adaptive alpha .. */
-    double alpha_used;                      /* .. and its mean over them */
-    int32_t n_valued;             /* DONE: iterations, among the last tenth, that trained values .. */
-    struct trainer_values values; /* .. and the means over them */
+    int32_t n_alpha;                        /* DONE: number of iterations with an adaptive alpha .. */
+    double alpha_used;                      /* .. and the mean alpha of these iterations */
+    int32_t n_valued;             /* DONE: number of iterations among the last tenth that trained values .. */
+    struct trainer_values values; /* .. and the means over these iterations */
     struct trainer_turn_gain
         gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
     int32_t n_gain;
-    struct trainer_judge_counts judge;         /* DONE: of the whole run */
-    struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES]; /* DONE: of the final score */
+    struct trainer_judge_counts judge;         /* DONE: counts of the whole run */
+    struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES]; /* DONE: metrics of the final evaluation */
     struct trainer_row row;                    /* DONE: a copy of the recipe's */
     double train_s, eval_s;                    /* seconds so far */
     const struct trainer_iteration *iteration; /* ITERATION; NULL in other events */
@@ -171,7 +170,7 @@ struct trainer_event {
 typedef bool trainer_event_fn(void *context, const struct trainer_event *event);
 
 struct trainer_run_options {
-    const char *checkpoint;  /* path of the trained policy; NULL: it is not written */
+    const char *checkpoint;  /* path of the trained policy; NULL: no checkpoint is written */
     trainer_event_fn *event; /* NULL: nothing is reported */
     void *context;
     trainer_judge_fn *judge; /* NULL: a recipe with judge.endpoint fails when its judge is first needed */
@@ -179,8 +178,8 @@ struct trainer_run_options {
 };
 
 /*
- * An upper bound of the bytes that a run of this recipe uses at its peak: parameters, gradients and optimizer, KV
- * caches, rollouts, and the activations of a minibatch.
+ * An upper bound on the peak memory of a run of this recipe, in bytes: parameters, gradients and optimizer, KV caches,
+ * rollouts, and the activations of a minibatch.
  */
 TRAINER_API double trainer_memory_bound(const struct trainer_recipe *recipe);
 
@@ -188,9 +187,9 @@ TRAINER_API double trainer_memory_bound(const struct trainer_recipe *recipe);
 TRAINER_API double trainer_artifact_bytes(const struct trainer_recipe *recipe);
 
 /*
- * Trains. TRAINER_ESIZE, before anything is allocated, if the budget's bytes do not suffice (the wall time is the
- * caller's to enforce). TRAINER_ENUMERIC, with the step, for a loss or gradient that is not finite. TRAINER_EJUDGE
- * if the judge failed too often. The checkpoint is written only if the run ends well.
+ * Trains a policy. Returns TRAINER_ESIZE, before anything is allocated, if the run does not fit into the budget's
+ * bytes; time limits are enforced by the caller. Returns TRAINER_ENUMERIC, with the step, for a loss or gradient that
+ * is not finite, and TRAINER_EJUDGE if the judge failed too often. The checkpoint is written only if the run succeeds.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_run(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
@@ -199,35 +198,36 @@ trainer_run(const struct trainer_recipe *recipe, const struct trainer_run_option
 /* How this process takes part in a run. */
 struct trainer_process {
     /*
-     * NULL for a process alone. Otherwise all ranks call trainer_run_process with the same recipe. Rank 0 reads and
-     * writes the files and reports events; the other ranks pass NULL options. A stop on rank 0 stops all. Rollouts
-     * and minibatches are divided among all ranks, the sum of gradients among the first four.
+     * NULL if the run has only one process. Otherwise all ranks call trainer_run_process with the same recipe. Rank 0
+     * reads and writes the files and reports events; the other ranks pass NULL options. A stop on rank 0 stops all
+     * ranks. Rollouts and minibatches are divided among all ranks; the gradient lanes are divided among the first four
+     * ranks.
      */
     const struct trainer_comm *comm;
     /*
      * Path of the run's state, read and written by rank 0, or NULL. It is written before the first iteration and
-     * after every state_every iterations (0: never). If the file exists, the run resumes from it and ends as if it
-     * had never stopped: all further events, except for times, and the checkpoint have the same bits. train_s
-     * continues from its saved value. The number of ranks may differ from that of the run that stopped. The trainer
-     * never removes the file.
+     * after every state_every iterations (0: never). If the file exists, the run resumes from it and gives the same
+     * results as a run that never stopped: all further events, except for times, and the checkpoint have the same bits.
+     * train_s continues from its saved value. The number of ranks may differ from that of the run that stopped. The
+     * trainer never removes the file.
      */
     const char *state;
     int32_t state_every;
 };
 
 /*
- * The same run, with the same bits, by several processes. A failure on one rank makes all ranks fail with the same
- * status; TRAINER_ELOST if the communicator fails. TRAINER_EINVAL if the ranks' recipes or the texts of
- * trainer_kernels differ, because what every rank computes for itself must be equal. trainer_memory_bound applies
- * to each process, without the memory of the communicator. For the state file: the errors of trainer_state_read,
- * and TRAINER_EIO if it cannot be written.
+ * Like trainer_run, and with the same bits, but by several processes. A failure on one rank makes all ranks fail with
+ * the same status. Returns TRAINER_ELOST if the communicator fails, and TRAINER_EINVAL if the ranks' recipes or the
+ * texts of trainer_kernels differ, because some numbers are computed on every rank and must be equal.
+ * trainer_memory_bound applies to each process, without the memory of the communicator. Also returns the errors of
+ * trainer_state_read for the state file, and TRAINER_EIO if that file cannot be written.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_run_process(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
                     const struct trainer_process *process, struct trainer_error *err);
 
 /*
- * Reads from a state file how many iterations of the recipe are done. TRAINER_ENOTFOUND, TRAINER_ECORRUPT;
+ * Reads from a state file how many iterations of the recipe are done. Returns TRAINER_ENOTFOUND, TRAINER_ECORRUPT, or
  * TRAINER_EINVAL for the state of another recipe: only threads, budgets and texts may differ.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
@@ -235,8 +235,8 @@ trainer_state_read(const char *path, const struct trainer_recipe *recipe, int32_
                    struct trainer_error *err);
 
 /*
- * Reads from a state file the text of trainer_kernels in the process that wrote it. A run that goes on with other
- * kernels gives other bits. TRAINER_ENOTFOUND, TRAINER_ECORRUPT.
+ * Reads from a state file the text of trainer_kernels in the process that wrote it. A run that resumes with other
+ * kernels gives other bits. Returns TRAINER_ENOTFOUND or TRAINER_ECORRUPT on failure.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX], struct trainer_error *err);
@@ -253,7 +253,7 @@ struct trainer_rollout {
     const float *clip_scale; /* [length] or NULL before credit is assigned */
     /*
      * [n_turns+1] value of the true answer (probability or mean log-prob) at the prompt's end and after each
-     * observation, or where each episode begins; NULL without gains
+     * observation, or at the beginning of each episode; NULL if no gains are measured
      */
     const double *value;
     int32_t length, prompt, n_turns; /* tokens; tokens of the prompt; observations, or episodes minus one */
@@ -271,8 +271,8 @@ TRAINER_API struct trainer_rollout trainer_rollouts_get(const struct trainer_rol
 TRAINER_API void trainer_rollouts_free(struct trainer_rollouts *rollouts);
 
 /*
- * Rollouts of a policy on n_questions questions of every task, with gains and credit as in an iteration of
- * training, but always with the rule-based judge's flags. params are of recipe->model. The caller frees *rollouts
+ * Plays rollouts of a policy on n_questions questions of every task, with gains and credit as in an iteration of
+ * training, but always with the rule-based judge's flags. params must fit recipe->model. The caller frees *rollouts
  * with trainer_rollouts_free.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
@@ -281,15 +281,16 @@ trainer_sample(struct trainer_rollouts **rollouts, const struct trainer_recipe *
 
 /*
  * Answers each evaluation question of the recipe `samples` times, with sampling seeds seed, seed + 1, ... correct
- * [questions * tasks] receives how often each was answered right.
+ * [questions * tasks] receives how often each question was answered correctly.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples,
                  uint64_t seed, double temperature, int64_t *correct, struct trainer_error *err);
 
 /*
- * Answers some of these questions once. which [n], ascending, are indices into `correct` above; right [n] receives
- * 1 or 0. The answer is that of trainer_evaluate with the same seed, up to the rounding of sums of another length.
+ * Answers some of the evaluation questions once. which [n], ascending, are indices into trainer_evaluate's `correct`;
+ * right [n] receives 1 or 0. The answers are those of trainer_evaluate with the same seed, except that batches of
+ * another size may round sums differently.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params, size_t n,
