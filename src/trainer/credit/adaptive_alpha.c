@@ -39,7 +39,7 @@ static void add_row(const struct rl_batch *batch, size_t row, size_t last, const
 double adaptive_alpha_scale(const struct rl_batch *batch, const size_t *turn_start, const float *with,
                      const float *without)
 {
-    const double most = 4, none = 1e-6; /* above the rounding of float */
+    const double most = 4, none = 1e-6; /* `none` is above the rounding of float */
     struct spread process = {0}, outcome = {0};
     for (size_t row = 0; row < batch->n_rows; row++)
         add_row(batch, row, turn_start[row + 1] - turn_start[row] - 1, with, without, &process,

@@ -35,7 +35,7 @@ struct credit {
     uint8_t *flags;     /* the same */
 };
 
-/* The end of the group of row i, as row numbers of the task; groups may differ in size. */
+/* Returns the row after the last row of row i's group, counted within the task; groups may differ in size. */
 static size_t group_end(const struct credit *c, size_t i)
 {
     return rollouts_group_end(c->r, c->task->first + i) - c->task->first;
@@ -44,8 +44,8 @@ static size_t group_end(const struct credit *c, size_t i)
 /* ---- rewards ------------------------------------------------------------------------------ */
 
 /*
- * A question's anchor is set once, and kept for when the question returns. Without a pool it lives for one group
- * only, so no group is measured against an earlier answer to its question.
+ * A question's anchor is set once, and kept until the question is asked again. Without a pool the anchor is used for
+ * one group only, so no group is compared with an earlier answer to its question.
  */
 static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_error *core)
 {
@@ -61,8 +61,8 @@ static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_erro
 }
 
 /*
- * A full penalty from the first iteration would be the only difference within groups of failures, and would teach
- * the policy to write little before it has learned anything. Hence a warm-up.
+ * The warm-up is needed because in groups of failures a full penalty would be the only difference between rows. From
+ * the first iteration on it would teach the policy to write little before the policy has learned anything.
  */
 static double length_weight(const struct credit *c, enum rl_length_penalty kind)
 {
@@ -71,7 +71,9 @@ static double length_weight(const struct credit *c, enum rl_length_penalty kind)
     return warmup > 0 ? coef * fmin(1, (c->task->iteration + 1.0) / warmup) : coef;
 }
 
-/* A coefficient of 0 means the usual one of that penalty. No penalty is length_penalty "none". */
+/*
+ * A coefficient of 0 selects the penalty's usual coefficient. To have no penalty, recipes set length_penalty to "none".
+ */
 static enum rl_status penalise_length(struct credit *c, double *anchors, struct rl_error *core)
 {
     static const enum rl_length_penalty kinds[] = {[TRAINER_LENGTH_UNIFORM] = RL_LENGTH_UNIFORM,
@@ -91,7 +93,7 @@ static enum rl_status penalise_length(struct credit *c, double *anchors, struct 
     return status;
 }
 
-/* pass@k as reward, group by group, so that no block holds answers to two questions. */
+/* Computes pass@k as reward, group by group, so that no block holds answers to two questions. */
 static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
 {
     enum rl_status status = RL_OK;
@@ -104,8 +106,9 @@ static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
 }
 
 /*
- * The KL penalty in the reward, as in verl: the sum over the policy's tokens of the distance to the start, by the
- * log-probs of sampling. rewards and advantage are overwritten later and serve as scratch memory here.
+ * Subtracts the KL penalty from the reward, as verl does: the sum over the policy's tokens of the distance to the
+ * initial policy, computed from the log-probs of sampling. rewards and advantage are overwritten later and serve as
+ * scratch memory here.
  */
 static enum rl_status penalise_distance(struct credit *c, double *taken, struct rl_error *core)
 {
@@ -131,7 +134,7 @@ static enum rl_status penalise_distance(struct credit *c, double *taken, struct 
     return status;
 }
 
-/* Works on a copy: the reward itself stays the environment's, and is what rows and curves report. */
+/* Works on a copy, because rows and curves report the environment's own reward, which must stay unchanged. */
 static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl_reward,
                                    struct rl_error *core)
 {
@@ -223,8 +226,8 @@ static enum rl_status call_core(struct credit *c, const struct rl_algorithm_inpu
 }
 
 /*
- * An advantage is a sum in which alpha weighs one part, so alpha 1 and alpha 0 show both parts. rl and ce are
- * overwritten later and serve as scratch memory here.
+ * An advantage is a sum in which alpha weighs one part, so the advantages for alpha 1 and for alpha 0 give both parts.
+ * rl and ce are overwritten later and serve as scratch memory here.
  */
 static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_input *in,
                                   struct rl_algorithm_options *options,
@@ -248,9 +251,8 @@ static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_in
 }
 
 /*
- * The options begin with the algorithm's own defaults and then take the recipe's settings, so that settings which
- * recipes do not have (roles, agents) keep the table's values. rae has a baseline per agent; here each task has
- * one.
+ * The options begin with the algorithm's own defaults, which the recipe's settings then replace. Settings that recipes
+ * do not have (roles, agents) keep the table's values. rae has a baseline per agent; here each task has one baseline.
  */
 static enum rl_status assign(struct credit *c, struct credit_memory *memory,
                              struct rl_a2tgpo_stats *scale, struct rl_error *core)
@@ -259,7 +261,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     struct trainer_rollouts *r = c->r;
     int32_t task = c->task->task;
     size_t at = c->task->first * r->width;
-    struct rl_adca_metrics measured = {.attr_std = -1}; /* a deviation is never negative: not written yet */
+    struct rl_adca_metrics measured = {.attr_std = -1}; /* -1, which no deviation can be, marks it as not written yet */
     const struct rl_algorithm_input in = {.batch = &c->batch,
                                           .outcome = c->outcome,
                                           .turn_start = c->turn_start,
@@ -300,7 +302,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
 }
 
 /*
- * The policy's tokens go to the component that the table names, the tool's answers to ce with the echo weight.
+ * The policy's tokens go to the component that the table names; the tool's answers go to ce with the echo weight.
  * Prompts belong to no component: neither the policy nor the tool wrote them.
  */
 static void set_streams(struct credit *c)
@@ -321,8 +323,7 @@ static void set_streams(struct credit *c)
 }
 
 /*
- * After normalisation, which would divide every scale away. The scale sets the weight of one environment against
- * others.
+ * Called after normalisation, which would cancel any scale. The scale weighs one environment against the others.
  */
 static void scale_advantages(struct credit *c)
 {
@@ -332,7 +333,7 @@ static void scale_advantages(struct credit *c)
         advantage[i] *= scale;
 }
 
-/* One block, its widest members first, so that each member is aligned where the previous one ends. */
+/* Allocates one block with the widest members first, so that each member is aligned where the previous one ends. */
 static bool take_memory(struct credit *c)
 {
     size_t n = c->task->n, turns = n * (ROLLOUT_VALUES + 1);
@@ -349,8 +350,8 @@ static bool take_memory(struct credit *c)
 }
 
 /*
- * Component weights are set after a failure too, when they are not read: one way out is simpler than two. `core`
- * begins with the message for the one failure that does not come from the core.
+ * Component weights are also set after a failure, when nothing reads them, because a single exit path is simpler than
+ * two. `core` is initialised with the message for the only failure that does not come from the core.
  */
 enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struct credit_task *task,
                                   struct credit_memory *memory, struct workspace *workspace,
@@ -387,8 +388,8 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
 /* ---- statistics --------------------------------------------------------------------------- */
 
 /*
- * The core counts an outcome turn after those of the tool. It gets 0 here and is not reported, because its value is
- * a reward and not a gain.
+ * The core counts an outcome turn after the tool's turns. The outcome turn gets 0 here and is not reported, because its
+ * value is a reward and not a gain.
  */
 enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
                                          struct trainer_turn_gain gain[TRAINER_TURNS_MAX],
@@ -403,7 +404,7 @@ enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
         size_t turns = (size_t)r->n_turns[i];
         start[i] = i > 0 ? start[i - 1] + (size_t)r->n_turns[i - 1] + 1 : 0;
         start[i + 1] = start[i] + turns + 1;
-        values[start[i] + turns] = 0; /* the outcome turn's, which is ignored */
+        values[start[i] + turns] = 0; /* value of the outcome turn, which is ignored */
         status =
             rl_marginal_utility(turns + 1, r->value + i * ROLLOUT_VALUES, values + start[i], &core);
     }

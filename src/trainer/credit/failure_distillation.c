@@ -1,7 +1,7 @@
 /*
  * failure_distillation.c: see failure_distillation.h. The core decides which groups, rollouts and tokens are taught
- * (rlcore/distill.h), by the environment's reward without penalties or pass@k. The policy's log-probs are those of
- * sampling.
+ * (rlcore/distill.h). Its decision uses the environment's reward, before penalties and pass@k. The policy's log-probs
+ * are those of sampling.
  */
 #include "credit/failure_distillation.h"
 
@@ -15,13 +15,13 @@ struct distilling {
     struct trainer_rollouts *r;
     const struct credit_task *task;
     const struct trainer_distill *settings;
-    size_t horizon, at; /* first token of the rows */
+    size_t horizon, at; /* at: first token of the rows */
     struct rl_batch batch;
     double *pass_rate; /* [n] */
     uint8_t *eligible; /* [n] */
 };
 
-/* K1 is written over the advantages in place, since the core reads each before it writes it. */
+/* K1 overwrites the advantages in place, which works because the core reads each advantage before it writes it. */
 static enum rl_status call_core(struct distilling *d, struct workspace *workspace,
                                 struct rl_error *core)
 {
@@ -60,7 +60,7 @@ static uint64_t teach_row(struct distilling *d, size_t i, double *gap)
     return n;
 }
 
-/* Groups are adjacent rows. */
+/* The rows of a group are adjacent. */
 static void count(const struct distilling *d, struct trainer_distillation *counts)
 {
     bool taught = false;

@@ -1,4 +1,4 @@
-/* failure_distillation.h: a teacher's part in the credit of rollouts that failed (algorithm.distill). */
+/* failure_distillation.h: lets a teacher contribute to the credit of rollouts that failed (algorithm.distill). */
 #ifndef TRAINER_FAILURE_DISTILLATION_H
 #define TRAINER_FAILURE_DISTILLATION_H
 

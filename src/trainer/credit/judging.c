@@ -1,8 +1,8 @@
 /*
  * judging.c: see judging.h.
  *
- * The rule-based judge flags every row in any case: it costs nothing, another judge is compared with it, and every
- * row holds valid flags at all times, even if a failure interrupts the other judge.
+ * The rule-based judge always flags every row: this costs nothing, allows another judge to be compared with it, and
+ * gives every row valid flags even if a failure interrupts the other judge.
  */
 #include "credit/judging.h"
 
@@ -34,8 +34,9 @@ static void rate_by_rules(const struct judging_rows *rows, const struct trainer_
 }
 
 /*
- * Inverts a share of the flags. Every row has a random stream of its own, so that its wrong flags depend neither on
- * the length of other rows nor on sampling, and a larger share inverts the same flags of a row and more.
+ * Inverts a share of the flags. Every row has its own random stream, so that its inverted flags depend neither on the
+ * length of other rows nor on sampling. A larger share inverts the flags that a smaller share inverts, and further
+ * ones.
  */
 static void turn_some(const struct judging_rows *rows, uint8_t *flags)
 {
@@ -52,8 +53,8 @@ static void turn_some(const struct judging_rows *rows, uint8_t *flags)
 /* ---- another judge ------------------------------------------------------------------------ */
 
 /*
- * Uses the distance to the group's mean, not the advantage, which is that distance divided by a deviation: they are
- * 0 at the same rows. Groups are adjacent rows.
+ * Uses the distance to the group's mean instead of the advantage. The advantage is this distance divided by a
+ * deviation, so both are 0 for the same rows. The rows of a group are adjacent.
  */
 static enum trainer_status choose(const struct judging_rows *rows,
                                   const struct trainer_rollouts *r, double *overall, bool *skipped,
@@ -99,7 +100,8 @@ static enum trainer_status look_at_failures(const struct trainer_judge_batch *ba
 }
 
 /*
- * flags holds those of the rule-based judge on entry, which are compared with the answer before they are replaced.
+ * On entry, flags holds the rule-based judge's flags, which are compared with the answer before the answer replaces
+ * them.
  */
 static void take_row(struct trainer_judge_counts *counts, const struct judging_rows *rows,
                      const struct trainer_judge_batch *batch, size_t i, uint8_t by_outcome,
@@ -119,7 +121,7 @@ static void take_row(struct trainer_judge_counts *counts, const struct judging_r
     counts->rows[batch->mark[i]]++;
 }
 
-/* The caller's marks are not trusted to be valid. */
+/* Checks the marks, because the caller's function may have set invalid ones. */
 static enum trainer_status check_marks(const struct trainer_judge_batch *batch,
                                        struct trainer_error *err)
 {
@@ -244,7 +246,7 @@ static void count_flags(struct judging *judging, const struct judging_rows *rows
         }
 }
 
-/* Flags are not read after prm_steps iterations, so no judge is asked then. */
+/* After prm_steps iterations the flags are not read, so no judge is asked. */
 enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows,
                                   const struct trainer_rollouts *r, uint8_t *flags,
                                   struct trainer_error *err)

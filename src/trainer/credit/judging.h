@@ -1,5 +1,5 @@
 /*
- * judging.h: GOOD or BAD flags for the steps of a task's rows, by the rule-based judge or by the caller's
+ * judging.h: GOOD or BAD flags for the steps of a task's rows, by the rule-based judge or by the caller's judge
  * (trainer/judge.h).
  */
 #ifndef TRAINER_JUDGING_H
@@ -10,11 +10,11 @@
 #include "rollout/rollouts.h"
 #include "support/ranks.h"
 
-/* The caller's judge, if there is one; zero without. */
+/* The caller's judge; all members are zero if there is none. */
 struct judging {
     trainer_judge_fn *ask;
     void *context;
-    struct ranks *ranks; /* rank 0 asks for all; NULL: a process alone */
+    struct ranks *ranks; /* rank 0 asks for all ranks; NULL if there is only one process */
     struct trainer_judge_counts counts; /* of this iteration */
 };
 
@@ -28,8 +28,8 @@ struct judging_rows {
 };
 
 /*
- * Fills flags [start[n]] with 1 (GOOD), 0 (BAD), or RL_ADCA_UNJUDGED throughout a row. TRAINER_EJUDGE if too many
- * rows got no flags.
+ * Fills flags [start[n]] with 1 (GOOD), 0 (BAD), or RL_ADCA_UNJUDGED for all steps of a row. Returns TRAINER_EJUDGE if
+ * too many rows got no flags.
  */
 enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows,
                                   const struct trainer_rollouts *r, uint8_t *flags,

@@ -1,8 +1,8 @@
 /*
  * demonstrator.c: see demonstrator.h.
  *
- * The errors of the demonstrator decide how good a warm start can be: it stops too early, makes useless calls and
- * continues when it knows all, so that rewards have something left to teach.
+ * The errors of the demonstrator limit how good a warm start can be. The demonstrator stops too early, makes useless
+ * calls and continues when it knows everything, so that training with rewards can still improve the policy.
  */
 #include "env/demonstrator.h"
 
@@ -20,8 +20,8 @@ void demo_put(struct demo *demo, int32_t token, uint8_t trained)
 }
 
 /*
- * Belief rows teach the policy to answer at any point, and only that. Without them the probability of the answer in
- * the middle of a search means nothing, and information gain is noise.
+ * Belief rows only teach the policy to answer at any point. Without belief rows, the probability of the answer in the
+ * middle of a search means nothing, and information gain is noise.
  */
 void demo_make_belief(struct demo *demo)
 {
@@ -40,7 +40,7 @@ void demo_make_belief(struct demo *demo)
 
 /* ---- by a plan ---------------------------------------------------------------------------- */
 
-/* The environment takes the token; what its tool answers is appended, not to be trained on. */
+/* Passes the token to the environment, and appends the tool's answer, which is not trained on. */
 static void write_token(struct demo *demo, int32_t token)
 {
     int32_t text[TRAINER_OBSERVATION_MAX];
@@ -86,8 +86,8 @@ static bool call(struct demo *demo, const struct demo_plan *plan)
 }
 
 /*
- * What is not known is guessed, and the guess is right with probability p_hindsight. As belief rows do, this keeps
- * some probability on the true answer where it cannot be read. The whole answer is written, although the
+ * Unknown values are guessed, and a guess is right with probability p_hindsight. Like belief rows, this keeps some
+ * probability on the true answer where the text does not contain it. The whole answer is written, although the
  * environment stops reading at the first wrong token.
  */
 static void answer(struct demo *demo, const struct demo_plan *plan)

@@ -1,4 +1,4 @@
-/* demonstrator.h: what the demonstrators of the environments share. They make errors on purpose. */
+/* demonstrator.h: code that the demonstrators of all environments share. Demonstrators make errors on purpose. */
 #ifndef TRAINER_DEMONSTRATOR_H
 #define TRAINER_DEMONSTRATOR_H
 
@@ -26,23 +26,23 @@ void demo_make_belief(struct demo *demo);
 
 /* How the demonstrator of an environment chooses its calls. */
 struct demo_plan {
-    /* As in struct env_class. */
+    /* See `next` in struct env_class. */
     bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode,
                  int32_t *first, int32_t *second);
-    /* Whether entity i of the answer follows from what the tool has shown. */
+    /* Returns whether entity i of the answer follows from what the tool has shown. */
     bool (*knows)(const struct trainer_episode *episode, int32_t i);
     /*
-     * The words of a useless call, which now and then is useful by chance, as a policy's calls are. NULL: any
-     * relation of the right entity, mostly known or never asked for; or an asked relation of any entity, mostly of
-     * a wrong one.
+     * Draws the words of a useless call, which is sometimes useful by chance, as a policy's calls are. If NULL, the
+     * call asks for any relation of the right entity (mostly one that is known or that the question does not name), or
+     * for a relation of the question but of any entity (mostly a wrong one).
      */
     void (*useless)(struct demo *demo, int32_t *first, int32_t *second);
 };
 
 /*
- * Writes a whole demonstration, in which the environment itself answers the calls. p_stop and p_needless decide
- * when it ends, p_wrong how many calls are useless, p_hindsight how often an unknown value is answered right.
- * Returns the length.
+ * Writes a complete demonstration, in which the environment itself answers the calls. p_stop and p_needless decide when
+ * the demonstration ends, p_wrong how many calls are useless, and p_hindsight how often an unknown value is guessed
+ * right. Returns the length.
  */
 size_t demo_play(const struct demo_plan *plan, const struct trainer_env *env,
                  const struct trainer_demo_options *options, struct trainer_rng *rng,

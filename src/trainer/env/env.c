@@ -1,13 +1,13 @@
 /*
- * env.c: the table of environments, and what they have in common. An environment is a struct of functions and owns
- * no memory: episodes belong to the caller, and thousands can be played side by side.
+ * env.c: the table of environments, and the code that they share. An environment is a struct of functions and owns no
+ * memory. Episodes belong to the caller, and thousands of them can be played in parallel.
  */
 #include "env/env_kind.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* In the order of enum trainer_env_kind. Recipes and rows hold names and never these numbers. */
+/* The order is that of enum trainer_env_kind. Recipes and rows store the names of environments, never these numbers. */
 static const struct env_class *const classes[TRAINER_N_ENVS] = {
     &trainer_hopworld, &trainer_reverse, &trainer_slots, &trainer_ledger, &trainer_sums};
 
@@ -16,7 +16,10 @@ int32_t trainer_world_entities(const struct trainer_world *world)
     return world->regions * world->region_size;
 }
 
-/* Markers, relations, entities, in that order, so that with more entities all other tokens keep their numbers. */
+/*
+ * Tokens are numbered in the order markers, relations, entities, so that adding entities does not renumber other
+ * tokens.
+ */
 int32_t trainer_world_tokens(const struct trainer_world *world)
 {
     return TRAINER_N_MARKERS + world->relations + trainer_world_entities(world);
@@ -40,7 +43,7 @@ const char *trainer_env_name(enum trainer_env_kind kind)
     return kind >= 0 && kind < TRAINER_N_ENVS ? classes[kind]->name : NULL;
 }
 
-/* The same defaults as in the recipe's table (recipe_fields.c), for callers that have no recipe. */
+/* Sets the same defaults as the recipe's table (recipe_fields.c), for callers that have no recipe. */
 void trainer_env_init(struct trainer_env *env, enum trainer_env_kind kind)
 {
     *env = (struct trainer_env){.kind = kind,
@@ -52,7 +55,7 @@ void trainer_env_init(struct trainer_env *env, enum trainer_env_kind kind)
                                 .p_fail = 0.1};
 }
 
-/* These limits keep tokens within what a model may have, and products of entity and region within 32 bits. */
+/* These limits keep the number of tokens within a model's limit, and products of entity and region within 32 bits. */
 static enum trainer_status check_world(const struct trainer_world *world, struct trainer_error *err)
 {
     if (world->regions < 1 || world->region_size < 1 || world->relations < 2)
@@ -96,7 +99,7 @@ size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint6
     return classes[env->kind]->reset(env, episode, prompt);
 }
 
-/* A token after the end does not change the reward. */
+/* A token after the episode's end does not change the reward. */
 enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer_episode *episode,
                                    int32_t token, int32_t *text, size_t *n)
 {
@@ -105,7 +108,7 @@ enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer
                          : classes[env->kind]->step(env, episode, token, text, n);
 }
 
-/* Draws again if a value has come before. */
+/* Draws a value again if it was drawn before. */
 void env_draw_distinct(struct trainer_rng *rng, int32_t n, int32_t k, int32_t *values)
 {
     for (int32_t i = 0; i < k; i++) {
@@ -135,8 +138,8 @@ size_t trainer_env_answer(const struct trainer_env *env, const struct trainer_ep
 
 /*
  * The last turn is the answer, which the outcome judges: a wrong answer after good searches is one bad step, not a
- * bad rollout. If the environment has marked that turn, answering was the right step, and only the outcome says
- * whether the answer was right.
+ * bad rollout. If the environment has marked that turn as useful, answering was the right step, whether or not the
+ * answer was right.
  */
 bool trainer_env_judge(const struct trainer_episode *episode, int32_t turn)
 {
@@ -167,7 +170,7 @@ uint64_t trainer_env_demonstrated(uint64_t seed)
 
 /* ---- worked solutions --------------------------------------------------------------------- */
 
-/* Writes one call and its answer after n tokens; returns the new number of tokens. */
+/* Appends one call and its answer to the n tokens; returns the new number of tokens. */
 static size_t write_call(const struct trainer_env *env, struct trainer_episode *episode,
                          int32_t first, int32_t second, int32_t *tokens, size_t n)
 {
@@ -181,7 +184,7 @@ static size_t write_call(const struct trainer_env *env, struct trainer_episode *
     return n;
 }
 
-/* Distractors depend on the question and not on a rollout, so that all rollouts of a group see one solution. */
+/* Distractors depend on the question and not on the rollout, so that all rollouts of a group see the same solution. */
 size_t trainer_env_solve(const struct trainer_env *env, uint64_t question, int32_t *tokens)
 {
     const struct env_class *kind = classes[env->kind];

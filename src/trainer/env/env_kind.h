@@ -19,7 +19,10 @@ struct env_class {
                      int32_t *tokens);
     size_t (*demonstrate)(const struct trainer_env *env, const struct trainer_demo_options *options,
                           struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
-    /* The words of a call that is useful now, or false if no call is. NULL: an environment without a tool. */
+    /*
+     * Writes the words of a call that is useful now; returns false if no call is useful. NULL if the environment has no
+     * tool.
+     */
     bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode,
                  int32_t *first, int32_t *second);
 };
@@ -37,7 +40,7 @@ static inline int32_t env_entity(const struct trainer_env *env, int32_t entity)
     return TRAINER_N_MARKERS + env->world.relations + entity;
 }
 
-/* The number of the entity that a token names, or -1. */
+/* Returns the number of the entity that a token names, or -1 if the token is not an entity. */
 static inline int32_t env_entity_of(const struct trainer_env *env, int32_t token)
 {
     int32_t entity = token - TRAINER_N_MARKERS - env->world.relations;

@@ -2,8 +2,8 @@
 #include "env/fact_graph.h"
 
 /*
- * The graph is never stored: an edge is a hash of its start, since a table would have to be made for every
- * question, to be read a handful of times. The upper half of the relations leaves the region. Region and place
+ * The graph is never stored. An edge is a hash of its start, because a table would have to be built for every question
+ * and would be read only a few times. The upper half of the relations leaves the region. The region and the place
  * within it come from different bits of one hash, so that they are independent.
  */
 int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity,
@@ -18,7 +18,7 @@ int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t e
     return region * world->region_size + (int32_t)((h & 0xffffff) % (uint64_t)world->region_size);
 }
 
-/* Distinct, because otherwise "the fact that was asked for" could be two facts. */
+/* The relations are distinct, because otherwise "the fact that was asked for" could mean two facts. */
 void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng,
                           struct trainer_episode *episode)
 {

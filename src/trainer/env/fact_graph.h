@@ -1,5 +1,6 @@
 /*
- * fact_graph.h: the graph of facts that a question is about: which entity a relation of an entity leads to.
+ * fact_graph.h: the graph of facts that a question is about. It defines which entity each relation of an entity leads
+ * to.
  *
  * Every question has its own graph, so that facts can only be found, never remembered: what a policy learns is how to
  * search. Half of the relations stay inside a region, so that a guess within it is better than none.
@@ -9,7 +10,7 @@
 
 #include "env/env_kind.h"
 
-/* The entity that a relation of an entity leads to, in the graph of a question. */
+/* Returns the entity that a relation of an entity leads to, in the graph of a question. */
 int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity,
                      int32_t relation);
 

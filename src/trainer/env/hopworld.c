@@ -16,7 +16,10 @@ static enum trainer_status check(const struct trainer_env *env, struct trainer_e
     return search_tool_check(env, DISTRACTORS_ANY_OTHER, 1, err);
 }
 
-/* Question, turns, ANS and the answer: no rollout can be longer, so a cache of that length never overflows. */
+/*
+ * Counts the question, all turns, ANS and the answer. No rollout can be longer, so a cache of this length never
+ * overflows.
+ */
 static size_t max_tokens(const struct trainer_env *env)
 {
     return (size_t)env->k_max + 3 + (size_t)env->max_turns * tool_turn_tokens(env) + 2;
@@ -33,7 +36,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
 
 /*
  * A search for the next hop is GOOD even if the tool fails: the judge rates the step, not the tool's luck. The hop
- * only counts as found if it was shown.
+ * counts as found only if the tool has shown it.
  */
 static size_t search(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
@@ -75,12 +78,12 @@ static bool next(const struct trainer_env *env, const struct trainer_episode *ep
 
 struct walk {
     struct demo demo;
-    int32_t at, hop; /* where the demonstrator believes to be */
+    int32_t at, hop; /* the entity and the hop at which the demonstrator believes it is */
 };
 
 /*
- * The errors of the demonstrator decide how good a warm start can be: it stops too early, follows distractors and
- * continues when it knows all, so that rewards have something left to teach.
+ * The errors of the demonstrator limit how good a warm start can be. The demonstrator stops too early, follows
+ * distractors and continues when it knows everything, so that training with rewards can still improve the policy.
  */
 static bool stops(struct walk *walk, int32_t turn)
 {
@@ -103,8 +106,8 @@ static int32_t asks_for(struct walk *walk)
 }
 
 /*
- * Reads the tool's answer: the fact that was asked for, or by mistake any of them. The demonstrator believes what
- * it read, not what is true, so that its mistakes carry on as a policy's do.
+ * Reads a fact from the tool's answer: the one that was asked for, or by mistake any of them. The demonstrator believes
+ * what it read and not what is true, so that its mistakes have consequences in later turns, as a policy's mistakes do.
  */
 static void believe(struct walk *walk, const int32_t *text, int32_t relation)
 {
@@ -136,8 +139,8 @@ static void demonstrate_turn(struct walk *walk)
 }
 
 /*
- * An answer that is right although the demonstrator stopped too early cannot come from what was read. It keeps some
- * probability on the true answer there, which gains are measured by.
+ * If the demonstrator stopped too early, a right answer cannot come from what it read. Such answers keep some
+ * probability on the true answer at this point; gains are measured by this probability.
  */
 static void demonstrate_answer(struct walk *walk)
 {

@@ -1,9 +1,9 @@
 /*
  * ledger.c: balances of an account, from a table to look up and a calculator.
  *
- * Two tools share one grammar: S entity relation /S looks up an entry, S entity entity /S adds two numbers, and
- * each costs a turn. The answer is the balance after every entry, so that evidence accumulates, but only with
- * additions: a look-up is necessary too and brings no gain by itself.
+ * Two tools share one grammar: S entity relation /S looks up an entry, S entity entity /S adds two numbers, and each
+ * call costs a turn. The answer lists the balance after every entry, so that each addition brings a part of the answer.
+ * A look-up is necessary too but brings no gain by itself.
  */
 #include "env/calculator.h"
 #include "env/demonstrator.h"
@@ -36,7 +36,7 @@ static size_t look_up(const struct trainer_env *env, struct trainer_episode *epi
     return n;
 }
 
-/* The next sum adds the last balance and the next entry, which was looked up, in either order. */
+/* The next sum adds the last balance and the next entry, in either order; the entry must have been looked up. */
 static bool is_next_sum(const struct trainer_env *env, const struct trainer_episode *episode,
                         int32_t a, int32_t b)
 {

@@ -1,8 +1,8 @@
 /*
- * reverse.c: write a string of tokens backwards; one turn, no tool.
+ * reverse.c: the policy writes a string of tokens backwards; one turn, no tool.
  *
  * This is the second environment that a recipe can mix in: it is short, has no searches and so no gains, and its
- * answer has several tokens. What works in both environments was not fitted to one.
+ * answer has several tokens. An algorithm that works in both environments is not fitted to one of them.
  */
 #include <string.h>
 

@@ -13,8 +13,8 @@ static bool is_among(const int32_t *relations, int32_t n, int32_t relation)
 }
 
 /*
- * The asked relation and distractors. The asked one goes to a random place: at a fixed place a policy would learn the
- * place instead of reading the relation.
+ * Draws the relation that was asked for and distractors. The former goes to a random place, because with a fixed place
+ * a policy would learn the place instead of reading the relation.
  */
 static void draw_facts(const struct trainer_env *env, const struct trainer_episode *episode,
                        int32_t relation, enum search_distractors distractors,
@@ -52,7 +52,7 @@ size_t search_tool_answer_for(const struct trainer_env *env, const struct traine
     return n;
 }
 
-/* Each turn has a random stream of its own: the answer never depends on how many tokens were sampled before. */
+/* Each turn has its own random stream, so the answer never depends on how many tokens were sampled before. */
 size_t search_tool_answer(const struct trainer_env *env, const struct trainer_episode *episode,
                     enum search_distractors distractors, int32_t *text)
 {
@@ -60,7 +60,7 @@ size_t search_tool_answer(const struct trainer_env *env, const struct trainer_ep
     return search_tool_answer_for(env, episode, episode->entity, episode->relation, distractors, &rng, text);
 }
 
-/* Distractors are drawn again until they fit, so without enough relations drawing would never end. */
+/* Distractors are drawn again until they fit, so with too few relations the loop would never end. */
 static enum trainer_status check_distractors(const struct trainer_env *env,
                                              enum search_distractors distractors,
                                              struct trainer_error *err)

@@ -4,7 +4,7 @@
 
 #include "env/env_kind.h"
 
-/* Which facts may be distractors, beside a fact that was asked for. */
+/* Which facts may be distractors in an answer that contains the fact that was asked for. */
 enum search_distractors {
     DISTRACTORS_ANY_OTHER,    /* any other fact about the entity */
     DISTRACTORS_NONE_OF_ASKED /* no fact of a relation that the question names */
@@ -19,7 +19,7 @@ size_t search_tool_answer_for(const struct trainer_env *env, const struct traine
                               enum search_distractors distractors, struct trainer_rng *rng,
                               int32_t *text);
 
-/* Answers the search that the episode has just parsed, with the random numbers of its turn. */
+/* Answers the search that the episode has just parsed, with the random stream of the current turn. */
 size_t search_tool_answer(const struct trainer_env *env, const struct trainer_episode *episode,
                           enum search_distractors distractors, int32_t *text);
 

@@ -1,9 +1,9 @@
 /*
  * slots.c: slot filling: k facts about one entity, each found by its own search.
  *
- * Evidence accumulates here: each useful search brings one token of the answer, so that the value of a prefix rises
- * step by step, while in hopworld all of it comes with the last hop. Distractors have relations that are not asked
- * for, so that a search either fills one slot or is useless.
+ * Each useful search brings one token of the answer, so the value of a prefix rises step by step, while in hopworld the
+ * value rises only with the last hop. Distractors have relations that are not asked for, so that a search either fills
+ * one slot or is useless.
  */
 #include "env/demonstrator.h"
 #include "env/fact_graph.h"
@@ -39,7 +39,7 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
     return i % 2 == 0 || episode->found >> i / 2 & 1;
 }
 
-/* In the order of the question; a search that failed is repeated. */
+/* Searches in the order of the question; repeats a search that failed. */
 static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
                  int32_t *first, int32_t *second)
 {

@@ -1,18 +1,18 @@
 /*
  * sums.c: adding up a list with a calculator, two numbers at a time.
  *
- * The list is a queue: the first two numbers are removed and their sum is appended, until one number is left. So k
- * + 1 numbers take k calls. Calls about the list itself are independent of each other; calls about sums need the
- * results of earlier calls. The answer names every sum, so that the value of a prefix rises with each useful call.
- * A policy this small cannot learn the table of sums in a warm start, so it has to call.
+ * The list is a queue: the first two numbers are removed and their sum is appended, until one number is left. So k + 1
+ * numbers take k calls. Calls that add numbers of the list are independent of each other; calls that add sums need the
+ * results of earlier calls. The answer names every sum, so that the value of a prefix rises with each useful call. A
+ * policy of this size cannot learn the table of sums in a warm start, so it has to use the tool.
  */
 #include "env/calculator.h"
 #include "env/demonstrator.h"
 #include "env/tool_turn.h"
 
 /*
- * path[0 .. k] is the list and path[k + 1 + i] is sum i, which adds the places 2 i and 2 i + 1: together the whole
- * queue.
+ * path is the whole queue: path[0 .. k] is the list, and path[k + 1 + i] is sum i, which adds path[2*i] and
+ * path[2*i+1].
  */
 enum { QUEUE_MAX = TRAINER_HOPS_MAX + 1 };
 
@@ -53,7 +53,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
     return n;
 }
 
-/* For each sum its second number and the sum, the order in which the tool shows them. */
+/* Writes the second number and the sum of each call, in the order in which the tool shows them. */
 static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
                      int32_t *tokens)
 {
@@ -80,8 +80,8 @@ static bool is_due(const struct trainer_episode *episode, int32_t sum)
 }
 
 /*
- * Bits of the sums of a and b, in either order, that can be computed and are not known. Two sums may add the same
- * numbers.
+ * Returns a bit for each sum that adds a and b, in either order, if it can be computed and is not known. Two sums may
+ * add the same numbers.
  */
 static uint32_t sums_due(const struct trainer_episode *episode, int32_t a, int32_t b)
 {
@@ -94,7 +94,7 @@ static uint32_t sums_due(const struct trainer_episode *episode, int32_t a, int32
     return sums;
 }
 
-/* GOOD even if the tool fails: the judge rates the step, not the tool's luck. */
+/* A useful call is GOOD even if the tool fails, because the judge rates the step and not the tool's luck. */
 static size_t call(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
     size_t n = calculator_answer(env, episode, text);
@@ -125,7 +125,7 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
     return is_known(episode, i % 2 == 0 ? i + 1 : place_of_sum(episode, i / 2));
 }
 
-/* From the front of the queue; a call that failed is repeated. */
+/* Takes calls from the front of the queue; repeats a call that failed. */
 static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
                  int32_t *first, int32_t *second)
 {
@@ -139,7 +139,7 @@ static bool next(const struct trainer_env *env, const struct trainer_episode *ep
     return true;
 }
 
-/* Any two known numbers: mostly not a pair of the queue, or a pair whose sum is known. */
+/* Draws any two known numbers, which mostly are not a pair of the queue or are a pair whose sum is known. */
 static void add_in_vain(struct demo *demo, int32_t *first, int32_t *second)
 {
     const struct trainer_episode *episode = &demo->episode;

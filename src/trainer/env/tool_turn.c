@@ -27,7 +27,7 @@ enum trainer_status tool_turn_check(const struct trainer_env *env, int32_t n_ans
     return TRAINER_OK;
 }
 
-/* Answering is the right step if nothing is left to find out, or no call is left to do so. */
+/* Answering is the right step if nothing is left to find out, or if no call is left to find it out. */
 static void begin_answer(const struct tool_turn *tool, const struct trainer_env *env,
                          struct trainer_episode *episode)
 {
@@ -85,7 +85,7 @@ static enum kind kind_of(const struct trainer_env *env, int32_t token)
 
 /*
  * The first wrong token ends the episode, because only the whole answer is rewarded, and nothing after a mistake
- * can earn it. A wrong word of the right kind is a wrong answer; any other word is malformed.
+ * can earn it. A wrong word of the right kind makes a wrong answer; any other word makes the turn malformed.
  */
 static enum trainer_turn take_answer(const struct trainer_env *env, struct trainer_episode *episode,
                                      int32_t token)

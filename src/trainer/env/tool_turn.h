@@ -15,9 +15,9 @@ enum tool_word { TOOL_RELATION, TOOL_ENTITY, TOOL_ANY };
 
 struct tool_turn {
     enum tool_word second;
-    /* Answers the call that the episode has just parsed (entity, relation): text, and its length. */
+    /* Answers the call that the episode has just parsed (entity, relation): writes text, returns its length. */
     size_t (*call)(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text);
-    /* Whether everything that the answer needs is known; NULL: only the outcome judges answers. */
+    /* Returns whether everything that the answer needs is known. If NULL, answers are judged by the outcome alone. */
     bool (*knows_all)(const struct trainer_episode *episode);
 };
 
@@ -31,7 +31,7 @@ size_t tool_turn_tokens(const struct trainer_env *env);
 enum trainer_status tool_turn_check(const struct trainer_env *env, int32_t n_answer,
                                     struct trainer_error *err);
 
-/* Takes a token of the policy, whose right answer is that of trainer_env_answer. */
+/* Takes a token of the policy. The right answer is the one that trainer_env_answer writes. */
 enum trainer_turn tool_turn_step(const struct tool_turn *tool, const struct trainer_env *env,
                                  struct trainer_episode *episode, int32_t token, int32_t *text,
                                  size_t *n);

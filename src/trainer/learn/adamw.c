@@ -1,6 +1,6 @@
 /*
  * adamw.c: see adamw.h. Decay is applied to the weight and not through the gradient, where Adam's division would
- * undo it. Both bias corrections are folded into scalars outside the loop, which is then one pass over four arrays,
+ * undo it. Both bias corrections are folded into scalars outside the loop. The loop is then one pass over four arrays,
  * limited only by memory bandwidth.
  */
 #include "learn/adamw.h"
@@ -9,7 +9,7 @@
 
 #include "policy/precision.h"
 
-/* In blocks, so that the sum keeps its digits. */
+/* Sums in blocks, which limits the rounding error. */
 HOT(double, sum_of_squares, (size_t n, const float *x), (n, x))
 {
     double total = 0;

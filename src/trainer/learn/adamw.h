@@ -19,8 +19,8 @@ double adamw_norm(size_t n, const float *gradient);
 void adamw_begin(struct adamw *adam);
 
 /*
- * Moves params [n] from `first` on: params -= rate (m' / (sqrt(v') + epsilon) + weight_decay params). The gradient
- * is first multiplied by scale.
+ * Updates params [n], which begin at parameter `first`: params -= rate (m' / (sqrt(v') + epsilon) + weight_decay
+ * params). The gradient is first multiplied by scale.
  */
 void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale,
                 const float *gradient, float *params);

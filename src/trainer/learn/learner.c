@@ -2,8 +2,8 @@
  * learner.c: see learner.h.
  *
  * Chunk c belongs to lane c mod GRADIENT_LANES, whichever thread or process computes it. Each lane sums into its
- * own gradient, and the lanes are added in order. Sums of floats depend on their order; this order depends on the
- * batch alone, so that a trial repeats with the same bits on any number of threads.
+ * own gradient, and the lanes are added in order. Sums of floats depend on their order; this order depends on the batch
+ * alone, so that a trial gives the same bits on any number of threads.
  */
 #include "learn/learner.h"
 
@@ -21,12 +21,12 @@
 #include "support/ordered_sum.h"
 #include "support/threads.h"
 
-/* A micro-batch, packed. Its arrays are parts of those of learner.whole. */
+/* A packed micro-batch. Its arrays are parts of the arrays of learner.whole. */
 struct learner_chunk {
-    struct trainer_passf *pass; /* the pass that keeps its activations, or NULL */
+    struct trainer_passf *pass; /* the pass that keeps this chunk's activations, or NULL */
     struct trainer_sequences sequences;
     size_t n_rows;
-    const size_t *row; /* [n_rows] numbers of its rows in the batch */
+    const size_t *row; /* [n_rows] numbers of the chunk's rows in the batch */
     size_t *start;     /* [n_rows + 1] */
     int32_t *tokens;
     uint8_t *wanted;
@@ -41,13 +41,13 @@ struct learner_chunk {
 
 _Static_assert(TRAINER_NO_EXPERT == RL_NO_EXPERT, "routes are the core's");
 
-/* Tokens of all chunks together. */
+/* Number of tokens of all chunks together. */
 static size_t all_tokens(const struct learner *learner)
 {
     return learner->micro.max_rows * (size_t)learner->model.max_tokens;
 }
 
-/* Called twice: with a NULL block it only measures. */
+/* Called twice: with a NULL block it only computes the size. */
 static void carve_chunks(struct learner *learner, struct carve *block)
 {
     size_t n = all_tokens(learner), places = trainer_model_routes(&learner->model);
@@ -114,8 +114,8 @@ double learner_bytes(const struct trainer_model *model, size_t max_rows,
 }
 
 /*
- * If every chunk has a pass of its own, the backward pass of a minibatch reads what the forward pass left there.
- * The caller closes the learner after a failure too, so n_passes must be right at any time.
+ * If every chunk has its own pass, the backward pass of a minibatch reads the activations that the forward pass left
+ * there. The caller also closes the learner after a failure, so n_passes must be right at any time.
  */
 enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
                                  size_t max_rows, const struct trainer_micro_batch *micro,
@@ -149,8 +149,8 @@ void learner_close(struct learner *learner)
 }
 
 /*
- * 1e-8 is Adam's own epsilon (arXiv 1412.6980). With it, the first steps after a restart have about the size of the
- * learning rate whatever the gradient's scale, which is what the warm-up is for.
+ * 1e-8 is Adam's own epsilon (arXiv 1412.6980). With this epsilon, the first steps after a restart have about the size
+ * of the learning rate, whatever the gradient's scale. Such steps are the reason for the warm-up.
  */
 void learner_restart(struct learner *learner, double beta1, double beta2, double weight_decay)
 {
@@ -167,7 +167,7 @@ void learner_restart(struct learner *learner, double beta1, double beta2, double
 
 /* ---- passes ------------------------------------------------------------------------------- */
 
-/* Wanted tokens are numbered in order and their places remembered, because log-probs come back packed. */
+/* Wanted tokens are numbered in order and their places are stored, because a pass returns log-probs packed. */
 static void pack(struct learner_chunk *chunk, const struct learner_rows *rows)
 {
     size_t n = 0;
@@ -214,7 +214,7 @@ static enum trainer_status take_routes(const struct learner *learner, struct lea
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "route replay", status, &core);
 }
 
-/* Places that predict nothing, such as padding, have no route. */
+/* Tokens that predict nothing, such as padding, have no route. */
 static void give_routes(const struct learner *learner, const struct learner_chunk *chunk,
                         const struct learner_rows *rows)
 {
@@ -245,7 +245,7 @@ static enum trainer_status prepare_routes(const struct learner *learner,
 
 /* ---- a chunk ------------------------------------------------------------------------------ */
 
-/* The chunk's own pass, or that of the calling worker. */
+/* Returns the chunk's own pass, or the calling worker's pass if the chunk has none. */
 static struct trainer_passf *pass_of(const struct learner *learner,
                                      const struct learner_chunk *chunk)
 {
@@ -262,8 +262,8 @@ static void give_values(struct learner_chunk *chunk, float *log_prob, float *ent
 }
 
 /*
- * Entropies are only computed if they are asked for: they take another pass over the logits, and scoring does not
- * read them. Values are read at once, because the pass may serve another chunk next.
+ * Entropies are computed only on request, because they take another pass over the logits and scoring does not read
+ * them. Values are read immediately, because the next chunk may use the same pass.
  */
 static enum trainer_status forward_chunk(const struct learner *learner, struct learner_chunk *chunk,
                                          const float *params, const struct learner_rows *rows,
@@ -292,7 +292,7 @@ static size_t lane_of(size_t chunk)
     return chunk % GRADIENT_LANES;
 }
 
-/* Whether this process computes a chunk: one of its lanes, whose gradients it sums. */
+/* Whether this process computes a chunk, which it does if the chunk belongs to one of its lanes. */
 static bool is_mine(const struct learner *learner, size_t chunk)
 {
     size_t first, end;
@@ -301,7 +301,7 @@ static bool is_mine(const struct learner *learner, size_t chunk)
 }
 
 /*
- * The chunks of this batch, each with its part of the arrays. The first chunks of this process keep their
+ * Cuts the batch into chunks and gives each chunk its part of the arrays. The first chunks of this process keep their
  * activations.
  */
 static void cut_chunks(struct learner *learner, const struct learner_rows *rows)
@@ -335,8 +335,8 @@ static void cut_chunks(struct learner *learner, const struct learner_rows *rows)
 }
 
 /*
- * If not all activations can be kept, every thread needs a pass of its own, so there are no more threads than
- * passes.
+ * If not all activations can be kept, every thread needs its own pass, so the number of passes limits the number of
+ * threads.
  */
 static void share_passes(struct learner *learner)
 {
@@ -369,8 +369,9 @@ static void move_values(const struct learner_rows *rows, const struct learner_ch
 }
 
 /*
- * Goes through all chunks, those of rank 0 first. Every process knows how much every other one will send, because
- * rows and masks are the same everywhere. `mine` applies to this process's values, `others` to those of the others.
+ * Goes through all chunks; the chunks of rank 0 come first. Every process knows how much every other process will send,
+ * because rows and masks are the same on all ranks. `mine` applies to this process's values, `others` to the values of
+ * other processes.
  */
 static void move_chunks(const struct learner *learner, const struct learner_rows *rows,
                         enum direction mine, enum direction others, float *values, size_t *start)
@@ -388,7 +389,7 @@ static void move_chunks(const struct learner *learner, const struct learner_rows
     }
 }
 
-/* On entry each process has the values of its own chunks; on return all processes have all values. */
+/* On entry each process has only the values of its own chunks; on return all processes have all values. */
 static enum trainer_status share_values(struct learner *learner, const struct learner_rows *rows,
                                         float *values, struct trainer_error *err)
 {
@@ -436,7 +437,7 @@ static enum trainer_status share_routes(struct learner *learner, const struct le
     uint16_t *at = learner->shared_routes;
     for (int rank = 0; rank < size; rank++) {
         uint16_t *begin = at;
-        move_routes(learner, rows, rank, true, &at); /* the gather overwrites those of other ranks */
+        move_routes(learner, rows, rank, true, &at); /* the gather overwrites the parts of other ranks */
         start[rank + 1] = start[rank] + (size_t)(at - begin) * sizeof *at;
     }
     enum trainer_status status = ranks_gather(learner->ranks, learner->shared_routes, start, err);
@@ -446,7 +447,7 @@ static enum trainer_status share_routes(struct learner *learner, const struct le
     return status;
 }
 
-/* If several chunks fail, timing decides which error is kept; any of them ends the run. */
+/* If several chunks fail, timing decides which error is kept; any error ends the run. */
 static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
                        const struct trainer_error *err)
 {
@@ -459,7 +460,9 @@ static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
     }
 }
 
-/* A parallel loop cannot be left early: chunks after a failure still run, and their results are not read. */
+/*
+ * An OpenMP loop cannot be left early, so after a failure the other chunks still run, but their results are not read.
+ */
 enum trainer_status learner_forward(struct learner *learner, const float *params,
                                     const struct learner_rows *rows, float *log_prob,
                                     float *entropy, struct trainer_error *err)
@@ -552,7 +555,7 @@ static enum trainer_status backward_chunk(const struct learner *learner,
     return TRAINER_OK;
 }
 
-/* A lane starts from zero each time, so that nothing remains of a minibatch that failed halfway. */
+/* A lane's gradient is zeroed first, so that nothing remains of a minibatch that failed halfway. */
 static enum trainer_status backward_lane(struct learner *learner, size_t lane,
                                          const float *d_log_prob, const float *d_value,
                                          struct trainer_error *err)
@@ -567,7 +570,7 @@ static enum trainer_status backward_lane(struct learner *learner, size_t lane,
     return status;
 }
 
-/* Backward passes of the lanes of this process. */
+/* Runs the backward passes of this process's lanes. */
 static enum trainer_status backward_lanes(struct learner *learner, const float *d_log_prob,
                                           const float *d_value, struct trainer_error *err)
 {
@@ -589,9 +592,9 @@ static enum trainer_status backward_lanes(struct learner *learner, const float *
 }
 
 /*
- * Muon moves the matrices that multiply activations. Embeddings and a router's columns are tables and norms are
- * gains; their rows are not directions to orthogonalise, so AdamW moves them, as Muon's author does. q, k and v are
- * three matrices that happen to be stored as one.
+ * Muon updates the matrices that multiply activations. AdamW updates embeddings, a router's columns and norms, as
+ * Muon's author recommends, because these are tables and gains, whose rows are not directions to orthogonalise. q, k
+ * and v are three matrices that happen to be stored as one.
  */
 static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns,
                         size_t stride, double rate, double scale)
@@ -618,7 +621,7 @@ static void move_layer(struct learner *learner, struct net_layer at,
     adamw_step(&learner->adam, at.norm2, d, rates->rate, scale, learner->gradient, learner->params);
 }
 
-/* Moves all parameters from `first` on by AdamW, the value head at its own rate. */
+/* Updates all parameters from `first` on with AdamW; the value head has its own rate. */
 static void move_end(struct learner *learner, size_t first, const struct learner_rates *rates,
                      double scale)
 {
@@ -648,11 +651,11 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
 }
 
 /*
- * The sum of all lanes ends up in the first lane. There are few lanes because each costs the memory of a gradient
- * and an addition; in turn, backward passes can use no more cores or processes than there are lanes.
+ * The sum of all lanes ends up in the first lane. There are few lanes because each costs the memory of a gradient and
+ * an addition. The price is that backward passes cannot use more cores or processes than there are lanes.
  *
- * The norm is checked before the step and the weights after it. A NaN in the weights would otherwise show as
- * garbage rollouts an iteration later, without a hint where it came from.
+ * The norm is checked before the step and the weights after it. Otherwise a NaN in the weights would appear as garbage
+ * rollouts an iteration later, without a hint at its cause.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
                                    const float *d_value, const struct learner_rates *rates,

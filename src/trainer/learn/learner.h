@@ -2,13 +2,13 @@
  * learner.h: the policy being trained: forward and backward passes over rows of tokens, and updates.
  *
  * Rows are cut into chunks, which are the micro-batches of micro_batch.h. Chunks are dealt to GRADIENT_LANES lanes,
- * and the gradients of the lanes are added in order, so that sums do not depend on the number of threads. If
- * several processes share a run, each computes some of the lanes with their chunks; log-probs and the summed
- * gradient are then sent to all.
+ * and the gradients of the lanes are added in order, so that sums do not depend on the number of threads. If several
+ * processes share a run, each process computes some of the lanes with their chunks; log-probs and the summed gradient
+ * are then sent to all processes.
  *
- * The backward pass needs the activations of the forward pass. If there is not enough memory to keep those of all
- * chunks, the other chunks repeat their forward pass just before (activation recomputation, arXiv 1604.06174): the
- * numbers are the same, and these chunks take a third more work.
+ * The backward pass needs the activations of the forward pass. If memory does not suffice to keep the activations of
+ * all chunks, the other chunks repeat their forward pass just before the backward pass (activation recomputation, arXiv
+ * 1604.06174). The results are the same, and these chunks take a third more work.
  */
 #ifndef TRAINER_LEARNER_H
 #define TRAINER_LEARNER_H
@@ -32,14 +32,14 @@ struct learner_chunk;
 struct learner {
     struct trainer_model model;
     size_t n_params;
-    struct micro_batches micro; /* of the last forward pass; each is a chunk */
-    size_t n_passes;            /* number of passes, and so of chunks that can keep their activations */
-    int threads, workers;       /* workers: the threads that have a pass to work with */
-    struct ranks *ranks;        /* NULL for a process alone; set by the caller after learner_open */
+    struct micro_batches micro; /* micro-batches of the last forward pass; each is a chunk */
+    size_t n_passes;            /* number of passes; at most this many chunks can keep their activations */
+    int threads, workers;       /* workers: number of threads that have a pass */
+    struct ranks *ranks;        /* NULL if there is only one process; set by the caller after learner_open */
     /*
      * For the rows of the next forward passes: [n*width][layers][experts_per_token], NULL or arrays of the caller,
-     * as in trainer_pass_route. A route is stored with the token that it predicts: the route of a token is at the
-     * next token's place.
+     * as in trainer_pass_route. A route is stored with the token that it predicts, so the route of a token is at the
+     * next token's index.
      */
     const uint16_t *replay;
     uint16_t *record;
@@ -48,18 +48,18 @@ struct learner {
     float *gradient; /* [GRADIENT_LANES][n_params] */
     struct adamw adam;
     float *muon; /* scratch memory of muon_step */
-    /* [n_passes] first those of chunks that keep activations, then those of workers */
+    /* [n_passes] first the passes of chunks that keep activations, then the passes of workers */
     struct trainer_passf **pass;
     size_t n_kept;
     struct learner_chunk *chunks; /* [micro.most] */
-    struct learner_chunk *whole;  /* one; the arrays of all other chunks are parts of its arrays */
+    struct learner_chunk *whole;  /* a single chunk; the arrays of all other chunks are parts of its arrays */
     float *shared;           /* buffer that sends log-probs between ranks; NULL until it is needed */
     uint16_t *shared_routes; /* the same for routes */
 };
 
 /*
- * Memory and buffers for batches of at most max_rows rows. micro may be NULL for the defaults. At least one pass is
- * made, even if activation_bytes is less. learner_close also works after a failure.
+ * Bytes needed, and allocation, for batches of at most max_rows rows. micro may be NULL for the defaults. At least one
+ * pass is created, even if it exceeds activation_bytes. learner_close also works after a failure.
  */
 double learner_bytes(const struct trainer_model *model, size_t max_rows,
                      const struct trainer_micro_batch *micro);
@@ -68,7 +68,7 @@ enum trainer_status learner_open(struct learner *learner, const struct trainer_m
                                  int threads, struct trainer_error *err);
 void learner_close(struct learner *learner);
 
-/* Resets the moments of the optimizer and its settings. */
+/* Resets the moments of the optimizer and sets its options. */
 void learner_restart(struct learner *learner, double beta1, double beta2, double weight_decay);
 
 /*
@@ -79,28 +79,28 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
                                     const struct learner_rows *rows, float *log_prob,
                                     float *entropy, struct trainer_error *err);
 
-/* Log-probs alone, for any number of rows. */
+/* Computes only log-probs, for any number of rows. */
 enum trainer_status learner_score(struct learner *learner, const float *params,
                                   const struct learner_rows *rows, float *log_prob,
                                   struct trainer_error *err);
 
-/* How far an update moves. */
+/* Learning rates and clip norm of an update. */
 struct learner_rates {
     double rate;        /* learning rate of AdamW */
-    double matrix_rate; /* learning rate of Muon for the matrices of the layers; 0 = AdamW moves them too */
-    double clip_norm;   /* a gradient of larger norm is scaled down to it; 0 = never */
+    double matrix_rate; /* learning rate of Muon for the matrices of the layers; 0 = AdamW updates them too */
+    double clip_norm;   /* a gradient with a larger norm is scaled down to this norm; 0 = no clipping */
     double value_rate;  /* learning rate of AdamW for the value head; 0 = rate */
 };
 
-/* After learner_forward with a value head: writes value [n*width] at the wanted tokens. */
+/* Called after learner_forward if there is a value head. Writes value [n*width] at the wanted tokens. */
 enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows,
                                    float *value, struct trainer_error *err);
 
 /*
- * After learner_forward with the learner's own params: the gradient of sum(d_log_prob log_prob), plus that of
- * sum(d_value value) unless d_value is NULL, then an update. *norm receives the gradient's norm before it is
- * clipped. TRAINER_ENUMERIC if the gradient is not finite, with unchanged parameters, or if the new parameters are
- * not finite.
+ * Called after learner_forward with the learner's own params. Computes the gradient of sum(d_log_prob log_prob), plus
+ * the gradient of sum(d_value value) unless d_value is NULL, and then updates the parameters. *norm receives the
+ * gradient's norm before clipping. Returns TRAINER_ENUMERIC if the gradient is not finite (the parameters are then
+ * unchanged) or if the new parameters are not finite.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
                                    const float *d_value, const struct learner_rates *rates,

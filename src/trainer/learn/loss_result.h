@@ -6,7 +6,7 @@
 
 /* Metrics of the tokens after a tool's first answer, if they have their own clip range. */
 struct loss_after_tool {
-    double share; /* of the rl component's tokens */
+    double share; /* share of the rl component's tokens */
     double clip_fraction, ratio, kl;
 };
 
@@ -24,7 +24,7 @@ struct loss_result {
     double loss, clip_fraction, kl, entropy;
     double value_loss, value_clip_fraction;
     uint64_t n_valued;                 /* tokens with a value to train */
-    double distilled, distill_clipped; /* distance to a teacher: its loss, share of its tokens without gradient */
+    double distilled, distill_clipped; /* distance to a teacher: loss, and share of taught tokens without a gradient */
     uint64_t n_tokens;                 /* of the policy */
 };
 

@@ -11,8 +11,9 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /*
- * An upper bound for first fit. Two micro-batches together have more than `tokens` tokens, and each but the last
- * has more than tokens - longest, because otherwise a later row would have been put there.
+ * An upper bound on the number of micro-batches that first fit makes. Any two micro-batches together have more than
+ * `tokens` tokens, and each except the last has more than tokens - longest, because otherwise a later row would have
+ * been added to it.
  */
 static size_t most_packed(const struct micro_batches *b)
 {
@@ -39,7 +40,7 @@ struct micro_batches micro_batches_sized(const struct trainer_model *model, size
     return b;
 }
 
-/* Arrays of one number per row, and those of a partition: see rlcore/pack.h. */
+/* Counts the arrays with one number per row, and the arrays of a partition: see rlcore/pack.h. */
 double micro_batches_workspace(const struct micro_batches *batches)
 {
     return batches->packed ? 512 * (double)(batches->max_rows + GRADIENT_LANES) : 0;
@@ -74,8 +75,9 @@ static void take_in_order(struct micro_batches *b, size_t n)
 }
 
 /*
- * The cost of a row: matrix products by token, attention by pairs of tokens. Lanes are the workers of the core's
- * plan. The plan gives a worker without a bin a copy of another's; here that worker has nothing to do instead.
+ * The cost of a row is that of matrix products, per token, plus that of attention, per pair of tokens. Lanes are the
+ * workers of the core's plan. The plan gives a worker without a bin a copy of another worker's bin; here such a worker
+ * has nothing to do.
  */
 static struct rl_pack_options options_of(const struct micro_batches *b)
 {

@@ -1,9 +1,9 @@
 /*
- * micro_batch.h: which rows of a batch go through the network together.
+ * micro_batch.h: decides which rows of a batch go through the network together.
  *
  * Without a limit in tokens, rows are taken in order, TRAINER_MICRO_BATCH_ROWS at a time. With a limit they are
  * packed by the core's plan (rlcore/pack.h): no micro-batch exceeds the limit, and the lanes cost about the same.
- * Both follow from the rows alone, never from the number of threads or ranks.
+ * Either way the micro-batches depend on the rows alone, never on the number of threads or ranks.
  */
 #ifndef TRAINER_MICRO_BATCH_H
 #define TRAINER_MICRO_BATCH_H
@@ -18,21 +18,21 @@ enum { GRADIENT_LANES = 4 };
 
 struct micro_batches {
     struct trainer_model model;
-    size_t tokens;         /* most tokens of a micro-batch */
-    size_t max_rows, most; /* most rows of a batch; most micro-batches it can have */
+    size_t tokens;         /* largest number of tokens in a micro-batch */
+    size_t max_rows, most; /* largest number of rows, and of micro-batches, of a batch */
     bool packed;
-    size_t n;              /* of the current batch; micro-batch i belongs to lane i mod GRADIENT_LANES */
-    size_t n_full;         /* how many of these have rows */
+    size_t n;              /* micro-batches of the current batch; number i belongs to lane i mod GRADIENT_LANES */
+    size_t n_full;         /* number of micro-batches that have rows */
     size_t *row;           /* [max_rows] rows in the order of micro-batches */
     size_t *first, *count; /* [most] range of each micro-batch in `row` */
     size_t *length, *bin_start, *slots; /* scratch memory for the core's plan */
     struct workspace workspace;
 };
 
-/* Sizes for batches of up to max_rows rows. micro may be NULL for the defaults. Nothing is allocated yet. */
+/* Computes the sizes for batches of up to max_rows rows, without allocating. micro may be NULL for the defaults. */
 struct micro_batches micro_batches_sized(const struct trainer_model *model, size_t max_rows,
                                          const struct trainer_micro_batch *micro);
-/* Bytes of the core's scratch memory, which comes on top of what micro_batches_carve takes. */
+/* Bytes of the core's scratch memory, in addition to the memory of micro_batches_carve. */
 double micro_batches_workspace(const struct micro_batches *batches);
 void micro_batches_carve(struct micro_batches *batches, struct carve *block);
 void micro_batches_close(struct micro_batches *batches);

@@ -50,9 +50,9 @@ struct minibatch *minibatch_new(size_t rows, size_t width)
 /* ---- gathering ---------------------------------------------------------------------------- */
 
 /*
- * A minibatch is a copy, because rows are picked in shuffled order and the core's kernels want them adjacent;
- * otherwise every loop of every loss would read through an index. Rows are copied with their padding, since the
- * kernels take rows of one width.
+ * A minibatch is a copy, because rows are picked in shuffled order and the core's kernels need adjacent rows; without
+ * the copy every loop of every loss would read through an index. Rows are copied with their padding, because the
+ * kernels take rows of equal width.
  */
 static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
                          size_t from)
@@ -70,8 +70,8 @@ static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, 
 }
 
 /*
- * The turns of the rl component are numbered without a gap if a rejection has emptied one. The tool has answered
- * before a token if a token that is not the policy's comes after one that is.
+ * The turns of the rl component are numbered without a gap if a rejection has emptied one. A token comes after a tool's
+ * answer if some earlier token was not written by the policy and follows one that was.
  */
 static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
                          size_t from)
@@ -93,7 +93,10 @@ static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, 
     }
 }
 
-/* After gather_marks, because its mask decides. Tokens without a value get 0, because values are added up. */
+/*
+ * Called after gather_marks, because its mask decides which tokens have values. Tokens without a value get 0, because
+ * values are summed.
+ */
 static void gather_values(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
                           size_t from)
 {

@@ -5,9 +5,9 @@
 #include "rollout/rollouts.h"
 
 /*
- * Rows with tokens of the rl component come first (n_rl of n), because the core's policy losses take whole rows, and
- * their means run over the rows they are given: a row of opd or sft among them would change the mean of the others.
- * Arrays per token are [n*width].
+ * Rows with tokens of the rl component come first (n_rl of n), because the core's policy losses take whole rows and
+ * average over all rows that they get: a row of opd or sft among them would change the mean of the other rows. Arrays
+ * per token are [n*width].
  */
 struct minibatch {
     size_t n, n_rl, capacity, width;
@@ -17,7 +17,7 @@ struct minibatch {
     uint8_t *wanted;     /* tokens of any component */
     uint8_t *after_tool; /* tokens of the policy after the tool's first answer */
     uint8_t *part;       /* scratch: a part of mask */
-    float *behaviour;    /* these: as in struct trainer_rollouts; sampled is its log_prob */
+    float *behaviour;    /* from struct trainer_rollouts, where `sampled` is called log_prob */
     float *old, *sampled, *log_prob, *entropy, *advantage, *clip_scale, *weight, *rl, *ce, *ref_kl,
         *reference, *start;
     float *kd;                                   /* weights of the squared distance to a teacher */
@@ -25,10 +25,13 @@ struct minibatch {
     float *value, *expected, *returns, *d_value; /* NULL without a value head (run/value_arrays.h) */
     uint8_t *valued;                             /* tokens of the rl component with a return */
     size_t *first;                               /* [n+1] place of each row's first token */
-    size_t *row;                                 /* [n] its number in the rollouts */
+    size_t *row;                                 /* [n] number of each row in the rollouts */
 };
 
-/* Room for `rows` rows of `width` tokens: its bytes, and the minibatch (free), NULL when out of memory. */
+/*
+ * Return the bytes of a minibatch with `rows` rows of `width` tokens, and such a minibatch (free), or NULL when out of
+ * memory.
+ */
 size_t minibatch_bytes(size_t rows, size_t width);
 struct minibatch *minibatch_new(size_t rows, size_t width);
 

@@ -11,8 +11,8 @@
 #include "support/error.h"
 
 /*
- * Means over the policy's tokens: entropy, and how far log-probs have moved since sampling. kl is the plain
- * difference (k1), which has no bias; it can be negative, so that noise in a curve is visible as noise.
+ * Computes means over the policy's tokens: the entropy, and how far log-probs have moved since sampling. kl is the
+ * plain difference (k1), which is unbiased. It can be negative, so noise is visible as noise in a curve.
  */
 static void measure(const struct minibatch *b, struct loss_result *result)
 {

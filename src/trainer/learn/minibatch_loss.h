@@ -7,9 +7,9 @@
 #include "support/workspace.h"
 
 /*
- * Fills batch->d_log_prob and *result from batch->log_prob, batch->entropy and what was gathered. Overwrites
- * entropy and the rl weights, and with OPSM the mask. TRAINER_ENUMERIC for log-probs or advantages that are not
- * finite.
+ * Fills batch->d_log_prob and *result from batch->log_prob, batch->entropy and the arrays that minibatch_gather filled
+ * in. Overwrites entropy and the rl weights, and with OPSM the mask. Returns TRAINER_ENUMERIC for log-probs or
+ * advantages that are not finite.
  */
 enum trainer_status minibatch_loss(struct minibatch *batch, const struct trainer_loss *loss,
                                    struct workspace *workspace, struct loss_result *result,

@@ -1,6 +1,6 @@
 /*
- * muon.c: see muon.h. Muon (K. Jordan and others, 2024) orthogonalises the Nesterov momentum, so that a step moves
- * all directions of a matrix equally, rare ones as fast as common ones.
+ * muon.c: see muon.h. Muon (K. Jordan and others, 2024) orthogonalises the Nesterov momentum, so that a step moves all
+ * directions of a matrix equally: rare directions move as fast as common ones.
  */
 #include "learn/muon.h"
 
@@ -18,8 +18,8 @@ size_t muon_scratch(size_t rows, size_t columns)
 
 /*
  * x [small][large] receives the Nesterov momentum, transposed if the matrix is tall. Returns its Frobenius norm.
- * The momentum is stored where AdamW would keep its mean: only one of the two moves a matrix, so no third array is
- * needed.
+ * The momentum is stored where AdamW would keep its first moment. Only one of the two optimizers updates a matrix, so
+ * no third array is needed.
  */
 static float gather(const struct muon_matrix *m, float scale, float *x)
 {
@@ -37,10 +37,10 @@ static float gather(const struct muon_matrix *m, float scale, float *x)
 }
 
 /*
- * Five steps of a quintic iteration that drives all singular values to about 1, with the published coefficients.
- * They make the slope at 0 steep instead of converging, so that five steps bring singular values from 0.01 to about
- * 0.7..1.2, which is near enough. The product is taken over the smaller side: half the work for a matrix of 64 x
- * 256.
+ * Runs five steps of a quintic iteration that drives all singular values to about 1, with the published coefficients.
+ * These coefficients give a steep slope at 0 instead of convergence to 1, so that five steps bring singular values from
+ * 0.01 to about 0.7..1.2, which is close enough. The product is taken over the smaller side: half the work for a matrix
+ * of 64 x 256.
  */
 static void orthogonalise(size_t small, size_t large, float *x, float *next, float *a, float *aa)
 {
@@ -65,8 +65,8 @@ static void apply(const struct muon_matrix *m, float rate, const float *x)
 
 /*
  * A tall matrix moves more per step, so that its output changes as much as that of a square one. The Frobenius norm
- * bounds the largest singular value, and the iteration only needs all of them to be at most 1. The 1e-7 is for a
- * gradient of zeros.
+ * bounds the largest singular value, and the iteration only needs all singular values to be at most 1. The 1e-7 avoids
+ * a division by 0 if the gradient is all zeros.
  */
 void muon_step(const struct muon_matrix *m, double rate, double scale, float *scratch)
 {

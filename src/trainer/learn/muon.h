@@ -1,7 +1,7 @@
 /*
  * muon.h: Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers"): replaces the momentum of a matrix by
- * the nearest orthogonal matrix, so that every direction moves equally. It needs about half the steps of AdamW when
- * there are few, as in a warm start.
+ * the nearest orthogonal matrix, so that every direction moves equally. In short trainings such as a warm start it
+ * needs about half as many steps as AdamW.
  */
 #ifndef TRAINER_MUON_H
 #define TRAINER_MUON_H

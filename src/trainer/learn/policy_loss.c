@@ -14,8 +14,8 @@ typedef enum rl_status policy_loss_fn(const struct rl_batch *batch, const struct
                                       struct rl_error *err);
 
 /*
- * The losses of one shape. TURN, COMPOSE and the stream losses have shapes of their own and are never looked up
- * here.
+ * The losses that share one function type. TURN, COMPOSE and the stream losses have other parameters and are never
+ * looked up here.
  */
 static policy_loss_fn *const policy_losses[TRAINER_N_LOSSES] = {
     [TRAINER_LOSS_PPO] = rl_ppo_lossf,
@@ -119,8 +119,8 @@ static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *
 }
 
 /*
- * Tokens after the tool's first answer depend on that answer and drift further than those before it, so they may
- * have a clip range of their own. Both parts share one mean over all tokens.
+ * Tokens after the tool's first answer depend on that answer and drift further than earlier tokens, so they may have
+ * their own clip range. Both parts share one mean over all tokens.
  */
 static enum rl_status split_loss(struct minibatch *b, const struct trainer_loss *loss,
                                  const struct rl_loss_options *options,
@@ -144,7 +144,7 @@ static enum rl_status split_loss(struct minibatch *b, const struct trainer_loss 
     return RL_OK;
 }
 
-/* Numbers the turns again without gaps, after some were dropped. */
+/* Renumbers the turns without gaps after some turns were dropped. */
 static void number_turns(struct minibatch *b)
 {
     for (size_t row = 0; row < b->n_rl; row++) {
@@ -160,8 +160,8 @@ static void number_turns(struct minibatch *b)
 }
 
 /*
- * OPSM: drops rows or turns that are too far from the sampler. The distance is that of the current policy, so that an
- * update leaves alone what an earlier update of the same iteration has pushed too far.
+ * OPSM: drops rows or turns in which the current policy is too far from the sampler. Because the distance uses the
+ * current policy, an update leaves out the units that an earlier update of the same iteration has pushed too far.
  */
 static enum rl_status drop_far_units(struct minibatch *b, const struct trainer_opsm *opsm,
                                  struct loss_result *result, struct rl_error *core)
@@ -187,8 +187,8 @@ static enum rl_status drop_far_units(struct minibatch *b, const struct trainer_o
 }
 
 /*
- * Clip ranges are the recipe's; by default the upper one is wider (0.2 and 0.28: DAPO, arXiv 2503.14476). clip_c is
- * the dual clip of PPO (arXiv 1912.09729).
+ * Clip ranges come from the recipe; by default the upper range is wider (0.2 and 0.28: DAPO, arXiv 2503.14476). clip_c
+ * is the dual clip of PPO (arXiv 1912.09729).
  */
 enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
                                   struct workspace *workspace, struct loss_result *result,

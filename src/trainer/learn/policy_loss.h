@@ -15,8 +15,8 @@ static inline bool loss_is_stream(const struct trainer_loss *loss)
 }
 
 /*
- * Writes batch->d_log_prob of the first n_rl rows, and *out. Shares of special options go to *result. OPSM may remove
- * tokens from batch->mask.
+ * Writes batch->d_log_prob of the first n_rl rows, and *out. The metrics of optional parts go to *result. OPSM may
+ * remove tokens from batch->mask.
  */
 enum rl_status policy_loss(struct minibatch *batch, const struct trainer_loss *loss,
                            struct workspace *workspace, struct loss_result *result,

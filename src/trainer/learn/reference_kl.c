@@ -6,9 +6,9 @@
 #include <rlcore/loss.h>
 
 /*
- * Token by token, k and its gradient become those of min(r k, clip(r) k). r is the ratio to the old policy, which
- * turns a mean over old samples into one over the policy's own. Where the clipped product is the smaller one, r has
- * no gradient.
+ * Replaces k and its gradient, token by token, by those of min(r k, clip(r) k). r is the ratio to the old policy;
+ * weighting by r turns a mean over samples of the old policy into a mean over samples of the current policy. Where the
+ * clipped product is the smaller one, r has no gradient.
  */
 static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss, float *kl,
                      float *d_kl)
@@ -27,15 +27,14 @@ static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss,
 
 /*
  * The default estimator is k3 (Schulman, "Approximating KL divergence", 2020): it has low variance and is never
- * negative, so that a mean over few tokens cannot reward moving away. The policy's tokens are first packed
- * together.
+ * negative, so that a mean over few tokens cannot reward moving away. Packs the policy's tokens together first.
  */
 enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss, double *value,
                             struct rl_error *core)
 {
     double coef = loss->kl_coef;
     size_t n = 0;
-    float *now = b->d_part, *then = b->entropy; /* was measured and is free */
+    float *now = b->d_part, *then = b->entropy; /* measure() has already read entropy, so it serves as scratch memory */
     for (size_t i = 0; i < b->n * b->width; i++)
         if (b->written[i]) {
             now[n] = b->log_prob[i];

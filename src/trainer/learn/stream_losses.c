@@ -16,10 +16,10 @@ static bool has_weights(const struct minibatch *b, const float *weight)
 }
 
 /*
- * A policy loss has already taken the rl component unless the loss is a stream loss, whose weights are multiplied
- * by the importance weights. Scales are counts of this minibatch, but at least 1: an empty stream has loss 0, and 0
- * / 0 would spread through the sum. Gradients are added at wanted tokens only, as the other log-probs are from an
- * earlier minibatch.
+ * The rl component is computed here only for stream losses, with its weights multiplied by the importance weights;
+ * otherwise a policy loss has already handled it. Scales are counts of this minibatch, but at least 1: an empty stream
+ * has loss 0, and 0 / 0 would spread through the sum. Gradients are added at wanted tokens only, because the other
+ * log-probs are left over from an earlier minibatch.
  */
 enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *loss,
                                   double *value, struct rl_error *core)

@@ -10,8 +10,8 @@
 #include "learn/minibatch.h"
 
 /*
- * Adds to batch->d_log_prob and to *value. Each component is divided by its own number of tokens, so that the
- * length of one environment's answers does not set another's learning rate. Does nothing if no token has a weight.
+ * Adds to batch->d_log_prob and to *value. Each component is divided by its own number of tokens, so that the length of
+ * one environment's answers does not affect another environment's learning rate. Does nothing if no token has a weight.
  */
 enum rl_status stream_losses(struct minibatch *batch, const struct trainer_loss *loss,
                              double *value, struct rl_error *core);

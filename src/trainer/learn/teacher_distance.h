@@ -6,9 +6,9 @@
 #include "learn/minibatch.h"
 
 /*
- * Over the taught tokens of the minibatch, each with its weight kd: the mean of (s - t)^2 / 2 with s the policy's
- * and t the teacher's log-prob. The gradient s - t is 0 where the policy has reached the edge of the clip range.
- * Adds to batch->d_log_prob and result->loss; does nothing if no token is taught.
+ * Computes the mean of (s - t)^2 / 2 over the taught tokens of the minibatch, each with its weight kd, where s is the
+ * policy's and t the teacher's log-prob. The gradient s - t is 0 where the policy has reached the edge of the clip
+ * range. Adds to batch->d_log_prob and result->loss; does nothing if no token is taught.
  */
 void teacher_distance(struct minibatch *batch, const struct trainer_loss *loss,
                       struct loss_result *result);

@@ -8,8 +8,8 @@
 #include "support/error.h"
 
 /*
- * PPO's clipped value loss (arXiv 1707.06347), averaged as the policy's loss is. Both gradients go through the same
- * layers; value.coef is the weight of the values there.
+ * PPO's clipped value loss (arXiv 1707.06347), averaged as the policy's loss is. The gradients of both losses go
+ * through the same layers, where value.coef is the weight of the value loss.
  */
 enum trainer_status minibatch_value_loss(struct minibatch *b, const struct trainer_recipe *recipe,
                                          struct workspace *workspace, struct loss_result *result,

@@ -7,8 +7,8 @@
 #include "support/workspace.h"
 
 /*
- * After minibatch_loss: fills batch->d_value from value, expected and returns, and adds the loss times its weight to
- * result->loss.
+ * Called after minibatch_loss. Fills batch->d_value from value, expected and returns, and adds the loss times its
+ * weight to result->loss.
  */
 enum trainer_status minibatch_value_loss(struct minibatch *batch,
                                          const struct trainer_recipe *recipe,

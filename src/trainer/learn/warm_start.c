@@ -1,7 +1,7 @@
 /*
- * warm_start.c: see warm_start.h. Demonstrations are made when they are needed, from seed and step, and never
- * repeat: no data set has to be stored, and none can be overfitted. The resulting policy can follow some chains and
- * not others, which reinforcement learning needs: if it got all of them right, or none, rewards would carry no
+ * warm_start.c: see warm_start.h. Demonstrations are generated when they are needed, from seed and step, and never
+ * repeat. So no data set has to be stored, and none can be overfitted. The resulting policy can follow some chains and
+ * not others, as reinforcement learning needs: if the policy got all chains right, or none, rewards would carry no
  * signal.
  */
 #include "learn/warm_start.h"
@@ -33,9 +33,9 @@ static void carve_demos(struct demos *demos, struct carve *block)
 }
 
 /*
- * Puts a worked solution of the question in front of some demonstrations, not to be trained on: a policy that has
- * never seen one could not read it later as a teacher (opsd). The draw has a random stream of its own, so that the
- * demonstrations themselves are those of a recipe without solutions.
+ * Puts a worked solution of the question in front of some demonstrations. Solutions are not trained on, but a policy
+ * that has never seen one could not read it later as a teacher (opsd). The choice has its own random stream, so that
+ * the demonstrations themselves are the same as in a recipe without solutions.
  */
 static size_t show(const struct demos *demos, const struct trainer_recipe *recipe,
                    const struct trainer_env *env, uint64_t seed, size_t at)
@@ -50,7 +50,7 @@ static size_t show(const struct demos *demos, const struct trainer_recipe *recip
 
 /*
  * Goes through the recipe's environments in turn. hopworld's demonstrations have their own range of hops, which
- * includes shorter questions than those trained on, because chains are learned from their beginnings.
+ * includes shorter questions than training has, because policies learn the beginnings of chains first.
  */
 static void demonstrate(struct demos *demos, const struct trainer_recipe *recipe, uint64_t step)
 {
@@ -70,8 +70,8 @@ static void demonstrate(struct demos *demos, const struct trainer_recipe *recipe
 }
 
 /*
- * Mean cross-entropy over the wanted tokens, and its gradient. The mean is over all wanted tokens of the batch and
- * not by row, so that a long demonstration counts more.
+ * Mean cross-entropy over the wanted tokens, and its gradient. The mean is over all wanted tokens of the batch and not
+ * per row, so a long demonstration counts more than a short one.
  */
 static double cross_entropy(struct demos *demos)
 {
@@ -90,8 +90,8 @@ static double cross_entropy(struct demos *demos)
 }
 
 /*
- * Share of the learning rate at a step. It falls to 5 % and not to 0, where the last steps would be wasted; Muon's
- * steps have a fixed size.
+ * Share of the learning rate at a step. The rate falls to 5 % and not to 0, because the last steps would be wasted with
+ * a rate near 0. It has to fall because Muon's steps have a fixed size.
  */
 static double share_at(const struct trainer_warm_start *warm, int32_t step)
 {
@@ -100,7 +100,7 @@ static double share_at(const struct trainer_warm_start *warm, int32_t step)
     return begin * (0.95 * cosine + 0.05);
 }
 
-/* Uses the clip norm of training, so that a recipe has one notion of how far an update may go. */
+/* Uses the clip norm of training, so that a recipe limits updates in one place. */
 static enum trainer_status step(struct learner *learner, struct demos *demos,
                                 const struct trainer_recipe *recipe, int32_t at, double *loss,
                                 struct trainer_error *err)

@@ -10,8 +10,8 @@
 typedef bool warm_step_fn(void *context, int32_t step, double loss);
 
 /*
- * Trains learner->params from their current values, after a restart of the optimizer. TRAINER_ESTOPPED, naming the
- * step, if report returns false; TRAINER_ENUMERIC for a loss that is not finite.
+ * Restarts the optimizer and trains learner->params from their current values. Returns TRAINER_ESTOPPED, naming the
+ * step, if report returns false, and TRAINER_ENUMERIC for a loss that is not finite.
  */
 enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe,
                                warm_step_fn *report, void *context, struct trainer_error *err);

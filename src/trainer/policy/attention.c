@@ -1,6 +1,6 @@
 /*
- * attention.c: causal attention of one sequence. Scores run along the keys of a transposed copy, mixtures along the
- * features of a row, so that both are plain loops over contiguous memory.
+ * attention.c: causal attention of one sequence. Scores are computed along the keys of a transposed copy and mixtures
+ * along the features of a row, so that both are plain loops over contiguous memory.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows
     }
 }
 
-/* Even and odd features are summed separately, so that additions need not wait for each other. */
+/* Even and odd features are summed separately, so that additions do not wait for each other. */
 static TRAINER_INLINE void dots_of_blocks(size_t blocks, size_t head_dim, const real *x,
                                           const real *kt, size_t pad, real *s)
 {
@@ -33,9 +33,9 @@ static TRAINER_INLINE void dots_of_blocks(size_t blocks, size_t head_dim, const 
 }
 
 /*
- * s[t] = x . kt[:, t] for t < n, in whole blocks. Four blocks at a time keep eight accumulators in registers; the
- * cases below have constant bounds, so that each is unrolled. Whole blocks run past n: scores of later keys are
- * computed too, and not read.
+ * s[t] = x . kt[:, t] for t < n, in whole blocks. Four blocks at a time keep eight accumulators in registers; the cases
+ * in this function have constant bounds, so that each is unrolled. The last block may run past n: the scores of these
+ * later keys are computed but not read.
  */
 static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *x, const real *kt,
                                 size_t pad, real *s)
@@ -51,7 +51,7 @@ static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *x, const 
     }
 }
 
-/* Two accumulators, for even and odd keys, because in a single chain each addition waits for the one before. */
+/* Two accumulators, for even and odd keys, because in a single chain each addition waits for the previous one. */
 static TRAINER_INLINE void mix_blocks(size_t blocks, size_t n, const real *p, const real *rows,
                                       size_t stride, real *out)
 {
@@ -86,8 +86,8 @@ static TRAINER_INLINE void mix(size_t n, size_t head_dim, const real *p, const r
 }
 
 /*
- * s [n] becomes softmax(scale s). The scale is applied inside exp, because multiplying the queries beforehand would
- * take another pass over them.
+ * s [n] becomes softmax(scale s). The scale is applied inside exp, because multiplying the queries first would take
+ * another pass over them.
  */
 static TRAINER_INLINE void softmax(size_t n, real scale, real *restrict s)
 {
@@ -129,7 +129,7 @@ void net_attendf(const struct net_attentionf *a, real *p, real *out, real *scrat
         attend_head(a, head, p, out, scratch);
 }
 
-/* Decoding: one query over a cache that is stored transposed, so that nothing is copied per token. */
+/* Used in decoding: one query over a cache that is stored transposed, so that nothing is copied per token. */
 HOT_VOID(attend_cached, (size_t heads, size_t dh, size_t n, size_t pad, const real *q,
                          const real *kt, const real *v, real *out, real *s),
          (heads, dh, n, pad, q, kt, v, out, s))
@@ -183,8 +183,8 @@ static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restr
 }
 
 /*
- * scratch: vt [head_dim][pad], sums of dk and dv [pad][head_dim], ds [pad]. The sums of dk and dv are first
- * gathered in compact rows; in the packed gradient they would be read and written 3d apart for every query.
+ * scratch: vt [head_dim][pad], sums of dk and dv [pad][head_dim], ds [pad]. The sums of dk and dv are first gathered in
+ * compact rows, because in the packed gradient every query would read and write rows that are 3d apart.
  */
 HOT_VOID(attend_head_backward, (const struct net_attentionf *a, size_t head, const real *p,
                                 const real *d_out, real *dq, real *dk, real *dv, size_t d_stride,

@@ -1,18 +1,18 @@
 /*
  * backward.c: from d loss / d log-prob to the gradient of all parameters, layer by layer from the end.
  *
- * Each product of the forward pass becomes two products here: one with the transposed input gives the gradient of
- * the weight (it is added, because the chunks of a lane share a buffer), one with the weight gives that of the
- * input.
+ * Each product of the forward pass becomes two products here: the product with the transposed input gives the gradient
+ * of the weight (which is added, because the chunks of a lane share a buffer), and the product with the weight gives
+ * the gradient of the input.
  *
- * Norms are computed again instead of kept: that costs a pass over a row, and saves two more activations per layer.
- * tests/unit/trainer_policy.c checks all of it in double against central differences.
+ * Norms are computed again instead of stored, which costs a pass over a row and saves two activations per layer.
+ * tests/unit/trainer_policy.c checks all gradients in double against central differences.
  */
 #include <string.h>
 
 #include "policy/pass.h"
 
-/* Uses buffers of attention, which are free while this half of a layer is computed. */
+/* Uses buffers of attention, which are unused while this half of a layer is computed. */
 static void backward_experts(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
                              real *gradient)
 {
@@ -33,7 +33,7 @@ static void backward_experts(struct trainer_passf *pass, const real *params, int
                        gradient + at.norm2);
 }
 
-/* The MLP half: d_out [q][d] becomes d mid. */
+/* Backward pass of the MLP half: d_out [q][d] becomes d mid. */
 static void backward_mlp(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
                          real *gradient)
 {
@@ -64,7 +64,7 @@ static void backward_attention(struct trainer_passf *pass, struct pass_layerf *l
     net_rotatef(pass, -1, pass->d_qkv);
 }
 
-/* The residual stream: d_in [N][d] = d_out at the rows that went on. */
+/* Backward pass of the residual stream: d_in [N][d] = d_out at the rows that the layer passed on, 0 elsewhere. */
 static void spread_rows(struct trainer_passf *pass, bool last)
 {
     size_t d = (size_t)pass->model.width;
@@ -77,7 +77,7 @@ static void spread_rows(struct trainer_passf *pass, bool last)
         memcpy(pass->d_in + (size_t)pass->row[i] * d, pass->d_out + i * d, d * sizeof(real));
 }
 
-/* The attention half: d_out [q][d] = d mid becomes d_in [N][d]. */
+/* Backward pass of the attention half: d_out [q][d], which holds d mid, becomes d_in [N][d]. */
 static void backward_half(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
                           real *gradient)
 {
@@ -124,7 +124,7 @@ void trainer_policy_backwardf(struct trainer_passf *pass, const real *params,
     trainer_policy_backward_valuesf(pass, params, d_log_prob, NULL, gradient);
 }
 
-/* d_in of a layer is d_out of the layer below, so the two buffers are swapped. */
+/* d_in of a layer is d_out of the previous layer, so the two buffers are swapped. */
 void trainer_policy_backward_valuesf(struct trainer_passf *pass, const real *params,
                                      const real *d_log_prob, const real *d_value, real *gradient)
 {

@@ -1,11 +1,11 @@
 /*
  * checkpoint.c: one file with header, parameters and digest.
  *
- * The file is replaced atomically, so a file under that name is whole: a night that is killed while it writes
- * leaves the previous checkpoint or none, and no row either.
+ * The file is replaced atomically, so a file with the checkpoint's name is complete. A night that is killed while it
+ * writes leaves the previous checkpoint or none, and does not record a row.
  *
  * Moments of the optimizer are not included. A trial that starts from a checkpoint restarts the optimizer anyway
- * (make_first_weights in run/training.c), and the file has a third of the size.
+ * (make_first_weights in run/training.c), and without the moments the file has a third of the size.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,8 +43,8 @@ enum {
 };
 
 /*
- * Byte by byte, so that a checkpoint is the same file on every machine, whatever its byte order, and a header never
- * contains a struct's padding.
+ * Writes byte by byte, so that a checkpoint is the same file on machines of any byte order, and a header never contains
+ * a struct's padding.
  */
 static void put(unsigned char *at, uint64_t value, size_t bytes)
 {
@@ -140,8 +140,8 @@ static unsigned char *encode(const float *params, size_t n)
 }
 
 /*
- * The digest covers header and weights and is written last: a truncated file has none, and a file damaged anywhere
- * has a wrong one. Trials start from these files night after night, so a silently damaged policy would cost more
+ * The digest covers header and weights and is written last: a truncated file has no digest, and in a damaged file the
+ * digest does not match. Trials start from these files night after night, so a silently damaged policy would cost more
  * than the hash.
  */
 static bool take_digest(const unsigned char *header, const unsigned char *body, size_t bytes,
@@ -183,8 +183,8 @@ static enum trainer_status damaged(struct trainer_error *err, const char *path, 
 }
 
 /*
- * Number of parameters before the first that is not finite (an exponent of all ones is infinity or NaN). A policy
- * with such a parameter would be scored as one that is always wrong.
+ * Returns the number of parameters before the first one that is not finite (an exponent of all ones is infinity or
+ * NaN). Without this check, a policy with such a parameter would be scored as always wrong.
  */
 static size_t count_finite(const unsigned char *bytes, size_t n)
 {
@@ -196,8 +196,8 @@ static size_t count_finite(const unsigned char *bytes, size_t n)
 
 /*
  * Magic and version are checked before the digest: a file of another kind must not be reported as damaged, and a
- * later version may have another digest. The model is checked although the digest is right, since a right digest
- * says nothing about the program that wrote the file.
+ * later version may have another digest. The model is checked even if the digest is right, because a right digest says
+ * nothing about the program that wrote the file.
  */
 static enum trainer_status check_file(const char *path, const unsigned char *bytes, size_t size,
                                       struct trainer_checkpoint *checkpoint,
@@ -229,8 +229,8 @@ static enum trainer_status check_file(const char *path, const unsigned char *byt
 }
 
 /*
- * The first size in which two models differ; NULL if they are the same. max_tokens is not compared: positions are
- * rotary, so a policy may be asked longer questions than it was trained on.
+ * Returns the name of the first size in which two models differ; NULL if they are the same. max_tokens is not compared:
+ * positions are rotary, so a policy can get longer questions than those it was trained on.
  */
 static const char *difference(const struct trainer_model *a, const struct trainer_model *b,
                               int32_t values[2])
@@ -245,7 +245,7 @@ static const char *difference(const struct trainer_model *a, const struct traine
         {"experts", a->experts, b->experts},
         {"experts_per_token", a->experts_per_token, b->experts_per_token},
         {"renormalise", a->renormalise, b->renormalise}};
-    /* without experts, their settings do not matter */
+    /* for models without experts, the settings of experts do not matter */
     size_t n = sizeof sizes / sizeof *sizes - (a->experts == 0 && b->experts == 0 ? 2 : 0);
     for (size_t i = 0; i < n; i++)
         if (sizes[i].a != sizes[i].b) {
@@ -274,8 +274,8 @@ static enum trainer_status check_shape(const char *path, const struct trainer_mo
 }
 
 /*
- * wanted: the shape that is asked for, or NULL. Parameters are written last, so that they are unchanged if the file
- * is refused.
+ * wanted: the shape that the caller needs, or NULL for any. Parameters are written last, so that they are unchanged if
+ * the file is refused.
  */
 static enum trainer_status load(const char *path, const struct trainer_model *wanted,
                                 struct trainer_checkpoint *checkpoint, float *params,
@@ -291,7 +291,7 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
         status = check_shape(path, &checkpoint->model, wanted, err);
     size_t n = status == TRAINER_OK ? trainer_model_parameters(&checkpoint->model) : 0;
     if (wanted && n > capacity)
-        n = capacity; /* it differs only by the value head, which comes last */
+        n = capacity; /* the models differ only by the value head, which comes last */
     if (status == TRAINER_OK && params && n > capacity)
         status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n,
                               capacity);

@@ -1,5 +1,5 @@
 /*
- * double_names.h: the names under which the double compilation defines what this folder's sources define in float.
+ * double_names.h: the names that the functions of this folder's sources have when they are compiled for double.
  *
  * CMakeLists.txt lists the sources that are compiled twice. They define `net_gemmf`, so that a search finds the
  * definition; with TRAINER_DOUBLE the same text defines `net_gemm`. A name that is missing here would be defined

@@ -1,9 +1,9 @@
 /*
  * embed.c: token embeddings, rotary positions, and the small loops between matrix products.
  *
- * The second embedding, that of the token before, provides what a first layer would otherwise have to look up
- * before a second layer can match "relation, entity" (induction heads, arXiv 2209.11895). Rotary positions (arXiv
- * 2104.09864) rotate the two halves of a head against each other and not neighbouring pairs, because halves are
+ * The second embedding, that of the previous token, replaces a look-up that the first layer would otherwise have to
+ * learn before the second layer can match "relation, entity" (induction heads, arXiv 2209.11895). Rotary positions
+ * (arXiv 2104.09864) rotate the two halves of a head against each other and not neighbouring pairs, because halves are
  * contiguous.
  */
 #include "policy/kernels.h"
@@ -28,7 +28,10 @@ void net_embedf(size_t n, size_t d, const int32_t *tokens, const int32_t *before
     embed(n, d, tokens, before, embedding, previous, x);
 }
 
-/* Tokens of a pack may be equal, so rows are added one after another, never in parallel. */
+/*
+ * Several tokens of a pack may be equal and add to the same row, so rows are added one after another, never in
+ * parallel.
+ */
 HOT_VOID(scatter, (size_t n, size_t d, const int32_t *tokens, const real *restrict dx,
                    real *restrict table),
          (n, d, tokens, dx, table))

@@ -1,13 +1,13 @@
 /*
  * experts.c: a mixture of experts in place of a layer's MLP (arXiv 1701.06538), forward and backward.
  *
- * The rows of one expert are gathered, go through two products as one batch and are spread again, so that a mixture
- * costs experts_per_token MLPs and not all of them. The rows of an expert keep their order, and experts go by
- * number, so that sums always have the same order.
+ * The rows of one expert are gathered, go through two products as one batch and are scattered again, so that a mixture
+ * costs experts_per_token MLPs instead of one MLP per expert. The rows of an expert keep their order, and experts are
+ * processed by number, so that sums always have the same order.
  *
- * The choice of experts has no gradient. Everything after it has: outputs by their weights, and weights by the
- * router, at the chosen experts (at all experts, if weights are shares of the whole softmax). A replayed choice is
- * treated like any other.
+ * The choice of experts has no gradient. Everything after the choice has one: the outputs through their weights, and
+ * the weights through the router, at the chosen experts (at all experts, if the weights are a softmax over all
+ * experts). A replayed choice is treated like any other.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q
 
 /* ---- choosing ----------------------------------------------------------------------------- */
 
-/* The largest logit that is not taken yet; the first of equal ones. */
+/* Returns the expert with the largest logit among those not chosen yet; of equal logits, the first. */
 static uint16_t best_left(size_t n, const real *logits, const uint16_t *chosen, size_t taken)
 {
     size_t best = n;
@@ -55,7 +55,7 @@ static uint16_t best_left(size_t n, const real *logits, const uint16_t *chosen, 
     return (uint16_t)best;
 }
 
-/* In ascending order, so that the sums over a set of experts always have the same order. */
+/* Sorts in ascending order, so that the sums over a set of experts always have the same order. */
 static void sort(size_t n, uint16_t *chosen)
 {
     for (size_t i = 1; i < n; i++)
@@ -112,7 +112,7 @@ static void weigh(const struct net_expertsf *x, size_t q, const struct net_choic
     }
 }
 
-/* Sorts choices by expert: those of expert e are order[first[e]] .. order[first[e+1]]. */
+/* Sorts choices by expert: the choices of expert e are order[first[e]] .. order[first[e+1]]. */
 static void sort_by_expert(const struct net_expertsf *x, size_t q, const struct net_choicef *c)
 {
     memset(c->first, 0, (x->n + 1) * sizeof *c->first);
@@ -198,8 +198,8 @@ HOT(real, dot, (size_t n, const real *restrict a, const real *restrict b), (n, a
 }
 
 /*
- * The backward pass of one expert. The gradient of a weight is d_out . (u down) = (d_out down^T) . u. The first
- * factor is needed anyway, so the outputs of experts need not be kept.
+ * The backward pass of one expert. The gradient of a weight is d_out . (u down) = (d_out down^T) . u. The first factor
+ * is needed anyway, so the outputs of experts do not have to be stored.
  */
 static void backward_expert(const struct net_expertsf *x, size_t e, const real *in,
                             const real *d_out, const struct net_choicef *c,
@@ -244,7 +244,7 @@ static void backward_row(const struct net_expertsf *x, const uint16_t *chosen, c
         prob[chosen[j]] += gate[j] * (d_gate[j] - (x->renormalise ? chosen_sum : 0));
 }
 
-/* The balance adds E f_e / q to every row's d_prob, as f has no gradient. */
+/* The balance term adds E f_e / q to every row's d_prob, because f has no gradient. */
 static void backward_router(const struct net_expertsf *x, size_t q, double balance,
                             const struct net_choicef *c, const struct net_experts_scratchf *s)
 {

@@ -13,35 +13,35 @@ struct net_expertsf {
     size_t n, k, d, m; /* number of experts; experts per token; width; hidden units */
     bool renormalise;
     const real *router;    /* [d][n] */
-    const real *up, *down; /* [d][m], [m][d] of the first expert */
-    size_t per_expert;     /* distance from one expert's matrices to the next one's */
+    const real *up, *down; /* [d][m], [m][d] matrices of the first expert */
+    size_t per_expert;     /* offset from one expert's matrices to the next expert's */
 };
 
-/* The experts of the layer at that place of params. */
+/* Returns the experts of the layer whose parameters are at this place of params. */
 struct net_expertsf net_layer_expertsf(const struct trainer_model *model, struct net_layer at,
                                        const real *params);
 
-/* What is kept of q rows for the backward pass. */
+/* The data of q rows that is kept for the backward pass. */
 struct net_choicef {
     real *prob;       /* [q][n] the router's probabilities; the backward function leaves d logits here */
     real *gate;       /* [q][k] weight of each choice */
     uint16_t *chosen; /* [q][k] experts in ascending order */
     int32_t *order;   /* [q*k] choices sorted by expert */
     size_t *first;    /* [n+1] range of each expert in order */
-    real *u;          /* [q*k][m] hidden units after ReLU, in that order */
+    real *u;          /* [q*k][m] hidden units after ReLU, sorted as `order` */
 };
 
 struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q,
                                      struct carve *block);
 
 /*
- * Adds the experts' outputs for in [q][d] to out [q][d]. `chosen` is an input too: the experts in a row are used,
- * TRAINER_NO_EXPERT leaves the choice to the router. rows [q][d] is scratch memory.
+ * Adds the experts' outputs for in [q][d] to out [q][d]. `chosen` is also an input: the experts given in a row are
+ * used; TRAINER_NO_EXPERT leaves the choice to the router. rows [q][d] is scratch memory.
  */
 void net_experts_forwardf(const struct net_expertsf *x, size_t q, const real *in,
                           const struct net_choicef *c, real *rows, real *out);
 
-/* E sum_e f_e P_e over q rows (load balance); 1 without rows. */
+/* Returns the load balance E sum_e f_e P_e over q rows; 1 without rows. */
 double net_experts_balancef(size_t experts, size_t per_token, size_t q,
                             const struct net_choicef *c);
 
@@ -53,7 +53,7 @@ struct net_experts_scratchf {
 };
 
 struct net_experts_gradientf {
-    real *router, *up, *down; /* gradients, as the weights; added to */
+    real *router, *up, *down; /* gradients with the layout of the weights; results are added */
 };
 
 /* Computes d_in [q][d] from d_out [q][d], and adds `balance` times the gradient of net_experts_balance. */
