@@ -17,7 +17,7 @@ struct minibatch {
     uint8_t *wanted;     /* tokens of any component */
     uint8_t *after_tool; /* tokens of the policy after the tool's first answer */
     uint8_t *part;       /* scratch: a part of mask */
-    float *behaviour;    /* from struct trainer_rollouts, where `sampled` is called log_prob */
+    float *behaviour;    /* these arrays: as in struct trainer_rollouts; `sampled` is its log_prob */
     float *old, *sampled, *log_prob, *entropy, *advantage, *clip_scale, *weight, *rl, *ce, *ref_kl,
         *reference, *start;
     float *kd;                                   /* weights of the squared distance to a teacher */
@@ -29,8 +29,8 @@ struct minibatch {
 };
 
 /*
- * Return the bytes of a minibatch with `rows` rows of `width` tokens, and such a minibatch (free), or NULL when out of
- * memory.
+ * minibatch_bytes returns the size of a minibatch for `rows` rows of `width` tokens. minibatch_new returns such a
+ * minibatch (free), or NULL when out of memory.
  */
 size_t minibatch_bytes(size_t rows, size_t width);
 struct minibatch *minibatch_new(size_t rows, size_t width);

@@ -66,7 +66,10 @@ static void sort(size_t n, uint16_t *chosen)
         }
 }
 
-/* Recorded routes were checked before the pass (forward.c): a place has all of its experts, or none. */
+/*
+ * Recorded routes were checked before the pass (forward.c): at each token and layer, either all experts are recorded or
+ * none.
+ */
 static void choose(const struct net_expertsf *x, size_t q, const struct net_choicef *c)
 {
     for (size_t i = 0; i < q; i++) {

@@ -2,11 +2,11 @@
  * forward.c: from tokens to log-probs.
  *
  * Sequences are packed end to end, because episodes differ in length and padding is wasted work. Everything but
- * attention is a product over all tokens of the pack, which is what BLAS is fast at; attention goes sequence by
- * sequence. What the backward pass needs is kept in the layers.
+ * attention is a product over all tokens of the pack, for which BLAS is fast; attention goes sequence by sequence. The
+ * layers keep the data that the backward pass needs.
  *
- * The last layer runs only for tokens at which a log-prob is wanted: keys and values need all tokens, queries and
- * the MLP do not.
+ * The last layer runs only for tokens at which a log-prob is wanted: keys and values are needed for all tokens, queries
+ * and the MLP are not.
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "policy/pass.h"
 
 /*
- * `row` and `query` name the token before a wanted one, which predicts it. Tokens come from files and other
- * programs; they are checked here once, and not in the loops.
+ * `row` and `query` name the token before a wanted one, which predicts it. Tokens come from files and other programs;
+ * they are checked once, here, instead of in the loops.
  */
 static enum trainer_status index_token(struct trainer_passf *pass, size_t sequence, size_t i,
                                        struct trainer_error *err)
@@ -118,7 +118,7 @@ struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const re
     return net_layer_expertsf(&pass->model, net_layer(&pass->model, &pass->layout, layer), params);
 }
 
-/* The place of a token and layer in recorded routes; the token of a row of a layer. */
+/* place_of returns the index of a token and layer in recorded routes. token_of returns the token of a layer's row. */
 static size_t place_of(const struct trainer_passf *pass, size_t token, int32_t layer)
 {
     return (token * (size_t)pass->model.layers + (size_t)layer) *
@@ -130,7 +130,10 @@ static size_t token_of(const struct trainer_passf *pass, bool last, size_t row)
     return last ? (size_t)pass->row[row] : row;
 }
 
-/* A place must have all of its experts or none: the router would silently complete half a choice. */
+/*
+ * A token and layer must have either all of their experts or none, because the router would silently complete a partial
+ * choice.
+ */
 static bool is_route(const uint16_t *experts, size_t k, int32_t n)
 {
     size_t none = 0;
@@ -207,8 +210,8 @@ double trainer_pass_balancef(const struct trainer_passf *pass)
 /* ---- layers ------------------------------------------------------------------------------- */
 
 /*
- * A norm comes before each half of a layer (pre-norm, arXiv 2002.04745), so that nothing scales the residual stream
- * and gradients reach the first layer undiminished. ReLU, because its derivative follows from its output.
+ * A norm comes before each half of a layer (pre-norm, arXiv 2002.04745), so that nothing scales the residual stream and
+ * gradients reach the first layer undiminished. The MLP uses ReLU, because its derivative follows from its output.
  */
 static void forward_layer(struct trainer_passf *pass, const real *params, int32_t l, real *out)
 {

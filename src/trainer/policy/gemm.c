@@ -1,5 +1,5 @@
 /*
- * gemm.c: the only file that calls BLAS, for products that product.h does not take. Empty products are skipped
+ * gemm.c: the only file that calls BLAS, for the products that product.h does not handle. Empty products are skipped
  * before the call, where a leading dimension of 0 would be an error.
  */
 #include <cblas.h>

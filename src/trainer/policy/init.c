@@ -1,7 +1,7 @@
 /*
- * init.c: random parameters. Matrices start at 1/sqrt(width). Those that write into the residual stream start
- * smaller (out by 2, down by 4), so that layers add little to it at first. The final norm starts with a gain of
- * 1/sqrt(width), which makes the first logits small and the first policy nearly uniform.
+ * init.c: random parameters. Matrices start at 1/sqrt(width). Matrices that write into the residual stream start
+ * smaller (out by a factor of 2, down by 4), so that layers add little to the stream at first. The final norm starts
+ * with a gain of 1/sqrt(width), which makes the first logits small and the first policy nearly uniform.
  */
 #include "support/error.h"
 #include "support/rng.h"
@@ -54,6 +54,6 @@ void trainer_policy_initf(const struct trainer_model *model, uint64_t seed, real
     for (int32_t l = 0; l < model->layers; l++)
         init_layer(model, net_layer(model, &layout, l), &rng, params);
     ones(params + layout.norm, (size_t)model->width, 1 / sqrt((double)model->width));
-    /* The value head starts at 0, since random values would only be noise in advantages. */
+    /* The value head starts at 0, because random values would only add noise to advantages. */
     ones(params + layout.value, layout.count - layout.value, 0);
 }

@@ -10,7 +10,7 @@
 
 #include "policy/precision.h"
 
-/* c [m][n] = beta c + op(a) op(b), with beta 0 or 1. Leading dimensions are those of the stored matrices. */
+/* c [m][n] = beta c + op(a) op(b), with beta 0 or 1. Leading dimensions are those of a, b and c as they are stored. */
 void net_gemmf(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const real *a,
                size_t lda, const real *b, size_t ldb, real beta, real *c, size_t ldc);
 
@@ -23,13 +23,13 @@ void net_norm_backwardf(size_t n, size_t d, const real *x, const real *gain, con
 /* x [n][d] = embedding of the tokens, plus `previous` (may be NULL) of the tokens before them. */
 void net_embedf(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
                 const real *embedding, const real *previous, real *x);
-/* d_embedding +=, d_previous += (or NULL) */
+/* Adds to d_embedding and to d_previous, which may be NULL. */
 void net_embed_backwardf(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
                          const real *dx, real *d_embedding, real *d_previous);
 
 /* Rotary positions. table [max][head_dim]: cosines and then sines of each position. */
 void net_rope_tablef(size_t max, size_t head_dim, double base, real *table);
-/* Rotates the heads of every row, `stride` apart, by its position; direction -1 rotates back. */
+/* Rotates the heads of every row by the row's position; rows are `stride` apart; direction -1 rotates back. */
 void net_ropef(size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table,
                real direction, real *x, size_t stride);
 
@@ -68,7 +68,7 @@ void net_addf(size_t n, const real *y, real *x);
 
 /* value [n] = x [n][d] times head [d], plus head[d]. */
 void net_valuef(size_t n, size_t d, const real *x, const real *head, real *value);
-/* dx +=, d_head [d + 1] += */
+/* Adds to dx and to d_head [d + 1]. */
 void net_value_backwardf(size_t n, size_t d, const real *x, const real *head, const real *d_value,
                          real *dx, real *d_head);
 
@@ -77,7 +77,7 @@ void net_value_backwardf(size_t n, size_t d, const real *x, const real *head, co
  */
 void net_softmaxf(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob,
                   real *entropy);
-/* p [n][v] becomes d logits for d_log_prob [n]. */
+/* p [n][v] becomes d logits, given d_log_prob [n]. */
 void net_softmax_backwardf(size_t n, size_t v, real *p, const int32_t *target,
                            const real *d_log_prob);
 

@@ -4,12 +4,12 @@
 
 #include <trainer/policy.h>
 
-/* Offsets and not pointers, so that one layout serves parameters, gradients and moments. */
+/* Members are offsets and not pointers, so that one layout serves parameters, gradients and moments. */
 struct net_layer {
     size_t norm1, qkv, out, norm2;
     size_t router;      /* only with experts */
-    size_t up, down;    /* of the first expert, or of the only MLP */
-    size_t per_expert;  /* distance from one expert's matrices to the next one's */
+    size_t up, down;    /* offsets of the first expert, or of the only MLP */
+    size_t per_expert;  /* offset from one expert's matrices to the next expert's */
 };
 
 struct net_layout {

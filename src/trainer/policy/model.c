@@ -1,6 +1,6 @@
 /*
- * model.c: sizes of a model and the layout of its parameters. They are one flat array, so that a checkpoint is one
- * write, an optimizer one loop, and a gradient lane one sum. All layers have the same layout. q, k and v are one
+ * model.c: sizes of a model and the layout of its parameters. Parameters are one flat array, so that a checkpoint is
+ * one write, an optimizer one loop, and a gradient lane one sum. All layers have the same layout. q, k and v are one
  * matrix, so that one product of 3d columns replaces three.
  */
 #include "support/error.h"
@@ -20,7 +20,7 @@ void trainer_model_init(struct trainer_model *model)
                                     .renormalise = true};
 }
 
-/* The bounds keep every product of sizes within size_t, and within int, which BLAS takes. */
+/* The bounds keep every product of sizes within size_t, and within int, which is BLAS's type for sizes. */
 static enum trainer_status check_range(const char *name, int32_t value, int32_t most,
                                        struct trainer_error *err)
 {
@@ -29,7 +29,7 @@ static enum trainer_status check_range(const char *name, int32_t value, int32_t 
     return trainer_fail(err, TRAINER_EINVAL, "model.%s %d: must be 1..%d", name, value, most);
 }
 
-/* 1024 is far more than a processor would train; ids have 16 bits. */
+/* The limit of 1024 experts is far more than one would train on a CPU; expert ids have 16 bits. */
 static enum trainer_status check_experts(const struct trainer_model *model,
                                          struct trainer_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * norm.c: RMSNorm (arXiv 1910.07467), which subtracts no mean and so saves a pass over the row. The 1e-5 is inside the
- * root, so that a row of zeros is not divided by zero.
+ * norm.c: RMSNorm (arXiv 1910.07467), which does not subtract the mean and so saves a pass over the row. The 1e-5 is
+ * inside the root, so that a row of zeros is not divided by zero.
  */
 #include "policy/kernels.h"
 

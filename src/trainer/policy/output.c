@@ -2,7 +2,7 @@
  * output.c: log-probs of given tokens, forward and backward. Probabilities overwrite the logits and are kept for
  * the backward pass, where d log p[target] = onehot - p. The largest logit is subtracted before exp, because float
  * overflows at 89. The log-prob is computed from logits and the logarithm of the sum, never from the rounded
- * probability, so that tokens of probability 1e-30 still have one.
+ * probability, so that tokens of probability 1e-30 still have a finite log-prob.
  */
 #include "policy/kernels.h"
 
@@ -38,7 +38,7 @@ HOT_VOID(softmax_rows, (size_t n, size_t v, real *logits, const int32_t *target,
     }
 }
 
-/* 0 log 0 is 0: there the logarithm of 1 is taken, by a select that vectorises. */
+/* 0 log 0 counts as 0: for p = 0 a select that vectorises takes the logarithm of 1 instead. */
 HOT_VOID(entropies, (size_t n, size_t v, const real *p, real *entropy), (n, v, p, entropy))
 {
     for (size_t i = 0; i < n; i++, p += v) {

@@ -1,7 +1,7 @@
 /*
- * pass.c: memory of a pass: one block, cut once for the largest pack. Nothing is allocated while training, so that
- * a run that has started does not run out of memory in the middle of the night. Without a block the carve_*
- * functions only measure, which is how trainer_memory_bound knows the size beforehand.
+ * pass.c: memory of a pass: one block, divided once for the largest pack. Nothing is allocated during training, so that
+ * a run that has started does not run out of memory in the middle of the night. Without a block the carve_* functions
+ * only compute the size, which trainer_memory_bound uses before the run.
  */
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static void carve_indices(struct trainer_passf *pass, struct carve *block)
     pass->query = carve(block, w, sizeof(int32_t));
 }
 
-/* All layers share the d_* arrays, because the backward pass needs those of one layer at a time. */
+/* All layers share the d_* arrays, because the backward pass handles one layer at a time. */
 static void carve_pass(struct trainer_passf *pass, struct carve *block)
 {
     const struct trainer_model *model = &pass->model;
@@ -121,7 +121,7 @@ void trainer_pass_weigh_balancef(struct trainer_passf *pass, double weight)
     pass->balance = weight;
 }
 
-/* Layers and indices are in the same block. */
+/* One free() suffices, because layers and indices are in the same block. */
 void trainer_pass_freef(struct trainer_passf *pass)
 {
     free(pass);

@@ -1,4 +1,4 @@
-/* precision.h: the precision and the attributes of the inner loops. */
+/* precision.h: float or double, and the compiler attributes of the inner loops. */
 #ifndef TRAINER_PRECISION_H
 #define TRAINER_PRECISION_H
 
@@ -10,8 +10,8 @@
 #include "policy/double_names.h"
 
 /*
- * The sources are float, which is what trains. The double compilation exists for one purpose: a
- * gradient of 1e-4 cannot be checked against central differences in float.
+ * Training uses the sources compiled for float. The double compilation exists only for tests, because a gradient of
+ * 1e-4 cannot be checked against central differences in float.
  */
 #ifdef TRAINER_DOUBLE
 typedef double real;
@@ -27,16 +27,16 @@ typedef float real;
 
 #define TRAINER_INLINE inline __attribute__((always_inline))
 
-/* Keys are handled in blocks of this many; rows of scores are padded to it. */
+/* Number of keys in a block; rows of scores are padded to whole blocks. */
 enum { NET_BLOCK = 16 };
 
-/* NET_BLOCK numbers at once; held in as many registers as the machine needs for them. */
+/* A vector of NET_BLOCK numbers; the compiler uses as many registers as the machine needs for it. */
 typedef real net_vec
     __attribute__((vector_size(NET_BLOCK * sizeof(real)), aligned(sizeof(real)), may_alias));
 #define NET_AT(x) (*(net_vec *)(x))
 #define NET_READ(x) (*(const net_vec *)(x))
 
-/* glibc has vector forms of these for x86-64, which its header offers to -ffast-math alone. */
+/* glibc has vector versions of these functions for x86-64, but its header declares them only with -ffast-math. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 __attribute__((__simd__("notinbranch"))) extern float expf(float);
 __attribute__((__simd__("notinbranch"))) extern double exp(double);

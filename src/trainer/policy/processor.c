@@ -1,4 +1,4 @@
-/* processor.c: what the bits of products and exponentials depend on. */
+/* processor.c: names the kernels and instructions on which the bits of products and exponentials depend. */
 #include <cblas.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <rlcore/level.h>
 #include <trainer/policy.h>
 
-/* The level of this library's loops, as rows have it. */
+/* The vector level of this library's loops, in the wording used in rows. */
 static const char *vectors(void)
 {
     static const char *const names[] = {"SSE2", "AVX2", "AVX-512"};
@@ -17,7 +17,7 @@ static const char *vectors(void)
 #endif
 }
 
-/* The configuration begins with name and version; what follows is how it was built. */
+/* OpenBLAS's configuration begins with name and version, which are kept; its build options follow and are dropped. */
 void trainer_kernels(char text[TRAINER_KERNELS_MAX])
 {
     const char *config = openblas_get_config();

@@ -1,7 +1,7 @@
 /*
- * product.c: see product.h. A tile of the result stays in registers while its sums are taken, from
- * factors that are read where they lie. Each sum is taken in the order of BLAS's own kernel for these
- * machines, so that a policy trained with either is the same to the bit.
+ * product.c: see product.h. A tile of the result stays in registers while its sums are computed, and the factors are
+ * read in place, without copies. Each sum is computed in the order of BLAS's own kernel for these machines, so that
+ * training with either gives the same bits.
  */
 #include "policy/product.h"
 
@@ -11,13 +11,16 @@
 
 #define WIDE __attribute__((target("avx512f,fma")))
 
-/* 24 accumulators, 4 vectors of b and one number of a are in registers at a time. */
+/* 24 accumulators, 4 vectors of b and one number of a are held in registers at the same time. */
 enum { LANES = 16, ROWS = 6, VECTORS = 4 };
 
 typedef float vec
     __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-/* Terms of a part of a sum: as many as OpenBLAS keeps of a panel, more are cut in two. */
+/*
+ * Largest number of terms in a part of a sum, which is the depth of OpenBLAS's panels. As in OpenBLAS, a remainder
+ * between one and two depths is cut in two.
+ */
 enum { DEPTH = 448 };
 
 static size_t part_of(size_t left)
@@ -27,7 +30,10 @@ static size_t part_of(size_t left)
     return left > DEPTH ? (left / 2 + LANES - 1) / LANES * LANES : left;
 }
 
-/* a [rows][k] by its steps, b [k][vectors * LANES]; rows and vectors are constants where it is inlined. */
+/*
+ * Multiplies a [rows][k], read with strides a_row and a_step, by b [k][vectors * LANES]. rows and vectors are constants
+ * in every inlined copy.
+ */
 WIDE static TRAINER_INLINE void tile(size_t rows, size_t vectors, size_t k, const float *a,
                                      size_t a_row, size_t a_step, const float *b, size_t ldb,
                                      float *c, size_t ldc, bool add)
@@ -47,7 +53,7 @@ WIDE static TRAINER_INLINE void tile(size_t rows, size_t vectors, size_t k, cons
         }
 }
 
-/* All rows of `vectors` columns of the result. */
+/* Computes all rows of `vectors` vectors of columns of the result. */
 WIDE static TRAINER_INLINE void column(size_t vectors, const struct product *x, size_t k,
                                        const float *a, const float *b, float *c, bool add)
 {
@@ -69,7 +75,7 @@ WIDE static void part(const struct product *x, size_t k, const float *a, const f
         column(1, x, k, a, b + j, x->c + j, add);
 }
 
-/* to [k][n] of b [n][k]: lines are written whole, and read from as many rows as a line has numbers. */
+/* Transposes b [n][k] into to [k][n]. Each cache line of `to` is written completely, from LANES rows of b. */
 static void transpose(const struct product *x, float *to)
 {
     for (size_t j = 0; j < x->n; j += LANES)
@@ -78,10 +84,10 @@ static void transpose(const struct product *x, float *to)
                 to[p * x->n + j + i] = x->b[(j + i) * x->ldb + p];
 }
 
-/* Numbers of a b that is transposed, which is done on the stack. */
+/* Largest b that is transposed, in numbers; the transposed copy is on the stack. */
 enum { TRANSPOSED = 16384 };
 
-/* Small ones are left to BLAS, which has kernels without panels for them. */
+/* Small products are left to BLAS, which has kernels without panels for them. */
 static bool suits(const struct product *x)
 {
     return x->n % LANES == 0 && x->m * x->n * x->k > 1000000 &&

@@ -1,7 +1,7 @@
 /*
- * product.h: products of the shapes that the policy has, many rows times a small matrix. BLAS is made
- * for large ones: before it multiplies it clears the result, copies both factors into panels and
- * reads them back, which costs a third of the time where 64 numbers are summed.
+ * product.h: matrix products in the policy's shapes, many rows times a small matrix. BLAS is made for large matrices:
+ * before it multiplies, it clears the result, and it copies both factors into panels and reads the panels, which takes
+ * a third of the time if each sum has 64 terms.
  */
 #ifndef TRAINER_PRODUCT_H
 #define TRAINER_PRODUCT_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* c [m][n] = op(a) op(b), or += with add; rows are lda, ldb and ldc apart, op(a) is [m][k]. */
+/* c [m][n] = op(a) op(b), or += with add; rows of a, b and c are lda, ldb and ldc apart; op(a) is [m][k]. */
 struct product {
     bool transpose_a, transpose_b, add;
     size_t m, n, k;
@@ -19,7 +19,10 @@ struct product {
     size_t ldc;
 };
 
-/* Whether this machine and shape are for it; else nothing is done. */
+/*
+ * Computes the product and returns true, or does nothing and returns false if this machine or this shape is not
+ * supported.
+ */
 bool product_run(const struct product *product);
 
 #endif

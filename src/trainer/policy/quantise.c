@@ -7,8 +7,8 @@
 #include "policy/layout.h"
 
 /*
- * Rounds to the nearest, ties to even. Truncation would drift towards zero, which would show as a bias of the
- * sampler. NaN never occurs here, because weights are checked after every update.
+ * Rounds to the nearest, ties to even. Truncation would round towards zero, which would bias the sampler. NaN never
+ * occurs here, because weights are checked after every update.
  */
 static float to_bf16(float x)
 {
@@ -32,8 +32,8 @@ static void to_int8(size_t n, size_t stride, const float *x, float *out)
 }
 
 /*
- * A matrix is stored as input x output and has one scale per output, as in inference engines: with one scale for
- * the whole matrix, a single large weight would coarsen all others.
+ * A matrix is stored as input x output and has one scale per output, as in inference engines, because with one scale
+ * for the whole matrix a single large weight would coarsen all other weights.
  */
 static void quantise_matrix(size_t in, size_t out, const float *x, float *y)
 {

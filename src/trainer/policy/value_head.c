@@ -1,5 +1,5 @@
 /*
- * value_head.c: the value head, one linear output of the last hidden state. It takes few products beside those of
+ * value_head.c: the value head, one linear output of the last hidden state. It needs few multiplications compared with
  * the logits, so plain loops are fast enough.
  */
 #include "policy/kernels.h"

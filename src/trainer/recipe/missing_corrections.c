@@ -1,6 +1,6 @@
 /*
- * missing_corrections.c: compares a recipe with the core's plan of corrections. A missing correction is often what
- * an experiment wants to measure, so it is reported and never refused.
+ * missing_corrections.c: compares a recipe with the core's plan of corrections. A missing correction is reported and
+ * never refused, because an experiment may want to measure its effect.
  */
 #include <math.h>
 
@@ -17,7 +17,10 @@ static bool has_turns(const struct trainer_recipe *recipe)
     return any;
 }
 
-/* Every epoch goes through all rollouts; updates per batch of rollouts are the measure of being off-policy. */
+/*
+ * Every epoch goes through all rollouts. The number of updates per batch of rollouts measures how far off-policy
+ * training is.
+ */
 static struct rl_setting setting_of(const struct trainer_recipe *recipe)
 {
     double updates = fmax(1, (double)recipe_rows(recipe) / recipe->training.minibatch) *

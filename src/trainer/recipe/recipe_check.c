@@ -30,7 +30,7 @@ static enum trainer_status check_table(const struct recipe_table *table, const v
     return status;
 }
 
-/* Ranges come first, because the checks below multiply and index with these numbers. */
+/* Ranges are checked first, because later checks multiply and index with these numbers. */
 static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
                                         struct trainer_error *err)
 {
@@ -48,7 +48,10 @@ static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
 
 /* ---- environments ---- */
 
-/* One block for a whole group would give all of it the same reward, and nothing to compare. */
+/*
+ * A block must be smaller than the group, because one block for a whole group would give all of its rows the same
+ * reward.
+ */
 static enum trainer_status check_passk(const struct trainer_algorithm *algorithm,
                                        int32_t group_size, struct trainer_error *err)
 {
@@ -59,7 +62,7 @@ static enum trainer_status check_passk(const struct trainer_algorithm *algorithm
     return TRAINER_OK;
 }
 
-/* Rows that branch were not played in one go, and cannot be continued once more. */
+/* Rows that branch from a shared beginning are themselves continuations and cannot be continued a second time. */
 static enum trainer_status check_prefix(const struct trainer_algorithm *algorithm,
                                         struct trainer_error *err)
 {
@@ -121,15 +124,15 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
 }
 
-/* A recipe with a checkpoint has no warm start, whose settings then need not fit. */
+/* A recipe with a checkpoint has no warm start, so the settings of the warm start are not checked. */
 static bool is_warm_started(const struct trainer_recipe *recipe)
 {
     return !recipe->checkpoint[0] && recipe->warm_start.steps > 0;
 }
 
 /*
- * A policy that has never seen that many hops begins with hardly a right answer on them: groups then have no
- * differences, and nothing can be learned.
+ * A policy that has never seen questions with this many hops gives hardly any right answer to them. Groups then have
+ * equal outcomes, from which nothing can be learned.
  */
 static enum trainer_status check_hops(const struct trainer_recipe *recipe,
                                       const struct trainer_env *env, struct trainer_error *err)
@@ -143,7 +146,8 @@ static enum trainer_status check_hops(const struct trainer_recipe *recipe,
 }
 
 /*
- * A continuation starts after a tool's answer, not in the middle of a turn. Episodes are only needed if gains are.
+ * A continuation starts after a tool's answer, not in the middle of a turn. Episodes are needed only if gains are
+ * measured.
  */
 static enum trainer_status check_episodes(const struct trainer_task *task,
                                           struct trainer_error *err)
@@ -194,7 +198,7 @@ static enum trainer_status check_groups(const struct trainer_task *task, int32_t
     return TRAINER_OK;
 }
 
-/* The world is the recipe's, because all environments of a policy must agree on what a token means. */
+/* Every task gets the recipe's world, because all environments of a policy must agree on what a token means. */
 static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
@@ -224,8 +228,8 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
 }
 
 /*
- * Hops follow distinct relations, so there cannot be more hops than relations; trainer_env_check tests the same for
- * environments.
+ * Hops follow distinct relations, so there cannot be more hops than relations; trainer_env_check checks environments in
+ * the same way.
  */
 static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
                                             struct trainer_error *err)
@@ -244,7 +248,7 @@ static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
 
 /* ---- training ---- */
 
-/* Counts are int32 in events and in the optimizer's clock, so larger ones are refused here. */
+/* Counts are int32 in events and in the optimizer's step counter, so larger counts are refused here. */
 static enum trainer_status check_updates(const struct trainer_recipe *recipe,
                                          struct trainer_error *err)
 {
@@ -278,8 +282,8 @@ static enum trainer_status check_stream_loss(const struct trainer_recipe *recipe
 }
 
 /*
- * Only the core knows its rejections, so it is called with a batch of one token, and its message names the option
- * that it did not understand. One token needs far less than 4 KiB.
+ * Only the core knows its rejection options, so the core is called with a batch of one token; its message names the
+ * option that it does not know. One token needs far less than 4 KiB.
  */
 static enum trainer_status check_rejection(const struct trainer_correction *correction,
                                            struct trainer_error *err)
@@ -305,8 +309,7 @@ static enum trainer_status check_rejection(const struct trainer_correction *corr
 }
 
 /*
- * A rejection that is not applied would do no harm, but is refused, because the trial's row would claim that it was
- * on.
+ * A rejection that is not applied would do no harm. It is refused because the trial's row would claim that it was on.
  */
 static enum trainer_status check_correction(const struct trainer_correction *correction,
                                             struct trainer_error *err)
@@ -367,7 +370,7 @@ static enum trainer_status check_endpoint(const char *endpoint, struct trainer_e
     return TRAINER_OK;
 }
 
-/* A judge that is not asked is refused, because the trial's row would claim that it was. */
+/* A judge that would not be asked is refused, because the trial's row would claim that it was. */
 static enum trainer_status check_judge(const struct trainer_recipe *recipe,
                                        struct trainer_error *err)
 {
@@ -386,7 +389,7 @@ static enum trainer_status check_judge(const struct trainer_recipe *recipe,
     return check_endpoint(judge->endpoint, err);
 }
 
-/* Demonstrations count too, so that a policy and its warm start have the same shape. */
+/* Demonstrations are included, so that a policy and its warm start have the same shape. */
 static int32_t longest_episode(const struct trainer_recipe *recipe)
 {
     size_t longest = 0;
@@ -400,7 +403,7 @@ static int32_t longest_episode(const struct trainer_recipe *recipe)
     return (int32_t)longest;
 }
 
-/* A solution before a rollout or demonstration makes it longer by a whole episode. */
+/* Whether solutions are shown: a solution before a rollout or demonstration adds the length of a whole episode. */
 static bool shows_solutions(const struct trainer_recipe *recipe)
 {
     bool any = !recipe->checkpoint[0] && recipe->warm_start.shown > 0;
@@ -425,7 +428,10 @@ static enum trainer_status complete_model(struct trainer_recipe *recipe, struct 
     return trainer_model_check(&recipe->model, err);
 }
 
-/* Rows cannot be cut, and a pass holds at least one micro-batch. */
+/*
+ * A micro-batch must have room for the longest row, because rows cannot be cut, and a pass must have room for a
+ * micro-batch.
+ */
 static enum trainer_status check_micro_batch(const struct trainer_recipe *recipe,
                                              struct trainer_error *err)
 {
@@ -443,7 +449,8 @@ static enum trainer_status check_micro_batch(const struct trainer_recipe *recipe
 }
 
 /*
- * The model comes last: its tokens and lengths follow from worlds and environments that have been checked by then.
+ * The model is checked last, because its tokens and lengths follow from worlds and environments, which must be checked
+ * before.
  */
 enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * recipe_fields.c: the table itself, with one line per setting. Parsing, ranges, defaults, text, schema and rows
  * all read it, so that a setting added here is added everywhere. Numbers are doubles in the table, whatever the
- * member's type: every int32 and every seed below 2^53 is exact.
+ * member's type, because every int32 and every seed below 2^53 is exact in a double.
  */
 #include "recipe/recipe_fields.h"
 
@@ -39,8 +39,8 @@
         path, RECIPE_OBJECT, 0, 0, 0, FROM(0), TO(0), NULL, NULL, text                             \
     }
 /*
- * Left out of the text while all of its settings are at their defaults, so that recipes from before it existed keep
- * their identity.
+ * An object that is left out of the text while all of its settings are at their defaults, so that recipes older than
+ * the object keep their identity.
  */
 #define LATER_OBJECT(path, text)                                                                   \
     {                                                                                              \
@@ -107,9 +107,9 @@ _Static_assert(COUNT(losses) == TRAINER_N_LOSSES + 1, "a name for every loss");
 
 #define OWNER struct trainer_recipe
 /*
- * The order is that of the text, of the schema and of a person's reading: what the trial is, its world and model,
- * what it starts from, how it trains, how it is scored, what it may use. Upper bounds are far above anything
- * sensible, to catch numbers of another kind; recipe_check.c decides whether settings fit together.
+ * The order is that of the text and of the schema, chosen for readers: what the trial is, its world and model, its
+ * start, training, scoring and limits. Upper bounds are far above sensible values and only catch gross mistakes;
+ * recipe_check.c decides whether settings fit together.
  */
 static const struct recipe_field root[] = {
     TEXT("name", name, "trial", "Name of the trial; recorded as its specialist."),

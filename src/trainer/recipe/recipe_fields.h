@@ -28,7 +28,7 @@ enum recipe_kind {
 
 struct recipe_bound {
     double value;
-    bool open; /* the bound itself is not allowed */
+    bool open; /* the interval is open: the bound itself is not allowed */
 };
 
 struct recipe_field {
@@ -47,25 +47,25 @@ struct recipe_table {
     size_t n;
 };
 
-/* The settings of struct trainer_recipe, and those of struct trainer_task. */
+/* The settings of struct trainer_recipe and of struct trainer_task. */
 extern const struct recipe_table recipe_root, recipe_task;
 
-/* NULL if no field has that path. */
+/* Returns the field with this path, or NULL if no field has it. */
 const struct recipe_field *recipe_find(const struct recipe_table *table, const char *path);
 
-/* Word i of a choice or of an algorithm; NULL after the last. */
+/* Returns word i of a choice or of an algorithm; NULL after the last word. */
 const char *recipe_choice(const struct recipe_field *field, size_t i);
 
-/* Whether the trainer provides what algorithm i needs; it has no callbacks. */
+/* Whether the trainer provides everything that algorithm i needs; for example, the trainer has no callbacks. */
 bool recipe_offers(const struct recipe_field *field, size_t i);
 
-/* The path's last part. */
+/* Returns the last part of the field's path. */
 const char *recipe_key(const struct recipe_field *field);
 
 /* Whether the field is a direct member of the object with path `parent`, "" for the top. */
 bool recipe_is_in(const struct recipe_field *field, const char *parent);
 
-/* Number of objects around the field. */
+/* Returns the number of objects that enclose the field. */
 size_t recipe_depth(const struct recipe_field *field);
 
 static inline bool recipe_is_choice(const struct recipe_field *field)

@@ -1,6 +1,6 @@
 /*
- * recipe_json.c: how recipes and sweeps read files. Duplicate keys are refused, because JSON lets the last one win
- * while a person may see the first. Files above 16 MiB are refused, because they cannot be meant.
+ * recipe_json.c: how recipes and sweeps read files. Duplicate keys are refused, because in JSON the last duplicate wins
+ * while a reader may see only the first. Files above 16 MiB are refused, because such a file cannot be a recipe.
  */
 #include "recipe/recipe_json.h"
 
@@ -45,8 +45,8 @@ json_t *recipe_object_parse(const char *name, const char *text, size_t length,
 }
 
 /*
- * Reads to the end and ignores the file's size, because the file may be a pipe. One byte more than allowed shows
- * that the file is too large.
+ * Reads to the end and ignores the file's size, because the file may be a pipe. Reads up to one byte more than allowed,
+ * to detect a file that is too large.
  */
 static enum trainer_status read_stream(char **text, size_t *length, FILE *in, const char *path,
                                        struct trainer_error *err)

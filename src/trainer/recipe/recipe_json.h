@@ -1,4 +1,4 @@
-/* recipe_json.h: recipes and sweeps from JSON: files, syntax errors, keys. */
+/* recipe_json.h: reads recipes and sweeps from JSON: files, syntax errors, keys. */
 #ifndef TRAINER_RECIPE_JSON_H
 #define TRAINER_RECIPE_JSON_H
 
@@ -10,7 +10,7 @@
 enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
                                  enum trainer_status status);
 
-/* Parses text as a JSON object; NULL if it is not one. name is used in the message. */
+/* Parses text as a JSON object; returns NULL if text is not a JSON object. name is used in the message. */
 json_t *recipe_object_parse(const char *name, const char *text, size_t length,
                             struct trainer_error *err);
 
@@ -18,7 +18,7 @@ json_t *recipe_object_parse(const char *name, const char *text, size_t length,
 enum trainer_status recipe_file_read(char **text, size_t *length, const char *path,
                                      struct trainer_error *err);
 
-/* Reads an object over the defaults and checks it. Messages begin with the path of the key. */
+/* Sets the defaults, reads a JSON object and checks the recipe. Messages begin with the path of the key. */
 enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
                                      struct trainer_error *err);
 

@@ -1,7 +1,6 @@
 /*
  * recipe_names.c: one name for each setting. Rows are queried by these names, so they do not change when objects of
- * the recipe are rearranged. If a key had another name before, the older key is still read and the new one is
- * written.
+ * the recipe are rearranged. If a key was renamed, the older key is still read, and the newer key is written.
  */
 #include "recipe/recipe_names.h"
 
@@ -15,13 +14,13 @@
 
 #define PATH_SIZE 128
 
-/* path: that of the root table, or "env." and that of an environment's setting; algorithm.* has no prefix. */
+/* path: a path of the root table, or "env." and the path of an environment's setting; algorithm.* has no prefix. */
 static const struct {
     const char *path, *name;
     enum recipe_shown shown;
 /*
- * "Always" is for settings that nearly every sweep varies: a row without one could not be compared with a row that
- * has it, default or not. "Changed" keeps the other hundred settings out of rows that did not change them.
+ * "Always" is for settings that nearly every sweep varies, because a row that lacks such a setting cannot be compared
+ * with a row that has it. "Changed" keeps the other hundred settings out of rows that did not change them.
  */
 } names[] = {
     {"seed", "seed", RECIPE_SHOWN_ALWAYS},
@@ -30,7 +29,7 @@ static const struct {
     {"domain", "domain", RECIPE_SHOWN_NEVER},
     {"hypothesis", "hypothesis", RECIPE_SHOWN_NEVER},
     {"expected_delta", "expected_delta", RECIPE_SHOWN_NEVER},
-    /* a path; parent_exp says where the policy comes from */
+    /* not shown: it is a path, and the row's parent_exp names the initial policy */
     {"start.checkpoint", "start.checkpoint", RECIPE_SHOWN_NEVER},
     {"algorithm.name", "algorithm", RECIPE_SHOWN_ALWAYS},
     {"training.lr", "lr", RECIPE_SHOWN_ALWAYS},
@@ -61,7 +60,7 @@ static const struct {
     {"algorithm.length_coef", "length_coef", RECIPE_SHOWN_CHANGED},
     {"algorithm.gain", "gain", RECIPE_SHOWN_READ_CHANGED},
     {"algorithm.teacher", "teacher", RECIPE_SHOWN_CHANGED},
-    {"judge.key_env", "judge.key_env", RECIPE_SHOWN_NEVER}, /* these change no flag */
+    {"judge.key_env", "judge.key_env", RECIPE_SHOWN_NEVER}, /* these settings do not affect flags */
     {"judge.cache", "judge.cache", RECIPE_SHOWN_NEVER},
     {"judge.concurrency", "judge.concurrency", RECIPE_SHOWN_NEVER},
     {"judge.deadline", "judge.deadline", RECIPE_SHOWN_NEVER},
@@ -75,7 +74,9 @@ enum { N_NAMES = sizeof names / sizeof *names };
 
 static const struct {
     const char *path, *alias;
-/* At most one older key for each path. It is an alias inside its object, and of the short name. */
+/*
+ * At most one older key for each path. The older key is an alias of the key inside its object, and of the short name.
+ */
 } aliases[] = {
     {"training.lr", "learning_rate"},
     {"start.warm_start.lr", "learning_rate"},
@@ -91,7 +92,7 @@ static const char *alias_of(const char *path)
 }
 
 /*
- * Whether text is the name in that row of the table, or the older key of its path. Both tables have a few dozen
+ * Whether text is the name in row i of the table, or the older key of that row's path. Both tables have a few dozen
  * rows and are searched a few times per recipe, so a loop is fast enough.
  */
 static bool is_called(size_t i, const char *text)
@@ -102,7 +103,7 @@ static bool is_called(size_t i, const char *text)
 
 /* ---- names of fields ---------------------------------------------------------------------- */
 
-/* algorithm.* has no "env." because that is how people write it; no setting of the root begins that way. */
+/* algorithm.* has no "env." prefix because people write it without; no setting of the root begins with "algorithm.". */
 static void full_path(char path[PATH_SIZE], const struct recipe_table *table,
                       const struct recipe_field *field)
 {
@@ -126,7 +127,10 @@ const char *recipe_short_name(const struct recipe_table *table, const struct rec
     return i < N_NAMES ? names[i].name : NULL;
 }
 
-/* Also writes the path, because messages name both, and the caller's buffer holds whichever is returned. */
+/*
+ * Also writes the path, because messages name both, and because the returned name may be the path in the caller's
+ * buffer.
+ */
 const char *recipe_name(const struct recipe_table *table, const struct recipe_field *field,
                         char path[PATH_SIZE])
 {
@@ -150,7 +154,7 @@ const char *recipe_alias(const struct recipe_field *field)
 
 /* ---- places in a recipe, as people write them ------------------------------------------------ */
 
-/* A place in a recipe, parsed. */
+/* A parsed reference to a setting of a recipe. */
 struct target {
     const struct recipe_table *table;
     int environment; /* for the recipe_task table: index of the environment, or -1 for all */
@@ -158,8 +162,8 @@ struct target {
 };
 
 /*
- * Replaces an older key at the end of path by the newer one. Older keys stay readable for good, because a recipe is
- * stored beside every kept checkpoint.
+ * Replaces an older key at the end of path by the newer one. Older keys stay readable permanently, because a recipe is
+ * stored with every kept checkpoint.
  */
 static void renew(char path[PATH_SIZE])
 {
@@ -175,8 +179,8 @@ static void renew(char path[PATH_SIZE])
 }
 
 /*
- * environment is -1 for all: a grid over alpha means the algorithm wherever it is used. To change one of several
- * environments, name its place: environments[1].algorithm.alpha.
+ * environment is -1 for all environments: a grid over alpha changes the algorithm of every environment. A path with an
+ * index changes one environment: environments[1].algorithm.alpha.
  */
 static bool find_target(struct target *target, const char *setting)
 {
@@ -204,7 +208,7 @@ static bool find_target(struct target *target, const char *setting)
     return recipe_find(target->table, target->path) != NULL;
 }
 
-/* Suggests the nearest of names and paths: "alhpa" was meant as a name, "training.iteratoins" as a path. */
+/* Suggests the nearest name or path: "alhpa" was meant as a name, "training.iteratoins" as a path. */
 static enum trainer_status unknown(const char *setting, struct trainer_error *err)
 {
     const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
@@ -232,8 +236,8 @@ static enum trainer_status unknown(const char *setting, struct trainer_error *er
 /* ---- setting values -------------------------------------------------------------------------- */
 
 /*
- * Sets dotted keys below object, and creates objects on the way. The parser checks the value later, with a better
- * message.
+ * Sets the value at a dotted path inside object, and creates missing objects. The parser checks the value later, with a
+ * better message.
  */
 static bool put_below(json_t *object, const char *keys, json_t *value)
 {
@@ -247,7 +251,7 @@ static bool put_below(json_t *object, const char *keys, json_t *value)
     return json_is_object(object) && json_object_set(object, keys, value) == 0;
 }
 
-/* A recipe without environments has one, with all defaults. */
+/* A recipe without environments gets one environment with all defaults. */
 static json_t *environments(json_t *object)
 {
     if (!json_object_get(object, "environments"))
@@ -289,7 +293,7 @@ void recipe_called(char called[PATH_SIZE], const char *setting)
 
 /* ---- older keys --------------------------------------------------------------------------- */
 
-/* By length, because the tables hold whole paths whose last part is the key. */
+/* Compares only the first `length` bytes of path, because the tables hold complete paths whose last part is the key. */
 static json_t *object_at(json_t *object, const char *path, size_t length)
 {
     char key[PATH_SIZE];
@@ -309,8 +313,8 @@ static enum trainer_status twice(const char *a, const char *b, struct trainer_er
 }
 
 /*
- * Works on JSON before anything is merged or parsed: in a sweep, one file may say learning_rate and a grid lr, and
- * merged they would be two keys.
+ * Works on JSON before anything is merged or parsed: in a sweep a file may use learning_rate and a grid lr, which would
+ * be two keys after merging.
  */
 static enum trainer_status renew_keys(json_t *root, struct trainer_error *err)
 {
@@ -328,7 +332,10 @@ static enum trainer_status renew_keys(json_t *root, struct trainer_error *err)
     return TRAINER_OK;
 }
 
-/* Whether the setting that a name means has a value already; for an environment's setting, in the first one. */
+/*
+ * Whether the setting that a name refers to already has a value; for an environment's setting, in the first
+ * environment.
+ */
 static bool is_taken(json_t *root, const char *path)
 {
     const char *rest = strncmp(path, "env.", 4) == 0 ? path + 4 : path;
@@ -365,8 +372,8 @@ static enum trainer_status place_names(json_t *root, struct trainer_error *err)
 }
 
 /*
- * Older keys are renamed first, so that a name and an older key of one setting meet at the same place and are found
- * to be duplicates.
+ * Older keys are renamed first, so that a name and an older key of the same setting end up at the same path and are
+ * found to be duplicates.
  */
 enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err)
 {

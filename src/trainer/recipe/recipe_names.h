@@ -1,6 +1,6 @@
 /*
- * recipe_names.h: the names of settings, the same in rows, in --set, in the grid of a sweep and at the top of a
- * recipe. A setting without a name is known by its path.
+ * recipe_names.h: the names of settings, which are the same in rows, in --set, in the grid of a sweep and at the top
+ * level of a recipe. A setting without a name is referred to by its path.
  */
 #ifndef TRAINER_RECIPE_NAMES_H
 #define TRAINER_RECIPE_NAMES_H
@@ -31,8 +31,8 @@ const char *recipe_short_name(const struct recipe_table *table, const struct rec
 const char *recipe_alias(const struct recipe_field *field);
 
 /*
- * Brings a recipe, or a part of one, to the keys of the tables: older keys are renamed, and names at the top are
- * moved to their places. A setting that is given twice is refused.
+ * Converts a recipe, or a part of one, to the keys of the tables: older keys are renamed, and names at the top level
+ * are moved into their objects. A setting that is given twice is refused.
  */
 enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err);
 
@@ -44,7 +44,9 @@ enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err);
 enum trainer_status recipe_put(json_t *object, const char *setting, json_t *value,
                                struct trainer_error *err);
 
-/* The name of a setting, given in any of these forms, for use in the name of a trial. */
+/*
+ * Writes the name of a setting for use in the name of a trial. `setting` has one of the forms that recipe_put accepts.
+ */
 void recipe_called(char called[128], const char *setting);
 
 #endif

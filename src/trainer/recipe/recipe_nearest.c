@@ -6,9 +6,9 @@
 #include <string.h>
 
 /*
- * A key of another object has to match much better, since a forgotten level is rarer than a typing error: the
- * weights 2 against 6 plus 1 mean that a key of the same object wins unless one elsewhere is at least three times
- * nearer. A whole path written as a key counts as the same object.
+ * A key of another object has to match much better, because a wrong object is rarer than a typing error. With the
+ * weights 2 for the same object and 6 plus 1 for others, a key of the same object wins unless a key elsewhere is at
+ * least three times nearer. A complete path written as a key counts as the same object.
  */
 static unsigned score(const struct recipe_field *field, bool same_object, const char *key)
 {

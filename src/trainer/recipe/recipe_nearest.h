@@ -12,8 +12,8 @@ struct recipe_place {
 };
 
 /*
- * The known path nearest to an unknown key at that place: of the same object, or one of nearly the same name
- * elsewhere in the recipe.
+ * Writes the known path nearest to an unknown key at this place: a key of the same object, or a key with nearly the
+ * same name elsewhere in the recipe.
  */
 void recipe_nearest(char path[128], const struct recipe_place *place, const char *key);
 

@@ -1,11 +1,11 @@
-/* recipe_needs.h: what a recipe requires of a run, in rows and in other policies beside the trained one. */
+/* recipe_needs.h: what a recipe requires of a run: rows, and policies in addition to the trained policy. */
 #ifndef TRAINER_RECIPE_NEEDS_H
 #define TRAINER_RECIPE_NEEDS_H
 
 #include <rlcore/algorithm.h>
 #include <trainer/recipe.h>
 
-/* A set of enum rl_need: what the algorithm of a task and its teacher cannot do without. */
+/* A set of enum rl_need: the inputs that the algorithm of a task and its teacher require. */
 unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task);
 
 /* Whether a task reads the weights of a frozen model: opd's reference, or the source that sft imitates. */
@@ -14,13 +14,13 @@ bool recipe_has_teacher(const struct trainer_recipe *recipe, int32_t task);
 /* Whether any task's teacher is the policy itself, shown a hint (opsd). */
 bool recipe_has_hints(const struct trainer_recipe *recipe);
 
-/* Rollouts of one iteration: of one task, and of all tasks. */
+/* Number of rollouts in one iteration: of one task, and of all tasks. */
 size_t recipe_task_rows(const struct trainer_recipe *recipe, int32_t task);
 size_t recipe_rows(const struct trainer_recipe *recipe);
 
 /*
  * Whether the sampler's weights differ from the learner's. Lower precision counts as another policy, because the
- * difference of its log-probs is the train-inference mismatch that corrections are about.
+ * difference in log-probs is the mismatch between training and inference that corrections are for.
  */
 bool recipe_is_off_policy(const struct trainer_recipe *recipe);
 

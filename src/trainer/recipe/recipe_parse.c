@@ -1,6 +1,6 @@
 /*
- * recipe_parse.c: a recipe from JSON, key by key. Unknown keys are refused: a misspelt setting that silently stays
- * at its default would give a trial that differs from its row.
+ * recipe_parse.c: reads a recipe from JSON, key by key. Unknown keys are refused, because a misspelt setting would
+ * silently stay at its default, and the trial would differ from what its row says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void trainer_recipe_init(struct trainer_recipe *recipe)
     init_task(recipe, 0);
 }
 
-/* The key is shown as JSON, because it may contain anything. */
+/* The message shows the key as JSON, because the key may contain any characters. */
 static enum trainer_status unknown_key(const struct recipe_place *place, const char *key,
                                        struct trainer_error *err)
 {
@@ -68,8 +68,8 @@ static void init_algorithm(struct trainer_algorithm *algorithm, const json_t *ta
 }
 
 /*
- * Each environment starts from the defaults and not from the one before, so that the order of the list does not
- * matter.
+ * Each environment starts from the defaults and not from the previous environment, so that the order of the list does
+ * not matter.
  */
 static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *list,
                                       struct trainer_error *err)
@@ -147,8 +147,8 @@ enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *obje
 }
 
 /*
- * The value is JSON, or else text: --set lr=1e-3 and --set loss.name=turn both work without quotes. is_text is for
- * values such as a file whose name is 1.
+ * The value is read as JSON, or as text if it is not valid JSON: --set lr=1e-3 and --set loss.name=turn both work
+ * without quotes. is_text is for values such as a file whose name is 1.
  */
 static enum trainer_status change(json_t *object, const struct trainer_change *change,
                                   struct trainer_error *err)
@@ -164,8 +164,8 @@ static enum trainer_status change(json_t *object, const struct trainer_change *c
 }
 
 /*
- * Changes are applied to canonical keys, because next to an older key a setting would exist twice. They are applied
- * in order, so that the last --set wins as in every command line.
+ * Changes are applied after older keys are renamed, because otherwise a setting could exist twice. They are applied in
+ * order, so that the last --set wins, as usual on command lines.
  */
 enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name,
                                                  const char *text, size_t length,

@@ -1,5 +1,5 @@
 /*
- * recipe_schema.c: the table of fields as a JSON Schema, with one definition per object. A test compares it with
+ * recipe_schema.c: prints the table of fields as a JSON Schema, with one definition per object. A test compares it with
  * the published file, so that editors complete what the parser accepts.
  */
 #include <math.h>
@@ -13,8 +13,8 @@
 #define ONE_LINE "^[^\\\\u0000-\\\\u001f\\\\u007f]*$"
 
 /*
- * The top uses unevaluatedProperties and not additionalProperties, because a sweep's schema adds its own keys to
- * this definition by reference, which additionalProperties would refuse.
+ * The top level uses unevaluatedProperties and not additionalProperties, because a sweep's schema refers to this
+ * definition and adds its own keys, which additionalProperties would refuse.
  */
 static const char head[] =
     "{\n"
@@ -25,7 +25,7 @@ static const char head[] =
     "  \"unevaluatedProperties\": false,\n"
     "  \"$defs\": {";
 
-/* An infinite bound cannot be written in JSON, and restricts nothing. */
+/* An infinite bound is left out, because JSON cannot express it and it restricts nothing. */
 static void print_bound(FILE *out, const char *name, const char *open_name,
                         const struct recipe_bound *bound)
 {
@@ -47,7 +47,7 @@ static void print_choices(FILE *out, const struct recipe_field *field)
     fputs("]", out);
 }
 
-/* As an enum, so that an editor offers the choices. */
+/* Choices are printed as an enum, so that an editor offers them. */
 static void print_type(FILE *out, const struct recipe_field *field)
 {
     switch (field->kind) {
@@ -85,8 +85,8 @@ static void print_readers(FILE *out, const char *setting)
 }
 
 /*
- * The description: what the setting is, which algorithms read it, and its name if that is not the key. alpha is
- * accepted under grpo and does nothing there; with this text an editor can show that before the night.
+ * The description: what the setting is, which algorithms read it, and its name if that is not the key. For example,
+ * grpo accepts alpha but does not read it; with this text an editor can show that before the night.
  */
 static char *describe(const struct recipe_table *table, const struct recipe_field *field)
 {
@@ -106,7 +106,7 @@ static char *describe(const struct recipe_table *table, const struct recipe_fiel
     return recipe_text_end(out, &text);
 }
 
-/* Indented as in the published file, which people read and the test compares byte for byte. */
+/* The indentation is that of the published file, which people read and which the test compares byte for byte. */
 static void print_property(FILE *out, const struct recipe_table *table,
                            const struct recipe_field *field, const void *initial)
 {
@@ -130,7 +130,7 @@ static void print_property(FILE *out, const struct recipe_table *table,
     fputs("\n        }", out);
 }
 
-/* Another key for a property that is described in its own object. */
+/* Prints another key for a property that is described in its own object. */
 static void print_reference(FILE *out, const char *key, const struct recipe_table *table,
                             const struct recipe_field *field)
 {
@@ -199,7 +199,10 @@ static void print_definitions(FILE *out, const struct recipe_table *table, const
         }
 }
 
-/* Defaults come from an initialised recipe and not from the table, because those of algorithm are the core's. */
+/*
+ * Defaults come from an initialised recipe and not from the table, because the core defines the defaults of an
+ * algorithm.
+ */
 char *trainer_recipe_schema(void)
 {
     struct trainer_recipe initial;

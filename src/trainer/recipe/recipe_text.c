@@ -1,7 +1,7 @@
 /*
- * recipe_text.c: a recipe as JSON text, and its numbers one by one. Every key is written, defaults too, because a
- * recipe stored beside a checkpoint must mean the same when a later version has other defaults. Objects that were
- * added later are left out while all of their settings are at their defaults.
+ * recipe_text.c: prints a recipe as JSON text, and visits its settings one by one. Every key is written, defaults too,
+ * because a recipe stored with a checkpoint must keep its meaning when a later version has other defaults. Objects that
+ * were added later are left out while all of their settings are at their defaults.
  *
  * The text is written by hand and not by a JSON library because it is an identity: keys of trials are digests of
  * it, and another version of a library may indent or print numbers differently. Changing a byte of it makes every
@@ -17,9 +17,9 @@
 /* Prints nested objects from a table of dotted paths. */
 struct printer {
     FILE *out;
-    size_t indent; /* of the outermost keys, in levels of two blanks */
+    size_t indent; /* indentation of the outermost keys, in levels of two blanks */
     size_t depth;  /* number of open objects */
-    bool first;    /* the innermost object is still empty */
+    bool first;    /* true while the innermost object is still empty */
 };
 
 static void new_line(const struct printer *p)
@@ -28,7 +28,8 @@ static void new_line(const struct printer *p)
 }
 
 /*
- * Closes objects until `depth` are open: the order of the table is the nesting, which is not stored anywhere else.
+ * Closes objects until `depth` objects are open. The nesting follows from the order of the table and is not stored
+ * anywhere else.
  */
 static void close_to(struct printer *p, size_t depth)
 {
@@ -67,7 +68,7 @@ static bool is_default(const struct recipe_field *field, const void *base)
     return field->size == 0 || recipe_number(field, base) == field->initial;
 }
 
-/* Number of fields to leave out at i: the object and its members, or 0 for all other fields. */
+/* Returns the number of fields to leave out at i: an object and its members, or 0 if field i is not to be left out. */
 static size_t left_out(const struct recipe_table *table, size_t i, const void *base)
 {
     const struct recipe_field *object = &table->fields[i];
@@ -187,7 +188,7 @@ static void visit_table(const struct recipe_table *table, const void *base, cons
 
 /*
  * A row has one alpha, so settings are those of the first environment. They are compared with the defaults of the
- * recipe's own algorithm, or every setting in which algorithms differ would count as changed.
+ * recipe's own algorithm, because otherwise every setting in which algorithms differ would count as changed.
  */
 void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit,
                              void *context)

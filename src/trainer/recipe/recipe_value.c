@@ -1,7 +1,7 @@
 /*
  * recipe_value.c: the value of one field. All numbers of a recipe are exact in a double, and are printed with the
- * fewest digits that read back the same: the text of a recipe is its identity (a trial's key is a digest of it), so
- * 0.1 must not become 0.10000000000000001.
+ * fewest digits that give the same number when they are parsed: the text of a recipe is its identity (a trial's key is
+ * a digest of it), so 0.1 must not become 0.10000000000000001.
  */
 #include "recipe/recipe_value.h"
 
@@ -13,8 +13,8 @@
 #include "support/error.h"
 
 /*
- * The member's size tells bool from enum: bool is the type of true-false settings and of choices between two
- * (correction.level).
+ * The member's size distinguishes bool from enum: bool is the type of true-false settings and of choices between two
+ * words (correction.level).
  */
 static void set_number(const struct recipe_field *field, void *base, double number)
 {
@@ -58,9 +58,9 @@ void recipe_value_init(const struct recipe_table *table, void *base)
 }
 
 /*
- * 15 digits are always exact in decimal and 17 in binary; the first of 15, 16 and 17 that reads back is the
- * shortest. Whole numbers are written without an exponent, as a person does; above 2^53 they need not be whole any
- * more.
+ * 15 digits are always exact in decimal and 17 in binary; the first of 15, 16 and 17 digits that gives the same number
+ * when it is parsed is the shortest. Whole numbers are written without an exponent, as people write them; above 2^53
+ * doubles are no longer exact as whole numbers.
  */
 void recipe_number_text(char text[32], double number)
 {
@@ -71,16 +71,18 @@ void recipe_number_text(char text[32], double number)
         if (strtod(shortest, NULL) == number)
             break;
     }
-    char *comma = strchr(shortest, ','); /* that of the process's locale */
+    char *comma = strchr(shortest, ','); /* the decimal comma of the process's locale */
     if (comma)
         *comma = '.';
     strcpy(text, shortest);
 }
 
-/* ASCII only, because a message may go to a terminal of any encoding and the value may hold anything. */
+/*
+ * Writes ASCII only, because a message may go to a terminal of any encoding and the value may contain any characters.
+ */
 void recipe_shown(char text[64], const json_t *value)
 {
-    char json[1024] = ""; /* what does not fit is dropped */
+    char json[1024] = ""; /* text that does not fit is dropped */
     size_t length = json_dumpb(value, json, sizeof json - 1,
                                JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
     snprintf(text, 64, "%.60s%s", length > 0 ? json : "?", length > 60 ? ".." : "");
@@ -139,8 +141,8 @@ static enum trainer_status refuse(const struct recipe_field *field, const char *
 }
 
 /*
- * NaN and infinity are refused even without an upper limit, because JSON cannot express them, and such a recipe
- * could not be written down.
+ * NaN and infinity are refused even without an upper limit, because JSON cannot express them, so such a recipe could
+ * not be printed.
  */
 static bool within(const struct recipe_field *field, double number)
 {
@@ -162,8 +164,8 @@ static bool is_line(const char *text)
 /* ---- reading ---- */
 
 /*
- * NaN means "wrong type" to within(), which refuses it and names the range: wrong types and wrong values fail in
- * one place.
+ * Returns NaN for a wrong type. within() refuses NaN, so wrong types and wrong values are refused in the same place,
+ * with a message that names the range.
  */
 static double read_number(const struct recipe_field *field, const json_t *value)
 {
@@ -221,7 +223,7 @@ static enum trainer_status check_text(const struct recipe_field *field, const ch
     return string && is_line(text) ? TRAINER_OK : refuse(field, path, "something else", err);
 }
 
-/* Structs filled in by a program follow the rules of files: the same table and the same messages. */
+/* Structs that a program filled in follow the same rules as files, with the same table and the same messages. */
 enum trainer_status recipe_value_check(const struct recipe_field *field, const char *path,
                                        const void *base, struct trainer_error *err)
 {
@@ -247,7 +249,7 @@ void recipe_string_print(FILE *out, const char *text)
     json_decref(string);
 }
 
-/* null is never a valid value, so the text of an unchecked struct cannot be read back as something else. */
+/* null is never a valid value, so the printed text of an unchecked struct cannot be parsed as another recipe. */
 void recipe_value_print(FILE *out, const struct recipe_field *field, const void *base)
 {
     char text[32];

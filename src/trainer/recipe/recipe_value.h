@@ -10,7 +10,7 @@
 /* Sets every field of a table to its initial value. */
 void recipe_value_init(const struct recipe_table *table, void *base);
 
-/* For every kind except objects and texts: bools are 0 and 1, choices their index. */
+/* Returns the value as a number, for every kind except objects and texts: bools are 0 and 1, choices their index. */
 double recipe_number(const struct recipe_field *field, const void *base);
 
 /* Takes a value from JSON; path is used in the message. */
@@ -28,10 +28,10 @@ void recipe_string_print(FILE *out, const char *text);
 /* Closes a stream of open_memstream. Returns its text (free), or NULL when out of memory. */
 char *recipe_text_end(FILE *out, char **text);
 
-/* The shortest decimal number that reads back the same. */
+/* Writes the shortest decimal number that gives the same double when it is parsed. */
 void recipe_number_text(char text[32], double number);
 
-/* The value in the form used in messages: JSON in ASCII, shortened to fit. */
+/* Writes the value in the form used in messages: JSON in ASCII, shortened to fit. */
 void recipe_shown(char text[64], const json_t *value);
 
 #endif

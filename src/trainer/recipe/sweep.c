@@ -1,9 +1,9 @@
 /*
- * sweep.c: from one JSON file to a list of checked recipes. A trial is base + trial + grid point, merged as JSON
+ * sweep.c: expands one JSON file into a list of checked recipes. A trial is base + trial + grid point, merged as JSON
  * and then read like any recipe.
  *
- * They are merged as JSON and not as structs, because a struct cannot tell a setting at its default from one that a
- * trial sets back to its default.
+ * The parts are merged as JSON and not as structs, because a struct cannot tell a setting at its default from one that
+ * a trial sets back to its default.
  *
  * Everything is expanded and checked before the first trial runs, so that a mistake in the last of forty trials is
  * reported within a second, in the evening.
@@ -32,7 +32,7 @@ struct trainer_sweep {
 struct plan {
     json_t *base; /* owned */
     json_t *trials, *grid;
-    const char *parent; /* of trials that do not name one */
+    const char *parent; /* parent of trials that do not name one */
     size_t n_trials, n_points;
     bool grid_first; /* order is "grid" */
 };
@@ -49,7 +49,7 @@ static enum trainer_status wrong(const char *key, const char *needed, const json
     return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s", key, shown, needed);
 }
 
-/* The nearest key is always named, however different it is: there are only seven, and one of them helps. */
+/* The message always names the nearest key, however different it is, because there are only seven keys. */
 static enum trainer_status check_key(const char *key, struct trainer_error *err)
 {
     const char *nearest = keys[0];
@@ -81,8 +81,8 @@ static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
 }
 
 /*
- * A string of less than size bytes, or the fallback if the key is missing. An empty text is refused: as a name it
- * would vanish from rows, and as a parent readers would differ about its meaning.
+ * Reads a string of less than size bytes, or returns the fallback if the key is missing. An empty text is refused,
+ * because an empty name would be invisible in rows and an empty parent would be ambiguous.
  */
 static enum trainer_status read_text(const char **text, json_t *root, const char *key, size_t size,
                                      const char *fallback, struct trainer_error *err)
@@ -97,8 +97,8 @@ static enum trainer_status read_text(const char **text, json_t *root, const char
 /* ---- the base ----------------------------------------------------------------------------- */
 
 /*
- * Relative to the sweep's file, as in other formats that include files: a sweep that is moved together with its
- * recipe still works, from whichever directory a night is started.
+ * The path is relative to the sweep's file, as in other formats that include files. So a sweep that is moved together
+ * with its recipe still works, from any working directory.
  */
 static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory,
                                      const char *file, struct trainer_error *err)
@@ -142,7 +142,7 @@ static enum trainer_status read_base(struct plan *plan, json_t *root, const char
         return status;
     if (!file)
         plan->base = json_object();
-    /* Older keys are renamed before anything is merged, or a setting could exist twice. */
+    /* Older keys are renamed before anything is merged, because otherwise a setting could exist twice. */
     status = recipe_canonical(plan->base, err);
     if (status == TRAINER_OK && over)
         status = recipe_canonical(over, err);
@@ -155,7 +155,7 @@ static enum trainer_status read_base(struct plan *plan, json_t *root, const char
 
 /* ---- trials and grid ---------------------------------------------------------------------- */
 
-/* Without trials there is one that changes nothing, so that a grid alone is a sweep. */
+/* Without `trials` there is one trial that changes nothing, so that a grid alone is a valid sweep. */
 static enum trainer_status read_trials(struct plan *plan, json_t *root, struct trainer_error *err)
 {
     size_t i;
@@ -178,7 +178,8 @@ static enum trainer_status read_trials(struct plan *plan, json_t *root, struct t
 }
 
 /*
- * An object as a grid value would have no short text for the trial's name, by which people tell grid points apart.
+ * Grid values must be scalars, because an object has no short text for the trial's name, by which people distinguish
+ * grid points.
  */
 static bool is_scalar(const json_t *value)
 {
@@ -273,7 +274,9 @@ static const char *trial_name(const struct plan *plan, size_t t)
     return name ? name : "trial";
 }
 
-/* The name of an axis: its setting's name, or the last part of its path if no other axis has the same. */
+/*
+ * Writes the name of an axis: its setting's name, or the last part of its path if no other axis ends in the same part.
+ */
 static void name_axis(char name[128], json_t *grid, const char *path)
 {
     char called[128], other_called[128];
@@ -304,8 +307,8 @@ static void scalar_text(char *text, size_t size, const json_t *value)
 
 /*
  * Puts the values of grid point g into a recipe, and appends them to the trial's name. The last axis varies
- * fastest, as in nested loops. A name that does not fit is refused and not truncated: truncated names would be
- * equal, and would be refused with a message that explains less.
+ * fastest, as in nested loops. A name that does not fit is refused and not truncated, because truncated names could be
+ * equal and would then be refused with a message that explains less.
  */
 static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t *recipe,
                                        char suffix[TRAINER_TRIAL_NAME_MAX],
@@ -335,9 +338,9 @@ static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t
 }
 
 /*
- * The base merged with trial t, or NULL when out of memory. Each trial merges into its own copy, because merging
- * into a shared base would leak into the next trial. "parent" is the sweep's key and not a setting, so it is
- * removed before the recipe is read.
+ * Returns the base merged with trial t, or NULL when out of memory. Each trial is merged into its own copy of the base,
+ * because changes to a shared base would leak into the next trial. "parent" is the sweep's key and not a setting, so it
+ * is removed before the recipe is read.
  */
 static json_t *lay_trial(const struct plan *plan, size_t t)
 {
@@ -373,8 +376,8 @@ static enum trainer_status read_recipe(const struct plan *plan, struct trainer_t
 }
 
 /*
- * A parent must be an earlier trial, so that a night is one pass from top to bottom. It is taken at the same grid
- * point: the child at lr=0.1 starts from the parent that ran with lr=0.1. Any other name is an id in the store,
+ * A parent must be an earlier trial, so that a night is one pass from top to bottom. The parent is the one at the same
+ * grid point: the child at lr=0.1 starts from the parent that ran with lr=0.1. Any other name is an id in the store,
  * which this library does not know; the night looks it up.
  */
 static enum trainer_status read_parent(const struct plan *plan, struct trainer_trial *trial,
@@ -402,7 +405,7 @@ static enum trainer_status read_parent(const struct plan *plan, struct trainer_t
     return TRAINER_OK;
 }
 
-/* Removes the settings of how a judge is called, and how long it may take, because they change no flag. */
+/* Removes the settings that define how a judge is called and how long it may take, because they do not affect flags. */
 static void forget_errands(struct trainer_judge *judge)
 {
     struct trainer_recipe initial;
@@ -417,10 +420,10 @@ static void forget_errands(struct trainer_judge *judge)
 }
 
 /*
- * The key finds a trial that ran before: the same recipe and start have the same key in any sweep, on any machine.
- * It is a digest of the text and not of the struct, whose padding is not part of a trial. Hypothesis and
- * expectation may be reworded, and threads change no number, so they are left out. The parent's key is included, so
- * that a change at the top of a chain runs the whole chain again.
+ * The key identifies a trial that ran before: the same recipe and start have the same key in any sweep, on any machine.
+ * It is a digest of the text and not of the struct, because the struct's padding is not part of a trial. Hypothesis and
+ * expectation are left out because they may be reworded, and threads because they change no result. The parent's key is
+ * included, so that a change at the top of a chain runs the whole chain again.
  */
 static enum trainer_status make_key(struct trainer_trial *trial, const struct trainer_trial *trials,
                                     struct trainer_error *err)
@@ -443,7 +446,7 @@ static enum trainer_status make_key(struct trainer_trial *trial, const struct tr
 
 /* ---- all trials --------------------------------------------------------------------------- */
 
-/* In the order of the night, because a key needs its parent's key. */
+/* Trials are expanded in the order of the night, because a trial's key needs its parent's key. */
 static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials,
                                         size_t i, struct trainer_error *err)
 {
@@ -472,7 +475,7 @@ static int by_key(const void *a, const void *b)
     return ((*x)->key > (*y)->key) - ((*x)->key < (*y)->key);
 }
 
-/* By sorting: comparing a grid of 4096 trials pair by pair would be noticeably slow. */
+/* Sorts the trials, because comparing a grid of 4096 trials pair by pair would be noticeably slow. */
 static enum trainer_status check_unique(const struct trainer_sweep *sweep,
                                         int (*compare)(const void *, const void *),
                                         const char *what, struct trainer_error *err)
@@ -512,7 +515,7 @@ static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan
     return status == TRAINER_OK ? check_unique(sweep, by_key, "recipe", err) : status;
 }
 
-/* The caller's pointer is set last, so that it gets a whole sweep or none. */
+/* The caller's pointer is set last, so that the caller gets a complete sweep or none. */
 enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name,
                                         const char *text, size_t length, const char *directory,
                                         struct trainer_error *err)

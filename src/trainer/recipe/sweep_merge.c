@@ -1,7 +1,7 @@
 /* sweep_merge.c: see sweep_merge.h. */
 #include "recipe/sweep_merge.h"
 
-/* Element by element: {"environments": [{"algorithm": {..}}]} changes one environment. */
+/* Merges element by element: {"environments": [{"algorithm": {..}}]} changes one environment. */
 static bool lay_over_list(json_t *onto, json_t *over);
 
 /* Whether both are containers of the same kind; if so, *done says whether merging succeeded. */
@@ -18,8 +18,8 @@ static bool merges(json_t *onto, json_t *over, bool *done)
 
 /*
  * Lists are merged and not replaced, because a recipe's only list is its environments, and a trial that changes one
- * number of one environment should not have to repeat the rest. A longer list adds environments. None can be
- * removed; a trial needs a recipe of its own for that.
+ * number of one environment should not have to repeat the rest. A longer list adds environments. Environments cannot be
+ * removed; a trial with fewer environments needs its own recipe.
  */
 static bool lay_over_list(json_t *onto, json_t *over)
 {
