@@ -10,7 +10,7 @@
 
 #include "policy/precision.h"
 
-/* c [m][n] = beta c + op(a) op(b), with beta 0 or 1. Leading dimensions are those of a, b and c as they are stored. */
+/* c [m][n] = beta c + op(a) op(b), with beta 0 or 1. Leading dimensions are those of a, b and c in memory. */
 void net_gemmf(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const real *a,
                size_t lda, const real *b, size_t ldb, real beta, real *c, size_t ldc);
 

@@ -56,7 +56,7 @@ const struct recipe_field *recipe_find(const struct recipe_table *table, const c
 /* Returns word i of a choice or of an algorithm; NULL after the last word. */
 const char *recipe_choice(const struct recipe_field *field, size_t i);
 
-/* Whether the trainer provides everything that algorithm i needs; for example, the trainer has no callbacks. */
+/* Whether the trainer offers algorithm i. Algorithms that need a callback are not offered. */
 bool recipe_offers(const struct recipe_field *field, size_t i);
 
 /* Returns the last part of the field's path. */

@@ -293,7 +293,7 @@ void recipe_called(char called[PATH_SIZE], const char *setting)
 
 /* ---- older keys --------------------------------------------------------------------------- */
 
-/* Compares only the first `length` bytes of path, because the tables hold complete paths whose last part is the key. */
+/* Follows only the first `length` bytes of path, because the tables hold complete paths whose last part is the key. */
 static json_t *object_at(json_t *object, const char *path, size_t length)
 {
     char key[PATH_SIZE];

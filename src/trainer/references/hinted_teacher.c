@@ -9,8 +9,8 @@
 /* ---- memory ------------------------------------------------------------------------------- */
 
 /*
- * Hinted rows are longer than the rollouts they come from and need memory of their own, which only recipes with opsd
- * pay for. It suffices for the rows of all tasks, so that one size fits every task.
+ * Hinted rows are longer than their rollouts and need their own memory, which only recipes with opsd allocate. This
+ * memory suffices for the rows of all tasks, so that the same size works for every task.
  */
 double hinted_rows_bytes(const struct trainer_recipe *recipe)
 {
@@ -47,8 +47,8 @@ struct hint {
 };
 
 /*
- * The last hop's fact after the prompt, in the form in which the tool would have shown it, because the policy
- * knows how to read that. Only hopworld has such a fact; elsewhere the hint is empty.
+ * Inserts the last hop's fact after the prompt, in the form in which the tool shows facts, because the policy knows how
+ * to read that form. Only hopworld has such a fact; in other environments the hint is empty.
  */
 static struct hint fact_for(const struct trainer_recipe *recipe, const struct trainer_rollouts *r,
                             size_t row)
@@ -67,10 +67,10 @@ static struct hint fact_for(const struct trainer_recipe *recipe, const struct tr
 }
 
 /*
- * Writes row i of the hinted rows. A worked solution goes in front of the whole rollout (as prime-rl does opsd,
- * where the demonstration is a message before the first); it is written straight into the hinted row, which is long
- * enough for any. A row without room for its hint is left unchanged, not cut: its teacher is then the policy as it
- * sampled, whose distance to itself is zero.
+ * Writes row i of the hinted rows. A worked solution goes in front of the whole rollout (as in prime-rl's opsd, where
+ * the demonstration is a message before the first one); it is written directly into the hinted row, which is long
+ * enough for any solution. A row without room for its hint is left unchanged and not cut: its teacher is then the
+ * policy without a hint, whose distance to itself is zero.
  */
 static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *recipe,
                      const struct trainer_rollouts *r, size_t row, size_t i)
@@ -98,9 +98,9 @@ static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *re
 }
 
 /*
- * The teacher uses the learner's own parameters: it is the live policy that knows more, so it needs no second set
- * of weights, and no gradient goes through this pass. Log-probs after the hint are moved back to their places in
- * the row.
+ * The teacher uses the learner's own parameters: the teacher is the live policy with more information, so it needs no
+ * second set of weights, and no gradient goes through this pass. Log-probs after the hint are moved back to their
+ * places in the row.
  */
 enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner,
                                          const struct trainer_recipe *recipe,

@@ -51,14 +51,14 @@ void reference_policies_close(struct reference_policies *policies)
     hinted_rows_close(&policies->hinted);
 }
 
-/* Rows [first, first+n) in the form that the learner takes; the policy's own tokens are wanted. */
+/* Returns rows [first, first+n) in the form that the learner takes; the policy's own tokens are wanted. */
 static struct learner_rows rows_of(const struct trainer_rollouts *r, size_t first, size_t n)
 {
     size_t at = first * r->width;
     return (struct learner_rows){n, r->width, r->tokens + at, r->length + first, r->mask + at};
 }
 
-/* sft needs no reference: its teacher has sampled, and cross-entropy only asks which tokens. */
+/* sft needs no reference log-probs: its teacher has sampled the rollouts, and cross-entropy only needs the tokens. */
 enum trainer_status reference_policies_score_task(struct reference_policies *policies,
                                                   struct learner *learner,
                                                   const struct trainer_recipe *recipe,

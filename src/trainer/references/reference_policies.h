@@ -12,18 +12,18 @@
 
 struct reference_policies {
     float *start;                     /* [n_params] weights that training started from; NULL without kl_coef */
-    float *teacher[TRAINER_ENVS_MAX]; /* [n_params] of each task; NULL if it has none */
+    float *teacher[TRAINER_ENVS_MAX]; /* [n_params] teacher of each task; NULL if the task has none */
     struct hinted_rows hinted;
 };
 
-/* Memory that reference_policies_open allocates: whole sets of parameters, and bytes beside them. */
+/* Memory that reference_policies_open allocates: number of sets of parameters, and further bytes. */
 double reference_policies_sets(const struct trainer_recipe *recipe);
 double reference_policies_bytes(const struct trainer_recipe *recipe);
 
 /*
- * Allocates, and reads the teachers' checkpoints: now and not at their first use, so that a checkpoint of another
- * shape is found before an hour is spent. `start` is filled by the caller. reference_policies_close also works
- * after a failure.
+ * Allocates memory and reads the teachers' checkpoints. They are read now and not at their first use, so that a
+ * checkpoint with another shape is found before the run has spent an hour. `start` is filled by the caller.
+ * reference_policies_close also works after a failure.
  */
 enum trainer_status reference_policies_open(struct reference_policies *policies,
                                             const struct trainer_recipe *recipe,
@@ -31,8 +31,8 @@ enum trainer_status reference_policies_open(struct reference_policies *policies,
 void reference_policies_close(struct reference_policies *policies);
 
 /*
- * Log-probs of the teacher of a task into rollouts->reference of its rows [first, first+n), if the task asks for
- * them.
+ * Writes log-probs of a task's teacher to rollouts->reference of the task's rows [first, first+n), if its algorithm
+ * needs them.
  */
 enum trainer_status reference_policies_score_task(struct reference_policies *policies,
                                                   struct learner *learner,
@@ -41,7 +41,9 @@ enum trainer_status reference_policies_score_task(struct reference_policies *pol
                                                   size_t first, size_t n,
                                                   struct trainer_error *err);
 
-/* Log-probs of the policy that training started from into rollouts->start of all rows, if there is a KL penalty. */
+/*
+ * Writes log-probs of the policy that training started from to rollouts->start of all rows, if there is a KL penalty.
+ */
 enum trainer_status reference_policies_score_start(const struct reference_policies *policies,
                                                    struct learner *learner,
                                                    struct trainer_rollouts *rollouts,

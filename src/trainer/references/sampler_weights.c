@@ -33,8 +33,9 @@ void sampler_weights_close(struct sampler_weights *weights)
 
 /*
  * How many iterations old the sampler's weights are. The sampler works ahead: it fills batch `iteration` with the
- * weights of `staleness` iterations ago, or with the oldest there are in the first iterations. If admission refuses
- * weights that old, the sampler waits for newer ones. Age 0 is always admitted, or the run would never go on.
+ * weights of `staleness` iterations ago, or in the first iterations with the oldest weights. If admission refuses
+ * weights of this age, the sampler waits for newer ones. Age 0 is always admitted, because otherwise the run would wait
+ * forever.
  */
 static enum trainer_status admitted_age(const struct trainer_recipe *recipe, int32_t iteration,
                                         int32_t *age, struct trainer_error *err)

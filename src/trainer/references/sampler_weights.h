@@ -12,23 +12,23 @@
 struct sampler_weights {
     /* [staleness + 1][n_params] the learner's weights of the latest iterations, a ring buffer; NULL on-policy */
     float *history;
-    float *quantised; /* [n_params] what samples, at the recipe's precision; NULL on-policy */
+    float *quantised; /* [n_params] the weights that sample, at the recipe's precision; NULL on-policy */
     /* [n_params] the entry of history that `quantised` was made from; NULL if it equals the learner's weights */
     const float *behaviour;
 };
 
-/* Parameters' worth of memory that sampler_weights_open allocates, in whole sets of parameters. */
+/* Memory that sampler_weights_open allocates, as a number of sets of parameters. */
 double sampler_weights_sets(const struct trainer_recipe *recipe);
 
-/* False when out of memory. sampler_weights_close frees what was allocated, also after a failure. */
+/* Returns false when out of memory. sampler_weights_close frees the memory, also after a failure. */
 bool sampler_weights_open(struct sampler_weights *weights, const struct trainer_recipe *recipe,
                           size_t n_params);
 void sampler_weights_close(struct sampler_weights *weights);
 
 /*
- * At the beginning of an iteration (0-based): remembers the learner's params [n_params], and sets *chosen to the
- * weights that sample this iteration's rollouts. *staleness: iterations between them and the learner's; unchanged
- * on-policy.
+ * Called at the beginning of an iteration (0-based). Stores the learner's params [n_params], and sets *chosen to the
+ * weights that sample this iteration's rollouts. *staleness receives the number of iterations between these weights and
+ * the learner's; it is unchanged on-policy.
  */
 enum trainer_status sampler_weights_choose(struct sampler_weights *weights,
                                            const struct trainer_recipe *recipe, const float *params,

@@ -8,7 +8,7 @@
 
 /*
  * Fills params [trainer_model_parameters(model)] from the checkpoint at path. Only rank 0 reads the file, so the
- * other processes need no access to it; if rank 0 cannot read it, the others fail in the broadcast with the same
+ * other processes need no access to it; if rank 0 cannot read it, the other ranks fail in the broadcast with the same
  * error.
  */
 enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model,

@@ -1,6 +1,6 @@
 /*
  * difficulty.c: see difficulty.h. A question is hard if it asks for many hops, slots or entries, not if it was
- * answered wrong: a class made of outcomes would have its pass rate by definition.
+ * answered wrong: with classes defined by outcomes, pass rates would follow from the definition.
  */
 #include "rollout/difficulty.h"
 

@@ -19,7 +19,8 @@ size_t evaluate_rows(const struct trainer_recipe *recipe)
 
 /*
  * The questions come from the recipe's question_seed and are the same for every trial and sampling seed, so that
- * scores differ by the policy and not by the questions. Sampling and the tool's luck follow the sampling seed.
+ * differences in scores come from the policy and not from the questions. Sampling and the tool's random behaviour
+ * depend on the sampling seed.
  */
 static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task,
                                      uint64_t seed)
@@ -42,7 +43,7 @@ static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *
     }
 }
 
-/* All sampling seeds use the same rows; `correct` adds up over several calls, as pass@k needs it. */
+/* All sampling seeds use the same rows. `correct` accumulates over several calls, because pass@k needs the sum. */
 enum trainer_status evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts,
                                   const float *params, uint64_t seed, double temperature,
                                   double *score, int64_t *correct, struct trainer_error *err)
@@ -90,8 +91,8 @@ enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const 
 }
 
 /*
- * Indices must ascend, so that tasks are adjacent and lanes are filled. An index that occurs twice would be played
- * with the same noise and counted as two samples.
+ * Indices must ascend, so that the rows of a task are adjacent and lanes are filled. An index that occurs twice is
+ * refused, because it would be played twice with the same noise and counted as two samples.
  */
 static enum trainer_status check_which(const struct trainer_recipe *recipe, size_t n,
                                        const size_t *which, struct trainer_error *err)
@@ -106,8 +107,8 @@ static enum trainer_status check_which(const struct trainer_recipe *recipe, size
 }
 
 /*
- * A row's noise is that of its place among all questions, not of its place in this selection, so that question 17
- * is answered as in trainer_evaluate.
+ * A row's noise depends on its index among all questions and not on its index in this selection, so that question 17 is
+ * answered as in trainer_evaluate.
  */
 static enum trainer_status play_some(struct sampler *sampler, struct sampler_job *job,
                                      const float *params, size_t n, const size_t *which,

@@ -1,15 +1,15 @@
-/* evaluate.h: answers to the fixed questions. */
+/* evaluate.h: evaluates a policy on the fixed evaluation questions. */
 #ifndef TRAINER_EVALUATE_H
 #define TRAINER_EVALUATE_H
 
 #include "rollout/sampler.h"
 
-/* Rows of one pass over the evaluation questions of all tasks. */
+/* Returns the number of rows of one pass over the evaluation questions of all tasks. */
 size_t evaluate_rows(const struct trainer_recipe *recipe);
 
 /*
- * One pass with a sampling seed; rollouts has room for evaluate_rows. *score: the share answered
- * right; adds to correct [evaluate_rows] unless NULL.
+ * Runs one pass with a sampling seed; rollouts must have room for evaluate_rows rows. *score receives the share of
+ * questions answered right. Adds to correct [evaluate_rows] unless it is NULL.
  */
 enum trainer_status evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts,
                                   const float *params, uint64_t seed, double temperature,

@@ -19,7 +19,7 @@
 struct play {
     struct lane *lane;
     size_t active[LANE_ROWS], n_active; /* rows still playing, relative to lane->first */
-    int32_t fed[LANE_ROWS];             /* number of a row's tokens that its slot already holds */
+    int32_t fed[LANE_ROWS];             /* number of each row's tokens that its slot already holds */
     struct trainer_rng rng[LANE_ROWS];
 };
 
@@ -49,7 +49,10 @@ HOT(float, exponentials, (size_t v, float inverse_temperature, float *x, float *
     return sum;
 }
 
-/* Returns the first of equal ones, so that greedy decoding does not depend on how the compiler orders a loop. */
+/*
+ * Returns the index of the largest value; of equal values the first, so that greedy decoding does not depend on how the
+ * compiler orders a loop.
+ */
 static int32_t largest(size_t v, const float *x)
 {
     size_t best = 0;
@@ -58,7 +61,7 @@ static int32_t largest(size_t v, const float *x)
     return (int32_t)best;
 }
 
-/* The last token of positive weight gets what rounding leaves over. */
+/* If rounding leaves a remainder, the last token with a positive weight is drawn. */
 static int32_t draw(size_t v, const float *weight, float sum, double chance)
 {
     double left = chance * (double)sum;
@@ -75,8 +78,8 @@ static int32_t draw(size_t v, const float *weight, float sum, double chance)
 }
 
 /*
- * The log-prob is that of the distribution that was drawn from, temperature included: an importance ratio to any
- * other distribution would be wrong. A greedy token gets the policy's own log-prob.
+ * The log-prob is that of the distribution from which the token was drawn, temperature included, because an importance
+ * ratio to any other distribution would be wrong. A greedy token gets the policy's own log-prob.
  */
 static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const float *logits,
                       float *weight, float *log_prob)
@@ -93,7 +96,7 @@ static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const fl
 
 /* ---- playing ------------------------------------------------------------------------------ */
 
-/* Gains are measured where an observation ends: what the policy knows there is what the search contributed. */
+/* Gains are measured where an observation ends, because there the policy knows what the search contributed. */
 static void take_observation(struct trainer_rollouts *r, size_t row, const int32_t *text, size_t n)
 {
     size_t at = row * r->width + (size_t)r->length[row];
@@ -104,8 +107,8 @@ static void take_observation(struct trainer_rollouts *r, size_t row, const int32
 }
 
 /*
- * Writes a token of the policy and lets the environment answer. Returns false when the episode has ended. Reward
- * and malformed are copied at every token, so that the last copy is the episode's wherever it ends.
+ * Writes a token of the policy and lets the environment answer. Returns false when the episode has ended. Reward and
+ * malformed are copied at every token, so that the last copy is the episode's final state wherever it ends.
  */
 static bool advance(struct lane *lane, size_t row, int32_t token, float log_prob)
 {
@@ -126,7 +129,7 @@ static bool advance(struct lane *lane, size_t row, int32_t token, float log_prob
     return turn != TRAINER_TURN_DONE;
 }
 
-/* Tokens of a row in one feed: enough for any observation and any prompt. */
+/* Largest number of a row's tokens in one feed: enough for any observation and any prompt. */
 enum { FEED_MOST = LANE_TOKENS / LANE_ROWS };
 
 static int32_t unfed(const struct play *play, size_t i)
@@ -174,8 +177,8 @@ static void copy_routes(const struct play *play, size_t from, size_t to)
 /* ---- feeding ------------------------------------------------------------------------------ */
 
 /*
- * Feeds all tokens since the last feed: the sampled token and, after it, an observation, of whose logits only the
- * last are needed. The beginning of a continued row may be longer than a feed.
+ * Feeds all tokens since the last feed: the sampled token and, if the tool answered, the observation. Only the logits
+ * after the last token are needed. The beginning of a continued row may be longer than a feed.
  */
 static void feed_row(struct play *play, size_t i)
 {
@@ -194,8 +197,8 @@ static void feed_row(struct play *play, size_t i)
 }
 
 /*
- * Samples one token for each active row, from the outputs in `output`. Rows that are done leave the batch at once:
- * episodes differ in length, and the longest would otherwise carry all others along.
+ * Samples one token for each active row, from the outputs in `output`. Finished rows leave the batch immediately:
+ * episodes differ in length, and otherwise every row would be computed until the longest one ends.
  */
 static void sample_rows(struct play *play, const size_t *output)
 {
@@ -209,7 +212,7 @@ static void sample_rows(struct play *play, const size_t *output)
         float log_prob;
         int32_t token =
             sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
-        if (r->expected) /* stored with the token that comes next */
+        if (r->expected) /* the value is stored with the next token */
             r->expected[row * r->width + (size_t)r->length[row]] =
                 (double)decode->value[output[k]];
         bool goes_on = advance(lane, row, token, log_prob);
@@ -220,7 +223,7 @@ static void sample_rows(struct play *play, const size_t *output)
     play->n_active = left;
 }
 
-/* Whether a row has the same beginning as the row before it, so that only one of them is fed. */
+/* Whether a row has the same beginning as the row before it, in which case only one of the two is fed. */
 static bool begins_alike(const struct trainer_rollouts *r, size_t row)
 {
     const int32_t *tokens = r->tokens + row * r->width;
@@ -228,7 +231,7 @@ static bool begins_alike(const struct trainer_rollouts *r, size_t row)
            memcmp(tokens, tokens - r->width, (size_t)r->length[row] * sizeof *tokens) == 0;
 }
 
-/* Feeds all tokens of the rows in `leader` except those that fit into one last feed. */
+/* Feeds the tokens of the rows in `leader`, except for the last ones, which fit into one further feed. */
 static void feed_ahead(struct play *play, const size_t *leader, size_t n)
 {
     bool any;
@@ -248,7 +251,7 @@ static void feed_ahead(struct play *play, const size_t *leader, size_t n)
 /*
  * Feeds the beginnings. Rows of one question share their prompt, which is fed once and copied. A row's random
  * stream starts from its episode's noise and not from the lane's, so that results do not depend on where lanes are
- * cut. A row that is already complete takes no part, but keeps its keys, for values.
+ * cut. A row that is already complete is not played, but keeps its keys, which lane_values needs.
  */
 static void begin(struct play *play)
 {
@@ -299,7 +302,10 @@ void lane_generate(struct lane *lane)
 
 /* ---- values of the true answer ------------------------------------------------------------ */
 
-/* Adds a branch at boundary b: ANS and the answer without its last token. Returns false if the feed is full. */
+/*
+ * Adds a branch at boundary b: ANS and the answer without its last token. Returns false if there is no room in the
+ * feed.
+ */
 static bool add_branch(struct lane *lane, size_t row, int32_t b)
 {
     struct trainer_rollouts *r = lane->rollouts;

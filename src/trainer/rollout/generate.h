@@ -6,8 +6,8 @@
 #include "rollout/rollouts.h"
 
 /*
- * Rows that go through the network together: a lane always has the same rows, whichever thread plays it. Then the
- * most tokens and outputs that one feed of them can have.
+ * LANE_ROWS: rows that go through the network together; a lane always has the same rows, whichever thread plays it.
+ * LANE_TOKENS and LANE_OUTPUTS: the largest number of tokens and of outputs in one feed of these rows.
  */
 enum {
     LANE_ROWS = 64,
@@ -29,12 +29,12 @@ struct lane {
     uint64_t sampled, fed; /* out: tokens */
 };
 
-/* Plays all episodes of the lane to their end. */
+/* Plays all episodes of the lane until they end. */
 void lane_generate(struct lane *lane);
 
 /*
- * After lane_generate, whose keys and values it uses: measures the value of the true answer at each boundary of the
- * lane's rows.
+ * Called after lane_generate, whose keys and values it uses. Measures the value of the true answer at each boundary of
+ * the lane's rows.
  */
 void lane_values(struct lane *lane);
 

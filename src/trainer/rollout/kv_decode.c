@@ -13,7 +13,7 @@
 #include "policy/layout.h"
 #include "policy/kernels.h"
 
-/* Sizes are those of the largest feed (LANE_TOKENS, LANE_OUTPUTS), so that nothing is allocated while playing. */
+/* Sizes are those of the largest feed (LANE_TOKENS, LANE_OUTPUTS), so that nothing is allocated during play. */
 static void carve_decode(struct decode *decode, struct carve *block)
 {
     const struct trainer_model *model = &decode->model;
@@ -85,8 +85,8 @@ void decode_clear(struct decode *decode)
 }
 
 /*
- * `before` is passed along for the second embedding (model.previous_token), which at the segment's start needs the
- * token before it.
+ * `before` is needed for the second embedding (model.previous_token), which at the segment's start uses the token
+ * before the segment.
  */
 void decode_add(struct decode *decode, struct decode_segment segment, const int32_t *tokens)
 {
@@ -104,7 +104,7 @@ void decode_add(struct decode *decode, struct decode_segment segment, const int3
 /* ---- keys and values ---------------------------------------------------------------------- */
 
 struct place {
-    float *kt, *v; /* of one slot and layer */
+    float *kt, *v; /* keys and values of one slot and layer */
 };
 
 static struct place place_of(const struct decode *decode, size_t slot, int32_t layer)
@@ -115,9 +115,9 @@ static struct place place_of(const struct decode *decode, size_t slot, int32_t l
 }
 
 /*
- * Copies columns position .. position+n of kt, and rows of v, to or from a compact buffer. A branch (the true
- * answer, tried after each observation) overwrites the positions of what the rollout continued with, and must
- * restore them. Copying n columns out and back is cheaper than a second cache for all.
+ * Copies columns position .. position+n of kt, and rows of v, to or from a compact buffer. A branch (the true answer,
+ * tried after each observation) overwrites the positions of the tokens with which the rollout continued, and must
+ * restore them. Copying n columns out and back is cheaper than a second cache for all rows.
  */
 static void keep_columns(const struct decode *decode, struct place place,
                          const struct decode_segment *segment, bool restore)
@@ -145,7 +145,7 @@ static void store(const struct decode *decode, struct place place,
     }
 }
 
-/* In the last layer only the keys of a segment's earlier tokens are read, not their outputs. */
+/* In the last layer only the keys and values of a segment's earlier tokens are needed, not their outputs. */
 static void attend_segment(struct decode *decode, const struct decode_segment *segment,
                            int32_t layer, size_t first, bool outputs_only)
 {
@@ -165,7 +165,8 @@ static void attend_segment(struct decode *decode, const struct decode_segment *s
 }
 
 /*
- * Row by row: each row has a cache of its own length, and a product over the longest would mostly multiply zeros.
+ * Attention is computed row by row, because caches differ in length and a product over the longest cache would mostly
+ * multiply zeros.
  */
 static void attend(struct decode *decode, int32_t layer, bool last)
 {
@@ -176,7 +177,7 @@ static void attend(struct decode *decode, int32_t layer, bool last)
     }
 }
 
-/* The rows of a group begin with the same prompt, which is fed once and copied. */
+/* Used for the rows of a group, which begin with the same prompt: the prompt is fed once and copied. */
 void decode_copy(struct decode *decode, size_t from, size_t to, size_t n)
 {
     size_t d = (size_t)decode->model.width;
@@ -198,7 +199,7 @@ static void gather_outputs(struct decode *decode, const float *from, float *to)
         memmove(to + i * d, from + (size_t)decode->out_row[i] * d, d * sizeof *to);
 }
 
-/* n rows of layer l: all fed tokens, or those with an output. */
+/* Records the routes of n rows of layer l: all fed tokens, or in the last layer the tokens with an output. */
 static void record_routes(struct decode *decode, int32_t l, size_t n, bool last)
 {
     size_t k = (size_t)decode->model.experts_per_token, places = trainer_model_routes(&decode->model);
@@ -254,8 +255,8 @@ static void feed_layer(struct decode *decode, const float *params, int32_t l)
 }
 
 /*
- * The same steps as policy/forward.c over the same kernels, so that log-probs of sampling and of training agree up
- * to rounding. On-policy rollouts therefore need not be scored again (run/off_policy_correction.c).
+ * Takes the same steps as policy/forward.c with the same kernels, so that log-probs of sampling and of training agree
+ * up to rounding. On-policy rollouts therefore need not be scored again (run/off_policy_correction.c).
  */
 void decode_feed(struct decode *decode, const float *params)
 {

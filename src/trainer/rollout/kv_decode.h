@@ -1,9 +1,9 @@
 /*
  * kv_decode.h: incremental forward passes over cached keys and values, in float.
  *
- * A slot is the cache of one sequence. Tokens are fed in segments: some tokens of one slot, after those that it
- * already holds. Any number of segments go through the matrix products together. A branch is a segment that is fed
- * for its outputs only: afterwards the slot holds what it held before.
+ * A slot is the cache of one sequence. Tokens are fed in segments: a segment is some tokens of one slot, which follow
+ * the tokens that the slot already holds. Any number of segments go through the matrix products together. A branch is a
+ * segment that is fed for its outputs only: afterwards the slot holds what it held before.
  */
 #ifndef TRAINER_KV_DECODE_H
 #define TRAINER_KV_DECODE_H
@@ -14,16 +14,16 @@
 
 struct decode_segment {
     size_t slot;
-    int32_t position; /* number of tokens before it */
-    int32_t n;        /* number of its tokens, which are in decode->tokens from the segment's place on */
-    int32_t before;   /* the token before the first one; 0 at position 0 */
+    int32_t position; /* number of tokens before the segment */
+    int32_t n;        /* number of the segment's tokens, which are adjacent in decode->tokens */
+    int32_t before;   /* the token before the segment's first token; 0 at position 0 */
     bool branch;      /* not kept in the slot */
     bool every;       /* outputs for every token, not only for the last one */
 };
 
 struct decode {
     struct trainer_model model;
-    size_t slots, capacity, outputs; /* number of slots; most tokens, and most outputs, of one feed */
+    size_t slots, capacity, outputs; /* number of slots; largest numbers of tokens and of outputs of one feed */
     size_t pad;
     /* filled in before a feed */
     struct decode_segment *segments; /* [capacity] */
@@ -34,8 +34,8 @@ struct decode {
     float *value;  /* [n_outputs], NULL without a value head */
     size_t n_outputs;
     /*
-     * with experts: [n][layers][experts_per_token] of the fed tokens; the last layer only of tokens with an output,
-     * else TRAINER_NO_EXPERT
+     * with experts: [n][layers][experts_per_token] routes of the fed tokens; in the last layer TRAINER_NO_EXPERT for
+     * tokens without an output
      */
     uint16_t *routes;
     float *scratch; /* [model.tokens] free for the caller between feeds */
@@ -50,7 +50,7 @@ struct decode {
 size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity,
                     size_t outputs);
 
-/* NULL when out of memory; freed by free(). */
+/* Returns NULL when out of memory. The caller frees it with free(). */
 struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity,
                           size_t outputs);
 

@@ -48,7 +48,7 @@ static void number_episodes(struct trainer_rollouts *r, size_t row, const struct
     r->n_turns[row] = k;
 }
 
-/* The core cannot refuse these arguments: tokens ascend, and there are markers. */
+/* The core's status is ignored, because it cannot refuse these arguments: tokens ascend, and there are markers. */
 void episodes_cut(struct trainer_rollouts *r, const struct trainer_recipe *recipe, size_t first,
                   size_t n)
 {

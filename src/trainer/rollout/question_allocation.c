@@ -1,7 +1,7 @@
 /*
  * question_allocation.c: see question_allocation.h. Only the last visit of a question counts, because the policy of
- * earlier visits no longer exists. The fit lends the pool's rates to questions that were asked rarely or never, so
- * that eight failures do not yet mean a pass rate of 0.
+ * earlier visits no longer exists. The fit applies the pool's rates to questions that were asked rarely or never, so
+ * that eight failures alone do not give a pass rate of 0.
  */
 #include "rollout/question_allocation.h"
 
@@ -18,7 +18,7 @@
 struct share {
     double alpha, beta;          /* of its pass rate */
     double all_wrong, all_right; /* probabilities that all of `size` rollouts are wrong, and that all are right */
-    double gain;                 /* what one more block is worth */
+    double gain;                 /* gain of one more block of rollouts */
     size_t size, question;
 };
 
@@ -81,8 +81,8 @@ static double rate_of(const struct allocation *a, const struct rl_beta_fit *fit,
 }
 
 /*
- * Draws without replacement by weight: takes the smallest of exponential variables whose rates are the weights
- * (Efraimidis and Spirakis, Information Processing Letters 97, 2006). A weight of 0 comes last.
+ * Draws without replacement by weight: takes the questions with the smallest exponential variables, whose rates are the
+ * weights (Efraimidis and Spirakis, Information Processing Letters 97, 2006). A question with weight 0 comes last.
  */
 static void fill_tickets(const struct allocation *a, const struct trainer_task *task,
                          const struct rl_beta_fit *fit, uint64_t seed, struct ticket *tickets)
@@ -171,9 +171,9 @@ static void sift(struct share *heap, size_t n, size_t at)
 }
 
 /*
- * Every group gets the least size, then each further block goes where it gains most. A block is passk.k rollouts,
- * which share a reward. The definition is ours: sources only ask that hard questions get more rollouts within the
- * same budget.
+ * Every group gets the smallest size; then each further block goes to the group with the largest gain. A block is
+ * passk.k rollouts, which share a reward. This definition is ours: publications only ask that hard questions get more
+ * rollouts within the same budget.
  */
 static void hand_out(struct allocation *a, const struct trainer_task *task, size_t group_size,
                      const struct rl_beta_fit *fit, struct share *heap)
@@ -220,7 +220,10 @@ static enum trainer_status size_groups(struct allocation *a, const struct traine
 
 /* ---- both --------------------------------------------------------------------------------- */
 
-/* If the likelihood has no maximum (nothing asked yet, or all answers alike), a flat prior is used instead. */
+/*
+ * If the likelihood has no maximum (no question was asked yet, or all outcomes are equal), a flat prior is used
+ * instead.
+ */
 enum trainer_status allocation_draw(struct allocation *a, const struct trainer_task *task,
                                     const struct allocation_plan *plan,
                                     struct trainer_allocation *metrics, struct trainer_error *err)

@@ -9,7 +9,7 @@
 #include "support/error.h"
 #include "support/rng.h"
 
-/* Measuring and cutting use this one function, so that they agree to the byte. */
+/* The same function computes the size and lays out the block, so that both agree to the byte. */
 static void carve_tokens(struct trainer_rollouts *r, struct carve *block)
 {
     size_t n = r->capacity * r->width;
@@ -54,7 +54,7 @@ size_t rollouts_bytes(size_t capacity, size_t width)
     return block.used;
 }
 
-/* One block, made once per run, used in every iteration and released by free(). */
+/* Allocates one block, which is created once per run, used in every iteration and released by free(). */
 struct trainer_rollouts *rollouts_new(size_t capacity, size_t width)
 {
     struct carve block = {carve_block(rollouts_bytes(capacity, width)), 0};
@@ -91,9 +91,9 @@ static void clear_row(struct trainer_rollouts *r, size_t row)
 }
 
 /*
- * question and noise are separate seeds. Rows of a group share the first, so that they answer one question, and
- * differ in the second, so that their answers differ. The group's label includes the task, or groups of two tasks
- * would be normalised together.
+ * question and noise are separate seeds. Rows of a group have the same question seed, so that they answer the same
+ * question, and different noise seeds, so that their answers differ. The group's label includes the task, because
+ * otherwise groups of two tasks would be normalised together.
  */
 static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t row,
                       size_t question, size_t noise_row)
@@ -134,8 +134,8 @@ size_t rollouts_group_end(const struct trainer_rollouts *r, size_t first)
 }
 
 /*
- * noise_row is an argument because a question must be answered the same in a selection of questions as among all of
- * them (see evaluate.c).
+ * noise_row is an argument because a question must get the same answer in a selection of questions as in the complete
+ * set (see evaluate.c).
  */
 void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t question,
                       size_t noise_row)
@@ -143,7 +143,7 @@ void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *pl
     start_row(r, plan, r->n++, question, noise_row);
 }
 
-/* Plays the tokens of the row again, since an episode's state between two tokens is not stored. */
+/* Plays the tokens of the row again, because an episode's state between two tokens is not stored. */
 static void replay(struct trainer_rollouts *r, const struct trainer_env *env, size_t row)
 {
     const int32_t *tokens = r->tokens + row * r->width;
@@ -202,8 +202,8 @@ size_t rollouts_tokens(const struct trainer_rollouts *r, size_t first, size_t n)
 }
 
 /*
- * Everything that playing an episode writes. Structs are sent byte for byte, because all ranks of a run are
- * the same program on machines of one kind (compare_ranks in run/run.c).
+ * Shares everything that playing an episode writes. Structs are sent byte for byte, because all ranks of a run are the
+ * same program on machines of one kind (compare_ranks in run/run.c).
  */
 enum trainer_status rollouts_share(struct trainer_rollouts *r, struct ranks *ranks,
                                    const size_t *start, struct trainer_error *err)
@@ -241,7 +241,7 @@ size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts)
     return rollouts->n;
 }
 
-/* NULL if nothing was measured, because zeros would look like a gain or an advantage of 0. */
+/* Arrays that were not measured are NULL, because zeros would look like gains or advantages of 0. */
 struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *r, size_t i)
 {
     size_t at = i * r->width;

@@ -10,10 +10,10 @@ enum { ROLLOUT_VALUES = TRAINER_TURNS_MAX + 1 };
 
 /* B rows of T tokens. Arrays per token are [B*T], row after row; others are [B]. */
 struct trainer_rollouts {
-    size_t n, capacity, width; /* B, the largest B there is memory for, T */
+    size_t n, capacity, width; /* B, the largest B that fits into memory, T */
     int32_t *tokens, *turn;
     uint8_t *mask;
-    float *log_prob; /* of the sampler, at sampling */
+    float *log_prob; /* the sampler's log-probs, at sampling */
     float *rewards;  /* input of credit: gains and outcome, at the ends of turns */
     float *advantage, *clip_scale;
     float *old; /* denominator of the ratio: the sampler's log-probs, or the learner's before the updates */
@@ -23,7 +23,7 @@ struct trainer_rollouts {
     float *weight;           /* off-policy importance weights */
     float *rl, *ce, *ref_kl; /* weights of the loss components */
     float *kd;               /* weights of the squared distance to a teacher */
-    uint8_t *kept;           /* the part of mask that rejection leaves */
+    uint8_t *kept;           /* the tokens of mask that were not rejected */
     double *expected; /* values that the value head predicted at sampling; NULL without one (run/value_arrays.h) */
     double *returns;  /* the returns to predict, NaN where there are none; NULL without a value head */
     int32_t *length, *prompt, *n_turns, *task;
@@ -31,15 +31,15 @@ struct trainer_rollouts {
     double *value;     /* [B][ROLLOUT_VALUES] */
     double *reward;
     int64_t *group;
-    int32_t *number; /* of its question in the pool */
+    int32_t *number; /* number of the row's question in the pool */
     double *baseline;      /* outcome of the question's greedy rollout */
-    int64_t *branch_of;    /* rows with the same number branch from one beginning .. */
+    int64_t *branch_of;    /* rows with the same number branch from the same beginning .. */
     int32_t *n_shared;     /* .. after this many turns */
     uint8_t *malformed;
     struct trainer_episode *episode;
     /*
      * The sampler's routes [B*T][places], each stored with the token that it predicts; places = layers *
-     * experts_per_token. Memory of the caller; NULL if routes are not recorded.
+     * experts_per_token. The memory belongs to the caller; NULL if routes are not recorded.
      */
     uint16_t *routes;
     size_t places;
@@ -47,7 +47,7 @@ struct trainer_rollouts {
 };
 
 size_t rollouts_bytes(size_t capacity, size_t width);
-/* NULL when out of memory; free(). */
+/* Returns NULL when out of memory. The caller frees it with free(). */
 struct trainer_rollouts *rollouts_new(size_t capacity, size_t width);
 
 /* What to sample: questions x group_size rows of one task. */
@@ -57,12 +57,12 @@ struct rollouts_plan {
     size_t questions, group_size;
     uint64_t question_seed; /* question i is a function of this seed and i */
     size_t first, pool;     /* question q has number (first + q) mod pool; with pool 0, number q */
-    const int32_t *numbers; /* [questions] numbers of the questions instead, or NULL */
+    const int32_t *numbers; /* [questions] explicit numbers of the questions, which replace `first`, or NULL */
     const size_t *sizes;    /* [questions] rows of each question, with the same total; NULL: group_size each */
     uint64_t noise_seed;    /* the noise of tool and sampling is a function of this seed and the row */
 };
 
-/* Starts the rows of a plan as rows first_row and after. */
+/* Starts the rows of a plan, which become rows first_row, first_row + 1, .. */
 void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                   size_t first_row);
 
@@ -70,22 +70,22 @@ void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan 
 void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                       size_t question, size_t noise_row);
 
-/* The index in its plan of the question that a row answers. */
+/* Returns the index, within its plan, of the question that a row answers. */
 size_t rollouts_question(const struct trainer_rollouts *rollouts, size_t row);
 
-/* One past the last row of the group that begins at row `first`; the rows of a group are adjacent. */
+/* Returns one past the last row of the group that begins at row `first`; the rows of a group are adjacent. */
 size_t rollouts_group_end(const struct trainer_rollouts *rollouts, size_t first);
 
 /*
- * Appends one row that continues differently from the first n_tokens of a row of `from`. These end with the prompt,
- * with an observation, or with the row. From there on, tool and sampling follow `noise`. The other row must have
- * been started normally; it may be in the same rollouts.
+ * Appends one row that begins with the first n_tokens of a row of `from` and continues differently. These tokens must
+ * end with the prompt, with an observation, or with the row. After them, tool and sampling follow `noise`. The row of
+ * `from` must have been started normally; it may be in the same rollouts.
  */
 void rollouts_add_continued(struct trainer_rollouts *rollouts, const struct trainer_env *env,
                             const struct trainer_rollouts *from, size_t row, size_t n_tokens,
                             uint64_t noise);
 
-/* Number of tokens of a row that the policy wrote. The tool's tokens do not make a response long. */
+/* Number of tokens of a row that the policy wrote. The tool's tokens do not count towards the length of a response. */
 double rollouts_written(const struct trainer_rollouts *rollouts, size_t row);
 
 /* Number of tokens that the policy wrote in rows [first, first+n). */

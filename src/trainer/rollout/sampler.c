@@ -40,7 +40,7 @@ enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_r
     return whole ? TRAINER_OK : trainer_no_memory(err, (size_t)sampler_bytes(recipe, threads));
 }
 
-/* A sampler that was never opened has 0 here; BLAS is then left alone. */
+/* In a sampler that was never opened blas_before is 0; BLAS's threads are then left unchanged. */
 void sampler_close(struct sampler *sampler)
 {
     for (int i = 0; sampler->decode && i < sampler->threads; i++)
@@ -51,8 +51,8 @@ void sampler_close(struct sampler *sampler)
 }
 
 /*
- * Number of rows from `first` on that form a lane: of one task, because tasks may be played by different weights,
- * and at most LANE_ROWS.
+ * Returns the number of rows from `first` on that form a lane: at most LANE_ROWS, all of one task, because tasks may be
+ * played by different weights.
  */
 static size_t lane_length(const struct trainer_rollouts *r, size_t first)
 {
@@ -71,7 +71,7 @@ static size_t count_lanes(const struct trainer_rollouts *r)
 }
 
 /*
- * Finds the rows of lane number `lane` by counting from the front each time, which takes no time beside a single
+ * Finds the rows of lane number `lane` by counting from the front each time, which is negligible compared with a single
  * token.
  */
 static void find_lane(const struct trainer_rollouts *r, size_t lane, size_t *first, size_t *n)
@@ -88,8 +88,8 @@ struct lane_report {
 };
 
 /*
- * The cache belongs to the thread and not to the lane: what an earlier lane left there is overwritten, position by
- * position, before it is read. Values are measured at once, while the lane's keys are still there.
+ * The cache belongs to the thread and not to the lane: data of an earlier lane is overwritten, position by position,
+ * before it is read. Values are measured immediately, while the cache still holds the lane's keys.
  */
 static struct lane_report play_lane(struct sampler *sampler, const struct sampler_job *job,
                                     size_t index)
@@ -116,7 +116,7 @@ static struct lane_report play_lane(struct sampler *sampler, const struct sample
     return report;
 }
 
-/* Threads work at the same time, so their times are scaled to the wall time of all. */
+/* Threads run in parallel, so the sums of their times are scaled to the total wall time. */
 static void settle(struct sampler_job *job, double wall)
 {
     double sum = job->generation_s + job->gain_s;
@@ -126,7 +126,7 @@ static void settle(struct sampler_job *job, double wall)
 
 /* ---- over several processes ---------------------------------------------------------------- */
 
-/* Counts are those of all processes. Times are this process's own and include waiting for the others. */
+/* Counts are sums over all processes. Times are this process's own and include waiting for other processes. */
 static enum trainer_status add_counts(struct sampler *sampler, struct sampler_job *job,
                                       struct trainer_error *err)
 {
@@ -148,7 +148,7 @@ static enum trainer_status add_counts(struct sampler *sampler, struct sampler_jo
     return status;
 }
 
-/* Lanes are dealt out in ranges, so that the rows of a process are a range too. */
+/* Each process gets a range of lanes, so that its rows are a range too. */
 static enum trainer_status share(struct sampler *sampler, struct sampler_job *job, size_t lanes,
                                  struct trainer_error *err)
 {
@@ -166,8 +166,8 @@ static enum trainer_status share(struct sampler *sampler, struct sampler_job *jo
 }
 
 /*
- * Finite weights can still overflow on the way to the logits. Then any token may be sampled and no answer is right,
- * which would look like a measured score of 0. Every process has all rows here and comes to the same result.
+ * Even with finite weights, the logits can overflow. Then any token may be sampled and no answer is right, which would
+ * look like a measured score of 0. Every process has all rows here and gets the same result.
  */
 static enum trainer_status check_finite(const struct trainer_rollouts *r, struct trainer_error *err)
 {
@@ -182,9 +182,9 @@ static enum trainer_status check_finite(const struct trainer_rollouts *r, struct
 }
 
 /*
- * schedule(dynamic, 1), because lanes differ in length as much as their longest episodes do; with a fixed schedule,
- * threads would wait for each other. Threads only share sums of times and counts, which no result of a rollout
- * depends on.
+ * The loop uses schedule(dynamic, 1), because lanes take as long as their longest episode; with a fixed schedule,
+ * threads would wait for each other. Threads only share sums of times and counts, which do not affect the results of a
+ * rollout.
  */
 enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job,
                                  struct trainer_error *err)

@@ -1,6 +1,6 @@
 /*
- * sampler.h: plays rollouts in lanes over threads, each with caches of its own, and over the processes that share a
- * run.
+ * sampler.h: plays rollouts in lanes, which are divided among the processes of a run and among threads with their own
+ * caches.
  */
 #ifndef TRAINER_SAMPLER_H
 #define TRAINER_SAMPLER_H
@@ -11,8 +11,8 @@
 struct sampler {
     const struct trainer_recipe *recipe;
     int threads;
-    struct ranks *ranks; /* NULL for a process alone; set by the caller after sampler_open */
-    int blas_before;     /* threads of BLAS before sampler_open; until sampler_close BLAS has one */
+    struct ranks *ranks; /* NULL if there is only one process; set by the caller after sampler_open */
+    int blas_before;     /* BLAS's number of threads before sampler_open; until sampler_close it is 1 */
     struct decode **decode; /* [threads] */
 };
 
@@ -22,7 +22,7 @@ enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_r
 void sampler_close(struct sampler *sampler);
 
 struct sampler_job {
-    struct trainer_rollouts *rollouts;     /* their rows have been started */
+    struct trainer_rollouts *rollouts;     /* the rows must have been started */
     const float *params[TRAINER_ENVS_MAX]; /* weights that play each task */
     double temperature;
     int32_t turns; /* rows pause after N observations; 0: never. Not together with values */
@@ -31,7 +31,9 @@ struct sampler_job {
     uint64_t sampled, fed, gain_tokens; /* out: tokens */
 };
 
-/* Plays the started rows. On return every process has all of them. TRAINER_ENUMERIC if the network overflowed. */
+/*
+ * Plays the started rows. On return every process has all results. Returns TRAINER_ENUMERIC if the network overflowed.
+ */
 enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job,
                                  struct trainer_error *err);
 
