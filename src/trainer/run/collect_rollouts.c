@@ -8,9 +8,9 @@
 #include "support/rng.h"
 
 /*
- * Questions and noise are functions of (seed, iteration), never of a generator that runs on: trials that differ in
- * one setting meet the same questions in the same iterations. The questions of a pool depend on the seed alone, and
- * iterations cycle through it.
+ * Questions and noise are functions of (seed, iteration), never of a generator that keeps its state, so trials that
+ * differ in one setting get the same questions in the same iterations. The questions of a pool depend on the seed
+ * alone, and iterations cycle through it.
  */
 static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task,
                                      int32_t iteration)
@@ -28,7 +28,9 @@ static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_
         .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
 }
 
-/* Questions in turn and group_size rollouts of each, unless the recipe asks for more of the hard ones. */
+/*
+ * Takes questions in order, with group_size rollouts each, unless the recipe asks for more rollouts of hard questions.
+ */
 static enum trainer_status draw_questions(struct run *run, struct rollouts_plan *plan,
                                           int32_t iteration, struct trainer_iteration *metrics,
                                           struct trainer_error *err)
@@ -45,7 +47,7 @@ static enum trainer_status draw_questions(struct run *run, struct rollouts_plan 
                            &metrics->allocation, err);
 }
 
-/* Starts the rows of all tasks, and plays what has to be sampled beside them. */
+/* Starts the rows of all tasks, and plays the side rollouts that they need (side_rollouts.h). */
 static enum trainer_status start_rows(struct run *run, int32_t iteration,
                                       const struct sampler_job *job,
                                       struct trainer_iteration *metrics, struct trainer_error *err)

@@ -9,8 +9,8 @@
 #include "run/value_arrays.h"
 
 /*
- * Task by task, because groups must never be compared across environments whose rewards mean different things. The
- * statistics of the clip scale are merged by tokens: a task of short answers counts less.
+ * Assigns credit task by task, because groups must never be compared across environments whose rewards mean different
+ * things. The statistics of the clip scale are merged with tokens as weights, so a task with short answers counts less.
  */
 static enum trainer_status assign_credit(struct run *run, int32_t iteration,
                                          struct rl_turn_stat *scale, struct trainer_error *err)
@@ -36,7 +36,10 @@ static enum trainer_status assign_credit(struct run *run, int32_t iteration,
     return status;
 }
 
-/* Share of groups with right and wrong answers: where answers are compared, only these teach anything. */
+/*
+ * Returns the share of groups with both right and wrong answers. If an algorithm compares the answers of a group, only
+ * these groups teach anything.
+ */
 static double mixed_groups(const struct trainer_rollouts *r)
 {
     double groups = 0, mixed = 0;
@@ -51,8 +54,8 @@ static double mixed_groups(const struct trainer_rollouts *r)
 }
 
 /*
- * Malformed rollouts are counted apart from wrong ones: a policy that forgets the grammar needs another cure than one
- * that does not find the answer.
+ * Malformed rollouts are counted separately from wrong ones, because a policy that forgets the grammar needs another
+ * remedy than a policy that does not find the answer.
  */
 static enum trainer_status measure(const struct trainer_rollouts *r,
                                    const struct trainer_recipe *recipe,

@@ -5,8 +5,8 @@
 #include "run/run.h"
 
 /*
- * After run_collect: log-probs of the reference policies, then the credit of every task's rollouts by its
- * algorithm, and what rollouts and credit have in common to report (metrics).
+ * Called after run_collect. Computes log-probs of the reference policies, assigns credit to every task's rollouts with
+ * the task's algorithm, and fills the metrics of rollouts and credit.
  */
 enum trainer_status run_credit(struct run *run, int32_t iteration,
                                struct trainer_iteration *metrics, struct trainer_error *err);

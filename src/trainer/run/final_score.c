@@ -10,9 +10,10 @@
 #include "support/error.h"
 
 /*
- * Trials are compared by the mean over sampling seeds, and its spread is what the noise floor is made of. Greedy
- * decoding is shown beside it because many papers report that. Without evaluations during training the area is the
- * score, because sorting by area must not put such trials last. Adds to correct [questions].
+ * Trials are compared by the mean over sampling seeds, and the noise floor is computed from the spread over these
+ * seeds. The score of greedy decoding is also reported, because many papers report it. Without evaluations during
+ * training the area equals the score, because sorting by area must not put such trials last. Adds to correct
+ * [questions].
  */
 static enum trainer_status score(struct run *run, struct trainer_event *event, int64_t *correct,
                                  struct trainer_error *err)
@@ -38,7 +39,9 @@ static enum trainer_status score(struct run *run, struct trainer_event *event, i
                                 : status;
 }
 
-/* pass@k with k of k samples: the unbiased estimate is whether one of a question's answers is right. */
+/*
+ * Computes pass@k from k samples: the unbiased estimate for a question is whether at least one of its answers is right.
+ */
 static enum trainer_status score_questions(struct run *run, struct trainer_event *event,
                                            struct trainer_error *err)
 {
@@ -55,9 +58,9 @@ static enum trainer_status score_questions(struct run *run, struct trainer_event
 }
 
 /*
- * The clock of training stops before the final evaluation, which has a budget of its own. The checkpoint is written
- * after the evaluation, so that a file that exists comes from a run that ended well, and before the last event, so
- * that a caller who receives it finds the file.
+ * The clock of training stops before the final evaluation, which has its own budget. The checkpoint is written after
+ * the evaluation, so that an existing file always comes from a run that succeeded, and before the last event, so that a
+ * caller that receives this event finds the file.
  */
 enum trainer_status run_finish(struct run *run, struct trainer_error *err)
 {

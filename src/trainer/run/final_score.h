@@ -4,7 +4,7 @@
 
 #include "run/run.h"
 
-/* Evaluates the trained policy, writes the checkpoint if one is asked for, and reports TRAINER_EVENT_DONE. */
+/* Evaluates the trained policy, writes the checkpoint if options.checkpoint is set, and reports TRAINER_EVENT_DONE. */
 enum trainer_status run_finish(struct run *run, struct trainer_error *err);
 
 #endif

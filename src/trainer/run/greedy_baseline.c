@@ -4,7 +4,10 @@
 #include "run/side_rollouts.h"
 #include "support/rng.h"
 
-/* The tool's luck of a greedy rollout is its own, as in an evaluation: it repeats that of no row of the group. */
+/*
+ * A greedy rollout has its own random stream for the tool, as in an evaluation, which differs from those of all rows of
+ * the group.
+ */
 enum trainer_status greedy_baseline(struct run *run, const struct rollouts_plan *plan,
                                     size_t first, const struct sampler_job *job,
                                     struct trainer_iteration *metrics, struct trainer_error *err)

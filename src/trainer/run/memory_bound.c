@@ -22,7 +22,7 @@ size_t memory_bound_largest_batch(const struct trainer_recipe *recipe)
                                                            : rows;
 }
 
-/* What is remembered about the questions of pools: anchors and pass rates. */
+/* Bytes of what a run stores about the questions of pools: anchors and pass rates. */
 static double pool_bytes(const struct trainer_recipe *recipe)
 {
     double n = 0;
@@ -32,8 +32,8 @@ static double pool_bytes(const struct trainer_recipe *recipe)
 }
 
 /*
- * A checkpoint has 128 bytes of header, the parameters as floats, and 8 bytes of digest (policy/checkpoint.c). The
- * size is exact, so that a budget of exactly that many bytes is met.
+ * A checkpoint has 128 bytes of header, the parameters as floats, and 8 bytes of digest (policy/checkpoint.c). The size
+ * is exact, so that a run fits into a budget of exactly this size.
  */
 double trainer_artifact_bytes(const struct trainer_recipe *recipe)
 {
@@ -41,10 +41,10 @@ double trainer_artifact_bytes(const struct trainer_recipe *recipe)
 }
 
 /*
- * `program` is the program, its libraries, and what BLAS allocates for each thread. It is generous on purpose: if a
- * run used more than the bound, its budget would promise what does not hold. The artifact counts twice: to be
- * written it is encoded as a whole beside the parameters, and a teacher that is read is in memory as bytes and as
- * floats. 64 bytes per token are room for what is small.
+ * `program` is the memory of the program, its libraries, and the buffers that BLAS allocates for each thread. It is
+ * generous on purpose, because a run must never use more than the bound. The artifact counts twice: the writer encodes
+ * it completely in addition to the parameters, and a teacher's checkpoint is in memory as bytes and as floats while it
+ * is read. 64 bytes per token cover all small arrays.
  */
 double trainer_memory_bound(const struct trainer_recipe *recipe)
 {

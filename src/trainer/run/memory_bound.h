@@ -5,13 +5,13 @@
 #include <trainer/train.h>
 
 /*
- * Rows of the largest batch that the learner sees. The warm start and training never work at the same time, so one
- * learner is made for the larger batch of the two.
+ * Rows of the largest batch that the learner sees. The warm start and training never run at the same time, so one
+ * learner is created for the larger batch of the two.
  */
 size_t memory_bound_largest_batch(const struct trainer_recipe *recipe);
 
 /*
- * TRAINER_ESIZE if a run of the recipe needs more than its budget, so that the trial's row says size_blocked
+ * Returns TRAINER_ESIZE if a run of the recipe needs more than its budget, so that the trial's row says size_blocked
  * instead of crash. Called before anything is allocated or trained.
  */
 enum trainer_status memory_bound_check(const struct trainer_recipe *recipe,

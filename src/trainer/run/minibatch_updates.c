@@ -1,9 +1,10 @@
 /*
  * minibatch_updates.c: see minibatch_updates.h.
  *
- * Rows are shuffled again in each epoch, by a seed of the iteration and the epoch, and cut into minibatches that mix
- * questions: a minibatch of one group would only push one answer against its siblings. Old log-probs are those from
- * before the first update of the iteration, because the clip range limits the distance to that policy.
+ * Rows are shuffled again in each epoch, with a seed that depends on the iteration and the epoch, and cut into
+ * minibatches. Shuffling mixes questions, because a minibatch of a single group would only push one answer against its
+ * siblings. Old log-probs are computed before the first update of the iteration, because the clip range limits the
+ * distance to the policy of that time.
  */
 #include "run/minibatch_updates.h"
 
@@ -15,7 +16,7 @@
 #include "support/error.h"
 #include "support/rng.h"
 
-/* The shuffle of Fisher and Yates, from the end. */
+/* Fisher-Yates shuffle, from the end. */
 static void shuffle(size_t n, struct trainer_rng *rng, size_t *order)
 {
     for (size_t i = 0; i < n; i++)
@@ -28,8 +29,9 @@ static void shuffle(size_t n, struct trainer_rng *rng, size_t *order)
 }
 
 /*
- * A linear warm-up, then a cosine from the whole rate down to the share final_rate of it. The warm-up counts from
- * 1, or the first update would do nothing. The cosine ends with the last update of the run, not of an iteration.
+ * The rate has a linear warm-up, then follows a cosine from the full rate down to final_rate times the full rate. The
+ * warm-up counts from 1, because otherwise the first update would do nothing. The cosine ends with the last update of
+ * the run, not of an iteration.
  */
 static double rate_at(const struct trainer_training *training, double peak, double update,
                       double updates)
@@ -40,7 +42,7 @@ static double rate_at(const struct trainer_training *training, double peak, doub
            (training->final_rate + (1 - training->final_rate) * cosine);
 }
 
-/* The rate of the value head follows the same curve from a peak of its own, or is that of the rest. */
+/* The rate of the value head follows the same curve from its own peak, or equals the rate of the other parameters. */
 static struct learner_rates rates_at(const struct trainer_recipe *recipe, double update,
                                      double updates)
 {
@@ -105,7 +107,7 @@ static void add(struct trainer_iteration *metrics, const struct loss_result *res
     metrics->distillation.clipped += result->distill_clipped;
 }
 
-/* Means over updates, not over rollouts, because each update saw another policy. */
+/* Means are taken over updates and not over rollouts, because the policy differs from update to update. */
 static void take_means(struct trainer_iteration *metrics, double n)
 {
     struct trainer_offpolicy *off = &metrics->offpolicy;
@@ -132,7 +134,9 @@ static void take_means(struct trainer_iteration *metrics, double n)
         *sums[i] /= n;
 }
 
-/* Tokens that go through the network, prompts and observations included: this is what speed is measured by. */
+/*
+ * Number of tokens that go through the network, prompts and observations included; speed is measured in these tokens.
+ */
 static uint64_t fed_tokens(const struct minibatch *b)
 {
     uint64_t n = 0;

@@ -4,7 +4,9 @@
 
 #include "run/run.h"
 
-/* Epochs of minibatches over run->rollouts, after run_correct. metrics: means over the updates. */
+/*
+ * Called after run_correct. Runs the epochs of minibatches over run->rollouts. metrics receives means over the updates.
+ */
 enum trainer_status run_update(struct run *run, int32_t iteration,
                                struct trainer_iteration *metrics, struct trainer_error *err);
 

@@ -1,7 +1,7 @@
 /*
  * off_policy_correction.c: see off_policy_correction.h. The learner's log-probs are computed only if they can
- * differ from the sampler's (other weights, another temperature, a correction that asks for them). On-policy the
- * two agree, and a pass over all rollouts is saved.
+ * differ from the sampler's (other weights, another temperature) or if a correction needs them. On-policy both
+ * log-probs agree, and a pass over all rollouts is saved.
  */
 #include "run/off_policy_correction.h"
 
@@ -25,8 +25,8 @@ static void clear_correction(struct trainer_rollouts *r)
 }
 
 /*
- * How far the sampler is from the learner, whose log-probs are in `old`. The clip range gives the share of ratios
- * that a loss would clip if nothing were corrected.
+ * Measures how far the sampler is from the learner, whose log-probs are in `old`. The clip range is used to count the
+ * share of ratios that a loss would clip without a correction.
  */
 static enum rl_status diagnose(struct run *run, const struct rl_batch *batch,
                                struct trainer_iteration *metrics, struct rl_error *core)
@@ -44,7 +44,7 @@ static enum rl_status diagnose(struct run *run, const struct rl_batch *batch,
     return status;
 }
 
-/* Over the policy's tokens: the tool's were not sampled. */
+/* Measures over the policy's tokens only, because the tool's tokens were not sampled. */
 static void measure(const struct trainer_rollouts *r, struct trainer_iteration *metrics)
 {
     double n = 0, kept = 0, weight = 0;
@@ -59,8 +59,8 @@ static void measure(const struct trainer_rollouts *r, struct trainer_iteration *
 }
 
 /*
- * Truncated importance sampling is the decoupled correction without a rejection, so both are one call. The core
- * writes more metrics than telemetry shows, and all of them need room (RL_METRICS_ENOUGH).
+ * Truncated importance sampling is the decoupled correction without a rejection, so the same call does both. The core
+ * writes more metrics than telemetry shows, and the array must have room for all of them (RL_METRICS_ENOUGH).
  */
 static enum rl_status weigh_and_reject(struct run *run, const struct rl_batch *batch, struct rl_error *core)
 {
@@ -83,8 +83,9 @@ static enum rl_status weigh_and_reject(struct run *run, const struct rl_batch *b
 }
 
 /*
- * Log-probs of the weights that sampled, computed by the learner's engine. Their distance to the sampler's log-probs
- * shows the effect of the engine, their distance to the learner's that of staleness. Routes are replayed here too.
+ * Computes log-probs of the weights that sampled with the learner's engine. Their distance to the sampler's log-probs
+ * shows the effect of the engine; their distance to the learner's log-probs shows the effect of staleness. Routes are
+ * replayed here too.
  */
 static enum trainer_status score_behaviour(struct run *run, struct trainer_error *err)
 {
@@ -103,8 +104,9 @@ static enum trainer_status score_behaviour(struct run *run, struct trainer_error
 
 /*
  * At another temperature the sampler's log-probs belong to a sharper or flatter policy than the learner's, so the
- * learner's own stay the old ones. Off-policy without a correction the sampler's are put back, because the ratio of
- * plain PPO is to the policy that sampled; the pass was only for the diagnosis.
+ * learner's own log-probs remain the old ones. Off-policy without a correction, the sampler's log-probs are restored,
+ * because plain PPO's ratio is to the policy that sampled; the learner's log-probs were computed only to measure the
+ * mismatch.
  */
 enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
                                 struct trainer_error *err)

@@ -5,9 +5,9 @@
 #include "run/run.h"
 
 /*
- * After run_credit and before the first update, since afterwards the learner is no longer the policy that importance
- * weights compare the sampler with. Sets the old log-probs of the ratio, importance weights, and the tokens that
- * rejection leaves; on-policy they are the sampler's log-probs, 1, and all tokens.
+ * Called after run_credit and before the first update, because importance weights compare the sampler with the
+ * learner's weights before the updates. Sets the old log-probs of the ratio, the importance weights, and the tokens
+ * that are not rejected. On-policy these are the sampler's log-probs, weights of 1, and all tokens.
  */
 enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
                                 struct trainer_error *err);

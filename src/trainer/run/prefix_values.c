@@ -23,7 +23,7 @@ static void step_on(const struct trainer_rollouts *r, int32_t continuations, str
     }
 }
 
-/* Fills the side rollouts with continuations from *at on, up to row `end`, and moves *at past the last of them. */
+/* Fills the side rollouts with continuations, starting at *at and up to row `end`, and moves *at past the last one. */
 static void add_continuations(struct run *run, int32_t continuations, uint64_t seed, size_t end,
                               struct prefix *at)
 {
@@ -39,7 +39,10 @@ static void add_continuations(struct run *run, int32_t continuations, uint64_t s
     }
 }
 
-/* All prefixes of rows [first, first+n), which are those of one task, in as many rounds as it takes. */
+/*
+ * Plays the continuations of all prefixes of rows [first, first+n), the rows of one task, in as many rounds as
+ * necessary.
+ */
 static enum trainer_status continue_rows(struct run *run, size_t first, size_t n,
                                          int32_t continuations, uint64_t seed,
                                          struct sampler_job job,

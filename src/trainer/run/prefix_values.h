@@ -1,6 +1,6 @@
 /*
- * prefix_values.h: the value of a rollout's prefixes, estimated by continuations: how often the policy succeeds
- * when it plays on from there (VinePPO, arXiv 2410.01679).
+ * prefix_values.h: the value of a rollout's prefixes, estimated by continuations: how often the policy succeeds when it
+ * continues from the prefix (VinePPO, arXiv 2410.01679).
  */
 #ifndef TRAINER_PREFIX_VALUES_H
 #define TRAINER_PREFIX_VALUES_H
@@ -8,7 +8,7 @@
 #include "run/run.h"
 
 /*
- * After the rows were played: overwrites run->rollouts->value of the tasks that ask for continuations. job: the
+ * Called after the rows were played. Overwrites run->rollouts->value of the tasks that use continuations. job: the
  * sampler's job for the rows themselves. Adds to the time and tokens of gains in *metrics.
  */
 enum trainer_status prefix_values(struct run *run, int32_t iteration,

@@ -1,6 +1,6 @@
 /*
- * resume_state.c: see resume_state.h. One list of blocks decides what is written, read and sent to other ranks, so
- * that the three cannot disagree.
+ * resume_state.c: see resume_state.h. The same list of blocks is used to write, to read and to send the state to other
+ * ranks, so that these cannot disagree.
  */
 #include "run/resume_state.h"
 
@@ -18,8 +18,8 @@
 enum { VERSION = 3 };
 
 /*
- * Everything but the large arrays. It is zeroed before it is filled, because a digest covers its bytes, padding
- * included.
+ * Everything except the large arrays. The struct is zeroed before it is filled, because a digest covers its bytes,
+ * padding included.
  */
 struct numbers {
     char magic[8];
@@ -34,7 +34,7 @@ struct numbers {
     uint64_t n_baselines[TRAINER_ENVS_MAX];
     struct trainer_turn_gain late[TRAINER_TURNS_MAX];
     struct trainer_judge_counts judged;
-    char kernels[TRAINER_KERNELS_MAX]; /* of the process that wrote it: another one may round otherwise */
+    char kernels[TRAINER_KERNELS_MAX]; /* of the process that wrote the state; other kernels may round differently */
 };
 
 struct block {
@@ -151,7 +151,10 @@ static enum trainer_status check_numbers(const struct numbers *numbers, const ch
     return TRAINER_OK;
 }
 
-/* Takes the whole file, after checking its digest part by part as it was written. */
+/*
+ * Restores the state from the file's bytes, after checking the digest over the parts in the order in which they were
+ * written.
+ */
 static enum trainer_status take_bytes(const unsigned char *bytes, size_t size, const char *path,
                                       struct run *run, struct numbers *numbers,
                                       struct trainer_error *err)
@@ -176,7 +179,7 @@ static enum trainer_status take_bytes(const unsigned char *bytes, size_t size, c
     return TRAINER_OK;
 }
 
-/* A missing file is not an error: the run begins. */
+/* A missing file is not an error: the run starts from the beginning. */
 static enum trainer_status read_state(struct run *run, const char *path, struct numbers *numbers,
                                       struct trainer_error *err)
 {

@@ -1,11 +1,12 @@
 /*
- * resume_state.h: a run between two iterations, in a file from which it resumes as if it had never stopped.
+ * resume_state.h: saves a run between two iterations to a file, from which it resumes with the same results as a run
+ * that never stopped.
  *
  * The file holds the weights, the moments of the optimizer, the weights of earlier iterations that a stale sampler
- * still uses, the weights of the start if a penalty needs them, baselines, anchors, pass rates of pools, and the
- * sums that the last event reports. Questions, noise and shuffles are functions of seed and iteration and need no
- * place. Numbers are in the file as in memory, so only the program that wrote it can read it, on machines
- * of one kind; to pass a policy on, write a checkpoint.
+ * still uses, the initial weights if a penalty needs them, baselines, anchors, pass rates of pools, and the sums that
+ * the last event reports. Questions, noise and shuffles are functions of seed and iteration and are not stored. Numbers
+ * have the same bytes as in memory, so only the same program on the same kind of machine can read the file; to give a
+ * policy to others, write a checkpoint.
  */
 #ifndef TRAINER_RESUME_STATE_H
 #define TRAINER_RESUME_STATE_H
@@ -17,9 +18,9 @@ enum trainer_status resume_state_save(struct run *run, const char *path, int32_t
                                       struct trainer_error *err);
 
 /*
- * Called on every rank: restores the run, and sets *iterations to the number of iterations that are done. Without
- * a file, *iterations is -1, and nothing is changed. TRAINER_ECORRUPT for a damaged file, TRAINER_EINVAL for
- * the state of another recipe.
+ * Called on every rank: restores the run, and sets *iterations to the number of iterations that are done. If there is
+ * no file, sets *iterations to -1 and changes nothing else. Returns TRAINER_ECORRUPT for a damaged file, and
+ * TRAINER_EINVAL for the state of another recipe.
  */
 enum trainer_status resume_state_load(struct run *run, const char *path, int32_t *iterations,
                                       struct trainer_error *err);

@@ -1,6 +1,6 @@
 /*
  * route_replay.c: see route_replay.h. A sampler with other weights or precision sends some tokens to other experts
- * than the learner would. Each of these tokens has another log-prob, however close the weights are. That part of
+ * than the learner would. Each of these tokens gets a different log-prob, however close the weights are. That part of
  * the mismatch disappears if the learner replays the sampler's routes (rlcore/routing.h).
  */
 #include "run/route_replay.h"
@@ -17,7 +17,7 @@
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-/* One block, which begins with `sampled`. */
+/* All arrays are in one block, which begins with `sampled`. */
 static void carve_routing(struct routing *routing, const struct trainer_recipe *recipe, size_t rows,
                           struct carve *block)
 {
@@ -147,7 +147,7 @@ const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe 
 
 /* ---- how evenly experts are used ---------------------------------------------------------- */
 
-/* Over all tokens that were fed: tokens of prompts and tools keep experts just as busy. */
+/* Counts all tokens that were fed, because tokens of prompts and tools use experts too. */
 static double load_of_layer(const struct trainer_model *model, const struct trainer_rollouts *r,
                             size_t layer)
 {

@@ -1,6 +1,6 @@
 /*
- * route_replay.h: routes of a mixture of experts: those that the sampler and the learner recorded, and which of
- * them an update replays.
+ * route_replay.h: routes of a mixture of experts: the routes that the sampler and the learner recorded, and the routes
+ * that an update replays.
  */
 #ifndef TRAINER_ROUTE_REPLAY_H
 #define TRAINER_ROUTE_REPLAY_H
@@ -12,10 +12,10 @@
 
 /* Arrays [rows * width][layers][experts_per_token]; all NULL if the policy is not a mixture of experts. */
 struct routing {
-    uint16_t *sampled; /* the sampler's, of the rollouts; trainer_rollouts.routes points here */
-    uint16_t *trained; /* the learner's, of the rollouts, from before the updates */
-    uint16_t *replay;  /* those that a minibatch replays */
-    double *common;    /* [rows * width] share of experts that both chose */
+    uint16_t *sampled; /* the sampler's routes in the rollouts; trainer_rollouts.routes points here */
+    uint16_t *trained; /* the learner's routes in the rollouts, from before the updates */
+    uint16_t *replay;  /* the routes that a minibatch replays */
+    double *common;    /* [rows * width] share of experts that sampler and learner both chose */
 };
 
 double routing_bytes(const struct trainer_recipe *recipe, size_t rows);
@@ -25,18 +25,24 @@ void routing_close(struct routing *routing);
 
 /*
  * Computes the learner's log-probs of the rollouts into r->old, and records the learner's routes; with R3, computes
- * them once more with the sampler's routes. *metrics: the distance of both to the sampler.
+ * them once more with the sampler's routes. *metrics receives the distance of both to the sampler.
  */
 enum trainer_status routing_score(struct routing *routing, struct learner *learner,
                                   const struct trainer_recipe *recipe,
                                   const struct trainer_rollouts *r, struct workspace *workspace,
                                   struct trainer_routing *metrics, struct trainer_error *err);
 
-/* The routes that passes over this minibatch replay; NULL without replay. Valid until the next call. */
+/*
+ * Returns the routes that passes over this minibatch replay, or NULL without replay. They are valid until the next
+ * call.
+ */
 const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe *recipe,
                            const struct minibatch *b);
 
-/* The choices of the sampler's busiest expert over an even share, in the worst layer; 1 is perfectly even. */
+/*
+ * Returns the choices of the sampler's busiest expert divided by an even share, in the worst layer; 1 is perfectly
+ * even.
+ */
 double routing_load(const struct trainer_recipe *recipe, const struct trainer_rollouts *r);
 
 #endif

@@ -16,9 +16,9 @@
 #include "support/threads.h"
 
 /*
- * Every rank computes what is not shared, so that only rollouts, log-probs and gradients have to travel. The ranks
- * must therefore compute alike, which processors with other kernels would not. Recipes are compared by what decides
- * their numbers; the number of threads may differ.
+ * Only rollouts, log-probs and gradients are sent between ranks; every rank computes everything else itself. All ranks
+ * must therefore compute the same bits, which processors with different kernels do not. Recipes are compared by the
+ * settings that affect results; the number of threads may differ.
  */
 static enum trainer_status compare_ranks(struct run *run, struct trainer_error *err)
 {
@@ -31,7 +31,7 @@ static enum trainer_status compare_ranks(struct run *run, struct trainer_error *
     return status == TRAINER_OK ? ranks_compare(&run->ranks, "recipe", digest, err) : status;
 }
 
-/* An anchor is a length that later rollouts of a question are measured by; NaN until the question is first asked. */
+/* An anchor is a length with which later rollouts of a question are compared; NaN until the question is first asked. */
 static bool open_anchors(struct run *run)
 {
     for (int32_t task = 0; task < run->recipe->n_tasks; task++) {
@@ -48,7 +48,7 @@ static bool open_anchors(struct run *run)
     return true;
 }
 
-/* Evaluations have rows of their own, because there are more or fewer of them than of rollouts. */
+/* Evaluations have their own rows, because their number differs from the number of rollouts. */
 static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = run->recipe;
@@ -72,7 +72,7 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
     return status;
 }
 
-/* Threads are limited before anything can start one. */
+/* The number of threads is limited before any code can start a thread. */
 enum trainer_status run_open(struct run *run, struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = run->recipe;

@@ -1,7 +1,7 @@
 /*
- * run.h: a training run: what it owns, and opening and closing it. The steps of an iteration are in
- * collect_rollouts.h, credit_rollouts.h, off_policy_correction.h and minibatch_updates.h; training.c calls them in
- * that order.
+ * run.h: a training run: its data, and the functions that open and close it. The steps of an iteration are in
+ * collect_rollouts.h, credit_rollouts.h, off_policy_correction.h and minibatch_updates.h; training.c calls them in that
+ * order.
  */
 #ifndef TRAINER_RUN_H
 #define TRAINER_RUN_H
@@ -22,15 +22,15 @@ struct run {
     struct trainer_process process;     /* the caller's communicator and state file */
     struct ranks ranks;
     struct run_clock clock;
-    int threads, threads_before; /* of this run; of the caller's process, restored by run_close */
+    int threads, threads_before; /* of this run; of the caller's process, which run_close restores */
     /* what computes */
     struct learner learner;
     struct sampler sampler;
     struct workspace workspace;
-    /* policies beside the learner */
+    /* policies other than the learner */
     struct sampler_weights sampled_by;
     struct reference_policies references;
-    /* what is computed on */
+    /* data that an iteration works on */
     struct trainer_rollouts *rollouts;   /* of one iteration */
     struct trainer_rollouts *side;       /* see side_rollouts.h; NULL if no algorithm needs any */
     struct trainer_rollouts *evaluation; /* of one evaluation */
@@ -38,15 +38,15 @@ struct run {
     size_t *order; /* [rows] rollouts in the shuffled order of an epoch */
     struct routing routing;
     void *value_arrays; /* see value_arrays.h; NULL without a value head */
-    /* what later iterations remember of earlier ones */
+    /* state that is kept from one iteration to the next */
     struct credit_memory memory;
     struct allocation allocation[TRAINER_ENVS_MAX];
     struct run_totals totals;
 };
 
 /*
- * Allocates all that a run needs, for run->recipe; the other members are zero or as the caller set them. After a
- * failure too, the caller calls run_close. The weights are not initialised.
+ * Allocates everything that a run of run->recipe needs; the other members are zero or as the caller set them. The
+ * caller must call run_close, also after a failure. The weights are not initialised.
  */
 enum trainer_status run_open(struct run *run, struct trainer_error *err);
 void run_close(struct run *run);

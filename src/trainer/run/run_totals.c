@@ -5,7 +5,7 @@
 
 #include "credit/judging.h"
 
-/* Variances are averaged within iterations: the drift between iterations is not spread. */
+/* Averages the variances within iterations, so that the drift between iterations does not count as spread. */
 void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iterations,
                     const struct trainer_iteration *metrics)
 {
@@ -36,7 +36,7 @@ void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iter
 }
 
 /*
- * The square root of a variance is taken last, after its mean. Without iterations nothing was scaled, which is
+ * The square root is taken last, of the mean variance. If there were no iterations, nothing was scaled, which is
  * reported as a clip scale of mean 1 and deviation 0.
  */
 void run_totals_report(const struct run_totals *totals, int32_t n_iterations,

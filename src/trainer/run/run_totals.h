@@ -1,4 +1,4 @@
-/* run_totals.h: clocks of a run, and the sums over its iterations that the last event reports as means. */
+/* run_totals.h: clocks of a run, and sums over its iterations, which the last event reports as means. */
 #ifndef TRAINER_RUN_TOTALS_H
 #define TRAINER_RUN_TOTALS_H
 
@@ -10,15 +10,15 @@ struct run_clock {
 };
 
 struct run_totals {
-    double score_sum; /* of the evaluations during training */
+    double score_sum; /* sum over the evaluations during training */
     int32_t n_scores;
     double scale_mean_sum, scale_std_sum, entropy_sum, clip_fraction_sum; /* of all iterations */
-    double alpha_sum; /* of the iterations with an adaptive alpha */
+    double alpha_sum; /* sum over the iterations with an adaptive alpha */
     int32_t n_alpha;  /* number of these iterations */
     struct trainer_judge_counts judged;
     /*
-     * These are of the last tenth of the iterations, because the first ones describe the warm start. The sum of
-     * `mean` is weighted by the count, that of `std` is of variances, weighted too.
+     * The `late` members cover the last tenth of the iterations, because the first iterations describe the warm start.
+     * late[].mean is a sum of means and late[].std a sum of variances, both weighted by the count.
      */
     struct trainer_turn_gain late[TRAINER_TURNS_MAX];
     int32_t n_late; /* largest number of turns with a gain */

@@ -5,9 +5,9 @@
 #include "run/credit_rollouts.h"
 
 /*
- * One iteration without its updates, so that a person sees what training sees, credit included. The KL penalty and
- * staleness are off, because a loaded policy has no earlier weights. The rollouts outlive the run: they are taken
- * from it before it closes, without the arrays whose memory is the run's.
+ * Runs one iteration without its updates, so that a person sees the same data as training, credit included. The KL
+ * penalty and staleness are off, because a loaded policy has no earlier weights. The rollouts outlive the run: they are
+ * taken from the run before it closes, without the arrays whose memory belongs to the run.
  */
 enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
                                    const struct trainer_recipe *recipe, const float *params,

@@ -8,8 +8,9 @@
 #include "support/rng.h"
 
 /*
- * Starts the rows of the episode whose beginning is row `trunk` of the side rollouts. A beginning that has ended is a
- * whole rollout: its rows are copies of it, and only the comparison with other episodes of the group judges them.
+ * Starts the rows of the episode whose beginning is row `trunk` of the side rollouts. A beginning in which the episode
+ * has ended is a complete rollout: its rows are copies of it, and only the comparison with other episodes of the group
+ * gives them credit.
  */
 static void add_branches(struct run *run, size_t trunk, size_t branches, uint64_t noise_seed)
 {
@@ -56,7 +57,7 @@ static void add_to(struct spread *spread, double x)
     spread->n++;
 }
 
-/* Sum of squared distances to the mean. */
+/* Returns the sum of squared distances to the mean. */
 static double about_mean(const struct spread *spread)
 {
     return spread->n > 0 ? fmax(0, spread->square - spread->sum * spread->sum / (double)spread->n)

@@ -1,6 +1,6 @@
 /*
- * shared_beginnings.h: rollouts that branch from a shared beginning (hierarchical_grpo). An episode is played for
- * some turns, and all its rows continue from there.
+ * shared_beginnings.h: rollouts that branch from a shared beginning (hierarchical_grpo). An episode is played for some
+ * turns, after which all its rows continue separately.
  */
 #ifndef TRAINER_SHARED_BEGINNINGS_H
 #define TRAINER_SHARED_BEGINNINGS_H
@@ -15,7 +15,7 @@ enum trainer_status shared_beginnings_play(struct run *run, const struct rollout
                                            struct trainer_iteration *metrics,
                                            struct trainer_error *err);
 
-/* Spread of the outcomes of all rows that branch: between the episodes of a group, and within episodes. */
+/* Measures the spread of the outcomes of all rows that branch: between the episodes of a group, and within episodes. */
 void shared_beginnings_measure(const struct trainer_rollouts *rollouts,
                                struct trainer_iteration *metrics);
 

@@ -1,7 +1,7 @@
 /* side_rollouts.c: see side_rollouts.h. */
 #include "run/side_rollouts.h"
 
-/* Values of the true answer are only measured on what is trained on. */
+/* Values of the true answer are measured only on rollouts that are trained on. */
 enum trainer_status side_play(struct run *run, const struct rollouts_plan *plan,
                               struct sampler_job job, struct trainer_iteration *metrics,
                               struct trainer_error *err)

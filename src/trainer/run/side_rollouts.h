@@ -1,5 +1,5 @@
 /*
- * side_rollouts.h: rollouts that are played beside those that are trained on, in run->side: the greedy ones of
+ * side_rollouts.h: additional rollouts that are played but not trained on, in run->side: the greedy rollouts of
  * greedy_baseline.h, the beginnings of shared_beginnings.h and the continuations of prefix_values.h.
  */
 #ifndef TRAINER_SIDE_ROLLOUTS_H
@@ -8,8 +8,8 @@
 #include "run/run.h"
 
 /*
- * Plays the rows of a plan into run->side, from row 0. They go through the sampler like every rollout: by the
- * weights of `job`, on the same threads and ranks, and they count in what the iteration cost (metrics).
+ * Plays the rows of a plan into run->side, from row 0. They go through the sampler like every rollout, with the weights
+ * of `job` and on the same threads and ranks, and they are included in the costs of the iteration (metrics).
  */
 enum trainer_status side_play(struct run *run, const struct rollouts_plan *plan,
                               struct sampler_job job, struct trainer_iteration *metrics,

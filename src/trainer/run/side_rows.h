@@ -4,13 +4,13 @@
 
 #include <trainer/recipe.h>
 
-/* Episodes of one question from which its rollouts branch (hierarchical_grpo). */
+/* Number of episodes of one question from which its rollouts branch (hierarchical_grpo). */
 size_t side_episodes(const struct trainer_recipe *recipe, int32_t task);
 
-/* Whether values of prefixes are measured by continuations. */
+/* Whether the task measures values of prefixes by continuations. */
 bool side_continues(const struct trainer_recipe *recipe, int32_t task);
 
-/* Rows of the task that needs the most at a time; 0 if none needs any. */
+/* Largest number of side rows that a task needs at a time; 0 if no task needs any. */
 size_t side_rows(const struct trainer_recipe *recipe);
 
 /* Bytes of these rows. */

@@ -1,10 +1,10 @@
 /*
  * training.c: a training run from recipe to checkpoint (trainer_run).
  *
- * Everything large is allocated before the first step (run_open), within a bound that is reported before that
+ * Everything large is allocated before the first step (run_open), within a bound that is reported before the allocation
  * (TRAINER_EVENT_START): a run that does not fit does not start. The caller may stop the run at any event, and
- * run_close frees everything. The checkpoint is written last: a checkpoint that exists is whole, and comes from a
- * run that ended well.
+ * run_close frees everything. The checkpoint is written last, so an existing checkpoint is complete and comes from a
+ * run that succeeded.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static enum trainer_status report_start(struct run *run, struct trainer_error *e
     return run_report(run, &event, err);
 }
 
-/* Called by warm_start, which reports a stop itself with the step. */
+/* Called by warm_start, which itself reports a stop, with the step. */
 static bool report_warm_step(void *context, int32_t step, double loss)
 {
     struct run *run = context;
@@ -57,8 +57,9 @@ static void restart_optimizer(struct run *run)
 }
 
 /*
- * The first weights: from a checkpoint, or random and then warm-started. The optimizer restarts after the warm start: moments of supervised gradients say nothing about those of rewards, and a run from the warm start's
- * checkpoint, which has no moments, is then the same run.
+ * Makes the first weights: from a checkpoint, or random and then warm-started. The optimizer restarts after the warm
+ * start, because moments of supervised gradients say nothing about gradients of rewards. Therefore a run that starts
+ * from the warm start's checkpoint, which has no moments, is the same run.
  */
 static enum trainer_status make_first_weights(struct run *run, struct trainer_error *err)
 {
@@ -78,8 +79,8 @@ static enum trainer_status make_first_weights(struct run *run, struct trainer_er
 }
 
 /*
- * An evaluation during training. All of them have the same questions and one sampling seed, so that the curve moves
- * because the policy does; the seeds of the final score begin at 11 and do not include it.
+ * An evaluation during training. All evaluations have the same questions and the same sampling seed, so that the curve
+ * changes only because the policy changes. The seeds of the final score begin at 11 and do not include this seed.
  */
 static enum trainer_status evaluate(struct run *run, int32_t iteration, struct trainer_error *err)
 {
@@ -96,7 +97,7 @@ static enum trainer_status evaluate(struct run *run, int32_t iteration, struct t
     return run_report(run, &event, err);
 }
 
-/* Rank 0 has the file. A run that cannot save its state ends, because its user relies on it. */
+/* Only rank 0 writes the file. A run that cannot save its state ends, because its user relies on the state. */
 static enum trainer_status save_state(struct run *run, int32_t iterations,
                                       struct trainer_error *err)
 {
@@ -107,9 +108,9 @@ static enum trainer_status save_state(struct run *run, int32_t iterations,
 }
 
 /*
- * Goes on from a saved state, or begins: first weights, and an evaluation before the first iteration, to which the
- * result of training is compared. The warm start may be most of a run, so its state is saved at once. *first: the
- * iteration to go on with.
+ * Resumes from a saved state, or starts: makes the first weights, and evaluates before the first iteration, for
+ * comparison with the result of training. The warm start may take most of a run, so the state is saved immediately
+ * after it. *first receives the iteration with which to continue.
  */
 static enum trainer_status resume_or_begin(struct run *run, int32_t *first,
                                            struct trainer_error *err)
@@ -127,7 +128,7 @@ static enum trainer_status resume_or_begin(struct run *run, int32_t *first,
 
 /* ---- iterations --------------------------------------------------------------------------- */
 
-/* mismatch_ess is 1 if nothing is measured: every rollout counts in full. */
+/* mismatch_ess is 1 if it is not measured, because every rollout then counts in full. */
 static enum trainer_status iterate(struct run *run, int32_t iteration, struct trainer_error *err)
 {
     int32_t iterations = run->recipe->training.iterations;
@@ -148,8 +149,8 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
 }
 
 /*
- * A failure gets its iteration in front of the message: the same message means divergence in the fortieth iteration
- * and a wrong recipe in the first. A stop by the caller keeps its own message.
+ * The message of a failure begins with the iteration, because the same message means divergence in the fortieth
+ * iteration but a wrong recipe in the first. A stop by the caller keeps its own message.
  */
 static enum trainer_status train(struct run *run, struct trainer_error *err)
 {
@@ -178,7 +179,7 @@ static bool is_sound(const struct trainer_comm *comm)
 
 /*
  * The start is reported before memory is allocated: if the system kills the run for its memory, the caller knows how
- * much it asked for.
+ * much memory the run needed.
  */
 enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
                                         const struct trainer_run_options *options,

@@ -7,7 +7,7 @@
 #include "support/carve.h"
 #include "support/error.h"
 
-/* With a NULL block, only measures. */
+/* With a NULL block, only computes the size. */
 static void carve_values(const struct trainer_recipe *recipe, struct carve *block,
                          struct trainer_rollouts *r, struct minibatch *b)
 {
@@ -72,7 +72,7 @@ static double variance(const struct moments *m)
 
 /*
  * Explained variance: 1 - var(returns - values) / var(returns), with verl's 1e-5 in the denominator
- * (vf_explained_var). It is 1 if the values predicted every return, and 0 if one number for all would predict as
+ * (vf_explained_var). It is 1 if the values predicted every return exactly, and 0 if a single constant would predict as
  * well.
  */
 void value_arrays_measure(const struct trainer_rollouts *r, struct trainer_iteration *metrics)

@@ -18,7 +18,7 @@ static enum trainer_status io_failed(struct trainer_error *err, const char *path
     return trainer_fail(err, TRAINER_EIO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* A disk that fills up writes less before it fails, and a signal may interrupt a write; neither is an error yet. */
+/* A write may be short before a full disk reports an error, and a signal may interrupt it; neither is an error yet. */
 static bool write_all(int fd, const void *data, size_t size)
 {
     const char *at = data;
@@ -35,8 +35,8 @@ static bool write_all(int fd, const void *data, size_t size)
 }
 
 /*
- * The name is on disk once its directory is. A failure is ignored: not every file system can sync a directory, and
- * the file itself is already on disk.
+ * The new name is on disk only after its directory is synced. A failure is ignored, because not every file system can
+ * sync a directory, and the file itself is already on disk.
  */
 static void sync_directory(const char *path)
 {
@@ -77,7 +77,10 @@ static enum trainer_status write_beside(const char *path, const char *beside,
     return status;
 }
 
-/* Refuses what is not a regular file: a pipe might never end, and a rename would replace /dev/null by a file. */
+/*
+ * Refuses a path that is not a regular file, because a pipe might never end, and a rename would replace /dev/null by a
+ * file.
+ */
 static enum trainer_status refuse_odd(const char *path, struct trainer_error *err)
 {
     struct stat about;
@@ -85,7 +88,7 @@ static enum trainer_status refuse_odd(const char *path, struct trainer_error *er
     return odd ? trainer_fail(err, TRAINER_EIO, "%s: not a regular file", path) : TRAINER_OK;
 }
 
-/* The temporary name contains the process id, so that two runs that save to one place do not mix their bytes. */
+/* The temporary name contains the process id, so that two runs that save to the same path do not mix their bytes. */
 enum trainer_status atomic_file_write(const char *path, const struct file_part *parts,
                                      size_t n_parts, struct trainer_error *err)
 {
@@ -109,8 +112,8 @@ static enum trainer_status damaged(struct trainer_error *err, const char *path, 
 }
 
 /*
- * Lengths are bounded (64 GiB is far above any model here) before memory is allocated, so that a recipe that names
- * the wrong file gets a message and not an allocation of its size.
+ * Lengths are bounded (64 GiB is far above any model here) before memory is allocated, so that a recipe that names a
+ * huge wrong file gets an error message instead of a huge allocation.
  */
 unsigned char *atomic_file_read(const char *path, const char *what, size_t least, size_t *size,
                                enum trainer_status *status, struct trainer_error *err)

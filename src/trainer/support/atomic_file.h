@@ -1,6 +1,6 @@
 /*
- * atomic_file.h: files that are replaced as a whole: written under another name, synced and renamed, so that a
- * reader finds the old file or the new one, never a part.
+ * atomic_file.h: replaces files atomically: a file is written under another name, synced and renamed, so that a reader
+ * finds the old file or the new one, never a part.
  */
 #ifndef TRAINER_ATOMIC_FILE_H
 #define TRAINER_ATOMIC_FILE_H
@@ -14,7 +14,7 @@ struct file_part {
     size_t n;
 };
 
-/* Writes the parts in order. TRAINER_EIO if it fails, or if path exists and is not a regular file. */
+/* Writes the parts in order. Returns TRAINER_EIO if this fails, or if path exists and is not a regular file. */
 enum trainer_status atomic_file_write(const char *path, const struct file_part *parts,
                                      size_t n_parts, struct trainer_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * carve.h: one block of memory cut into arrays. With a NULL base it only measures: the same function computes a
- * block's size and lays it out, so that the two cannot disagree.
+ * carve.h: divides one block of memory into arrays. With a NULL base it only computes the size: the same function
+ * computes a block's size and lays it out, so that size and layout cannot disagree.
  */
 #ifndef TRAINER_CARVE_H
 #define TRAINER_CARVE_H
@@ -14,7 +14,7 @@ struct carve {
     size_t used;
 };
 
-/* The next n items of `size` bytes, aligned to a cache line; NULL while measuring. */
+/* Returns the next n items of `size` bytes, aligned to a cache line, or NULL while only the size is computed. */
 static inline void *carve(struct carve *block, size_t n, size_t size)
 {
     size_t at = block->used;
@@ -23,8 +23,8 @@ static inline void *carve(struct carve *block, size_t n, size_t size)
 }
 
 /*
- * A zeroed block (free), or NULL when out of memory. It is aligned to a cache line, as all arrays in it are, so
- * that two threads never write to one line of neighbouring arrays.
+ * Returns a zeroed block (free), or NULL when out of memory. The block and all arrays in it are aligned to a cache
+ * line, so that two threads that write to neighbouring arrays never share a cache line.
  */
 static inline void *carve_block(size_t bytes)
 {

@@ -57,7 +57,7 @@ enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes)
 
 /*
  * A value that the core refuses (a NaN, an infinite reward) came from training, so the run failed numerically. An
- * argument that it refuses is a fault of the recipe.
+ * argument that the core refuses is a mistake in the recipe.
  */
 enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what,
                                         enum rl_status status, const struct rl_error *core)

@@ -17,14 +17,14 @@ enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status 
 enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status,
                                   const char *what, int32_t number);
 
-/* TRAINER_ENOMEM, naming the number of bytes. */
+/* Returns TRAINER_ENOMEM, with a message that gives the number of bytes. */
 enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes);
 
-/* An error of the training core: bad values become TRAINER_ENUMERIC, missing scratch memory TRAINER_ENOMEM. */
+/* Converts an error of the training core: bad values become TRAINER_ENUMERIC, missing scratch memory TRAINER_ENOMEM. */
 enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what,
                                         enum rl_status status, const struct rl_error *core);
 
-/* Unbiased standard deviation of n numbers, from their sum and their sum of squares; 0 for n < 2. */
+/* Returns the unbiased standard deviation of n numbers, from their sum and their sum of squares; 0 for n < 2. */
 static inline double trainer_std(double n, double sum, double square)
 {
     return n > 1 ? sqrt(fmax(0, square - sum * sum / n) / (n - 1)) : 0;

@@ -4,7 +4,7 @@
 
 #include <trainer/env.h>
 
-/* Every token of a text has a blank on either side, and so has every word: the word "S" must not match in "OBS". */
+/* Tokens of a text and marker words have a blank on both sides, so that the word "S" does not match in "OBS". */
 enum { MARKERS_MAX = 8, MARKER_WORD = 16 };
 
 struct markers {
@@ -12,10 +12,13 @@ struct markers {
     size_t n;
 };
 
-/* Splits "S,ANS" at its commas. False for more than MARKERS_MAX words, an empty word or one that is too long. */
+/*
+ * Splits "S,ANS" at its commas. Returns false for more than MARKERS_MAX words, an empty word or a word that is too
+ * long.
+ */
 bool markers_read(struct markers *markers, const char *text);
 
-/* The first word that is not a token of the world, or NULL. */
+/* Returns the first word that is not a token of the world, or NULL. */
 const char *markers_unknown(const struct markers *markers, const struct trainer_world *world);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* Floats of a segment: long enough to pay for its message, short enough to stay in a cache. */
+/* Number of floats in a segment: enough to be worth a message, few enough to stay in a cache. */
 enum { SEGMENT = 1 << 14 };
 
-/* sum [n] += x, which comes before it in the order; a + b has the same bits as b + a. */
+/* Adds x to sum [n]. In the order of lanes x comes before sum, but a + b has the same bits as b + a. */
 static void add(size_t n, const float *restrict x, float *restrict sum)
 {
     for (size_t i = 0; i < n; i++)
@@ -31,7 +31,7 @@ static bool sum_segment(const struct trainer_comm *comm, size_t n_mine, size_t s
     return is_last || comm->send(comm->context, comm->rank + 1, first, n * sizeof *first);
 }
 
-/* The last rank that has lanes ends up with the sum, and broadcasts it. */
+/* The last rank that has lanes gets the complete sum, and broadcasts it. */
 static enum trainer_status sum_over(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes,
                                     struct trainer_error *err)
 {

@@ -12,7 +12,7 @@ enum trainer_status ranks_lost(struct ranks *ranks, struct trainer_error *err)
     return trainer_fail(err, TRAINER_ELOST, "the other processes of the run cannot be reached");
 }
 
-/* items: one of `size` bytes for each rank. */
+/* items: one item of `size` bytes for each rank. */
 static bool gather_each(const struct trainer_comm *comm, void *items, size_t size)
 {
     size_t start[TRAINER_RANKS_MAX + 1];
@@ -30,8 +30,8 @@ static int first_failed(const struct trainer_comm *comm, const int32_t *statuses
 }
 
 /*
- * All ranks return the error of the lowest rank that failed. What all of them compute fails on all of them, and
- * rank 0 then reports it as a process alone would; an error of another rank names that rank.
+ * All ranks return the error of the lowest rank that failed. If a computation that every rank repeats fails, it fails
+ * on all ranks, and rank 0 reports the error as a single process would; an error of another rank names that rank.
  */
 static enum trainer_status take_error(struct ranks *ranks, int from, int32_t status,
                                       const struct trainer_error *mine, struct trainer_error *err)
@@ -88,7 +88,7 @@ enum trainer_status ranks_gather(struct ranks *ranks, void *bytes, const size_t 
 
 /* ---- lanes -------------------------------------------------------------------------------- */
 
-/* A rank has a range of lanes, so that its lanes are adjacent in the order of the sum. */
+/* Each rank gets a range of lanes, so that its lanes are adjacent in the order of the sum. */
 void ranks_lanes(const struct ranks *ranks, size_t n_lanes, int rank, size_t *first, size_t *end)
 {
     size_t size = (size_t)ranks_count(ranks), summing = size < n_lanes ? size : n_lanes;

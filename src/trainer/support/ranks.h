@@ -1,11 +1,11 @@
 /*
  * ranks.h: the processes that share a run, over a communicator (trainer/comm.h).
  *
- * Before every exchange the ranks tell each other whether they have failed. A rank that fails reports it at the
- * next exchange of the others, whichever that is, and all of them return the same error: no rank waits for one that
- * has left. After that, or when the communicator fails, no further exchange is made.
+ * Before every exchange the ranks tell each other whether they have failed. A rank that fails reports the failure at
+ * the next exchange of the other ranks, whichever that is, and all ranks return the same error. So no rank waits for a
+ * rank that has left. After that, or when the communicator fails, no further exchange is made.
  *
- * A NULL struct ranks, or one without a communicator, is a process alone, for which these functions do nothing.
+ * A NULL struct ranks, or one without a communicator, means a single process, for which these functions do nothing.
  */
 #ifndef TRAINER_RANKS_H
 #define TRAINER_RANKS_H
@@ -30,39 +30,44 @@ static inline int ranks_mine(const struct ranks *ranks)
     return ranks && ranks->comm ? ranks->comm->rank : 0;
 }
 
-/* Whether the last error may be another rank's, whose message already says where it happened. */
+/* Whether the last error may come from another rank; its message then already says where it happened. */
 static inline bool ranks_are_apart(const struct ranks *ranks)
 {
     return ranks && ranks->apart;
 }
 
-/* n items are dealt out in ranges: the first item of a rank's range. For rank ranks_count() it is n. */
+/*
+ * Divides n items into a range for each rank, and returns the first item of a rank's range; for rank ranks_count(), n.
+ */
 static inline size_t ranks_first(const struct ranks *ranks, size_t n, int rank)
 {
     return n * (size_t)rank / (size_t)ranks_count(ranks);
 }
 
-/* As in trainer/comm.h, after asking whether a rank has failed. */
+/* Like the functions of trainer/comm.h, but first check whether a rank has failed. */
 enum trainer_status ranks_broadcast(struct ranks *ranks, int from, void *bytes, size_t n,
                                     struct trainer_error *err);
 enum trainer_status ranks_gather(struct ranks *ranks, void *bytes, const size_t *start,
                                  struct trainer_error *err);
 
-/* Lanes [*first, *end) of a rank; a later rank may have none. */
+/* Sets the lanes [*first, *end) of a rank; later ranks may have no lanes. */
 void ranks_lanes(const struct ranks *ranks, size_t n_lanes, int rank, size_t *first, size_t *end);
 
-/* TRAINER_EINVAL unless all ranks have the same text; `what` names it in the message. */
+/* Returns TRAINER_EINVAL unless all ranks have the same text; `what` names the text in the message. */
 enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const char *text,
                                   struct trainer_error *err);
 
 /*
- * The last exchange of a rank, which has ended with `status` and *err. Returns the status of the run: that of the
- * lowest rank that failed, whose message is then in *err. err must not be NULL.
+ * Makes the last exchange of a rank, whose work has ended with `status` and *err. Returns the status of the run, which
+ * is that of the lowest rank that failed; *err then has that rank's message. err must not be NULL.
  */
 enum trainer_status ranks_leave(struct ranks *ranks, enum trainer_status status,
                                 struct trainer_error *err);
 
-/* For exchanges that are not among the above: called by all ranks before one, and if the communicator fails. */
+/*
+ * For exchanges without a function in this header: all ranks call this before such an exchange, and if the communicator
+ * fails.
+ */
 enum trainer_status ranks_meet(struct ranks *ranks, enum trainer_status status,
                                const struct trainer_error *mine, struct trainer_error *err);
 enum trainer_status ranks_lost(struct ranks *ranks, struct trainer_error *err);

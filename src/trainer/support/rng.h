@@ -1,7 +1,7 @@
 /*
- * rng.h: random numbers by splitmix64 (Steele, Lea, Flood 2014). Every purpose has a stream of its own, which is a
- * function of the recipe's seed and an index and never of earlier draws. So neither the order of work nor the
- * number of threads changes a number.
+ * rng.h: random numbers by splitmix64 (Steele, Lea, Flood 2014). Every purpose has its own stream, which is a function
+ * of the recipe's seed and an index and never of earlier draws. Therefore neither the order of work nor the number of
+ * threads changes the random numbers.
  */
 #ifndef TRAINER_RNG_H
 #define TRAINER_RNG_H
@@ -20,7 +20,7 @@ static inline uint64_t trainer_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* The seed of item i of a purpose, which callers name by a letter. */
+/* Returns the seed of item i of a purpose; callers name a purpose by a letter. */
 static inline uint64_t trainer_seed(uint64_t seed, uint64_t purpose, uint64_t i)
 {
     return trainer_mix(trainer_mix(trainer_mix(seed) ^ purpose) ^ i);
@@ -39,7 +39,7 @@ static inline double trainer_rng_uniform(struct trainer_rng *rng)
     return (double)(trainer_rng_next(rng) >> 11) * 0x1p-53;
 }
 
-/* Uniform in [0, n); unbiased enough for n far below 2^32. */
+/* Uniform in [0, n); the bias is negligible for n far below 2^32. */
 static inline int32_t trainer_rng_below(struct trainer_rng *rng, int32_t n)
 {
     return (int32_t)(((trainer_rng_next(rng) >> 32) * (uint64_t)n) >> 32);

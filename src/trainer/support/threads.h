@@ -1,4 +1,4 @@
-/* threads.h: OpenMP, or one thread where the compiler has none. */
+/* threads.h: OpenMP's threads, or one thread if the compiler does not support OpenMP. */
 #ifndef TRAINER_THREADS_H
 #define TRAINER_THREADS_H
 
@@ -20,7 +20,8 @@ static inline int threads_wanted(int32_t n)
 }
 
 /*
- * From now on parallel regions that this thread starts, the core's included, use n threads. Returns the old number.
+ * Sets the number of threads of all further parallel regions that this thread starts, the core's included. Returns the
+ * old number.
  */
 static inline int threads_limit(int n)
 {
@@ -33,7 +34,7 @@ static inline int threads_limit(int n)
 #endif
 }
 
-/* The number of the calling thread in its parallel region, from 0. */
+/* Returns the number of the calling thread in its parallel region, from 0. */
 static inline int threads_mine(void)
 {
 #ifdef _OPENMP

@@ -1,4 +1,4 @@
-/* workspace.h: scratch memory for the core's kernels, which ask their caller for it. */
+/* workspace.h: scratch memory for the core's kernels, which require it from their caller. */
 #ifndef TRAINER_WORKSPACE_H
 #define TRAINER_WORKSPACE_H
 
@@ -6,18 +6,23 @@
 
 #include <rlcore/status.h>
 
-/* Zeroed before its first use, kept from call to call, freed by workspace_free. */
+/*
+ * The caller zeroes the struct before its first use. Its memory is kept from call to call and freed by workspace_free.
+ */
 struct workspace {
     struct rl_workspace ws;
 };
 
-/* After RL_EWORKSPACE: allocates what the kernel asked for, and returns true if it should be called again. */
+/*
+ * Called after a kernel. If status is RL_EWORKSPACE, allocates the memory that the kernel needs and returns true, which
+ * means that the kernel should be called again.
+ */
 bool workspace_grow(struct workspace *workspace, enum rl_status status);
 void workspace_free(struct workspace *workspace);
 
 /*
  * Calls a kernel, and calls it again while it needs more scratch memory. That may take several rounds, because a kernel
- * that calls another learns the other's need only once its own is met.
+ * that calls another kernel learns the other's need only after its own need is met.
  *     CORE_CALL(status, workspace, rl_ppo_lossf(.., &workspace->ws, &core))
  */
 #define CORE_CALL(status, workspace, call)                                                         \
