@@ -136,7 +136,7 @@ struct trainer_episode {
     int32_t k;                           /* number of hops, slots, entries or sums; reverse: length */
     int32_t relations[TRAINER_HOPS_MAX]; /* 0-based relations that the question names */
     /*
-     * hopworld: entities along the chain; slots, ledger: the entity asked about, then its values or balances; sums:
+     * hopworld: entities along the chain; slots, ledger: the entity of the question, then its values or balances; sums:
      * the list, then its sums; reverse: the string
      */
     int32_t path[TRAINER_HOPS_MAX + 1];

@@ -21,9 +21,9 @@
  * checking gradients.
  *
  * Sequences are packed, not padded: the tokens of all sequences follow each other, and start[s] .. start[s+1] are the
- * tokens of sequence s. `wanted` marks the tokens whose log-prob, given the tokens before them, is asked for. The last
- * layer's MLP and the output are computed for the wanted tokens only, so masking the tool's tokens also saves time. The
- * first token of a sequence cannot be wanted.
+ * tokens of sequence s. `wanted` marks the tokens whose log-prob, given the tokens before them, the caller needs. The
+ * last layer's MLP and the output are computed for the wanted tokens only, so masking the tool's tokens also saves
+ * time. The first token of a sequence cannot be wanted.
  *
  * Memory: trainer_pass_create allocates all buffers for a number of tokens; after that a pass allocates nothing.
  * Use one pass per thread.
@@ -52,7 +52,7 @@ struct trainer_model {
     bool previous_token; /* true */
     int32_t experts;           /* (0) 0 = one MLP; else at least 2 experts, each with mlp hidden units */
     int32_t experts_per_token; /* (2) ignored without experts */
-    /* (true) weights are a softmax over the chosen experts only; false: over all experts */
+    /* (true) weights are a softmax over the chosen experts only; false = over all experts */
     bool renormalise;
     bool value_head;     /* (false) the network also outputs one value per position */
 };
@@ -78,7 +78,7 @@ struct trainer_sequences {
     size_t n;              /* number of sequences */
     const size_t *start;   /* [n+1] ascending from 0 */
     const int32_t *tokens; /* [start[n]] */
-    const uint8_t *wanted; /* [start[n]] 1 where the log-prob is asked for */
+    const uint8_t *wanted; /* [start[n]] 1 = the log-prob of this token is needed */
 };
 
 /* Buffers of one forward and backward pass. */
@@ -229,8 +229,8 @@ trainer_checkpoint_load_as(const char *path, const struct trainer_model *model, 
                            uint64_t *steps, struct trainer_error *err);
 
 /*
- * The text of trainer_kernels in the process that saved the checkpoint, "" if the file is older than that text. The last
- * bits of a policy depend on these kernels.
+ * Reads the text of trainer_kernels in the process that saved the checkpoint; "" if the file's version does not have
+ * this text yet. The last bits of a policy depend on these kernels.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_checkpoint_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],

@@ -52,7 +52,7 @@ enum trainer_length_penalty {
 enum trainer_adca_scheme { TRAINER_ADCA_DECOUPLE, TRAINER_ADCA_ALLOCATION };
 enum trainer_adca_outcome { TRAINER_ADCA_LAST_STEP, TRAINER_ADCA_ALL_STEPS, TRAINER_ADCA_ONLY };
 
-/* How adca turns flags into step rewards: struct rl_adca_options without its alpha. */
+/* How adca turns flags into step rewards. The members are those of struct rl_adca_options without its alpha. */
 struct trainer_adca {
     enum trainer_adca_scheme scheme;   /* (decouple) */
     enum trainer_adca_outcome outcome; /* (last_step) */
@@ -97,7 +97,7 @@ struct trainer_prefix {
  * in the gains of telemetry, and in losses by turn.
  */
 struct trainer_episodes {
-    /* ("") cut before each of these tokens ("S,ANS"), written by policy or tool; "" = at the policy's turns */
+    /* ("") tokens before which a rollout is cut ("S,ANS"), written by policy or tool; "" = cut at the policy's turns */
     char markers[TRAINER_NAME_MAX];
 };
 
@@ -282,8 +282,8 @@ struct trainer_training {
  */
 struct trainer_micro_batch {
     /*
-     * (0) at most N tokens, packed by the core's plan (rlcore/pack.h); 0 = TRAINER_MICRO_BATCH_ROWS rollouts, in
-     * order
+     * (0) largest number of tokens; rollouts are packed by the core's plan (rlcore/pack.h). 0 =
+     * TRAINER_MICRO_BATCH_ROWS rollouts, in order
      */
     int32_t tokens;
     /*
@@ -324,7 +324,7 @@ enum trainer_kl_place {
     TRAINER_KL_REWARD    /* the sum over a rollout, from the sampler's log-probs, is subtracted from the reward */
 };
 
-/* The unit that OPSM drops as a whole (rlcore/offpolicy.h): "none", "rollout", "turn" */
+/* The unit that OPSM drops (rlcore/offpolicy.h): "none", "rollout", "turn" */
 enum trainer_opsm_unit { TRAINER_OPSM_NONE, TRAINER_OPSM_ROLLOUT, TRAINER_OPSM_TURN };
 
 struct trainer_opsm {
@@ -489,10 +489,10 @@ trainer_recipe_load(struct trainer_recipe *recipe, const char *path, struct trai
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err);
 
-/* The whole recipe as JSON text with every key (free), or NULL when out of memory. */
+/* Returns the recipe as JSON text with every key (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
 
-/* schema/recipe.schema.json (free), or NULL when out of memory. */
+/* Returns the text of schema/recipe.schema.json (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_schema(void);
 
 /* A correction that the core's plan recommends and the recipe lacks. */

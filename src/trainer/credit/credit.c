@@ -1,8 +1,8 @@
 /*
  * credit.c: see credit.h.
  *
- * Outcomes, lengths and gains are double here, because gains are small differences of probabilities; they become
- * float where the core assigns them to tokens.
+ * Outcomes, lengths and gains are double here, because gains are small differences of probabilities; they become float
+ * when the core assigns them to tokens.
  */
 #include "credit/credit.h"
 

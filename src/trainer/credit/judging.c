@@ -132,7 +132,7 @@ static enum trainer_status check_marks(const struct trainer_judge_batch *batch,
     return TRAINER_OK;
 }
 
-/* Rank 0 asks for all ranks: asking costs money, and a second answer may differ from the first. */
+/* Rank 0 asks the judge for all ranks, because asking costs money and a second answer may differ from the first. */
 static enum trainer_status ask_for_all(struct judging *judging, struct trainer_judge_batch *batch,
                                        struct trainer_error *err)
 {

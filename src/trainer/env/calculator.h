@@ -4,10 +4,10 @@
 
 #include "env/env_kind.h"
 
-/* The sum modulo the number of entities, so that every sum has a token. */
+/* Returns the sum modulo the number of entities, so that every sum has a token. */
 int32_t calculator_sum(const struct trainer_env *env, int32_t a, int32_t b);
 
-/* The two numbers of the call S number number /S that the episode has just parsed. */
+/* Return the two numbers of the call S number number /S that the episode has just parsed. */
 int32_t calculator_first(const struct trainer_episode *episode);
 int32_t calculator_second(const struct trainer_env *env, const struct trainer_episode *episode);
 

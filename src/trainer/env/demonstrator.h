@@ -19,8 +19,8 @@ bool demo_chance(struct demo *demo, double p);
 void demo_put(struct demo *demo, int32_t token, uint8_t trained);
 
 /*
- * Cuts the demonstration at the prompt's end or after an observation, and appends the true answer, the only part to
- * be trained on.
+ * Cuts the demonstration at the prompt's end or after an observation, and appends the true answer, which is the only
+ * part that is trained on.
  */
 void demo_make_belief(struct demo *demo);
 

@@ -94,8 +94,8 @@ static bool stops(struct walk *walk, int32_t turn)
 }
 
 /*
- * One search in twenty asks for something else, so that demonstrations contain useless searches and show how to go
- * on after them.
+ * One search in twenty asks for something else, so that demonstrations contain useless searches and show how to
+ * continue after them.
  */
 static int32_t asks_for(struct walk *walk)
 {

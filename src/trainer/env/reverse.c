@@ -22,8 +22,8 @@ static size_t max_tokens(const struct trainer_env *env)
 }
 
 /*
- * S and /S are hopworld's markers, used here as quotes: new markers would change the numbers of all tokens of old
- * checkpoints.
+ * S and /S are hopworld's markers, used here as quotes, because new markers would change the numbers of all tokens of
+ * old checkpoints.
  */
 static size_t reset(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt)
 {

@@ -1,8 +1,8 @@
 /*
  * tool_turn.c: see tool_turn.h.
  *
- * The grammar is checked token by token: a token that does not parse ends the episode at once with reward 0, so
- * that credit falls on the token that broke the grammar, and no rollout is longer than max_tokens.
+ * The grammar is checked token by token: a token that does not parse ends the episode immediately with reward 0. So
+ * credit falls on the token that broke the grammar, and no rollout is longer than max_tokens.
  */
 #include "env/tool_turn.h"
 

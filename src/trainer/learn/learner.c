@@ -527,7 +527,7 @@ enum trainer_status learner_score(struct learner *learner, const float *params,
     return status;
 }
 
-/* Repeats the forward pass of a chunk whose activations were not kept, with the same input. */
+/* Repeats, with the same input, the forward pass of a chunk whose activations were not kept. */
 static enum trainer_status recompute(const struct learner *learner, struct learner_chunk *chunk,
                                      struct trainer_passf *pass, struct trainer_error *err)
 {

@@ -72,8 +72,8 @@ void learner_close(struct learner *learner);
 void learner_restart(struct learner *learner, double beta1, double beta2, double weight_decay);
 
 /*
- * Forward pass over at most max_rows rows. Writes log_prob [n*width], and entropy unless it is NULL, at the wanted
- * tokens only. learner_values and learner_update may follow.
+ * Runs a forward pass over at most max_rows rows. Writes log_prob [n*width], and entropy unless it is NULL, at the
+ * wanted tokens only. learner_values and learner_update may follow.
  */
 enum trainer_status learner_forward(struct learner *learner, const float *params,
                                     const struct learner_rows *rows, float *log_prob,

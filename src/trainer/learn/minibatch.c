@@ -127,8 +127,8 @@ static bool gather_row(struct minibatch *b, const struct trainer_rollouts *r, si
 }
 
 /*
- * Rows with rl tokens go to the front, others to the end. Every row is first copied to the next place at the front,
- * and a second time only if it has no rl tokens, which is rare.
+ * Rows with rl tokens go to the front, other rows to the end. Every row is first copied to the next place at the front,
+ * and copied a second time only if it has no rl tokens, which is rare.
  */
 void minibatch_gather(struct minibatch *b, const struct trainer_rollouts *r, const size_t *row,
                       size_t n)

@@ -15,7 +15,7 @@ struct muon_matrix {
     float *momentum, *params;
 };
 
-/* Floats of scratch memory that muon_step needs for a matrix of this size. */
+/* Returns the number of floats of scratch memory that muon_step needs for a matrix of this size. */
 size_t muon_scratch(size_t rows, size_t columns);
 
 /* params -= rate sqrt(max(1, rows / columns)) orthogonal(scale gradient + 0.95 momentum) */

@@ -46,8 +46,8 @@ static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *
 }
 
 /*
- * The four factors of an asynchronous run with a mixture of experts, kept apart (rlcore/compose.h). Routes were
- * already replayed in the forward pass; run/route_replay.c compares them.
+ * Computes the loss with the four separate factors of an asynchronous run with a mixture of experts (rlcore/compose.h).
+ * Routes were already replayed in the forward pass; run/route_replay.c compares them.
  */
 static enum rl_status composed_loss(struct minibatch *b, const struct trainer_loss *loss,
                                     const struct rl_batch *batch, struct workspace *workspace,
@@ -92,8 +92,8 @@ static size_t count(const uint8_t *mask, size_t n)
 }
 
 /*
- * The loss of the tokens before (after_tool false) or after the tool's first answer. Both parts are divided by the
- * number of tokens of both. The gradient is added.
+ * Computes the loss of the tokens before (after_tool false) or after the tool's first answer, and adds its gradient.
+ * Both parts are divided by the number of tokens of both parts together.
  */
 static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *loss,
                                 struct rl_loss_options options, bool after_tool,

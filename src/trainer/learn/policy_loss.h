@@ -1,4 +1,4 @@
-/* policy_loss.h: the loss of the rl component by one of the core's policy losses (rlcore/loss.h). */
+/* policy_loss.h: computes the loss of the rl component with one of the core's policy losses (rlcore/loss.h). */
 #ifndef TRAINER_POLICY_LOSS_H
 #define TRAINER_POLICY_LOSS_H
 

@@ -21,7 +21,7 @@ struct demos {
     float *log_prob, *d_log_prob;
 };
 
-/* Freed at the end of the warm start, so that runs from a checkpoint never need this memory. */
+/* This memory is used only during the warm start, so that runs from a checkpoint never need it. */
 static void carve_demos(struct demos *demos, struct carve *block)
 {
     size_t n = demos->n * demos->width;
@@ -123,8 +123,8 @@ static enum trainer_status step(struct learner *learner, struct demos *demos,
 }
 
 /*
- * The betas 0.9 and 0.98 are not the recipe's: tuning training.* for the noisier gradients of rewards must not
- * change where the run starts.
+ * The betas 0.9 and 0.98 do not come from the recipe, because tuning training.* for the noisier gradients of rewards
+ * must not change the policy with which the run starts.
  */
 enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe,
                                warm_step_fn *report, void *context, struct trainer_error *err)

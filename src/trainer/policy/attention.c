@@ -210,7 +210,7 @@ HOT_VOID(attend_head_backward, (const struct net_attentionf *a, size_t head, con
     copy_out(a->n_keys, dh, v_sum, dv + first, d_stride);
 }
 
-/* dq is written for wanted queries only, so the rest is zeroed here; dk and dv are written for every key. */
+/* dq is written for wanted queries only, so the other queries are zeroed here; dk and dv are written for every key. */
 void net_attend_backwardf(const struct net_attentionf *a, const real *p, const real *d_out,
                           real *dq, real *dk, real *dv, size_t d_stride, real *scratch)
 {

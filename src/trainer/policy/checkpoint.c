@@ -73,8 +73,8 @@ static uint64_t version_of(const struct trainer_model *model)
 }
 
 /*
- * The whole header is zeroed first: unused bytes must be the same in every file, or equal policies would have
- * unequal digests.
+ * The header is zeroed first, because unused bytes must be the same in every file; otherwise equal policies would have
+ * different digests.
  */
 static void put_header(unsigned char *header, const struct trainer_checkpoint *checkpoint)
 {

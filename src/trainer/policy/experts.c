@@ -230,7 +230,7 @@ static void backward_expert(const struct net_expertsf *x, size_t e, const real *
         add_row(d, 1, s->rows + i * d, d_in + (size_t)order[i] / x->k * d);
 }
 
-/* For one row: puts d_gate [k] into prob [n], which becomes d logits. */
+/* Handles one row: puts d_gate [k] into prob [n], which becomes d logits. */
 static void backward_row(const struct net_expertsf *x, const uint16_t *chosen, const real *gate,
                          const real *d_gate, const real *d_prob, real *prob)
 {

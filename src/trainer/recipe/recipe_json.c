@@ -26,7 +26,7 @@ enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
     return status;
 }
 
-/* Line and column in the form that compilers print, so that editors can jump there. */
+/* Messages give line and column in the form that compilers print, so that editors can jump there. */
 json_t *recipe_object_parse(const char *name, const char *text, size_t length,
                             struct trainer_error *err)
 {

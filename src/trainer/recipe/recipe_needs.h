@@ -11,7 +11,7 @@ unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task);
 /* Whether a task reads the weights of a frozen model: opd's reference, or the source that sft imitates. */
 bool recipe_has_teacher(const struct trainer_recipe *recipe, int32_t task);
 
-/* Whether any task's teacher is the policy itself, shown a hint (opsd). */
+/* Whether any task's teacher is the policy itself with a hint (opsd). */
 bool recipe_has_hints(const struct trainer_recipe *recipe);
 
 /* Number of rollouts in one iteration: of one task, and of all tasks. */

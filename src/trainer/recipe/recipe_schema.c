@@ -9,7 +9,7 @@
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_value.h"
 
-/* Lengths are in bytes, which a schema cannot express; the parser refuses texts that are too long in UTF-8. */
+/* Limits of length are in bytes, which a schema cannot express; the parser refuses texts that are too long in UTF-8. */
 #define ONE_LINE "^[^\\\\u0000-\\\\u001f\\\\u007f]*$"
 
 /*
@@ -165,7 +165,9 @@ static void print_names(FILE *out)
         }
 }
 
-/* The direct members of the object `parent` of a table. Objects inside refuse unknown keys, as the parser does. */
+/*
+ * Prints the direct members of the object `parent` of a table. Nested objects refuse unknown keys, as the parser does.
+ */
 static void print_definition(FILE *out, const struct recipe_table *table, const char *parent,
                              const char *name, const void *initial)
 {

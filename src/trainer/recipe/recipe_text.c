@@ -114,8 +114,8 @@ static void print_tasks(FILE *out, const struct trainer_recipe *recipe)
 }
 
 /*
- * A memory stream reports an error at fclose at the latest. A truncated text would be the identity of another
- * recipe.
+ * The result of fclose is checked, because a memory stream reports an error then at the latest, and a truncated text
+ * would be the identity of another recipe.
  */
 char *recipe_text_end(FILE *out, char **text)
 {
@@ -177,7 +177,10 @@ static void visit_table(const struct recipe_table *table, const void *base, cons
         if (setting.text) {
             changed = strcmp(setting.text, word_of(field, initial)) != 0;
         } else {
-            /* Compared exactly, because defaults are copied and not computed: a typed 0.1 equals the table's. */
+            /*
+             * Values are compared exactly, because defaults are copied and not computed: a typed 0.1 equals the table's
+             * 0.1.
+             */
             setting.value = recipe_number(field, base);
             changed = setting.value != recipe_number(field, initial);
         }

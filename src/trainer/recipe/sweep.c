@@ -222,8 +222,8 @@ static enum trainer_status read_grid(struct plan *plan, json_t *root, struct tra
 }
 
 /*
- * "trials" runs all trials of the first grid point, then of the second, so that an interrupted night has compared
- * the trials at some point. "grid" finishes a trial's whole grid first.
+ * "trials" runs all trials of the first grid point, then of the second, so that an interrupted night has compared all
+ * trials at least at one point. "grid" finishes a trial's whole grid first.
  */
 static enum trainer_status read_order(struct plan *plan, json_t *root, struct trainer_error *err)
 {
@@ -235,7 +235,7 @@ static enum trainer_status read_order(struct plan *plan, json_t *root, struct tr
     return status;
 }
 
-/* Unknown keys are checked first: a misspelt "grid" would leave a sweep of one trial, which would run. */
+/* Unknown keys are checked first, because a misspelt "grid" would leave a valid sweep of one trial. */
 static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sweep, json_t *root,
                                      const char *directory, struct trainer_error *err)
 {
@@ -497,8 +497,8 @@ static enum trainer_status check_unique(const struct trainer_sweep *sweep,
 }
 
 /*
- * Names are checked first: two equal trials have both equal names and equal keys, and the message about names says
- * more.
+ * Names are checked first, because two equal trials have both equal names and equal keys, and the message about names
+ * explains more.
  */
 static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan *plan,
                                   struct trainer_error *err)

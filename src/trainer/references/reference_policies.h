@@ -1,6 +1,6 @@
 /*
- * reference_policies.h: the policies that rollouts are compared with, and their log-probs: a frozen teacher of each
- * task that has one, and the policy that training started from. (The third, the live policy shown a hint, is in
+ * reference_policies.h: the policies with which rollouts are compared, and their log-probs: a frozen teacher of each
+ * task that has one, and the policy that training started from. (A third one, the live policy with a hint, is in
  * hinted_teacher.h.)
  */
 #ifndef TRAINER_REFERENCE_POLICIES_H

@@ -1,4 +1,4 @@
-/* shared_weights.h: weights from a checkpoint, the same on every process of a run. */
+/* shared_weights.h: loads the same weights from a checkpoint on every process of a run. */
 #ifndef TRAINER_SHARED_WEIGHTS_H
 #define TRAINER_SHARED_WEIGHTS_H
 

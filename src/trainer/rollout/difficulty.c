@@ -4,7 +4,7 @@
  */
 #include "rollout/difficulty.h"
 
-/* The end of the mix to which a question of k hops belongs, or TRAINER_N_DIFFICULTIES for the middle. */
+/* Returns whether a question of k hops is easy or hard, or TRAINER_N_DIFFICULTIES if it is between. */
 static enum trainer_difficulty end_of(const struct trainer_env *env, int32_t k)
 {
     int32_t third = (env->k_max - env->k_min) / 3;

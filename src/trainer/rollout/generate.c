@@ -1,8 +1,9 @@
 /*
  * generate.c: see generate.h.
  *
- * All rows of a lane take one token at a time. The matrix products of a step then have as many rows as there are
- * episodes still running, and small products are what makes decoding slow. Rows do not influence each other.
+ * All rows of a lane take one token at a time. The matrix products of a step then have a row for each episode that is
+ * still running; decoding one episode at a time would be slow because of its small products. Rows do not influence each
+ * other.
  */
 #include "rollout/generate.h"
 
@@ -339,8 +340,8 @@ static double log_prob_of(size_t v, const float *logits, float *weight, int32_t 
 }
 
 /*
- * Probability of the answer, or mean log-prob of its tokens, from outputs at `output`. It is a double, because
- * gains are differences of values that may agree in six digits.
+ * Returns the probability of the answer, or the mean log-prob of its tokens, from the outputs that begin at `output`.
+ * It is a double, because gains are differences of values that may agree in six digits.
  */
 static double read_value(struct lane *lane, size_t row, size_t output, size_t *n)
 {

@@ -3,7 +3,7 @@
  *
  * Keys are stored transposed, [feature][position], so that the scores of a query run over contiguous positions;
  * values are stored by row, because their mixture runs over features. Segments of all rows of a lane go through a
- * layer's products together, which is what makes batching fast; attention goes row by row.
+ * layer's products together, which makes batching fast; attention goes row by row.
  */
 #include "rollout/kv_decode.h"
 
@@ -223,7 +223,7 @@ static void feed_experts(struct decode *decode, const float *params, struct net_
     record_routes(decode, l, n, l + 1 == decode->model.layers);
 }
 
-/* h becomes the layer's output; in the last layer only at tokens with an output. */
+/* Replaces h by the layer's output; in the last layer only at tokens with an output. */
 static void feed_layer(struct decode *decode, const float *params, int32_t l)
 {
     const struct trainer_model *model = &decode->model;

@@ -1,4 +1,4 @@
-/* rollouts.c: memory of rollouts, how they are started, and their public view. */
+/* rollouts.c: allocates rollouts, starts their rows, and provides their public view. */
 #include "rollout/rollouts.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ struct trainer_rollouts *rollouts_new(size_t capacity, size_t width)
     return r;
 }
 
-/* Removes what the row held before. */
+/* Clears the row's earlier contents. */
 static void clear_row(struct trainer_rollouts *r, size_t row)
 {
     size_t at = row * r->width;

@@ -54,8 +54,8 @@ static struct learner_rates rates_at(const struct trainer_recipe *recipe, double
 }
 
 /*
- * One update: forward pass, loss, backward pass, step. The loss is checked before the backward pass, so that the
- * error names the loss; the gradient of a NaN would only be reported as a gradient.
+ * Runs one update: forward pass, loss, backward pass, optimizer step. The loss is checked before the backward pass, so
+ * that the error names the loss; the gradient of a NaN would only be reported as a gradient.
  */
 static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
                                   const struct learner_rates *rates,
@@ -146,8 +146,8 @@ static uint64_t fed_tokens(const struct minibatch *b)
 }
 
 /*
- * The last minibatch of an epoch may be smaller: leaving its rows out would waste rollouts, which cost more than
- * updates. After a failure, means are taken over the updates that were done.
+ * The last minibatch of an epoch may be smaller, because leaving its rows out would waste rollouts, which cost more
+ * than updates. After a failure, means are taken over the updates that were done.
  */
 enum trainer_status run_update(struct run *run, int32_t iteration,
                                struct trainer_iteration *metrics, struct trainer_error *err)

@@ -13,7 +13,7 @@
 
 #include "run/run.h"
 
-/* Called on rank 0: replaces the file at path by the state after `iterations` iterations. */
+/* Called on rank 0: replaces the file at path with the state after `iterations` iterations. */
 enum trainer_status resume_state_save(struct run *run, const char *path, int32_t iterations,
                                       struct trainer_error *err);
 

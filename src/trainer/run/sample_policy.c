@@ -1,4 +1,4 @@
-/* sample_policy.c: rollouts of a policy for a person to read (trainer_sample). */
+/* sample_policy.c: plays rollouts of a policy for people to read (trainer_sample). */
 #include <string.h>
 
 #include "run/collect_rollouts.h"

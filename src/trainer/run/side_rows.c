@@ -14,7 +14,7 @@ bool side_continues(const struct trainer_recipe *recipe, int32_t task)
     return recipe->tasks[task].algorithm.prefix.value == TRAINER_PREFIX_CONTINUATIONS;
 }
 
-/* Continuations are played in rounds of as many rows as an iteration has. */
+/* Continuations are played in rounds; a round has as many rows as an iteration. */
 size_t side_rows(const struct trainer_recipe *recipe)
 {
     size_t most = 0;

@@ -13,7 +13,7 @@ bool side_continues(const struct trainer_recipe *recipe, int32_t task);
 /* Largest number of side rows that a task needs at a time; 0 if no task needs any. */
 size_t side_rows(const struct trainer_recipe *recipe);
 
-/* Bytes of these rows. */
+/* Returns the bytes of the side rows. */
 double side_bytes(const struct trainer_recipe *recipe);
 
 #endif

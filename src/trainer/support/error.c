@@ -1,6 +1,6 @@
 /*
  * error.c: texts of errors. The status tells programs what kind of error it was. The text tells people what failed,
- * and ends up in the trial's row, so it names the setting, file or step.
+ * and ends up in the trial's row, so the text names the setting, file or step.
  */
 #include "support/error.h"
 

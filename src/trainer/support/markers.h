@@ -1,4 +1,4 @@
-/* markers.h: the words of a recipe's algorithm.episodes.markers, to be searched for in a text of tokens. */
+/* markers.h: parses the words of a recipe's algorithm.episodes.markers, which are searched for in a text of tokens. */
 #ifndef TRAINER_MARKERS_H
 #define TRAINER_MARKERS_H
 

@@ -14,7 +14,7 @@ static void add(size_t n, const float *restrict x, float *restrict sum)
 }
 
 /*
- * One segment of n floats: receives the sum of the earlier ranks, adds this rank's lanes and sends the sum on.
+ * Handles one segment of n floats: receives the sum of the earlier ranks, adds this rank's lanes and sends the sum on.
  * `first` is the segment in this rank's first lane, where the sum accumulates.
  */
 static bool sum_segment(const struct trainer_comm *comm, size_t n_mine, size_t stride, size_t n,

@@ -8,7 +8,7 @@
 #include <omp.h>
 #endif
 
-/* Number of threads if the recipe asks for n; 0 = one for each processor. */
+/* Returns the number of threads for a recipe's setting n; 0 = one for each processor. */
 static inline int threads_wanted(int32_t n)
 {
 #ifdef _OPENMP
