@@ -142,7 +142,7 @@ struct trainer_episode {
     int32_t path[TRAINER_HOPS_MAX + 1];
     /* entity and relation of the call being written; ledger, sums: its first number, and relations + its second */
     int32_t entity, relation;
-    int32_t turn;             /* calls answered so far */
+    int32_t turn;             /* number of calls answered so far */
     int32_t hop;              /* hopworld: hops of the chain found so far; ledger: balances known */
     /* bit i is set if the tool has shown the fact of relation i (slots, ledger) or sum i (sums) */
     uint32_t found;

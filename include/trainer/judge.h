@@ -41,7 +41,7 @@ struct trainer_judge_batch {
     const struct trainer_rollouts *rollouts;
     size_t first, n;
     const size_t *start; /* [n+1] steps of row i are start[i] .. start[i+1] */
-    enum trainer_judge_mark *mark; /* [n] in: SKIPPED, or FAILED if the judge is to be asked; out: the result */
+    enum trainer_judge_mark *mark; /* [n] in: SKIPPED, or FAILED for rows to be judged; out: the result */
     uint8_t *flags;                /* [start[n]] out, for rows that are judged or cached: 1 GOOD, 0 BAD */
     uint64_t prompt_tokens, completion_tokens; /* out: tokens used */
     char why[256];                             /* out: says why a row has no flags; "" if all rows have flags */

@@ -45,12 +45,12 @@ struct trainer_model {
     int32_t tokens;      /* size of the vocabulary */
     int32_t width;       /* 64 */
     int32_t layers;      /* 2 */
-    int32_t heads;       /* 2; width / heads must be even */
+    int32_t heads;       /* (2) width / heads must be even */
     int32_t mlp;         /* 256 */
     int32_t max_tokens;  /* longest sequence */
     double rope_base;    /* 1000 */
     bool previous_token; /* true */
-    int32_t experts;           /* (0) 0 = one MLP; else at least 2 experts, each with mlp hidden units */
+    int32_t experts;           /* (0) number of experts, at least 2, each with mlp hidden units; 0 = one MLP */
     int32_t experts_per_token; /* (2) ignored without experts */
     /* (true) weights are a softmax over the chosen experts only; false = over all experts */
     bool renormalise;

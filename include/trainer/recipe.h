@@ -105,7 +105,7 @@ struct trainer_episodes {
 enum trainer_distill_how {
     TRAINER_DISTILL_NONE,
     TRAINER_DISTILL_ADVANTAGE, /* K1: the advantage of a taught token is log-prob of teacher minus log-prob of policy */
-    TRAINER_DISTILL_LOSS       /* K2: half the square of that difference is added to the policy loss */
+    TRAINER_DISTILL_LOSS       /* K2: half the squared difference of these log-probs is added to the policy loss */
 };
 /*
  * "checkpoint": the teacher is the checkpoint algorithm.teacher; "policy": it is the live policy, which is shown a hint
@@ -151,7 +151,7 @@ enum trainer_schedule_kind {
 /* How alpha and beta change from their values at the first iteration to their final values. */
 struct trainer_schedule {
     enum trainer_schedule_kind kind; /* (constant) */
-    double alpha_end, beta_end;      /* (0, 0) read by linear and cosine */
+    double alpha_end, beta_end;      /* (0, 0) final values; read by linear and cosine */
 };
 
 /*
@@ -164,7 +164,7 @@ struct trainer_algorithm {
     double gamma;                   /* (1) discount per turn */
     double beta;                    /* (0.3) strength of the adaptive clip scale; 0 turns it off */
     bool norm_by_std;               /* (true) divide advantages by the group's standard deviation */
-    double epsilon;                 /* (1e-6) added to that standard deviation */
+    double epsilon;                 /* (1e-6) added to the standard deviation */
     double advantage_scale;         /* (1) multiplies every advantage */
     enum trainer_gain gain;         /* (prob) */
     double decay;                   /* (0.95) rae: decay of the moving baseline */
@@ -190,7 +190,7 @@ enum trainer_judge_skip { TRAINER_JUDGE_ALL, TRAINER_JUDGE_SMALL_ADV, TRAINER_JU
 
 /* How the steps of a rollout without flags are treated: "neutral", "outcome" */
 enum trainer_unjudged {
-    TRAINER_UNJUDGED_NEUTRAL, /* no flag: only the outcome counts */
+    TRAINER_UNJUDGED_NEUTRAL, /* steps have no flag: only the outcome counts */
     TRAINER_UNJUDGED_OUTCOME  /* GOOD if the rollout succeeded, else BAD: the rule of the reference implementation */
 };
 
@@ -211,7 +211,7 @@ struct trainer_judge {
     double backoff; /* (0.5) seconds before the second attempt; doubled, with jitter, before each further attempt */
     enum trainer_judge_skip skip;   /* (small_adv) */
     enum trainer_unjudged unjudged; /* (neutral) */
-    double max_failed_share;        /* (0.2) largest share of requests in an iteration that may fail */
+    double max_failed_share;        /* (0.2) largest share of the rollouts sent to the judge that may get no flags */
     double wrong;                   /* (0) share of flags that are inverted, for experiments */
 };
 
@@ -370,7 +370,7 @@ struct trainer_value {
 /* The policy that samples: the learner's weights at lower precision, weights of an earlier iteration, or both. */
 struct trainer_sampler {
     enum trainer_precision precision; /* "float", "bf16", "int8" */
-    int32_t staleness;                /* (0) age of its weights in iterations */
+    int32_t staleness;                /* (0) age of the sampler's weights in iterations */
     int32_t max_staleness;            /* (-1) eta of staleness admission; -1 = admit all rollouts */
 };
 
@@ -424,7 +424,7 @@ struct trainer_recipe {
     char hypothesis[TRAINER_PROSE_MAX];
     char expected_delta[TRAINER_NAME_MAX];
     uint64_t seed;   /* (1) */
-    int32_t threads; /* (0) 0 = one for each processor */
+    int32_t threads; /* (0) number of threads; 0 = one for each processor */
     struct trainer_world world;
     /*
      * tokens, max_tokens and value_head follow from world and tasks; the keys of experts, experts_per_token and

@@ -87,7 +87,7 @@ struct trainer_offpolicy {
     double after_tool_clip_fraction, after_tool_ratio, after_tool_kl;
     double backend, staleness;               /* mean factors of the loss "compose", before their caps */
     double backend_capped, staleness_capped; /* shares of tokens */
-    double compose_ess;                      /* effective sample size of its weights */
+    double compose_ess;                      /* effective sample size of the weights of the loss "compose" */
     /* the mean amount that the KL penalty subtracts from a rollout's reward */
     double kl_reward;
 };
@@ -128,7 +128,7 @@ struct trainer_iteration {
     uint64_t n_valued; /* ppo: number of values trained in all updates .. */
     struct trainer_values values;
     int32_t n_alpha;   /* number of tasks with an adaptive alpha .. */
-    double alpha_used; /* .. and the mean of their alpha */
+    double alpha_used; /* .. and the mean alpha of these tasks */
     /* metrics (rlcore/adca.h) of the first task that asks a judge; NULL if no task does */
     const struct rl_adca_metrics *adca;
     uint64_t n_greedy;    /* remax: number of additional greedy rollouts .. */
@@ -157,23 +157,23 @@ struct trainer_event {
     int32_t n_valued;             /* DONE: number of iterations among the last tenth that trained values .. */
     struct trainer_values values; /* .. and the means over these iterations */
     struct trainer_turn_gain
-        gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
+        gain[TRAINER_TURNS_MAX]; /* DONE: statistics over the last tenth of the iterations */
     int32_t n_gain;
     struct trainer_judge_counts judge;         /* DONE: counts of the whole run */
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES]; /* DONE: metrics of the final evaluation */
-    struct trainer_row row;                    /* DONE: a copy of the recipe's */
+    struct trainer_row row;                    /* DONE: a copy of the recipe's settings of rows */
     double train_s, eval_s;                    /* seconds so far */
     const struct trainer_iteration *iteration; /* ITERATION; NULL in other events */
 };
 
-/* Return false to stop: trainer_run then returns TRAINER_ESTOPPED. */
+/* The callback returns false to stop the run; trainer_run then returns TRAINER_ESTOPPED. */
 typedef bool trainer_event_fn(void *context, const struct trainer_event *event);
 
 struct trainer_run_options {
     const char *checkpoint;  /* path of the trained policy; NULL: no checkpoint is written */
     trainer_event_fn *event; /* NULL: nothing is reported */
     void *context;
-    trainer_judge_fn *judge; /* NULL: a recipe with judge.endpoint fails when its judge is first needed */
+    trainer_judge_fn *judge; /* may be NULL; a recipe with judge.endpoint then fails when it first needs the judge */
     void *judge_context;
 };
 
@@ -183,7 +183,7 @@ struct trainer_run_options {
  */
 TRAINER_API double trainer_memory_bound(const struct trainer_recipe *recipe);
 
-/* Bytes of the checkpoint that a run of this recipe writes. */
+/* Returns the size in bytes of the checkpoint that a run of this recipe writes. */
 TRAINER_API double trainer_artifact_bytes(const struct trainer_recipe *recipe);
 
 /*

@@ -38,7 +38,7 @@ enum {
     AT_EXPERTS = 72,
     AT_PER_TOKEN = 76,
     AT_RENORMALISE = 80,
-    AT_KERNELS = 84, /* text, cut off or filled up with zeros */
+    AT_KERNELS = 84, /* text, truncated or padded with zeros */
     KERNELS_BYTES = HEADER_BYTES - AT_KERNELS
 };
 

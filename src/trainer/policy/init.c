@@ -8,7 +8,7 @@
 #include "policy/layout.h"
 #include "policy/kernels.h"
 
-/* The method of Box and Muller. */
+/* Returns a normally distributed number (Box-Muller). */
 static double normal(struct trainer_rng *rng)
 {
     double radius = sqrt(-2 * log(1 - trainer_rng_uniform(rng)));

@@ -16,7 +16,7 @@ struct net_layout {
     size_t embedding, previous, layers, per_layer, norm, value, count; /* value equals count without a value head */
 };
 
-/* Number of MLPs in a layer. */
+/* Returns the number of MLPs in a layer. */
 static inline size_t net_mlps(const struct trainer_model *model)
 {
     return model->experts > 0 ? (size_t)model->experts : 1;

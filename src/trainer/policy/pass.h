@@ -50,7 +50,7 @@ struct trainer_passf {
     real *d_gate, *d_prob; /* [N][experts_per_token], [experts] */
 };
 
-/* The experts of a layer. */
+/* Returns the experts of a layer. */
 struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const real *params,
                                       int32_t layer);
 

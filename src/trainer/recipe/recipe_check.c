@@ -174,7 +174,7 @@ static enum trainer_status check_episodes(const struct trainer_task *task,
     return TRAINER_OK;
 }
 
-/* Requirements of groups whose sizes differ from group_size. */
+/* Checks the requirements of groups whose sizes differ from group_size. */
 static enum trainer_status check_groups(const struct trainer_task *task, int32_t group_size,
                                         struct trainer_error *err)
 {

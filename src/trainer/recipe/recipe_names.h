@@ -9,7 +9,7 @@
 
 #include "recipe/recipe_fields.h"
 
-/* When a row names a setting. */
+/* When a trial's row names a setting. */
 enum recipe_shown {
     RECIPE_SHOWN_CHANGED, /* if it is not at its default */
     RECIPE_SHOWN_ALWAYS,
@@ -18,16 +18,16 @@ enum recipe_shown {
     RECIPE_SHOWN_NEVER
 };
 
-/* The short name, or the path ("env.k_max", "model.heads"). */
+/* Returns the short name, or the path if there is none ("env.k_max", "model.heads"). */
 const char *recipe_name(const struct recipe_table *table, const struct recipe_field *field,
                         char path[128]);
 enum recipe_shown recipe_shown_when(const struct recipe_table *table,
                                     const struct recipe_field *field);
 
-/* The short name, or NULL. */
+/* Returns the short name, or NULL if there is none. */
 const char *recipe_short_name(const struct recipe_table *table, const struct recipe_field *field);
 
-/* An older key of the same object that is still read, or NULL. */
+/* Returns an older key of the same object that is still read, or NULL. */
 const char *recipe_alias(const struct recipe_field *field);
 
 /*

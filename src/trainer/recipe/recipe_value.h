@@ -13,7 +13,7 @@ void recipe_value_init(const struct recipe_table *table, void *base);
 /* Returns the value as a number, for every kind except objects and texts: bools are 0 and 1, choices their index. */
 double recipe_number(const struct recipe_field *field, const void *base);
 
-/* Takes a value from JSON; path is used in the message. */
+/* Reads the value from JSON; path is used in the error message. */
 enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path,
                                       void *base, const json_t *value, struct trainer_error *err);
 

@@ -260,7 +260,7 @@ static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sw
 
 /* ---- one trial ---------------------------------------------------------------------------- */
 
-/* Index of trial t at grid point g in the order of the night. */
+/* Returns the index of trial t at grid point g in the order of the night. */
 static size_t position(const struct plan *plan, size_t t, size_t g)
 {
     return plan->grid_first ? t * plan->n_points + g : g * plan->n_trials + t;

@@ -17,7 +17,7 @@ struct decode_segment {
     int32_t position; /* number of tokens before the segment */
     int32_t n;        /* number of the segment's tokens, which are adjacent in decode->tokens */
     int32_t before;   /* the token before the segment's first token; 0 at position 0 */
-    bool branch;      /* not kept in the slot */
+    bool branch;      /* the segment is not kept in the slot */
     bool every;       /* outputs for every token, not only for the last one */
 };
 

@@ -24,8 +24,8 @@ struct trainer_rollouts {
     float *rl, *ce, *ref_kl; /* weights of the loss components */
     float *kd;               /* weights of the squared distance to a teacher */
     uint8_t *kept;           /* the tokens of mask that were not rejected */
-    double *expected; /* values that the value head predicted at sampling; NULL without one (run/value_arrays.h) */
-    double *returns;  /* the returns to predict, NaN where there are none; NULL without a value head */
+    double *expected; /* values predicted at sampling; NULL without a value head (run/value_arrays.h) */
+    double *returns;  /* the returns to predict, NaN where there is no return; NULL without a value head */
     int32_t *length, *prompt, *n_turns, *task;
     int32_t *boundary; /* [B][ROLLOUT_VALUES] number of tokens before each place at which a value is measured */
     double *value;     /* [B][ROLLOUT_VALUES] */
