@@ -172,7 +172,7 @@ static void print_definition(FILE *out, const struct recipe_table *table, const 
                              const char *name, const void *initial)
 {
     const char *comma = "";
-    bool open = table == &recipe_root && !parent[0]; /* the top level is open, because a sweep adds its own keys */
+    bool open = table == &recipe_root && !parent[0]; /* at the top level a sweep adds its keys */
     fprintf(out, "\n    \"%s\": {\n      \"type\": \"object\",\n%s      \"properties\": {", name,
             open ? "" : "      \"additionalProperties\": false,\n");
     for (size_t i = 0; i < table->n; i++) {

@@ -12,7 +12,7 @@
 struct sampler_weights {
     /* [staleness + 1][n_params] the learner's weights of the latest iterations, a ring buffer; NULL on-policy */
     float *history;
-    float *quantised; /* [n_params] the weights that sample, at the recipe's precision; NULL on-policy */
+    float *quantised; /* [n_params] sampling weights at the recipe's precision; NULL on-policy */
     /* [n_params] the entry of history that `quantised` was made from; NULL if it equals the learner's weights */
     const float *behaviour;
 };

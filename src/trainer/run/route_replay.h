@@ -12,7 +12,7 @@
 
 /* Arrays [rows * width][layers][experts_per_token]; all NULL if the policy is not a mixture of experts. */
 struct routing {
-    uint16_t *sampled; /* the sampler's routes in the rollouts; trainer_rollouts.routes points here */
+    uint16_t *sampled; /* the sampler's routes; trainer_rollouts.routes points here */
     uint16_t *trained; /* the learner's routes in the rollouts, from before the updates */
     uint16_t *replay;  /* the routes that a minibatch replays */
     double *common;    /* [rows * width] share of experts that sampler and learner both chose */

@@ -22,7 +22,7 @@ struct run {
     struct trainer_process process;     /* the caller's communicator and state file */
     struct ranks ranks;
     struct run_clock clock;
-    int threads, threads_before; /* of this run; of the caller's process, which run_close restores */
+    int threads, threads_before; /* of this run; of the caller, restored by run_close */
     /* what computes */
     struct learner learner;
     struct sampler sampler;
