@@ -30,7 +30,7 @@ static void try_later(struct judge *judge, struct judge_errand *errand, double s
     errand->failed++;
     errand->due = now + retry_wait(judge->settings.backoff, errand->failed, server_asks, judge->seed, errand->number);
     if (errand->due < errand->deadline) {
-        snprintf(errand->about->why, sizeof errand->about->why, "%s", why); /* until the case is settled */
+        snprintf(errand->about->why, sizeof errand->about->why, "%s", why); /* replaced when the case is settled */
         return;
     }
     snprintf(text, sizeof text, "no answer before the deadline, after %u attempts: %.160s", errand->about->attempts, why);

@@ -18,7 +18,7 @@ struct page_options {
 /* Prints the stores one after another; if there are several, an overview comes first. */
 void page_print(FILE *out, const struct model *models, size_t n, const struct page_options *options);
 
-/* Prints the card of one trial, as a page has it. */
+/* Prints the card of one trial: the same HTML that page_print puts into the page for it. */
 void page_card(FILE *out, const struct model *model, size_t i);
 
 /* Prints one picture as an SVG file. Returns false if no picture has that name. With out NULL nothing is

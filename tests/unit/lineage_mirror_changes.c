@@ -273,7 +273,7 @@ static void a_newer_mirror_is_left_alone(void **state)
     assert_int_equal(heard.n, 1);
     assert_non_null(strstr(heard.text, "99"));
     lineage_store_close(store);
-    exec_db(dir, "DROP TABLE theirs"); /* the table still exists */
+    exec_db(dir, "DROP TABLE theirs"); /* fails if the table was removed before */
     remove_dir(dir);
 }
 

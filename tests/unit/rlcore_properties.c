@@ -406,8 +406,8 @@ static void splitting_at_group_borders_changes_nothing(void **state)
 }
 
 /*
- * Adds up, over a row's group, each row's value at its first response token, times its weight (the row's length if
- * by_length).
+ * Returns a weighted sum over the rows of one group. A row counts with its value at its first response token; its weight
+ * is its length if by_length, else 1.
  */
 static double group_sum(const struct random_batch *in, const double *values, size_t of_row,
                         bool by_length, double *size)

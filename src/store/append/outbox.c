@@ -158,8 +158,8 @@ enum lineage_status outbox_request_keep(struct outbox_request *request, struct l
     return LINEAGE_OK;
 }
 
-/* Erases the request unless it must be kept: a refusal by the log has been returned to the caller. If the request is
- * delivered later, outbox_sync.c removes its file. */
+/* Erases the request unless it was delivered or the server is away: if the log refused it, the caller already has the error.
+ * outbox_sync.c removes the file of a request that is delivered later. */
 void outbox_request_end(struct outbox_request *request, const struct log *log, enum lineage_status status)
 {
     if (request->file && request->file->fd >= 0 && !request->delivered && !outbox_is_away(log, status))
