@@ -160,8 +160,15 @@ sort -u had | cmp -s - had || fail "a trial has two rows: $(uniq -d had | head -
 elsewhere='a copy that was cut off; the next append removes it'
 "$LINEAGE" verify -C "$store" 2>&1 | grep -v "$elsewhere" >verified &&
     fail "verify: $(head -n 3 verified)"
-"$LINEAGE" status -C "$store" >status.out 2>&1
-[ $? -eq 1 ] || fail "status: $(cat status.out)"
+# A worker that was killed between its row and the end of its claim leaves the claim, which lapses with the lease of a second.
+tries=0 shown=0
+while [ $shown -ne 1 ] && [ $tries -lt 50 ]; do
+    tries=$((tries + 1))
+    "$LINEAGE" status -C "$store" >status.out 2>&1
+    shown=$?
+    [ $shown -eq 1 ] || sleep 0.1
+done
+[ $shown -eq 1 ] || fail "status: $(cat status.out)"
 echo "$workers workers, $trials trials: begun $(wc -l <seen) times; $killed workers killed, $stopped stopped, $crashed trials killed," \
     "$restarted restarts of the server, $(cat err.* | grep -c 'was first: its row counts') came late; $failures failures"
 [ $failures -eq 0 ]
