@@ -8,8 +8,7 @@ int main(void)
     const uint8_t mask[B * T] = {1, 1, 0, 1, 1, 1, 1, 1, 1, 0, 1, 0}; /* 0: tool output, padding */
     const int32_t turn[B * T] = {0, 0, -1, 1, 1, 2, 0, 1, 1, -1, 2, -1};
     const int64_t group[B] = {7, 7};
-    /* information gains, and at each row's end its outcome */
-    const double rewards[B * T] = {0, 0.4, 0, 0, 0.1, 1, 0.1, 0, 0.3};
+    const double rewards[B * T] = {0, 0.4, 0, 0, 0.1, 1, 0.1, 0, 0.3}; /* gains, then the outcome */
     const double old[B * T] = {-0.9, -1.2, 0, -0.4, -2.0, -0.7, -1.1, -0.3, -1.6, 0, -0.8, 0};
     const double now[B * T] = {-0.6, -0.9, 0, -0.5, -1.9, -0.7, -1.5, -0.2, -1.3, 0, -1.2, 0};
     const struct rl_batch batch = {B, T, mask, turn, group};
