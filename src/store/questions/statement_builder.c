@@ -35,7 +35,7 @@ static void bind_all(sqlite3_stmt *stmt, const struct builder *b)
     }
 }
 
-static bool add_seq(struct mirror_seqs *found, int64_t seq)
+bool mirror_seqs_add(struct mirror_seqs *found, int64_t seq)
 {
     if (found->n == found->capacity) {
         size_t capacity = found->capacity ? found->capacity * 2 : 64;
@@ -59,7 +59,7 @@ enum lineage_status builder_collect(struct mirror_seqs *found, const struct buil
         return mirror_fail(b->mirror, "cannot prepare the query", err);
     bind_all(stmt, b);
     while (status == LINEAGE_OK && (status = mirror_step(b->mirror, stmt, err)) == LINEAGE_OK)
-        if (!add_seq(found, sqlite3_column_int64(stmt, 0)))
+        if (!mirror_seqs_add(found, sqlite3_column_int64(stmt, 0)))
             status = store_no_memory(err);
     sqlite3_finalize(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;

@@ -256,19 +256,9 @@ static enum lineage_status collect(struct mirror *mirror, const char *sql, const
         sqlite3_bind_text(stmt, 1, expression, -1, SQLITE_STATIC);
         sqlite3_bind_int64(stmt, 2, limit && limit < INT64_MAX ? (int64_t)limit : -1);
     }
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        if (found->n == found->capacity) {
-            size_t capacity = found->capacity ? 2 * found->capacity : 64;
-            int64_t *grown = realloc(found->items, capacity * sizeof *grown);
-            if (!grown) {
-                status = store_no_memory(err);
-                break;
-            }
-            found->items = grown;
-            found->capacity = capacity;
-        }
-        found->items[found->n++] = sqlite3_column_int64(stmt, 0);
-    }
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        if (!mirror_seqs_add(found, sqlite3_column_int64(stmt, 0)))
+            status = store_no_memory(err);
     sqlite3_finalize(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
