@@ -31,7 +31,7 @@ extern "C" {
 /* Where a change was read from, most trusted source first. */
 enum lineage_change_source {
     LINEAGE_CHANGE_DECLARED, /* a parameter of the row that differs from its parent's */
-    LINEAGE_CHANGE_MEASURED, /* reserved for literals that differ between the programs; nothing produces it yet */
+    LINEAGE_CHANGE_MEASURED, /* a literal or an option of the program that differs from the parent's */
     LINEAGE_CHANGE_STATED,   /* read out of the hypothesis */
     LINEAGE_N_CHANGE_SOURCES
 };
@@ -96,6 +96,25 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_store(struct
                                                                           struct lineage_error *err);
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas,
                                                                        struct lineage_error *err);
+
+/* Adds the trials of a store that a query finds, in the order of the log; NULL adds all. query->sort must be NULL. */
+struct lineage_query;
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas,
+                                                                          struct lineage_store *store,
+                                                                          const struct lineage_query *query,
+                                                                          struct lineage_error *err);
+
+/*
+ * Adds a change that is known from elsewhere than the trial's row, before lineage_ideas_settle: change->name and ->to
+ * are required, ->from may be NULL, ->source is declared or measured. The numbers are read from the texts if absent;
+ * change->knob is ignored. Texts are copied. `trial` is an index: the trial added last is lineage_ideas_count() - 1.
+ *
+ * A trial's changes are ordered by trust: declared, measured, stated. If several of them give one knob the same value,
+ * only the most trusted one remains. Beyond LINEAGE_IDEAS_CHANGES the least trusted changes are left out.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_change(struct lineage_ideas *ideas, size_t trial,
+                                                                           const struct lineage_change *change,
+                                                                           struct lineage_error *err);
 LINEAGE_API void lineage_ideas_release(struct lineage_ideas *ideas);
 
 /* lineage_ideas_count returns the number of trials; lineage_ideas_get returns one trial, or NULL beyond the last. */

@@ -14,7 +14,7 @@
  *   queue/      claims of the trials of a night
  *   move/       the log as bytes: export, exact import
  *   verify/     everything that can be wrong with a store, lineage.db included
- *   ideas/     what texts say: changes, citations, similar trials, claims of novelty; sees rows, never a database
+ *   ideas/      what trials changed and what their texts say: changes, citations, similar trials, claims of novelty
  *   compare/    variants over seeds
  *   report/     what a store tells the planner of the next trial, as one struct
  *   render/     printers of a report: the session-start block in its styles

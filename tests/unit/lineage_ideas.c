@@ -222,6 +222,64 @@ static void parameters_are_declared_before_anything_is_stated(void **state)
     lineage_ideas_release(ideas);
 }
 
+/* Changes that another source gives come between the declared and the stated ones, each value of a knob once. */
+static void added_changes_are_ordered_by_trust(void **state)
+{
+    struct lineage_param low = {.name = "clip", .value = 1}, high = {.name = "clip", .value = 2};
+    struct lineage_trial root = {.exp_id = "1", .hypothesis = "base", .notes = "", .params = &low, .n_params = 1};
+    struct lineage_trial child = {.exp_id = "2", .parent_exp = "1", .hypothesis = "Set warmup_steps 100→200, clip 1→2, decay_floor=0.1",
+                                  .notes = "", .params = &high, .n_params = 1};
+    static const struct lineage_change given[] = {
+        {.name = "WARMUP_STEPS", .from = "100", .to = "200", .source = LINEAGE_CHANGE_MEASURED},
+        {.name = "DECAY_FLOOR", .from = "0.3", .to = "0.2", .source = LINEAGE_CHANGE_MEASURED},
+        {.name = "batch", .to = "64K", .source = LINEAGE_CHANGE_DECLARED},
+    };
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_error err;
+    (void)state;
+    assert_int_equal(lineage_ideas_add(ideas, &root, false, &err), LINEAGE_OK);
+    assert_int_equal(lineage_ideas_add(ideas, &child, false, &err), LINEAGE_OK);
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        assert_int_equal(lineage_ideas_add_change(ideas, 1, &given[i], &err), LINEAGE_OK);
+    settle(ideas);
+    const struct lineage_idea *idea = lineage_ideas_get(ideas, 1);
+    static const struct {
+        const char *name, *to, *source;
+    } wanted[] = {{"clip", "2.0", "declared"}, {"batch", "64K", "declared"}, {"WARMUP_STEPS", "200", "measured"},
+                  {"DECAY_FLOOR", "0.2", "measured"}, {"decay_floor", "0.1", "stated"}};
+    assert_int_equal(idea->n_changes, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(idea->changes[i].name, wanted[i].name);
+        assert_string_equal(idea->changes[i].to, wanted[i].to);
+        assert_string_equal(lineage_change_source_name(idea->changes[i].source), wanted[i].source);
+    }
+    assert_true(idea->changes[1].to_value.present && idea->changes[1].to_value.value == 65536);
+    assert_string_equal(idea->changes[3].knob, idea->changes[4].knob);
+    assert_int_equal(lineage_ideas_get(ideas, 0)->n_changes, 0);
+    assert_int_equal(lineage_ideas_add_change(ideas, 1, &given[0], &err), LINEAGE_EINVAL);
+    lineage_ideas_release(ideas);
+}
+
+static void a_change_that_cannot_be_used_is_refused(void **state)
+{
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_error err;
+    struct lineage_change change = {.name = "clip", .to = "2", .source = LINEAGE_CHANGE_MEASURED};
+    (void)state;
+    assert_int_equal(lineage_ideas_add_change(ideas, 0, &change, &err), LINEAGE_EINVAL);
+    add(ideas, "1", "nothing", "");
+    change.source = LINEAGE_CHANGE_STATED;
+    assert_int_equal(lineage_ideas_add_change(ideas, 0, &change, &err), LINEAGE_EINVAL);
+    change = (struct lineage_change){.name = "", .to = "2", .source = LINEAGE_CHANGE_MEASURED};
+    assert_int_equal(lineage_ideas_add_change(ideas, 0, &change, &err), LINEAGE_EINVAL);
+    change.name = "clip";
+    for (int i = 0; i < 3 * LINEAGE_IDEAS_CHANGES; i++)
+        assert_int_equal(lineage_ideas_add_change(ideas, 0, &change, &err), LINEAGE_OK);
+    settle(ideas);
+    assert_int_equal(lineage_ideas_get(ideas, 0)->n_changes, LINEAGE_IDEAS_CHANGES);
+    lineage_ideas_release(ideas);
+}
+
 /* ---- citations ---- */
 
 static void citations_are_edges_to_trials_of_the_log(void **state)
@@ -467,6 +525,8 @@ int main(void)
         cmocka_unit_test(spellings_of_one_knob_are_one),
         cmocka_unit_test(names_are_merged_where_the_log_shows_it),
         cmocka_unit_test(parameters_are_declared_before_anything_is_stated),
+        cmocka_unit_test(added_changes_are_ordered_by_trust),
+        cmocka_unit_test(a_change_that_cannot_be_used_is_refused),
         cmocka_unit_test(citations_are_edges_to_trials_of_the_log),
         cmocka_unit_test(a_repeat_is_found_first_and_is_the_same),
         cmocka_unit_test(only_trials_before_are_listed_and_those_at_work),

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/query.h>
-#include <lineage/text.h>
-
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -267,44 +264,16 @@ static bool join_citations(struct lineage_ideas *ideas)
     return ok;
 }
 
-/* Adds the parameters that differ from the parent's as changes, before the changes that the hypothesis states. */
-static bool declare(struct lineage_ideas *ideas, struct idea_row *row)
+/* Finds the parent, then orders the row's changes by trust. */
+static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row)
 {
-    const struct id_place *there = place_of(ideas, bare_id(row->idea.parent_exp), strlen(bare_id(row->idea.parent_exp)));
-    if (!there || !*row->idea.parent_exp)
-        return true;
-    row->parent = there->row;
-    const struct idea_row *parent = &ideas->rows[there->row];
-    if (&ideas->rows[there->row] == row)
-        return true;
-    for (size_t i = 0; i < row->n_params && row->idea.n_changes < LINEAGE_IDEAS_CHANGES; i++) {
-        const struct lineage_param *mine = &row->params[i], *its = NULL;
-        char from[LINEAGE_NUMBER_MAX], to[LINEAGE_NUMBER_MAX];
-        for (size_t k = 0; k < parent->n_params && !its; k++)
-            if (strcmp(parent->params[k].name, mine->name) == 0)
-                its = &parent->params[k];
-        if (!its || (mine->text && its->text ? strcmp(mine->text, its->text) == 0
-                                             : !mine->text && !its->text && mine->value == its->value))
-            continue;
-        size_t n = row->idea.n_changes, at = 0;
-        while (at < n && row->changes[at].source == LINEAGE_CHANGE_DECLARED)
-            at++;
-        memmove(&row->changes[at + 1], &row->changes[at], (n - at) * sizeof *row->changes);
-        memmove(&row->keys[at + 1], &row->keys[at], (n - at) * sizeof *row->keys);
-        bool ok = true;
-        row->keys[at] = (struct change_key){0};
-        row->changes[at] = (struct lineage_change){
-            .name = mine->name,
-            .from = copy(ideas, its->text ? its->text : lineage_number_format(from, its->value), &ok),
-            .to = copy(ideas, mine->text ? mine->text : lineage_number_format(to, mine->value), &ok),
-            .from_value = {!its->text, its->text ? 0 : its->value},
-            .to_value = {!mine->text, mine->text ? 0 : mine->value},
-            .source = LINEAGE_CHANGE_DECLARED};
-        row->idea.n_changes++;
-        if (!ok)
-            return false;
-    }
-    return true;
+    const char *id = bare_id(row->idea.parent_exp);
+    const struct id_place *there = *row->idea.parent_exp ? place_of(ideas, id, strlen(id)) : NULL;
+    if (there)
+        row->parent = there->row;
+    bool ok = !there || &ideas->rows[there->row] == row || row_declare(ideas, row, &ideas->rows[there->row]);
+    row_take_given(row);
+    return ok;
 }
 
 static bool make_postings(struct lineage_ideas *ideas)
@@ -359,7 +328,7 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     if (!ok)
         return store_fail(err, LINEAGE_EINVAL, "a set of ideas is settled once");
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = row_read_changes(ideas, &ideas->rows[i], &ideas->arena) && declare(ideas, &ideas->rows[i]) &&
+        ok = row_read_changes(ideas, &ideas->rows[i], &ideas->arena) && order_changes(ideas, &ideas->rows[i]) &&
              need_short_words(ideas, &ideas->rows[i]);
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = learn_row(ideas, &ideas->rows[i], i + 1);
@@ -367,36 +336,10 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_read_knobs(ideas, &ideas->rows[i], &ideas->arena, true);
     ok = ok && knobs_merge(ideas) && join_citations(ideas);
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        row_drop_repeated(&ideas->rows[i]);
     ideas->settled = ok;
     return ok ? LINEAGE_OK : store_no_memory(err);
-}
-
-enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct lineage_store *store,
-                                            struct lineage_error *err)
-{
-    struct lineage_query query = {0};
-    struct lineage_cursor *cursor = NULL;
-    struct lineage_trial trial;
-    enum lineage_status status = lineage_query_open(&cursor, store, &query, err);
-    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        status = lineage_ideas_add(ideas, &trial, false, err);
-    lineage_cursor_close(cursor);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status; /* the end */
-}
-
-enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store,
-                                       struct lineage_error *err)
-{
-    enum lineage_status status = lineage_ideas_new(ideas, err);
-    if (status == LINEAGE_OK)
-        status = lineage_ideas_add_store(*ideas, store, err);
-    if (status == LINEAGE_OK)
-        status = lineage_ideas_settle(*ideas, err);
-    if (status != LINEAGE_OK) {
-        lineage_ideas_release(*ideas);
-        *ideas = NULL;
-    }
-    return status;
 }
 
 size_t lineage_ideas_count(const struct lineage_ideas *ideas)

@@ -9,7 +9,9 @@
  *   short_words.c  wd: weight decay
  *   knob_merge.c   block_size and GPTQ block_size
  *   idea_row.c     one text read: its changes, its terms
+ *   row_changes.c  a trial's changes by trust: declared, measured, stated
  *   ideas.c        a set: trials in, short words and long ones matched, postings
+ *   ideas_store.c  the trials of a store as a set; other sources of changes are read here
  *   similar.c      the nearest trials and the verdict `same`
  *   novelty.c      claims of novelty and the trials that contradict them
  */
@@ -39,6 +41,7 @@ struct idea_row {
     const char *notes;
     const struct lineage_param *params;
     size_t n_params;
+    struct given_change *given;   /* changes from lineage_ideas_add_change, in the order of the calls */
     struct lineage_change *changes;
     struct change_key *keys;      /* [idea.n_changes] */
     struct weights terms;         /* all terms that a search looks at */
@@ -53,6 +56,11 @@ struct idea_row {
     bool same_known;
     bool again;                   /* the text says that it repeats a trial: retry, resubmit, fix */
     size_t parent;                /* index, SIZE_MAX for none */
+};
+
+struct given_change {
+    struct lineage_change change;
+    struct given_change *next;
 };
 
 struct posting {
@@ -88,6 +96,18 @@ struct lineage_ideas {
 
 /* Reads the changes of a row's hypothesis into the arena: name, from and to. Their keys are filled in later. */
 bool row_read_changes(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
+
+/*
+ * Adds the declared changes (parameters that differ from the parent's) and the given ones to the stated ones. After
+ * that the row's changes are ordered by trust. Both call row_put_change, which inserts a change behind the last one that
+ * is at least as trusted; if the row is full, the last change is dropped.
+ */
+bool row_declare(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent);
+void row_take_given(struct idea_row *row);
+void row_put_change(struct idea_row *row, const struct lineage_change *change);
+
+/* Removes a change if a more trusted one gives the same knob the same value. Call it when all knobs are final. */
+void row_drop_repeated(struct idea_row *row);
 
 /* Fills in the knobs and keys of the changes, then the terms. If `add` is true, new words enter the dictionary. */
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add);

@@ -172,8 +172,6 @@ static bool is_in_words(const struct lineage_report *report)
 enum lineage_status idea_facts_load(struct idea_facts *ideas, struct lineage_store *store,
                                       const struct lineage_report *report, struct lineage_error *err)
 {
-    struct lineage_cursor *cursor = NULL;
-    struct lineage_trial trial;
     struct lineage_query query = {0};
     *ideas = (struct idea_facts){.store = store, .best = SIZE_MAX};
     if (!is_in_words(report))
@@ -182,11 +180,8 @@ enum lineage_status idea_facts_load(struct idea_facts *ideas, struct lineage_sto
         ideas->unread = query.after = report->rows - IDEA_FACTS_TRIALS;
     enum lineage_status status = lineage_ideas_new(&ideas->ideas, err);
     if (status == LINEAGE_OK)
-        status = lineage_query_open(&cursor, store, &query, err);
-    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        status = lineage_ideas_add(ideas->ideas, &trial, false, err);
-    lineage_cursor_close(cursor);
-    if (status == LINEAGE_ENOTFOUND)
+        status = lineage_ideas_add_query(ideas->ideas, store, &query, err);
+    if (status == LINEAGE_OK)
         status = lineage_ideas_settle(ideas->ideas, err);
     if (status != LINEAGE_OK)
         return status;

@@ -1,0 +1,115 @@
+/* row_changes.c: the changes of a trial by trust: declared, measured, stated. */
+#include "ideas_internal.h"
+
+#include <string.h>
+
+#include <lineage/text.h>
+
+void row_put_change(struct idea_row *row, const struct lineage_change *change)
+{
+    size_t n = row->idea.n_changes, at = n;
+    while (at > 0 && row->changes[at - 1].source > change->source)
+        at--;
+    if (at == LINEAGE_IDEAS_CHANGES)
+        return;
+    if (n == LINEAGE_IDEAS_CHANGES)
+        n--;
+    memmove(&row->changes[at + 1], &row->changes[at], (n - at) * sizeof *row->changes);
+    memmove(&row->keys[at + 1], &row->keys[at], (n - at) * sizeof *row->keys);
+    row->changes[at] = *change;
+    row->keys[at] = (struct change_key){0};
+    row->idea.n_changes = n + 1;
+}
+
+static const char *copy(struct lineage_ideas *ideas, const char *text, bool *ok)
+{
+    const char *out = text ? arena_text(&ideas->arena, text, strlen(text)) : NULL;
+    if (text && !out)
+        *ok = false;
+    return out;
+}
+
+bool row_declare(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < row->n_params; i++) {
+        const struct lineage_param *mine = &row->params[i], *its = NULL;
+        char from[LINEAGE_NUMBER_MAX], to[LINEAGE_NUMBER_MAX];
+        for (size_t k = 0; k < parent->n_params && !its; k++)
+            if (strcmp(parent->params[k].name, mine->name) == 0)
+                its = &parent->params[k];
+        if (!its || (mine->text && its->text ? strcmp(mine->text, its->text) == 0
+                                             : !mine->text && !its->text && mine->value == its->value))
+            continue;
+        struct lineage_change change = {
+            .name = mine->name,
+            .from = copy(ideas, its->text ? its->text : lineage_number_format(from, its->value), &ok),
+            .to = copy(ideas, mine->text ? mine->text : lineage_number_format(to, mine->value), &ok),
+            .from_value = {!its->text, its->text ? 0 : its->value},
+            .to_value = {!mine->text, mine->text ? 0 : mine->value},
+            .source = LINEAGE_CHANGE_DECLARED};
+        if (ok)
+            row_put_change(row, &change);
+    }
+    return ok;
+}
+
+void row_take_given(struct idea_row *row)
+{
+    for (const struct given_change *given = row->given; given; given = given->next)
+        row_put_change(row, &given->change);
+}
+
+void row_drop_repeated(struct idea_row *row)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < row->idea.n_changes; i++) {
+        bool repeated = false;
+        for (size_t k = 0; k < n && !repeated; k++)
+            repeated = row->changes[k].source < row->changes[i].source &&
+                       strcmp(row->changes[k].knob, row->changes[i].knob) == 0 &&
+                       changes_same_value(&row->changes[k], &row->changes[i]);
+        if (repeated)
+            continue;
+        row->changes[n] = row->changes[i];
+        row->keys[n++] = row->keys[i];
+    }
+    row->idea.n_changes = n;
+}
+
+static struct lineage_number number_of(struct lineage_number number, const char *text)
+{
+    if (!number.present && text)
+        number.present = lineage_quantity_parse(&number.value, text, strlen(text));
+    return number;
+}
+
+enum lineage_status lineage_ideas_add_change(struct lineage_ideas *ideas, size_t trial,
+                                             const struct lineage_change *change, struct lineage_error *err)
+{
+    bool ok = true;
+    if (ideas->settled || trial >= ideas->n)
+        return store_fail(err, LINEAGE_EINVAL, "a change cannot be added to trial %zu of %zu%s", trial, ideas->n,
+                          ideas->settled ? ": the set of ideas is settled" : "");
+    if (!change->name || !*change->name || !change->to)
+        return store_fail(err, LINEAGE_EINVAL, "a change needs a name and a new value");
+    if (change->source != LINEAGE_CHANGE_DECLARED && change->source != LINEAGE_CHANGE_MEASURED)
+        return store_fail(err, LINEAGE_EINVAL, "an added change is declared or measured; stated ones are read from texts");
+    struct given_change *given = arena_alloc(&ideas->arena, 1, sizeof *given);
+    struct given_change **end = &ideas->rows[trial].given;
+    if (!given)
+        return store_no_memory(err);
+    given->change = (struct lineage_change){.name = copy(ideas, change->name, &ok),
+                                            .from = copy(ideas, change->from, &ok),
+                                            .to = copy(ideas, change->to, &ok),
+                                            .from_value = number_of(change->from_value, change->from),
+                                            .to_value = number_of(change->to_value, change->to),
+                                            .source = change->source};
+    given->next = NULL;
+    if (!ok)
+        return store_no_memory(err);
+    while (*end)
+        end = &(*end)->next;
+    *end = given;
+    return LINEAGE_OK;
+}
