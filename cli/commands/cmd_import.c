@@ -68,9 +68,10 @@ const struct cli_command cmd_import = {
     .name = "import",
     .arguments = "FILE",
     .description = "Appends every valid row of a fieldkit, blackboard or karpathy/autoresearch results.tsv\n"
-                   "as a canonical 17-column row, in file order. Its score becomes core_metric, and\n"
-                   "delta_vs_best is computed if the source lacks it. Rows that are left out are reported\n"
-                   "with their line number. Either all rows are written or none. With --exact the store "
+                   "as a canonical row, in file order. Its score becomes core_metric, and delta_vs_best is\n"
+                   "computed if the source lacks it. Other columns of FILE become extra columns of a new\n"
+                   "store, which `query --param NAME=RANGE` and --sort find; a store with rows keeps its\n"
+                   "header. Rows and columns that are left out are reported with their line number. Either all rows are written or none. With --exact the store "
                    "gets\n"
                    "FILE byte for byte, damaged rows included, and has the same digests. If the store "
                    "already\n"

@@ -30,9 +30,16 @@ mkdir new
 run -C new import auto/results.tsv
 must_exit 0
 must_have out '4 rows imported, 0 left out'
-must_equal "$(header)" "$(head -n 1 new/results.tsv)"
+must_equal "$(header)	memory_gb" "$(head -n 1 new/results.tsv)"
 must_run -C new best --format json
 must_equal 0.9932 "$(json core_metric)"
+must_equal 44.2 "$(json extras.memory_gb)"
+must_run -C new query --param memory_gb=44.1: --sort -memory_gb --format tsv
+must_equal 'b2c3d4e b2c3d4e-2 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+must_run -C new append --status discard --core-metric 1 --hypothesis 'no memory reported'
+must_run -C new show "$(cat out)" --format json
+must_equal '' "$(json extras.memory_gb)"
+must_run -C new verify
 must_run -C new verify
 must_run -C new query --format json
 must_equal '[null,-0.0047,null,0.0168]' \
@@ -48,9 +55,41 @@ must_equal '[null,-0.0047,null,0.0168]' \
 } >more.tsv
 run -C new import more.tsv
 must_exit 0
-must_run -C new query --param line=6: --format json
+must_run -C new query --param line=7: --format json
 must_equal '[0.0008,-0.0032,-0.001,0.001]' \
     "[$(json 0.delta_vs_best),$(json 1.delta_vs_best),$(json 2.delta_vs_best),$(json 3.delta_vs_best)]"
+
+# Extra columns: a store with rows takes those that its header has and reports the others once. A column without a name,
+# a second one of the same name and a name that is not UTF-8 are left out; a tab or a quote in a name is not.
+{
+    row exp_id status val_bpb memory_gb eval_s notes
+    row e0 discard 1.1 43.5 12 ''
+    row e1 discard 1.2 43.6 13 ''
+} >columns.tsv
+run -C new import columns.tsv
+must_exit 0
+must_have err "columns.tsv:1: column 'eval_s' is left out"
+must_equal 1 "$(grep -c 'left out' err)"
+must_run -C new show e1 --format json
+must_equal 43.6 "$(json extras.memory_gb)"
+must_run -C new verify
+mkdir names
+{
+    printf 'exp_id\tstatus\tval_bpb\teval_s\t\teval_s\t\303\t"a\t""b"\tstatus\n'
+    printf 'e0\tdiscard\t1.1\t3\t4\t5\t6\t7\t8\n'
+} >names.tsv
+run -C names import names.tsv
+must_exit 0
+must_equal 4 "$(grep -c 'left out' err)"
+must_run -C names show e0 --format json
+must_equal '3 7' "$(json extras.eval_s) $(python3 -c 'import json; print(json.load(open("out"))["extras"]["a\t\"b"])')"
+must_run -C names verify
+awk 'BEGIN { printf "exp_id\tstatus\tval_bpb\tlog\ne0\tdiscard\t1.1\t"; for (i = 0; i < 131073; i++) printf "x"; print "" }' >long.tsv
+mkdir long
+run -C long import long.tsv
+must_exit 0
+must_have err 'log is 131073 bytes long'
+must_have out '0 rows imported, 1 left out'
 
 # The blackboard's columns: another score column, extra columns, a different order.
 mkdir bb

@@ -1,6 +1,9 @@
 /*
  * import.c: imports another tool's results.tsv as canonical rows, in one append, either all rows or none.
  *
+ * A new log gets the columns of the source that are outside the 17 as extra columns behind them. The header of a log
+ * with rows never changes, so such a log gets only the extra columns that it has; the others are reported.
+ *
  * Parents are not checked, because the rows come from a file with its own rules: a missing parent is reported by
  * `verify` and does not make the import fail. Ids must be new, because all other data identify rows by their ids.
  */
@@ -10,6 +13,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <lineage/text.h>
 
 #include "../format/row.h"
 #include "../mirror/mirror.h"
@@ -21,8 +26,11 @@
 
 struct importing {
     struct lineage_store *store;
-    struct row_layout layout;
+    struct row_layout layout; /* of the source */
     bool has_layout;
+    bool is_new;                     /* the log is empty: its header is written with the rows */
+    struct row_layout own;           /* of a new log with extra columns */
+    const struct row_layout *target; /* of the log; NULL: the 17 columns */
     struct arena arena; /* of one row */
     struct id_set taken;
     bool has_best; /* the best so far, of the store and the imported rows */
@@ -110,6 +118,97 @@ static void compare_with_best(struct importing *in, struct lineage_trial *trial)
     in->best = trial->score.value;
 }
 
+/* Whether the cell of the source becomes an extra column. The score's column does not: core_metric holds its value. A
+ * second column with the name of another one does not either, because queries find columns by name. */
+static bool is_carried(const struct importing *in, size_t cell)
+{
+    const char *name = in->layout.names[cell];
+    if (!*name || !row_is_extra(&in->layout, cell) || in->layout.score == (int)cell || lineage_column_find(name) >= 0 ||
+        !lineage_text_is_utf8(name, strlen(name)))
+        return false;
+    for (size_t i = 0; i < cell; i++)
+        if (strcmp(in->layout.names[i], name) == 0)
+            return false;
+    return true;
+}
+
+static bool target_has(const struct importing *in, const char *name)
+{
+    for (size_t i = 0; in->target && i < in->target->n_cells; i++)
+        if (strcmp(in->target->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Reports the columns of the source whose values the log cannot take, once and not in every row. */
+static void report_columns(struct importing *in, const struct tsv_record *header)
+{
+    char text[256];
+    for (size_t i = 0; i < in->layout.n_cells; i++) {
+        const char *name = in->layout.names[i];
+        if (!row_is_extra(&in->layout, i) || in->layout.score == (int)i || (is_carried(in, i) && target_has(in, name)))
+            continue;
+        if (is_carried(in, i))
+            snprintf(text, sizeof text, "column '%.80s' is left out: the store has rows and no such column; import into a "
+                                        "new store to keep it", name);
+        else
+            snprintf(text, sizeof text, "column %zu is left out: %s", i + 1,
+                     *name ? "its name is used before, or is not valid UTF-8" : "it has no name");
+        tell(in, "column", header, "", text);
+    }
+}
+
+/* Called with the source's header. Writes the header of a new log and decides which columns its rows have. */
+static enum lineage_status choose_target(struct importing *in, struct tsv_reader *reader,
+                                         const struct tsv_record *header, struct lineage_error *err)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    const struct tsv_cell *cells;
+    size_t n, begin = in->out.length;
+    enum lineage_status status = LINEAGE_OK;
+    if (in->is_new) {
+        row_write_header(&in->out);
+        in->out.length -= !in->out.failed; /* drops the line end */
+        for (size_t i = 0; i < in->layout.n_cells; i++)
+            if (is_carried(in, i)) {
+                buf_put(&in->out, '\t');
+                tsv_write_cell(&in->out, in->layout.names[i], strlen(in->layout.names[i]));
+            }
+        buf_put(&in->out, '\n');
+        if (in->out.failed)
+            return store_no_memory(err);
+        tsv_scanner_init(&scanner, in->out.data + begin, in->out.length - begin, 0, 1);
+        status = tsv_scan(&scanner, &record) ? tsv_parse(reader, &record, &cells, &n, err)
+                                             : store_fail(err, LINEAGE_EINVAL, "the header has an open quote");
+        if (status == LINEAGE_OK)
+            status = row_layout_read(&in->own, cells, n, NULL, err);
+        if (status == LINEAGE_OK)
+            in->target = &in->own;
+    }
+    if (status == LINEAGE_OK)
+        report_columns(in, header);
+    return status;
+}
+
+/* Checks the cells that the row takes over unchanged. */
+static enum lineage_status check_extras(const struct importing *in, const struct lineage_trial *trial,
+                                        struct lineage_error *err)
+{
+    for (size_t i = 0; i < trial->n_extras; i++) {
+        const struct lineage_extra *extra = &trial->extras[i];
+        size_t length = strlen(extra->text);
+        if (!target_has(in, extra->column))
+            continue;
+        if (length > LINEAGE_CELL_MAX)
+            return store_fail(err, LINEAGE_ELIMIT, "%.80s is %zu bytes long, %d are allowed", extra->column, length,
+                              LINEAGE_CELL_MAX);
+        if (!lineage_text_is_utf8(extra->text, length))
+            return store_fail(err, LINEAGE_EINVAL, "%.80s is not valid UTF-8", extra->column);
+    }
+    return LINEAGE_OK;
+}
+
 /* The score moves to core_metric, the score column of a canonical file, whatever its column was called in the
  * source. */
 static enum lineage_status import_row(struct importing *in, struct lineage_trial *trial,
@@ -118,6 +217,8 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     struct lineage_error why = {0};
     trial->core_metric = trial->score;
     enum lineage_status status = row_check(trial, &why);
+    if (status == LINEAGE_OK)
+        status = check_extras(in, trial, &why);
     if (status != LINEAGE_OK) {
         tell(in, "row", record, trial->exp_id, why.text);
         in->stats->n_left_out++;
@@ -127,7 +228,7 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     if (status != LINEAGE_OK)
         return status;
     compare_with_best(in, trial);
-    row_write(&in->out, trial, NULL);
+    row_write(&in->out, trial, in->target);
     in->stats->n_rows++;
     return in->out.failed ? store_no_memory(err) : LINEAGE_OK;
 }
@@ -148,7 +249,7 @@ static enum lineage_status import_record(struct importing *in, struct tsv_reader
     if (!in->has_layout) {
         status = row_layout_read(&in->layout, cells, n, metric, err);
         in->has_layout = status == LINEAGE_OK;
-        return status;
+        return status == LINEAGE_OK ? choose_target(in, reader, record, err) : status;
     }
     arena_reset(&in->arena);
     bool is_row = row_read(&trial, &in->layout, cells, n, &in->arena, &fault, reason, &status);
@@ -175,6 +276,15 @@ static enum lineage_status import_records(struct importing *in, const struct buf
     return status;
 }
 
+/* Whether a row of the log can hold everything that an imported row has. */
+static bool has_all_columns(const struct row_layout *layout)
+{
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        if (layout->column[i] < 0)
+            return false;
+    return layout->shape != ROW_AUTORESEARCH;
+}
+
 /* Call it under the claim. All rows are parsed and formatted in memory before the log is touched, because they must be
  * added by one write. The state of this handle is forgotten afterwards, because updating it for thousands of rows would
  * not pay. */
@@ -183,13 +293,13 @@ static enum lineage_status import_locked(struct importing *in, const struct buf 
 {
     enum lineage_status status = append_catch_up_and(in->store, end, NULL, NULL, err);
     const struct row_layout *layout = mirror_layout(in->store->mirror);
-    if (status == LINEAGE_OK && end->size && layout && !layout->identical)
+    if (status == LINEAGE_OK && end->size && layout && !has_all_columns(layout))
         return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store",
                           in->store->log->place);
+    in->is_new = end->size == 0;
+    in->target = end->size ? layout : NULL;
     if (status == LINEAGE_OK && in->store->append->finish_line)
         buf_puts(&in->out, "\n");
-    if (status == LINEAGE_OK && end->size == 0)
-        row_write_header(&in->out);
     if (status == LINEAGE_OK) {
         in->has_best = in->store->append->has_best;
         in->best = in->store->append->best;
@@ -226,6 +336,7 @@ enum lineage_status lineage_import(struct lineage_store *store, const char *path
     if (status != LINEAGE_OK)
         *stats = (struct lineage_import_stats){0};
     row_layout_release(&in.layout);
+    row_layout_release(&in.own);
     arena_release(&in.arena);
     id_set_clear(&in.taken);
     buf_release(&in.out);
