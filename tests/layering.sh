@@ -86,8 +86,8 @@ cli/judge                  judge.h judge_case.h trajectory.h wording.h   include
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge
 cli/sweep                  *                           include/lineage include/trainer cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
-cli/plan                   *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep cli/share
-cli/night                  night.h night_loop.h        include/lineage include/trainer cli/cli.h cli/trial cli/run cli/recipe cli/report cli/sweep cli/share cli/plan
+cli/plan                   *                           include/lineage cli/cli.h cli/output cli/propose cli/trial cli/sweep cli/share
+cli/night                  night.h night_loop.h        include/lineage include/trainer cli/cli.h cli/output cli/trial cli/run cli/recipe cli/report cli/sweep cli/share cli/plan
 cli/ranks                  launch.h stand_in.h team.h          include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output

@@ -8,6 +8,7 @@
 #include <lineage/text.h>
 
 #include "night/night_start.h"
+#include "output/check_tried.h"
 #include "recipe/recipe_request.h"
 #include "run/run_command.h"
 #include "sweep/checkpoint_files.h"
@@ -25,7 +26,15 @@ struct turn {
     struct lease lease;
     struct recipe_request run;
     char link[LINEAGE_NIGHT_LINK_MAX], name[TRAINER_TRIAL_NAME_MAX + 64], keep[TRAINER_PATH_MAX];
+    char *notes; /* what the row says about the start of the trial and about its repetition; "" for nothing */
 };
+
+static bool make_notes(struct turn *turn)
+{
+    const char *again = turn->trial->again;
+    turn->notes = again ? cli_notes_again(turn->start.notes, again) : strdup(turn->start.notes);
+    return turn->notes != NULL;
+}
 
 /* ---- a recipe ---- */
 
@@ -41,7 +50,7 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
     struct night *night = turn->night;
     const struct night_start *start = &turn->start;
     struct recipe_params *params = &turn->run.params;
-    char notes[512];
+    char notes[2048];
     /*
      * The checkpoint is kept under the trial's key only if a later trial starts from it, because the checkpoints of a
      * hundred trials would fill the disk.
@@ -65,8 +74,8 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
         params->at[params->n++] = (struct lineage_param){"proposer", (double)NAN, turn->trial->proposer};
         request.plan.n_params = params->n;
     }
-    if (start->notes[0]) {
-        snprintf(notes, sizeof notes, "%s; %s", start->notes, request.plan.identity.notes);
+    if (turn->notes[0]) {
+        snprintf(notes, sizeof notes, "%s; %s", turn->notes, request.plan.identity.notes);
         request.plan.identity.notes = notes;
     }
     int status = trial_run_and_append(night->list.store, &request, outcome, row);
@@ -98,7 +107,7 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     }
     trial.identity.parent = start->origin.exp_id;
     trial.identity.night = trial_list_link(turn->link, &night->list, turn->i);
-    trial.identity.notes = start->notes[0] ? start->notes : NULL;
+    trial.identity.notes = turn->notes[0] ? turn->notes : NULL;
     trial.identity.proposer = turn->trial->proposer;
     trial.identity.baseline = trial_rows_need_baseline(&night->list);
     trial.identity.name = turn->name;
@@ -167,12 +176,15 @@ int night_take_turn(struct night *night, size_t i, const char *const *environmen
     else
         snprintf(turn->name, sizeof turn->name, "[%zu/%zu] %s", i + 1, night->list.sweep.n, turn->trial->name);
     int status = night_start_find(&turn->start, night, i, &turn->lease);
+    if (status == CLI_GO_ON && !make_notes(turn))
+        status = cli_no_memory();
     if (status == CLI_GO_ON)
         status = turn->trial->recipe ? run_recipe(turn, &outcome, &row) : run_command(turn, &outcome, &row);
     if (status == CLI_GO_ON)
         status = finish_trial(turn, &outcome, &row, ending);
     lineage_trial_release(&row);
     night_start_release(&turn->start);
+    free(turn->notes);
     free(turn);
     claims_end(&night->claims, i, status == CLI_GO_ON ? LINEAGE_CLAIM_DONE : LINEAGE_CLAIM_GIVEN_UP);
     return status;

@@ -44,6 +44,11 @@ static void add_running(void *context, const char *name, int dir, bool held)
 
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)
 {
+    return cli_ideas_load_with(ideas, store, NULL, NULL);
+}
+
+int cli_ideas_load_with(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more, void *context)
+{
     struct adding a = {0};
     *ideas = NULL;
     a.status = lineage_ideas_new(&a.ideas, &a.err);
@@ -51,6 +56,8 @@ int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)
         a.status = lineage_ideas_add_store(a.ideas, store, &a.err);
     if (a.status == LINEAGE_OK)
         running_each_dir(lineage_store_dir(store), add_running, &a);
+    if (a.status == LINEAGE_OK && more)
+        a.status = more(context, a.ideas, &a.err);
     if (a.status == LINEAGE_OK)
         a.status = lineage_ideas_settle(a.ideas, &a.err);
     if (a.status == LINEAGE_OK) {

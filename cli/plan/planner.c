@@ -20,7 +20,9 @@
 #include "plan/proposal_gate.h"
 #include "trial/run_and_append.h"
 
-enum { ASKED_AT_MOST = 2 }; /* times in one turn */
+/* Limits of one turn: how often the planner is asked, and how many of its proposals may be refused. A planner that prints
+ * thousands of proposals would otherwise keep the night busy with checking them. */
+enum { ASKED_AT_MOST = 2, REFUSED_AT_MOST = 100 };
 
 /* ---- refused proposals ---- */
 
@@ -137,17 +139,24 @@ static const char *proposer_of(const json_t *proposal)
     return name && lineage_param_text_ok(name) ? name : "planner";
 }
 
-/* Adds the first answer that passes the gate to the list of trials. Returns CLI_NO if no answer is left. */
-static int take_answer(struct planning *planning, json_t *refused, size_t *i)
+/* Adds the first answer that passes the gate to the list of trials. Returns CLI_NO if no answer is left, or if too many
+ * were refused in this turn; then the remaining answers are dropped. */
+static int take_answer(struct planning *planning, struct planner_ideas *ideas, json_t *refused, size_t *i)
 {
     int status = CLI_NO;
     while (status == CLI_NO && json_array_size(planning->answers) > 0) {
+        if (json_array_size(refused) >= REFUSED_AT_MOST) {
+            fprintf(stderr, "lineage: %d proposals were refused in this turn; the other %zu are dropped\n", REFUSED_AT_MOST,
+                    json_array_size(planning->answers));
+            json_array_clear(planning->answers);
+            break;
+        }
         double x[PROPOSE_RANGES_MAX];
         struct night_trial trial;
         json_t *reasons, *proposal = json_incref(json_array_get(planning->answers, 0));
         json_array_remove(planning->answers, 0);
         expected_delta_to_text(proposal);
-        status = proposal_gate(&trial, x, &reasons, planning, proposal);
+        status = proposal_gate(&trial, x, &reasons, ideas, proposal);
         if (status == CLI_NO)
             refuse(planning, refused, proposal, reasons);
         else if (status == CLI_GO_ON)
@@ -160,12 +169,14 @@ static int take_answer(struct planning *planning, json_t *refused, size_t *i)
 int planner_propose(struct planning *planning, size_t *i)
 {
     json_t *refused = json_array();
-    int status = take_answer(planning, refused, i);
-    for (int asked = 0; status == CLI_NO && asked < ASKED_AT_MOST; asked++) {
+    struct planner_ideas ideas = {.planning = planning};
+    int status = take_answer(planning, &ideas, refused, i);
+    for (int asked = 0; status == CLI_NO && asked < ASKED_AT_MOST && json_array_size(refused) < REFUSED_AT_MOST; asked++) {
         status = ask(planning, refused);
         if (status == CLI_GO_ON)
-            status = take_answer(planning, refused, i);
+            status = take_answer(planning, &ideas, refused, i);
     }
+    planner_ideas_release(&ideas);
     json_decref(refused);
     return status;
 }

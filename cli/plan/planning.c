@@ -55,6 +55,8 @@ int planning_add(struct planning *planning, struct night_trial *trial, const dou
     trial->x = x ? malloc(size + 1) : NULL;
     if (trial->x)
         memcpy(trial->x, x, size);
+    while (trial->again && trial_list_find(list, trial->key))
+        night_trial_rekey(trial);
     *i = list->n;
     if (trial->proposer && (trial->x || !x) && trial_list_add(list, trial))
         return CLI_GO_ON;

@@ -10,6 +10,7 @@
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 
+#include "output/check_tried.h"
 #include "propose/propose_space.h"
 #include "sweep/forecast.h"
 #include "sweep/sweep_file.h"
@@ -21,6 +22,7 @@
 struct judging {
     const struct planning *planning;
     const struct trial_list *list;
+    struct planner_ideas *ideas;
     const json_t *proposal;
     json_t *reasons; /* why it is refused */
     double *x;       /* [ranges] its setting */
@@ -41,7 +43,7 @@ static void __attribute__((format(printf, 2, 3))) object_to(struct judging *j, c
 
 static void check_form(struct judging *j)
 {
-    static const char *const texts[] = {"parent", "hypothesis", "expected_delta", "proposer", NULL};
+    static const char *const texts[] = {"parent", "hypothesis", "expected_delta", "proposer", "again", NULL};
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)j->proposal, name, value)
@@ -54,9 +56,15 @@ static void check_form(struct judging *j)
         else if (strcmp(name, "params") == 0 && !json_is_object(value))
             object_to(j, "params must be an object of numbers and texts");
         else if (!is_text && strcmp(name, "params") != 0)
-            object_to(j, "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer%s", name,
+            object_to(j, "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer, "
+                      "again%s", name,
                       j->list->sweep.of_commands ? ", diff" : "");
     }
+    value = json_object_get(j->proposal, "again");
+    if (json_is_string(value) && !json_string_value(value)[strspn(json_string_value(value), " \t\r\n")])
+        object_to(j, "again must say why the trial is repeated");
+    if (json_string_length(value) > PROPOSAL_AGAIN_MAX)
+        object_to(j, "again: more than %d bytes", PROPOSAL_AGAIN_MAX);
 }
 
 /* ---- bounds ---- */
@@ -142,42 +150,66 @@ static int find_parent(struct judging *j)
 
 /* ---- tried ---- */
 
-/* The same setting with another parent is a different trial. */
-static bool has_other_parent(const struct judging *j, const char *exp_id)
-{
-    struct lineage_trial found = {0};
-    const char *wanted = j->parent ? j->parent : "";
-    bool other = *exp_id && lineage_find(j->list->store, exp_id, &found, NULL) == LINEAGE_OK &&
-                 strcmp(found.parent_exp ? found.parent_exp : "", wanted) != 0;
-    lineage_trial_release(&found);
-    return other;
-}
-
+/* Adds an objection for a trial of the past, unless it has another parent: that makes it a different trial. */
 static void object_to_repeat(struct judging *j, const struct propose_past *past, size_t i, bool exactly)
 {
-    char score[LINEAGE_NUMBER_MAX];
-    const struct propose_trial *tried = &past->trials[i];
-    if (has_other_parent(j, past->ids[i]))
-        return;
-    if (tried->end == PROPOSE_RUNNING)
-        object_to(j, "%s is running", exactly ? "this setting" : "a setting near it");
-    else
-        object_to(j, "%s was tried: trial %s, %s", exactly ? "it" : "a setting near it (ranges are compared to one part in a "
-                  "hundred)", past->ids[i],
-                  tried->end == PROPOSE_MEASURED ? lineage_number_format(score, tried->score) : "which failed");
+    const char *how = exactly ? "with the same parameters"
+                              : "with parameters near it (ranges are compared to one part in a hundred)";
+    struct lineage_trial row = {0};
+    if (past->trials[i].end == PROPOSE_RUNNING)
+        object_to(j, "tried already: a running trial %s", how);
+    else if (lineage_find(j->list->store, past->ids[i], &row, NULL) == LINEAGE_OK &&
+             strcmp(row.parent_exp ? row.parent_exp : "", j->parent ? j->parent : "") == 0)
+        cli_tried_row(j->reasons, &row, how);
+    lineage_trial_release(&row);
 }
 
-static int check_tried(struct judging *j)
+/* Looks for trials near the proposal only if none has equal parameters. */
+static void check_params(struct judging *j, const struct propose_past *past)
 {
-    struct propose_past past;
-    int status = planning_read_past(&past, j->planning);
-    if (status == CLI_GO_ON) {
-        const struct propose_problem problem =
-            propose_problem_of(&past, &j->list->sweep.space, j->list->store, j->list->sweep.plan.seed);
-        size_t same = propose_find(&problem, j->x, 0), near = propose_find(&problem, j->x, NEAR);
-        if (same < past.n || near < past.n)
-            object_to_repeat(j, &past, same < past.n ? same : near, same < past.n);
+    struct propose_problem one = propose_problem_of(past, &j->list->sweep.space, j->list->store, j->list->sweep.plan.seed);
+    one.n_past = 1;
+    for (int exactly = 1; exactly >= 0 && json_array_size(j->reasons) == 0; exactly--)
+        for (size_t i = 0; i < past->n && json_array_size(j->reasons) < CLI_TRIED_SHOWN; i++) {
+            one.past = &past->trials[i];
+            if (propose_find(&one, j->x, exactly ? 0 : NEAR) == 0)
+                object_to_repeat(j, past, i, exactly);
+        }
+}
+
+/*
+ * Whether the words of a trial decide, because its parameters cannot: it has no value in some range. Running trials have
+ * no id in the past; those of this sweep have all parameters, so they are compared by these alone.
+ */
+static bool counts_by_words(void *context, const struct lineage_idea *idea)
+{
+    const struct propose_past *past = context;
+    for (size_t i = 0; past && i < past->n; i++)
+        if (past->ids[i][0] && strncmp(past->ids[i], idea->exp_id, sizeof past->ids[i] - 1) == 0)
+            return false;
+    return !past || !idea->running;
+}
+
+/*
+ * A proposal with a diff is compared by its words with every trial, because its parameters do not say what it changes.
+ * A proposal that says why it repeats a trial passes.
+ */
+static int check_tried(struct judging *j, bool has_diff)
+{
+    const char *hypothesis = json_string_value(json_object_get(j->proposal, "hypothesis"));
+    struct propose_past past = {0};
+    int status = has_diff ? CLI_GO_ON : planning_read_past(&past, j->planning);
+    if (status == CLI_GO_ON && !has_diff)
+        check_params(j, &past);
+    if (status == CLI_GO_ON && hypothesis && *hypothesis) {
+        status = planner_ideas_load(j->ideas);
+        if (status == CLI_GO_ON)
+            status = cli_tried_idea(j->reasons, j->ideas->set, hypothesis, counts_by_words, has_diff ? NULL : &past);
+        if (status == CLI_GO_ON)
+            status = cli_tried_claims(j->reasons, j->ideas->set, hypothesis);
     }
+    if (json_array_size(j->reasons) > 0)
+        object_to(j, "give the reason to repeat it: \"again\": \"REASON\"");
     propose_past_release(&past);
     return status;
 }
@@ -225,9 +257,9 @@ static int judge(struct judging *j, struct night_trial *trial)
          * best by the time this trial runs.
          */
         json_object_set_new((json_t *)(uintptr_t)j->proposal, "parent", json_string(j->parent ? j->parent : "base"));
-    } else if (status == CLI_GO_ON && json_array_size(j->reasons) == 0) {
-        status = check_tried(j);
     }
+    if (status == CLI_GO_ON && json_array_size(j->reasons) == 0 && !json_object_get(j->proposal, "again"))
+        status = check_tried(j, diff != NULL);
     if (status != CLI_GO_ON)
         return status;
     if (json_array_size(j->reasons) > 0)
@@ -244,10 +276,14 @@ static int judge(struct judging *j, struct night_trial *trial)
 }
 
 int proposal_gate(struct night_trial *trial, double x[PROPOSE_RANGES_MAX], json_t **reasons,
-                  const struct planning *planning, const json_t *proposal)
+                  struct planner_ideas *ideas, const json_t *proposal)
 {
-    struct judging j = {
-        .planning = planning, .list = planning->list, .proposal = proposal, .reasons = json_array(), .x = x};
+    struct judging j = {.planning = ideas->planning,
+                        .list = ideas->planning->list,
+                        .ideas = ideas,
+                        .proposal = proposal,
+                        .reasons = json_array(),
+                        .x = x};
     *trial = (struct night_trial){0};
     int status = judge(&j, trial);
     if (status != CLI_GO_ON)

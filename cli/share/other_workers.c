@@ -20,7 +20,7 @@ struct census {
     bool added;
 };
 
-static bool is_of_this_machine(const struct lineage_claim *claim)
+bool other_workers_is_here(const struct lineage_claim *claim)
 {
     char here[LINEAGE_WORKER_MAX] = "";
     gethostname(here, sizeof here - 1);
@@ -37,7 +37,7 @@ static bool count_claim(void *context, const struct lineage_claim *claim)
         return true;
     census->others->held++;
     census->others->proposed += !trial;
-    if (trial || !census->past || is_of_this_machine(claim))
+    if (trial || !census->past || other_workers_is_here(claim))
         return true;
     json_t *about = json_loads(claim->about, 0, NULL);
     census->added = propose_past_add_params(census->past, &sweep->space, json_object_get(about, "params"));

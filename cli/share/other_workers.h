@@ -13,6 +13,9 @@ struct other_workers {
     size_t proposed; /* how many of `held` are proposed trials that are not in this process's list */
 };
 
+/* Whether the worker that holds a claim runs on this machine. */
+bool other_workers_is_here(const struct lineage_claim *claim);
+
 /*
  * Counts the trials of other workers. If past is not NULL, adds the proposed trials of other machines to it, as running
  * trials; proposed trials of this machine are found by their work directories (propose_past.h). Returns CLI_GO_ON,

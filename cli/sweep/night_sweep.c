@@ -2,6 +2,8 @@
 #include "sweep/night_sweep.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 
 void night_sweep_release(struct night_sweep *sweep)
 {
@@ -18,8 +20,15 @@ void night_trial_release(struct night_trial *trial)
     json_decref(trial->command);
     free(trial->own_name);
     free(trial->proposer);
+    free(trial->again);
     free(trial->x);
     free(trial->exp_id);
     free(trial->claim);
     *trial = (struct night_trial){0};
+}
+
+void night_trial_rekey(struct night_trial *trial)
+{
+    const char *again = trial->again ? trial->again : "";
+    trial->key = XXH64(again, strlen(again), trial->key);
 }

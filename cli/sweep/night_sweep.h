@@ -36,6 +36,7 @@ struct night_trial {
     json_t *command;                     /* the settings of a command; NULL: the trial is a recipe */
 
     char *proposer; /* NULL: the trial is in the sweep's list */
+    char *again;    /* why a proposed trial repeats an earlier one; NULL: no reason was given */
     double *x;      /* [ranges] setting of a proposed trial; NULL: it has none */
     char *exp_id;   /* id of the trial's row; NULL: the trial is still to be run */
     enum lineage_label label; /* of that row */
@@ -65,5 +66,8 @@ struct night_sweep {
 void night_sweep_release(struct night_sweep *sweep);
 
 void night_trial_release(struct night_trial *trial);
+
+/* Gives a trial that repeats another one a key of its own. Called again, it gives the next such key. */
+void night_trial_rekey(struct night_trial *trial);
 
 #endif

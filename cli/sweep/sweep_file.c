@@ -180,11 +180,27 @@ static bool make_recipe(struct night_trial *trial, const struct night_sweep *swe
     return made;
 }
 
+/* The reason is part of the key, because the trial that is repeated may have the same settings and a row. */
+static bool take_again(struct night_trial *trial, const json_t *proposal, char *why)
+{
+    const char *again = json_string_value(json_object_get(proposal, "again"));
+    if (!again || !*again)
+        return true;
+    trial->again = strdup(again);
+    night_trial_rekey(trial);
+    if (trial->again)
+        return true;
+    snprintf(why, NIGHT_WHY_MAX, "out of memory");
+    night_trial_release(trial);
+    return false;
+}
+
 bool night_sweep_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
                       char why[NIGHT_WHY_MAX])
 {
     *trial = (struct night_trial){0};
-    return sweep->of_commands ? night_command_make(trial, sweep, proposal, why) : make_recipe(trial, sweep, proposal, why);
+    bool made = sweep->of_commands ? night_command_make(trial, sweep, proposal, why) : make_recipe(trial, sweep, proposal, why);
+    return made && take_again(trial, proposal, why);
 }
 
 struct defaults {

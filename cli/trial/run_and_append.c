@@ -33,6 +33,8 @@ static const char *job_of(const struct work *work)
     return strrchr(work->dir.path, '/') + 2; /* the directory's name without its dot (run/abandoned_trial.h) */
 }
 
+enum { ABOUT_HYPOTHESIS = 300 }; /* characters */
+
 /* Makes the text about the trial that its claim shows. If the text is too long, the parameters are left out. */
 static char *make_about(const struct work *work)
 {
@@ -44,6 +46,9 @@ static char *make_about(const struct work *work)
                               results->score.present ? cli_json_number(results->score.value) : json_null(), "running",
                               work->told - work->began);
     json_object_set_new(about, "params", cli_json_params(plan->params, plan->n_params));
+    char *hypothesis = cli_text_line(plan->identity.hypothesis ? plan->identity.hypothesis : "", ABOUT_HYPOTHESIS);
+    json_object_set_new(about, "hypothesis", cli_json_text(hypothesis ? hypothesis : ""));
+    free(hypothesis);
     char *text = json_dumps(about, JSON_COMPACT);
     if (text && strlen(text) >= LINEAGE_CLAIM_ABOUT_MAX) {
         free(text);

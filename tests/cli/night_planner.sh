@@ -116,9 +116,13 @@ END
 refused 'params.y is not one of the ranges' '{"params": {"x": 0.77, "o": "a", "y": 1}}'
 refused 'params.x is missing' '{"params": {"o": "a"}}'
 refused 'params.o is none of the values to choose from' '{"params": {"x": 0.5, "o": "c"}}'
-refused 'it was tried: trial 001, 0.01' '{"params": {"x": 0.2, "o": "slow"}, "parent": "000"}'
-refused 'a setting near it (ranges are compared to one part in a hundred) was tried: trial 003' '{"params": {"x": 0.4107, "o": "b"}}'
+refused 'tried already: 001 keep 0.01 with the same parameters' '{"params": {"x": 0.2, "o": "slow"}, "parent": "000"}'
+refused 'tried already: 003 discard 0.0121 with parameters near it (ranges are compared to one part in a hundred)' '{"params": {"x": 0.4107, "o": "b"}}'
 refused "there is no trial '999'" '{"params": {"x": 0.77, "o": "a"}, "parent": "999"}'
+refused 'again must say why' '{"params": {"x": 0.77, "o": "a"}, "again": " "}'
+refused 'again must be a text' '{"params": {"x": 0.77, "o": "a"}, "again": 1}'
+refused 'again: more than 1000 bytes' "{\"params\": {\"x\": 0.77, \"o\": \"a\"}, \"again\": \"$(head -c 1001 /dev/zero | tr '\0' y)\"}"
+refused "the log contradicts 'x has never been varied.': see" '{"params": {"x": 0.77, "o": "a"}, "hypothesis": "Raise x 0.3 → 0.77: x has never been varied."}'
 refused "unknown key 'param'" '{"param": {"x": 0.77, "o": "a"}}'
 refused 'hypothesis must be a text' '{"params": {"x": 0.77, "o": "a"}, "hypothesis": 7}'
 refused 'no line that is a JSON object' 'I cannot help with that.'
@@ -170,6 +174,87 @@ must_equal 'crash' "$(json failures | sed 's/^{"\([a-z]*\)".*/\1/')"
 checks=$((checks + 1))
 case $(json failures.crash) in *'"x":0.66'*) ;; *) fail "no 0.66: $(json failures.crash)" ;; esac
 must_equal discard "$(json near_misses.0.status)"
+
+# A setting that was tried is run again if the planner says why, and as often as it says so; the rows keep the reason.
+planner <<'END'
+echo '{"params": {"x": 0.2, "o": "slow"}, "parent": "000", "again": "is it noise; or lr=9?"}'
+END
+n=$((n + 3))
+night p $n -q
+must_exit 0
+must_equal "$n 2" "$(rows p) $(asked)"
+for i in $((n - 2)) $((n - 1)); do
+    must_run show -C p "$(printf %03d $i)" --format json
+    must_equal '0.2 000 planner' "$(json params.x) $(json parent_exp) $(json params.proposer)"
+    checks=$((checks + 1))
+    case $(json notes) in *'again: is it noise, or lr=9?'*) ;; *) fail "no reason in $(json notes)" ;; esac
+done
+must_run verify -C p
+
+# A planner that prints thousands of repetitions is stopped after a hundred, and asked no more in this turn.
+planner <<'END'
+awk 'BEGIN { for (i = 0; i < 5000; i++) print "{\"params\": {\"x\": 0.2, \"o\": \"slow\"}, \"parent\": \"000\"}" }'
+END
+n=$((n + 1))
+before=$(wc -l <p/telemetry/proposals.jsonl)
+night p $n -q
+must_exit 0
+must_have err '100 proposals were refused in this turn; the other 4900 are dropped'
+must_equal "$n 1 100" "$(rows p) $(asked) $(($(wc -l <p/telemetry/proposals.jsonl) - before))"
+
+# ---- words: trials without these parameters are compared by their hypotheses ----
+
+{
+    row exp_id timestamp specialist parent_exp baseline_exp domain hypothesis expected_delta status core_metric \
+        val_bpb delta_vs_best train_s total_s job_name snapshot_path notes
+    row 000 2026-05-01T00:00:00Z a '' '' '' 'Stock' '' baseline 3.0 '' '' '' '' '' '' ''
+    row 001 2026-05-01T01:00:00Z a 000 '' '' 'Raise dropout_rate 0.1 → 0.3' '' discard 3.2 '' 0.2 '' '' '' '' ''
+    row 002 2026-05-01T02:00:00Z a 000 '' '' 'Raise hidden_width 64 → 128' '' harness_abort '' '' '' '' '' '' '' ''
+} >words.tsv
+words() # TEXT LINE: the planner's only line is refused with the text
+{
+    rm -rf w && mkdir w && cp words.tsv w/results.tsv
+    must_run init w --direction lower
+    planner <<END
+echo '$2'
+END
+    night w 1 --propose sobol
+    must_exit 0
+    must_have err "$1"
+    must_equal 'sobol' "$(param w 003 proposer)" "$1"
+}
+words 'tried already: 001 discard 3.2 (same knob dropout_rate, same value 0.3)' \
+    '{"params": {"x": 0.5, "o": "a"}, "hypothesis": "Raise dropout_rate from 0.1 to 0.3"}'
+words 'give the reason to repeat it: "again": "REASON"' \
+    '{"params": {"x": 0.5, "o": "a"}, "hypothesis": "Raise dropout_rate from 0.1 to 0.3"}'
+words "the log contradicts 'dropout_rate was never touched.': see 001" \
+    '{"params": {"x": 0.5, "o": "a"}, "hypothesis": "Lower dropout_rate 0.1 → 0.05; dropout_rate was never touched."}'
+planner <<'END'
+echo '{"params": {"x": 0.6, "o": "a"}, "hypothesis": "Raise hidden_width from 64 to 128"}'
+echo '{"params": {"x": 0.7, "o": "a"}, "hypothesis": "Raise dropout_rate from 0.1 to 0.3", "again": "another base"}'
+END
+night w 3
+must_equal '1 0.6 0.7' "$(asked) $(param w 004 x) $(param w 005 x)" # a harness_abort says nothing, and a reason passes
+
+# A command that runs at this moment counts, though it has no row yet.
+mkdir r
+must_run init r --direction lower
+rm -f go stop
+
+"$LINEAGE" run -C r -q -m loss --hypothesis 'Raise label_smoothing 0.1 → 0.2' -- sh -c 'touch go; while [ ! -e stop ]; do sleep 0.1; done; echo METRIC loss=1' >running 2>&1 &
+running=$!
+while [ ! -e go ]; do sleep 0.05; done
+printf 'x=1\necho METRIC loss=$x\n' >prog.sh
+cat >code.json <<'END'
+{"name": "code", "direction": "lower", "score": "loss", "files": ["prog.sh"], "command": "cd {workdir} && sh prog.sh", "ranges": {"y": "0:1"}}
+END
+if command -v git >/dev/null; then
+    run night code.json -C r --trials 1 --propose sobol --planner 'cat >/dev/null; printf "%s\n" "{\"params\": {\"y\": 0.5}, \"hypothesis\": \"Raise label_smoothing from 0.1 to 0.2\", \"diff\": \"--- a/prog.sh\\n+++ b/prog.sh\\n@@ -1,2 +1,2 @@\\n-x=1\\n+x=2\\n echo METRIC loss=\$x\\n\"}"'
+    must_exit 0
+    must_have err ' running (same knob label_smoothing, same value 0.2)'
+fi
+touch stop
+wait $running
 
 # An interruption while the planner thinks ends the night.
 planner <<'END'
