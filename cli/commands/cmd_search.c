@@ -142,7 +142,7 @@ const struct cli_command cmd_search = {
                    "remarks\n"
                    "\n"
                    "AND, OR and NOT are written in capitals; parentheses group. On a terminal, matches are\n"
-                   "highlighted.",
+                   "highlighted. If more than 4,000 trials match, the newest 4,000 are ranked.",
     .examples = "  lineage search 'grad clip'\n"
                 "  lineage search '(warmdown OR cooldown) frac*' --status keep\n"
                 "  lineage search 'hypothesis:dropout NOT attention' --format json",

@@ -120,4 +120,15 @@ must_run append --specialist opt --status discard --core-metric 9 --hypothesis "
 must_run search --format table --color always quagga
 must_lack out "$(printf '\033[31mquagga')"
 
+# If very many trials match, the newest are ranked, so that common words cost no more than rare ones. A higher limit ranks more.
+mkdir many
+head -n 1 results.tsv >many/results.tsv
+awk 'BEGIN { for (i = 1; i <= 4200; i++) printf "%05d\t2026-05-01T00:00:00Z\topt\t\t\t\t%s\t\tdiscard\t1\t\t\t\t\t\t\t\n", i,
+    i == 10 || i == 1000 ? "common common common" : "common and other words" }' >>many/results.tsv
+finds '01000' -C many common --limit 1
+finds '01000' -C many common --limit 1 --status discard
+finds '00010 01000' -C many 'common NOT other'
+must_run search -C many --format tsv common --limit 4200
+must_equal '00010 01000' "$(sed -n 2,3p out | cut -f1 | tr '\n' ' ' | sed 's/ $//')"
+
 finish

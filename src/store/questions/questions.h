@@ -93,6 +93,10 @@ struct mirror_seqs {
 /* Adds a seq at the end. Returns false when out of memory; the list is then unchanged. */
 bool mirror_seqs_add(struct mirror_seqs *found, int64_t seq);
 
+/* Sorts a list, ascending; mirror_seqs_has looks a seq up in a sorted one. */
+void mirror_seqs_sort(struct mirror_seqs *seqs);
+bool mirror_seqs_has(const struct mirror_seqs *sorted, int64_t seq);
+
 /* Makes a cursor over these seqs and takes them over, also if it fails. Close it with lineage_cursor_close. */
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
                                       struct lineage_error *err);

@@ -7,27 +7,10 @@
 #include "search_index.h"
 #include "search_words.h"
 
-static int by_seq(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Keeps the items of `list` that are in `other`, in the order of the list. Sorts the other. */
-static void keep_common(struct mirror_seqs *list, struct mirror_seqs *other)
-{
-    size_t n = 0;
-    if (other->n)
-        qsort(other->items, other->n, sizeof *other->items, by_seq);
-    for (size_t i = 0; i < list->n; i++)
-        if (other->n && bsearch(&list->items[i], other->items, other->n, sizeof *other->items, by_seq))
-            list->items[n++] = list->items[i];
-    list->n = n;
-}
-
 static bool selects_all(const struct lineage_query *q)
 {
-    return !q->labels && !q->specialist && !q->since && !q->until && !q->n_conditions && !q->sort && !q->after;
+    return !q->labels && !q->specialist && !q->since && !q->until && !q->n_conditions && !q->sort &&
+           !q->after;
 }
 
 struct search_question {
@@ -37,45 +20,57 @@ struct search_question {
     struct mirror_seqs found;
 };
 
-/* Reads both lists in full and applies the limit last, because the limit applies to the trials that pass the filter. */
+/* Keeps the seqs of `list` that are in `sorted`, in the order of the list. */
+static void keep_common(struct mirror_seqs *list, const struct mirror_seqs *sorted)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++)
+        if (mirror_seqs_has(sorted, list->items[i]))
+            list->items[n++] = list->items[i];
+    list->n = n;
+}
+
+/* Asks the filter without its limit, which applies to the trials that also match the words. */
 static enum lineage_status find(void *question, struct lineage_error *err)
 {
     struct search_question *q = question;
     struct mirror *mirror = q->store->mirror;
     struct lineage_query query = *q->filter;
-    struct mirror_seqs counted = {0};
-    bool all = selects_all(q->filter);
+    struct mirror_seqs counted = {0}, matches = {0};
+    const bool all = selects_all(q->filter);
     query.limit = 0;
     free(q->found.items);
     q->found = (struct mirror_seqs){0};
     enum lineage_status status = mirror_sync(mirror, err);
-    if (status == LINEAGE_OK)
-        status = search_index_find(mirror, q->store, q->expression, all ? q->filter->limit : 0, &q->found, err);
-    if (status == LINEAGE_OK && !all) {
+    if (status == LINEAGE_OK && !all)
         status = mirror_query(mirror, &query, &counted, err);
-        if (status == LINEAGE_OK && q->filter->sort) {
-            keep_common(&counted, &q->found);
-            const struct mirror_seqs ranked = q->found;
-            q->found = counted;
-            counted = ranked;
-        } else if (status == LINEAGE_OK) {
-            keep_common(&q->found, &counted);
-        }
-        free(counted.items);
+    if (status == LINEAGE_OK && !q->filter->sort) {
+        status = search_index_find(mirror, q->store, q->expression, all ? NULL : &counted, true,
+                                   q->filter->limit, &q->found, err);
+    } else if (status == LINEAGE_OK) {
+        status = search_index_find(mirror, q->store, q->expression, NULL, false, 0, &matches, err);
+        mirror_seqs_sort(&matches);
+        keep_common(&counted, &matches);
+        q->found = counted;
+        counted = (struct mirror_seqs){0};
     }
+    free(matches.items);
+    free(counted.items);
     if (q->filter->limit && q->found.n > q->filter->limit)
         q->found.n = q->filter->limit;
     return status;
 }
 
-enum lineage_status lineage_search(struct lineage_cursor **cursor, struct lineage_store *store, const char *words,
-                                   const struct lineage_query *filter, struct lineage_error *err)
+enum lineage_status lineage_search(struct lineage_cursor **cursor, struct lineage_store *store,
+                                   const char *words, const struct lineage_query *filter,
+                                   struct lineage_error *err)
 {
     static const struct lineage_query all = {0};
     struct search_words parsed;
     *cursor = NULL;
     enum lineage_status status = search_words_parse(&parsed, words, err);
-    struct search_question q = {.store = store, .expression = parsed.expression.data, .filter = filter ? filter : &all};
+    struct search_question q = {
+        .store = store, .expression = parsed.expression.data, .filter = filter ? filter : &all};
     if (status == LINEAGE_OK)
         status = mirror_ask(store->mirror, find, &q, err);
     search_words_release(&parsed);

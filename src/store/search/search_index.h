@@ -6,10 +6,14 @@
 #include "../questions/questions.h"
 
 /*
- * Finds the seqs of the rows that match an expression of FTS5, best match first. Indexes rows that came since the last
- * search before it looks: about 50,000 a second. At most limit seqs, 0: all. Call mirror_sync first.
+ * Finds the seqs of the rows that match an expression of FTS5: if `ranked`, best match first and at most limit (0: all), else
+ * all of them in any order. Only rows of `among` are found, which gets sorted; NULL: every row. With a limit, only the newest
+ * SEARCH_RANKED matches are ranked, or as many as the limit, so the time does not grow with the log. Indexes rows that came
+ * since the last search before it looks: about 50,000 a second. Call mirror_sync first.
  */
+enum { SEARCH_RANKED = 4000 };
 enum lineage_status search_index_find(struct mirror *mirror, struct lineage_store *store, const char *expression,
-                                      size_t limit, struct mirror_seqs *found, struct lineage_error *err);
+                                      struct mirror_seqs *among, bool ranked, size_t limit, struct mirror_seqs *found,
+                                      struct lineage_error *err);
 
 #endif
