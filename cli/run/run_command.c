@@ -18,12 +18,14 @@
 #include "run/abandoned_trial.h"
 #include "run/command_artifacts.h"
 #include "run/command_environment.h"
+#include "run/failure_evidence.h"
 #include "run/files_beside_row.h"
 #include "run/protected_files.h"
 #include "run/provenance.h"
 #include "run/run_log.h"
 #include "support/running_files.h"
 #include "trial/run_and_append.h"
+#include "trial/trial_label.h"
 #include "trial/trial_watch.h"
 
 /*
@@ -43,6 +45,8 @@ struct command_run {
     size_t measured;            /* seeds that have a score */
     double first;               /* the first score .. */
     double sum, sum_of_squares; /* .. and sums over (score - first score) */
+    char *last_lines; /* of the output when a seed failed after which others ran; NULL: none did */
+    char scores[TRIAL_TEXT_MAX]; /* "seed 1 scored 0.5, seed 3 scored 0.6", cut off if there are too many */
     double train_s;
     enum trial_channel channel;
     struct trial_job job; /* with the settings that all stages have in common */
@@ -115,12 +119,24 @@ static void beside(void *context, const char *exp_id)
 
 /* ---- a stage ---- */
 
+/* Only what the stage itself printed counts: an earlier stage may have printed an error that it survived. */
+static void read_evidence(const struct command_run *run, struct trial_outcome *outcome, uint64_t since)
+{
+    char *text = malloc(RUN_LOG_LAST);
+    if (text)
+        failure_evidence_read(outcome, text, run_log_copy(&run->log, since, text));
+    free(text);
+}
+
 /* Runs one stage. The outcome has the sum of the stages' times and the maximum of their memory peaks. */
-static bool run_job(struct trial_outcome *outcome, const struct trial_job *job)
+static bool run_job(struct command_run *run, struct trial_outcome *outcome, const struct trial_job *job)
 {
     struct trial_outcome before = *outcome;
+    uint64_t since = run->log.total;
     if (!trial_watch(outcome, job))
         return false;
+    if (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED)
+        read_evidence(run, outcome, since);
     outcome->total_s += before.total_s;
     outcome->peak_bytes = fmax(outcome->peak_bytes, before.peak_bytes);
     outcome->unseen = outcome->unseen ? outcome->unseen : before.unseen;
@@ -138,7 +154,7 @@ static bool run_words(struct command_run *run, struct trial_outcome *outcome, st
     if (ok) {
         job.argv = made.argv;
         job.environment = made.environment;
-        ok = run_job(outcome, &job);
+        ok = run_job(run, outcome, &job);
     } else {
         cli_no_memory();
     }
@@ -159,19 +175,23 @@ static bool has_failed(const struct trial_outcome *outcome)
 }
 
 /* Writes a text that says how a stage other than the training ended. */
-static void describe(char text[TRIAL_TEXT_MAX], const char *what, const struct trial_outcome *outcome, double seconds)
+static void describe(char text[TRIAL_TEXT_MAX], const char *what, const struct trial_outcome *outcome,
+                     const struct trial_settings *limits)
 {
     char how[TRIAL_TEXT_MAX];
     switch (outcome->end) {
     case TRIAL_SIGNALLED:
         snprintf(how, sizeof how, "was killed by signal %d (%s)", outcome->signal, strsignal(outcome->signal));
         break;
-    case TRIAL_TRAIN_OVERRUN: snprintf(how, sizeof how, "took more than %g s", seconds); break;
+    case TRIAL_TRAIN_OVERRUN:
+        trial_label_overrun(how, sizeof how, outcome, limits->train_seconds, limits->train_cpu_seconds);
+        break;
     case TRIAL_SILENT: snprintf(how, sizeof how, "said nothing for too long"); break;
     case TRIAL_MEMORY_OVERRUN: snprintf(how, sizeof how, "held %.0f bytes of memory", outcome->peak_bytes); break;
     default:
         if (outcome->exit_status)
-            snprintf(how, sizeof how, "left with exit status %d", outcome->exit_status);
+            snprintf(how, sizeof how, "left with exit status %d%s%s", outcome->exit_status, outcome->evidence[0] ? ": " : "",
+                     outcome->evidence);
         else
             snprintf(how, sizeof how, "failed: %.400s", outcome->text);
     }
@@ -189,7 +209,7 @@ static bool run_preflight(struct command_run *run, struct trial_outcome *outcome
         return false;
     if (!has_failed(outcome) || outcome->end == TRIAL_INTERRUPTED)
         return true;
-    describe(text, "preflight", outcome, job.settings.train_seconds);
+    describe(text, "preflight", outcome, &job.settings);
     memcpy(outcome->text, text, sizeof text);
     outcome->end = TRIAL_PREFLIGHT_FAILED;
     return true;
@@ -206,13 +226,15 @@ static bool run_evaluation(struct command_run *run, struct trial_outcome *outcom
         job.event(job.context, &event);
     json_decref(line);
     job.settings.train_seconds = job.settings.eval_seconds;
+    job.settings.train_cpu_seconds = job.settings.eval_cpu_seconds;
     if (!run_shell(run, outcome, &job, run->trial->eval, seed))
         return false;
     if (outcome->end == TRIAL_TRAIN_OVERRUN) {
         outcome->end = TRIAL_EVAL_OVERRUN;
     } else if (outcome->end == TRIAL_FAILED) {
-        describe(text, "evaluation", outcome, job.settings.train_seconds);
+        describe(text, "evaluation", outcome, &job.settings);
         memcpy(outcome->text, text, sizeof text);
+        outcome->unexplained = false;
     }
     return true;
 }
@@ -231,7 +253,7 @@ static bool is_disqualified(const struct command_run *run, struct trial_outcome 
 /* ---- seeds ---- */
 
 /* The first score is subtracted, so that scores which are close together and far from zero keep their digits. */
-static void add_score(struct command_run *run, const struct trial_results *results)
+static void add_score(struct command_run *run, const struct trial_results *results, uint64_t seed)
 {
     double difference = run->measured ? results->score.value - run->first : 0;
     if (!results->score.present)
@@ -241,6 +263,8 @@ static void add_score(struct command_run *run, const struct trial_results *resul
     run->measured++;
     run->sum += difference;
     run->sum_of_squares += difference * difference;
+    size_t n = strlen(run->scores);
+    snprintf(run->scores + n, sizeof run->scores - n, "%sseed %" PRIu64 " scored %.6g", n ? ", " : "", seed, results->score.value);
 }
 
 static double score_std(const struct command_run *run)
@@ -281,6 +305,78 @@ static void finish_seeds(const struct command_run *run, struct trial_results *re
                               results->score.value, "score_std", score_std(run), "seeds", (json_int_t)seeds);
 }
 
+/*
+ * Whether the other seeds are worth their time after one has failed. A failure before anything was reported is that of the
+ * program and not of the seed, and a limit would be exceeded again.
+ */
+static bool goes_on_after(const struct trial_outcome *outcome, const struct trial_results *results)
+{
+    return results->begun && (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED ||
+                              outcome->end == TRIAL_NOT_FINITE);
+}
+
+/* The first seed that failed or had no score, and how far it came. */
+struct blamed_seed {
+    bool found;
+    struct trial_outcome outcome;
+    int64_t step, steps;
+    char phase[TRIAL_PHASE_MAX];
+};
+
+static void blame(struct blamed_seed *blamed, const struct trial_outcome *outcome, const struct trial_results *results,
+                  uint64_t seed)
+{
+    if (blamed->found)
+        return;
+    *blamed = (struct blamed_seed){true, *outcome, results->step, results->steps, ""};
+    memcpy(blamed->phase, results->phase, sizeof blamed->phase);
+    blamed->outcome.has_seed = true;
+    blamed->outcome.seed = seed;
+}
+
+/* Makes the trial end as the blamed seed did, with the times and memory of all seeds. */
+static void end_as(struct trial_outcome *outcome, struct trial_results *results, const struct blamed_seed *blamed)
+{
+    struct trial_outcome all = *outcome;
+    *outcome = blamed->outcome;
+    outcome->total_s = all.total_s;
+    outcome->peak_bytes = all.peak_bytes;
+    outcome->unseen = all.unseen;
+    results->step = blamed->step;
+    results->steps = blamed->steps;
+    memcpy(results->phase, blamed->phase, sizeof results->phase);
+}
+
+/* The first seed that failed decides the label. The scores of the others are kept in the notes. */
+static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results, size_t seeds)
+{
+    const struct command_trial *t = run->trial;
+    struct blamed_seed blamed = {.found = false};
+    bool stopped = false;
+    for (size_t i = 0; i < seeds && !stopped; i++) {
+        uint64_t seed = (t->has_seed ? t->first_seed : 1) + i;
+        if (seeds > 1)
+            trial_results_next_run(results, i + 1);
+        if (!run_seed(run, outcome, results, seed))
+            return false;
+        run->channel = results->score_channel;
+        if (!has_failed(outcome) || seeds < 2)
+            add_score(run, results, seed);
+        if (!has_failed(outcome) && interrupts_came(t->interrupts))
+            outcome->end = TRIAL_INTERRUPTED;
+        stopped = outcome->end == TRIAL_INTERRUPTED || outcome->end == TRIAL_DISQUALIFIED;
+        if (stopped || seeds < 2 || (!has_failed(outcome) && results->score.present))
+            continue;
+        blame(&blamed, outcome, results, seed);
+        if (has_failed(outcome) && !run->last_lines)
+            run->last_lines = run_log_last_lines(&run->log);
+        stopped = has_failed(outcome) && !goes_on_after(outcome, results);
+    }
+    if (blamed.found && outcome->end != TRIAL_INTERRUPTED && outcome->end != TRIAL_DISQUALIFIED)
+        end_as(outcome, results, &blamed);
+    return true;
+}
+
 static bool watch(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_results *results)
 {
     struct command_run *run = context;
@@ -290,16 +386,8 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     *outcome = (struct trial_outcome){0};
     if (t->preflight && !run_preflight(run, outcome))
         return false;
-    for (size_t i = 0; i < seeds && !has_failed(outcome); i++) {
-        if (seeds > 1)
-            trial_results_next_run(results, i + 1);
-        if (!run_seed(run, outcome, results, (t->has_seed ? t->first_seed : 1) + i))
-            return false;
-        run->channel = results->score_channel;
-        add_score(run, results);
-        if (!has_failed(outcome) && interrupts_came(t->interrupts))
-            outcome->end = TRIAL_INTERRUPTED;
-    }
+    if (!has_failed(outcome) && !run_seeds(run, outcome, results, seeds))
+        return false;
     if (run->train_s > 0)
         results->train_s = run->train_s;
     finish_seeds(run, results, seeds);
@@ -311,9 +399,9 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
 /* Adds the last lines of the output to the notes, because they are what a person looks at first. */
 static void note_last_lines(const struct command_run *run, char *out, size_t size)
 {
-    char *lines = run_log_last_lines(&run->log);
-    if (lines)
-        snprintf(out, size, "; last lines: %s", lines);
+    char *lines = run->last_lines ? NULL : run_log_last_lines(&run->log);
+    if (run->last_lines || lines)
+        snprintf(out, size, "; last lines: %s", run->last_lines ? run->last_lines : lines);
     free(lines);
 }
 
@@ -331,7 +419,9 @@ static void remark(void *context, const struct trial_results *results, const str
     out[0] = '\0';
     if (results->score.present && run->channel)
         n += (size_t)snprintf(out, size, "score by %s", channels[run->channel]);
-    if (run->measured > 1)
+    if (outcome->has_seed && run->measured)
+        n += (size_t)snprintf(out + n, size - n, "%s", run->scores);
+    else if (run->measured > 1)
         n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
     if (outcome->peak_bytes > 0)
         n += (size_t)snprintf(out + n, size - n, "%speak memory %.1f MB", n ? ", " : "", outcome->peak_bytes / 1e6);
@@ -431,6 +521,8 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
 done:
     sigaction(SIGPIPE, &before, NULL);
     free(params);
+    if (run)
+        free(run->last_lines);
     free(run);
     return status;
 }

@@ -169,15 +169,22 @@ bool run_log_join(const char *dir)
 
 /* ---- the last lines ---- */
 
+size_t run_log_copy(const struct run_log *log, uint64_t since, char out[RUN_LOG_LAST])
+{
+    uint64_t there = log->total - since;
+    size_t n = there < RUN_LOG_LAST ? (size_t)there : RUN_LOG_LAST;
+    for (size_t i = 0; i < n; i++)
+        out[i] = log->last[(size_t)((log->total - n + i) % RUN_LOG_LAST)];
+    return n;
+}
+
 /* Returns the ring buffer as one text, with NUL bytes replaced by blanks. */
 static char *last_bytes(const struct run_log *log)
 {
-    size_t n = log->total < RUN_LOG_LAST ? (size_t)log->total : RUN_LOG_LAST;
-    char *text = malloc(n + 1);
-    for (size_t i = 0; text && i < n; i++) {
-        char c = log->last[(size_t)((log->total - n + i) % RUN_LOG_LAST)];
-        text[i] = c ? c : ' ';
-    }
+    char *text = malloc(RUN_LOG_LAST + 1);
+    size_t n = text ? run_log_copy(log, 0, text) : 0;
+    for (size_t i = 0; i < n; i++)
+        text[i] = text[i] ? text[i] : ' ';
     if (text)
         text[n] = '\0';
     return text;

@@ -15,7 +15,7 @@
 
 #define RUN_LOG_BYTES ((size_t)1 << 20)
 
-enum { RUN_LOG_LAST = 4096 };
+enum { RUN_LOG_LAST = 16384 };
 
 struct run_log {
     char dir[PATH_MAX];
@@ -36,6 +36,9 @@ void run_log_close(struct run_log *log);
  * failure.
  */
 bool run_log_join(const char *dir);
+
+/* Copies the latest bytes since log->total was `since`, at most RUN_LOG_LAST, and returns their number. */
+size_t run_log_copy(const struct run_log *log, uint64_t since, char out[RUN_LOG_LAST]);
 
 /* The last non-empty lines, at most three, as one line that can be part of notes (free); NULL if there are none. */
 char *run_log_last_lines(const struct run_log *log);

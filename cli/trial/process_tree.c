@@ -19,19 +19,24 @@
 enum { STAT_BYTES = 1024 };
 
 /*
- * Reads fields 3, 4, 5, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may itself contain
+ * Reads fields 3, 4, 5, 14 to 17, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may itself contain
  * parentheses, so fields are counted from the last closing parenthesis.
  */
 static bool parse(struct process *process, const char *text)
 {
     char state;
+    unsigned long long user, system, waited_user, waited_system;
     const char *at = strrchr(text, ')');
     if (!at || sscanf(at + 1,
                       " %c %d %d"
-                      " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 21 */
+                      " %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 13 */
+                      " %llu %llu %llu %llu %*s %*s %*s %*s"
                       " %llu %*s %ld",
-                      &state, &process->parent, &process->group, &process->started, &process->pages) != 5)
+                      &state, &process->parent, &process->group, &user, &system, &waited_user, &waited_system,
+                      &process->started, &process->pages) != 9)
         return false;
+    process->ticks = user + system;
+    process->waited = waited_user + waited_system;
     process->ended = strchr("ZX", state) != NULL;
     return true;
 }
@@ -140,6 +145,29 @@ double process_tree_memory(const struct process_tree *tree)
     for (size_t i = 0; i < tree->n; i++)
         pages += (double)tree->at[i].pages;
     return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/*
+ * A process that has ended is counted by the parent that waited for it. The guardian, which is not in its own tree,
+ * waits for the command and for processes whose parents are gone.
+ */
+double process_tree_seconds(const struct process_tree *tree, pid_t root)
+{
+    char pid[24];
+    struct process top;
+    bool listed = false;
+    double ticks = 0;
+    for (size_t i = 0; i < tree->n; i++) {
+        ticks += (double)(tree->at[i].ticks + tree->at[i].waited);
+        listed = listed || tree->at[i].pid == root;
+    }
+    snprintf(pid, sizeof pid, "%ld", (long)root);
+    int proc = listed ? -1 : open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc >= 0 && read_process(&top, proc, pid))
+        ticks += (double)top.waited;
+    if (proc >= 0)
+        close(proc);
+    return ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
 /*

@@ -10,6 +10,8 @@ struct process {
     pid_t pid, parent, group;
     unsigned long long started; /* clock ticks since boot; identifies the process together with pid */
     long pages;                 /* resident */
+    unsigned long long ticks;   /* processor time, user and system */
+    unsigned long long waited;  /* processor time of its children that have ended and were waited for */
     bool ended;                 /* a zombie */
 };
 
@@ -34,6 +36,12 @@ void process_tree_release(struct process_tree *tree);
  * the sum is never too low.
  */
 double process_tree_memory(const struct process_tree *tree);
+
+/*
+ * Returns the processor seconds of all processes of the tree, and of those that have ended below root. root is the
+ * process for which the tree was read; its own time counts only if it is in the tree (process_tree_read_group).
+ */
+double process_tree_seconds(const struct process_tree *tree, pid_t root);
 
 /*
  * Sends the signal to each process, unless its pid belongs to another process by now. (Uses a pidfd; before Linux 5.3,

@@ -213,6 +213,11 @@ double trial_cgroup_memory(const struct trial_cgroup *group)
     return number_in(group->dir, "memory.current", "");
 }
 
+double trial_cgroup_cpu(const struct trial_cgroup *group)
+{
+    return 1e-6 * number_in(group->dir, "cpu.stat", "usage_usec");
+}
+
 static int count_lines(const char *text)
 {
     int n = 0;

@@ -58,6 +58,9 @@ void trial_cgroup_kill(int dir);
 /* Bytes in use now, page cache included; 0: not known. */
 double trial_cgroup_memory(const struct trial_cgroup *group);
 
+/* Processor seconds of all its processes, ended ones included; 0: not known. */
+double trial_cgroup_cpu(const struct trial_cgroup *group);
+
 /*
  * Kills the remaining processes and waits at most two seconds until the group is empty. Returns the number of processes
  * that are still in it.

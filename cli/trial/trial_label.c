@@ -1,6 +1,7 @@
 /* trial_label.c: see trial_label.h. */
 #include "trial/trial_label.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,8 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
         return labels[outcome->end];
     if (outcome->failure == TRIAL_FAILURE_SIZE)
         return LINEAGE_SIZE_BLOCKED;
+    if (outcome->cause == TRIAL_CAUSE_ENVIRONMENT)
+        return LINEAGE_HARNESS_ABORT;
     return outcome->failure == TRIAL_FAILURE_INPUT && !results->begun ? LINEAGE_PREFLIGHT_CRASH : LINEAGE_CRASH;
 }
 
@@ -45,6 +48,27 @@ static void where(const struct trial_results *results, char text[64 + TRIAL_PHAS
         snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld", (long long)results->step);
 }
 
+void trial_label_overrun(char *out, size_t size, const struct trial_outcome *outcome, double seconds, double cpu_seconds)
+{
+    const char *unit = outcome->processor ? "processor seconds" : "s";
+    double limit = outcome->processor ? cpu_seconds : seconds;
+    int n = snprintf(out, size, "took more than %g %s", limit, unit);
+    if (outcome->used > limit && n > 0 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, " (%.4g)", outcome->used);
+}
+
+/*
+ * Writes ": at this pace all 120 steps take 97 s", or "" if the steps say nothing about it. It tells by how much the
+ * limit is too small, which a trial that was stopped at its limit cannot show otherwise.
+ */
+static void forecast(const struct trial_results *results, const struct trial_outcome *outcome, char text[96])
+{
+    text[0] = '\0';
+    double steps = (double)results->steps, step = (double)results->step;
+    if (strcmp(results->phase, TRIAL_PHASE_TRAIN) == 0 && results->run <= 1 && step > 0 && step < steps)
+        snprintf(text, 96, ": at this pace all %.0f steps take %.3g s", steps, outcome->total_s * steps / step);
+}
+
 /*
  * The reason states measured values with units, and the limit, because only the notes are left once telemetry is
  * deleted.
@@ -53,7 +77,7 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
 {
     const struct trial_settings *limits = &results->plan->settings;
     const size_t size = sizeof outcome->reason;
-    char at[64 + TRIAL_PHASE_MAX], *reason = outcome->reason;
+    char at[64 + TRIAL_PHASE_MAX], how[96], pace[96], *reason = outcome->reason;
     where(results, at);
     switch (outcome->end) {
     case TRIAL_FINISHED:
@@ -62,15 +86,24 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         else if (!results->score.present)
             snprintf(reason, size, "exit 0 without a score: %s", outcome->looked);
         break;
-    case TRIAL_FAILED: snprintf(reason, size, "failed%s: %s", at, outcome->text); break;
+    case TRIAL_FAILED:
+        if (outcome->evidence[0] && outcome->unexplained)
+            snprintf(reason, size, "failed%s: %s, left with exit status %d", at, outcome->evidence, outcome->exit_status);
+        else
+            snprintf(reason, size, "failed%s: %s", at, outcome->text);
+        break;
     case TRIAL_SIGNALLED:
-        snprintf(reason, size, "killed by signal %d (%s)%s", outcome->signal, strsignal(outcome->signal), at);
+        snprintf(reason, size, "killed by signal %d (%s)%s%s%s", outcome->signal, strsignal(outcome->signal), at,
+                 outcome->evidence[0] ? ": " : "", outcome->evidence);
         break;
     case TRIAL_TRAIN_OVERRUN:
-        snprintf(reason, size, "training took more than %g s, stopped%s", limits->train_seconds, at);
+        trial_label_overrun(how, sizeof how, outcome, limits->train_seconds, limits->train_cpu_seconds);
+        forecast(results, outcome, pace);
+        snprintf(reason, size, "training %s, stopped%s%s", how, at, pace);
         break;
     case TRIAL_EVAL_OVERRUN:
-        snprintf(reason, size, "the final evaluation took more than %g s%s", limits->eval_seconds, at);
+        trial_label_overrun(how, sizeof how, outcome, limits->eval_seconds, limits->eval_cpu_seconds);
+        snprintf(reason, size, "the final evaluation %s%s", how, at);
         break;
     case TRIAL_MEMORY_OVERRUN:
         if (outcome->out_of_memory) {
@@ -92,4 +125,7 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         snprintf(reason, size, "%s%s", outcome->text[0] ? outcome->text : "interrupted by the user", at);
         break;
     }
+    size_t n = strlen(reason);
+    if (n && outcome->has_seed)
+        snprintf(reason + n, size - n, ", with seed %" PRIu64, outcome->seed);
 }

@@ -11,6 +11,7 @@
  *   signal, memory, silence, a value that is not finite, any other failure   crash
  *   a protected file changed                      disqualified
  *   interrupted, or its watcher was killed        harness_abort
+ *   the machine lacks something, such as a module harness_abort
  */
 #ifndef CLI_TRIAL_LABEL_H
 #define CLI_TRIAL_LABEL_H
@@ -23,6 +24,12 @@
  * keep or discard.
  */
 enum lineage_label trial_label(const struct trial_results *results, const struct trial_outcome *outcome);
+
+/*
+ * Writes how a time limit was exceeded: "took more than 60 s", "took more than 60 s (61.5)" if it was measured, or
+ * the same in processor seconds.
+ */
+void trial_label_overrun(char *out, size_t size, const struct trial_outcome *outcome, double seconds, double cpu_seconds);
 
 /* Writes outcome->reason: why the trial did not finish, or "" if it finished. */
 void trial_label_explain(const struct trial_results *results, struct trial_outcome *outcome);

@@ -2,9 +2,13 @@
 #ifndef CLI_TRIAL_OUTCOME_H
 #define CLI_TRIAL_OUTCOME_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "metrics/event_lines.h"
 
 #define TRIAL_TEXT_MAX 512
+enum { TRIAL_EVIDENCE_MAX = 320 };
 
 enum trial_end {
     TRIAL_FINISHED,
@@ -22,6 +26,13 @@ enum trial_end {
     TRIAL_DISQUALIFIED      /* a protected file changed; details in text */
 };
 
+/* What a failure is to be blamed on, as far as the output shows it. */
+enum trial_cause {
+    TRIAL_CAUSE_UNKNOWN,
+    TRIAL_CAUSE_ENVIRONMENT, /* the machine lacks something, such as a module: it says nothing about the settings */
+    TRIAL_CAUSE_MEMORY       /* the program ran out of memory, which its settings may decide */
+};
+
 struct trial_outcome {
     enum trial_end end;
     enum trial_failure failure; /* of TRIAL_FAILED */
@@ -30,10 +41,18 @@ struct trial_outcome {
     double total_s;     /* wall time of the child */
     double peak_bytes;  /* largest memory sample, or the control group's peak; 0: unknown */
     bool late;          /* another process appended a row for the same trial of the night first; this run has no row */
+    bool processor;     /* with an overrun of a time limit: the limit of processor seconds was exceeded */
+    double used;        /* with an overrun of a time limit: seconds that were used; 0: only known to be more than the
+                           limit */
     bool out_of_memory; /* with TRIAL_MEMORY_OVERRUN: the kernel killed it; details in text */
     int unseen;         /* number of processes that could not be ended; -1: unknown */
+    bool has_seed;      /* the trial ran with several seeds, and failed with this one */
+    uint64_t seed;
+    bool unexplained;   /* with TRIAL_FAILED: the trial did not report why, so text says only how it exited */
+    enum trial_cause cause;
+    char evidence[TRIAL_EVIDENCE_MAX]; /* error and place that a failed command printed (run/failure_evidence.h); "": none */
     char looked[TRIAL_TEXT_MAX]; /* for a trial that printed no score: what was looked for, and what was found */
-    char reason[TRIAL_TEXT_MAX + 96]; /* why it did not finish; "" if it finished. Set when its row is made */
+    char reason[TRIAL_TEXT_MAX + 128]; /* why it did not finish; "" if it finished. Set when its row is made */
 };
 
 #endif

@@ -30,6 +30,7 @@ struct trial_identity {
 /* Limits, and where the score comes from. A limit of 0 means no limit. */
 struct trial_settings {
     double train_seconds, eval_seconds; /* time limit of the training, and of the evaluation */
+    double train_cpu_seconds, eval_cpu_seconds; /* the same in processor seconds of all processes of the trial */
     double silence_seconds;             /* longest time in which the trial prints and reports nothing */
     double memory_bytes;                /* resident bytes of all processes of the trial together */
     double grace_seconds;               /* seconds between TERM and KILL */

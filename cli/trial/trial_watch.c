@@ -24,10 +24,10 @@
 #include "trial/trial_process.h"
 
 /*
- * How often memory is sampled: reading a thousand /proc/PID/stat takes a few milliseconds, so this interval catches
+ * How often memory and processor time are sampled while one of them is limited: reading a thousand /proc/PID/stat takes a few milliseconds, so this interval catches
  * memory that grows within a second and does not slow down the trial.
  */
-enum { MEMORY_INTERVAL_MS = 200 };
+enum { LIMIT_INTERVAL_MS = 200 };
 
 /* Interval of memory samples without a limit, when only the peak is recorded. */
 enum { PEAK_INTERVAL_MS = 1000 };
@@ -57,6 +57,7 @@ struct watch {
     struct metric_lines metrics;
     double began;
     double phase_began, phase_limit; /* phase_limit 0: none */
+    double cpu_began, cpu_limit;     /* the same for processor seconds */
     double heard;    /* when the last byte arrived, on an output or event pipe */
     bool evaluating; /* the evaluation has begun */
     bool ending;     /* the trial has reported that it is done or has failed */
@@ -72,6 +73,48 @@ static void finish(struct watch *w, enum trial_end end)
     w->stop = true;
 }
 
+/* Sets the verdict for a time limit. used is 0 if the trial was not measured, but stopped at the limit. */
+static void finish_overrun(struct watch *w, enum trial_end end, bool processor, double used)
+{
+    w->outcome->processor = processor;
+    w->outcome->used = used;
+    finish(w, end);
+}
+
+/* The control group, or the process tree if there is none. */
+static double sample_cpu(const struct watch *w)
+{
+    struct process_tree tree;
+    double seconds = trial_process_is_grouped(&w->process) ? trial_cgroup_cpu(&w->process.group) : 0;
+    if (seconds > 0)
+        return seconds;
+    if (w->job->guarded)
+        process_tree_read(&tree, w->process.pid);
+    else
+        process_tree_read_group(&tree, w->process.pid);
+    seconds = process_tree_seconds(&tree, w->process.pid);
+    process_tree_release(&tree);
+    return seconds;
+}
+
+static bool limits_cpu(const struct watch *w)
+{
+    return w->job->settings.train_cpu_seconds > 0 || w->job->settings.eval_cpu_seconds > 0;
+}
+
+/*
+ * Compares the processor seconds of the current phase with their limit. This is also called when the command has ended
+ * and when the evaluation begins, so that time between two samples is counted too.
+ */
+static void judge_cpu(struct watch *w)
+{
+    if (w->stop || w->cpu_limit <= 0)
+        return;
+    double used = sample_cpu(w) - w->cpu_began;
+    if (used > w->cpu_limit)
+        finish_overrun(w, w->evaluating ? TRIAL_EVAL_OVERRUN : TRIAL_TRAIN_OVERRUN, true, used);
+}
+
 /* ---- what it reports ---- */
 
 /*
@@ -84,15 +127,20 @@ static void change_phase(struct watch *w, const struct trial_event *event)
 {
     const struct trial_settings *limits = &w->job->settings;
     if (strcmp(event->phase, TRIAL_PHASE_EVAL) == 0 && !w->evaluating) {
+        judge_cpu(w);
         w->evaluating = true;
         w->phase_began = cli_now();
         w->phase_limit = limits->eval_seconds;
-        if (limits->train_seconds > 0 && event->train_s > limits->train_seconds)
-            finish(w, TRIAL_TRAIN_OVERRUN);
+        w->cpu_limit = limits->eval_cpu_seconds;
+        if (w->cpu_limit > 0)
+            w->cpu_began = sample_cpu(w);
+        if (!w->stop && limits->train_seconds > 0 && event->train_s > limits->train_seconds)
+            finish_overrun(w, TRIAL_TRAIN_OVERRUN, false, event->train_s);
     } else if (strcmp(event->phase, TRIAL_PHASE_DONE) == 0) {
-        w->phase_limit = 0;
-        if (limits->eval_seconds > 0 && event->eval_s > limits->eval_seconds)
-            finish(w, TRIAL_EVAL_OVERRUN);
+        judge_cpu(w);
+        w->phase_limit = w->cpu_limit = 0;
+        if (!w->stop && limits->eval_seconds > 0 && event->eval_s > limits->eval_seconds)
+            finish_overrun(w, TRIAL_EVAL_OVERRUN, false, event->eval_s);
     }
 }
 
@@ -212,15 +260,16 @@ static int sooner(int a, int b)
     return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
-static int memory_interval(const struct watch *w)
+static int sample_interval(const struct watch *w)
 {
-    return w->job->settings.memory_bytes > 0 ? MEMORY_INTERVAL_MS : w->job->guarded ? PEAK_INTERVAL_MS : -1;
+    bool limited = w->job->settings.memory_bytes > 0 || limits_cpu(w);
+    return limited ? LIMIT_INTERVAL_MS : w->job->guarded ? PEAK_INTERVAL_MS : -1;
 }
 
 /* Returns the longest time to sleep: until a limit is reached or something must be checked again. */
 static int patience(const struct watch *w)
 {
-    int most = sooner(memory_interval(w), sooner(time_left(w), silence_left(w)));
+    int most = sooner(sample_interval(w), sooner(time_left(w), silence_left(w)));
     if (w->job->turn_seconds > 0)
         most = sooner(most, (int)(fmin(w->job->turn_seconds, 1e6) * 1000) + 1);
     return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
@@ -281,7 +330,7 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
 static void judge_time(struct watch *w)
 {
     if (time_left(w) == 0)
-        finish(w, w->evaluating ? TRIAL_EVAL_OVERRUN : TRIAL_TRAIN_OVERRUN);
+        finish_overrun(w, w->evaluating ? TRIAL_EVAL_OVERRUN : TRIAL_TRAIN_OVERRUN, false, 0);
     else if (silence_left(w) == 0)
         finish(w, TRIAL_SILENT);
 }
@@ -333,8 +382,9 @@ static void keep_watch(struct watch *w)
     while (!w->stop) {
         if (!wait_for_news(w, &interrupted, patience(w)))
             continue;
-        if (memory_interval(w) > 0 && cli_now() - looked >= 1e-3 * memory_interval(w)) {
+        if (sample_interval(w) > 0 && cli_now() - looked >= 1e-3 * sample_interval(w)) {
             look_at_memory(w);
+            judge_cpu(w);
             looked = cli_now();
         }
         trial_process_look(&w->process);
@@ -342,8 +392,10 @@ static void keep_watch(struct watch *w)
         judge_peers(w);
         if (interrupted && !w->stop)
             be_interrupted(w);
-        else if (!w->stop && w->process.ended)
+        else if (!w->stop && w->process.ended) {
+            judge_cpu(w);
             break;
+        }
         else if (!w->stop)
             judge_time(w);
     }
@@ -389,6 +441,7 @@ static void judge(struct watch *w, int state)
         judge_artifacts(w);
     } else {
         outcome->end = TRIAL_FAILED;
+        outcome->unexplained = !outcome->text[0];
         if (!outcome->text[0])
             snprintf(outcome->text, sizeof outcome->text,
                      "the trial left with exit status %d and did not say why", outcome->exit_status);
@@ -467,7 +520,10 @@ static bool clear_away(struct watch *w)
 
 bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
 {
-    struct watch w = {.job = job, .outcome = outcome, .phase_limit = job->settings.train_seconds};
+    struct watch w = {.job = job,
+                      .outcome = outcome,
+                      .phase_limit = job->settings.train_seconds,
+                      .cpu_limit = job->settings.train_cpu_seconds};
     *outcome = (struct trial_outcome){0};
     if (!trial_process_start(&w.process, job))
         return false;

@@ -101,6 +101,49 @@ ends crash 'said nothing for 0.4 s' --silence 0.4 -- sh -c 'echo METRIC score=1;
 ends train_budget_overrun 'training took more than 0.3 s' --train-seconds 0.3 -- sh -c 'sleep 600'
 ends eval_budget_overrun 'evaluation took more than 0.3 s' --eval-seconds 0.3 -- sh -c 'echo "{\"phase\": \"eval\"}" >&3; sleep 600'
 ends eval_budget_overrun 'evaluation took more than 0.3 s' --eval-seconds 0.3 --eval 'sleep 600' -- sh -c 'sleep 0.6'
+# Processor seconds: of all processes, so that two busy loops use up the limit together; sleeping uses none.
+if [ -r /proc/self/stat ]; then
+    ends train_budget_overrun 'training took more than 0.3 processor seconds (' --train-cpu-seconds 0.3 -- \
+        sh -c '(while :; do :; done) & (while :; do :; done) & wait'
+    ends eval_budget_overrun 'the final evaluation took more than 0.2 processor seconds (' --train-cpu-seconds 600 \
+        --eval-cpu-seconds 0.2 --eval 'while :; do :; done' -- true
+    ends eval_budget_overrun 'the final evaluation took more than 0.2 processor seconds (' --eval-cpu-seconds 0.2 -- \
+        sh -c 'echo "{\"phase\": \"eval\"}" >&3; while :; do :; done'
+    must_run run -C cpu --direction lower -q --train-cpu-seconds 0.9 --eval-cpu-seconds 0.9 --eval 'sleep 1; echo METRIC score=1' -- sleep 1
+    must_equal keep "$(field cpu 9)" "it slept longer than its processor seconds"
+fi
+ends train_budget_overrun 'stopped after step 3 of 12: at this pace all 12 steps take ' --train-seconds 0.4 -- \
+    sh -c 'echo "{\"step\": 3, \"steps\": 12}" >&3; sleep 600'
+
+# ---- a failure is blamed on what the output shows ----
+printf 'import sys\n\n\ndef main():\n    print(lrr)\n\n\nmain()\n' >typo.py
+ends crash "failed: NameError: name 'lrr' is not defined (typo.py:5), left with exit status 1" -- python3 typo.py
+ends crash "killed by signal 6 (Aborted): main: Assertion \`n > 0' failed. (train.c:12)" -- \
+    sh -c 'echo "train: train.c:12: main: Assertion \`n > 0'"'"' failed." >&2; kill -ABRT $$'
+ends harness_abort "No module named 'no_such_module' (" -- sh -c 'echo "import no_such_module" >m.py; exec python3 m.py'
+ends harness_abort 'no_such_command: not found' -- sh -c no_such_command
+ends preflight_crash 'the preflight left with exit status 1: NameError' --preflight 'python3 typo.py' -- true
+ends crash 'the evaluation left with exit status 1: NameError' --eval 'python3 typo.py' -- true
+# An error that an earlier stage survived is not the cause.
+ends crash 'the trial left with exit status 3' -- sh -c 'echo working; exit 3'
+
+# ---- one seed of several fails ----
+cat >seeds.sh <<'END'
+echo '{"step": 1, "steps": 2}' >&3
+[ "$LINEAGE_SEED" != "$1" ] || { echo 'x.py:7: error: diverged'; exit 2; }
+[ "$LINEAGE_SEED" != "$2" ] || { echo 'no score'; exit 0; }
+echo "METRIC score=0.$LINEAGE_SEED"
+END
+ends crash 'failed after step 1 of 2: error: diverged (x.py:7), left with exit status 2, with seed 2' --seeds 3 -- sh seeds.sh 2 9
+must_have e/results.tsv 'with seed 2; seed 1 scored 0.1, seed 3 scored 0.3; last lines: METRIC score=0.1 | x.py:7: error: diverged'
+ends crash 'with seed 5' --seeds 3 --seed 4 -- sh seeds.sh 5 9
+must_have e/results.tsv 'with seed 5; seed 4 scored 0.4, seed 6 scored 0.6'
+ends harness_abort 'with seed 1' --seeds 2 -- sh seeds.sh 9 1
+must_have e/results.tsv 'with seed 1; seed 2 scored 0.2'
+# A program that fails before it reports anything would fail with every seed.
+ends crash 'exit status 1 and did not say why, with seed 1' --seeds 3 -- sh -c 'echo x >>starts; exit 1'
+must_equal 1 "$(wc -l <starts | tr -d ' ')" 'the other seeds did not run'
+
 ends crash 'the evaluation left with exit status 4' --eval 'echo METRIC score=1; exit 4' -- true
 ends preflight_crash 'the preflight left with exit status 5' --preflight 'echo METRIC score=1; exit 5' -- sh -c 'touch trained'
 ends preflight_crash 'the preflight took more than 0.3 s' --preflight 'sleep 600' --train-seconds 0.3 -- sh -c 'touch trained'
