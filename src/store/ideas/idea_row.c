@@ -1,4 +1,4 @@
-/* idea_row.c: reads one text: the changes that it states, and the terms by which a search finds it. */
+/* idea_row.c: a trial of a set: its changes with their knobs, and the terms by which a search finds it. */
 #include "ideas_internal.h"
 
 #include <math.h>
@@ -16,9 +16,7 @@
 static const float TEXT_WEIGHT = 1, HEAD_WEIGHT = 1, PART_WEIGHT = 0.4f, NOTES_WEIGHT = 0.15f, KNOB_WEIGHT = 1.5f,
                    SETTING_WEIGHT = 2, CITES_WEIGHT = 1;
 
-enum { NOTES_TOKENS = 160 };
-
-static bool is_metric(void *context, const char *name, size_t length)
+bool row_is_metric(void *context, const char *name, size_t length)
 {
     static const char *const names[] = {"core_metric", "val_bpb", "delta_vs_best", "bpb", "delta", "Δ", "score",
                                         "accuracy", "acc", "loss", "val_loss", "mean_acc", "artifact_bytes"};
@@ -30,110 +28,6 @@ static bool is_metric(void *context, const char *name, size_t length)
         if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
             return true;
     return false;
-}
-
-static const char *text_of(struct arena *arena, const char *text, struct span span)
-{
-    return span.length ? arena_text(arena, text + span.at, span.length) : NULL;
-}
-
-static const char *name_of(struct arena *arena, const char *text, const struct stated *c)
-{
-    if (!c->prefix.length)
-        return text_of(arena, text, c->name);
-    char *name = arena_alloc(arena, c->prefix.length + c->name.length + 2, 1);
-    if (!name)
-        return NULL;
-    memcpy(name, text + c->prefix.at, c->prefix.length);
-    name[c->prefix.length] = ' ';
-    memcpy(name + c->prefix.length + 1, text + c->name.at, c->name.length);
-    return name;
-}
-
-static bool again_words(const struct tokens *t)
-{
-    for (size_t i = 0; i < t->n && i < 60; i++)
-        if (token_in(t, i, " retry retried retrying rerun re-run resubmit resubmitted resubmission re-submit re-submission "
-                           "fix fixed fixes fixing v2 v3 again restore restores restored reapply re-apply repeat "
-                           "re-test retest crash crashed "))
-            return true;
-    return false;
-}
-
-/* Whether a change was made only to stay within a limit: "to stay within the eval budget" follows it. */
-static bool for_budget(const struct tokens *t, size_t behind)
-{
-    size_t i = 0;
-    while (i < t->n && t->items[i].at < behind)
-        i++;
-    bool purpose = false;
-    for (size_t k = i; k < t->n && k < i + 9 && t->items[k].sentence == t->items[i].sentence; k++) {
-        if (token_in(t, k, " clear fit stay avoid fix within under save "))
-            purpose = true;
-        if (purpose && token_in(t, k, " budget overrun limit timeout cap wall "))
-            return true;
-    }
-    return false;
-}
-
-static uint32_t clause_at(const struct tokens *t, size_t at)
-{
-    uint32_t clause = 0;
-    for (size_t i = 0; i < t->n && t->items[i].at <= at; i++)
-        clause = t->items[i].clause;
-    return clause;
-}
-
-/* A value that is stated twice under one name counts as one change. */
-static bool repeats(const struct stated *list, size_t i, const char *text)
-{
-    for (size_t k = 0; k < i; k++)
-        if (list[k].score > 0 && list[k].name.length == list[i].name.length &&
-            memcmp(text + list[k].name.at, text + list[i].name.at, list[i].name.length) == 0 &&
-            list[k].to_value.present == list[i].to_value.present && list[k].to_value.value == list[i].to_value.value &&
-            (list[i].to_value.present || list[k].to.length == list[i].to.length))
-            return true;
-    return false;
-}
-
-bool row_read_changes(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
-{
-    struct tokens t;
-    const char *text = row->idea.hypothesis;
-    size_t length = strlen(text);
-    struct stated *found = malloc(STATED_MAX * sizeof *found);
-    if (!found || !tokens_read(&t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT)) {
-        free(found);
-        return false;
-    }
-    bool ok = true;
-    size_t n = stated_candidates(found, &t, is_metric, ideas), kept = 0;
-    row->first_change_clause = UINT32_MAX;
-    row->changes = arena_alloc(arena, LINEAGE_IDEAS_CHANGES, sizeof *row->changes);
-    row->keys = arena_alloc(arena, LINEAGE_IDEAS_CHANGES, sizeof *row->keys);
-    ok = row->changes && row->keys;
-    for (size_t i = 0; ok && i < n && kept < LINEAGE_IDEAS_CHANGES; i++) {
-        const struct stated *c = &found[i];
-        if (c->score <= 0 || repeats(found, i, text))
-            continue;
-        row->changes[kept] = (struct lineage_change){.name = name_of(arena, text, c),
-                                                     .from = text_of(arena, text, c->from),
-                                                     .to = text_of(arena, text, c->to),
-                                                     .from_value = c->from_value,
-                                                     .to_value = c->to_value,
-                                                     .source = LINEAGE_CHANGE_STATED};
-        if (!kept)
-            row->first_change_clause = clause_at(&t, c->to.at);
-        row->keys[kept].budget = for_budget(&t, c->to.at + c->to.length);
-        ok = row->changes[kept].name && row->changes[kept].to;
-        kept++;
-    }
-    row->idea.changes = row->changes;
-    row->idea.n_changes = kept;
-    row->again = again_words(&t);
-    free(found);
-    free(t.items);
-    return ok;
 }
 
 static int by_word(const void *a, const void *b)
@@ -179,140 +73,30 @@ static bool name_key(struct lineage_ideas *ideas, struct lineage_change *change,
     return change->knob != NULL;
 }
 
-struct reading {
-    struct lineage_ideas *ideas;
-    struct idea_row *row;
-    bool add;
-    float weight; /* weight of the text that is being read */
-    const struct tokens *t;
-};
-
-static void term(struct reading *r, struct weights *w, const char *text, size_t length, float weight)
+bool row_take_reading(struct idea_row *row, struct arena *arena)
 {
-    weights_add(w, terms_find(&r->ideas->terms, text, length, r->add), weight);
-}
-
-/* The terms by which a search finds a word of prose: its parts, with abbreviations expanded, and an identifier as a
- * whole. Words occur many times, so each is split only once. */
-static const struct word_terms *take_apart(struct reading *r, const char *text, size_t length, struct word_terms *spare)
-{
-    struct lineage_ideas *ideas = r->ideas;
-    struct word_terms *found = word_terms_find(ideas, text, length);
-    struct knob_words words, longer;
-    char stem[KNOB_WORD_MAX], whole[LONGEST_IDENTIFIER];
-    if (found)
-        return found;
-    if (!(found = r->add ? word_terms_add(ideas, text, length) : spare))
-        return NULL;
-    found->n = 0;
-    found->whole = TERM_NONE;
-    knob_words_split(&words, text, length);
-    for (size_t k = 0; k < words.n; k++) {
-        const char *meaning = short_word_meaning(ideas, words.words[k]);
-        const char *full = meaning ? meaning : words.words[k];
-        knob_words_split(&longer, full, strlen(full));
-        for (size_t j = 0; j < longer.n && found->n < WORD_TERMS_MAX; j++) {
-            word_stem(stem, longer.words[j], strlen(longer.words[j]));
-            found->parts[found->n++] = terms_find(&ideas->terms, stem, strlen(stem), r->add);
-        }
-    }
-    found->compound = words.n > 1;
-    if (words.n > 1 && length < sizeof whole) {
-        for (size_t k = 0; k < length; k++)
-            whole[k] = text[k] >= 'A' && text[k] <= 'Z' ? (char)(text[k] | 0x20) : text[k];
-        found->whole = terms_find(&ideas->terms, whole, length, r->add);
-    }
-    return found;
-}
-
-static bool read_word(struct reading *r, size_t i, bool hypothesis, bool head)
-{
-    const struct token *token = &r->t->items[i];
-    float weight = r->weight + (head ? HEAD_WEIGHT : 0);
-    struct word_terms spare;
-    if (token_in(r->t, i, WEAK_WORDS))
-        return true;
-    const struct word_terms *word = take_apart(r, r->t->text + token->at, token->length, &spare);
-    for (size_t k = 0; word && k < word->n; k++) {
-        weights_add(&r->row->terms, word->parts[k], word->compound ? weight * PART_WEIGHT : weight);
-        if (hypothesis)
-            weights_add(&r->row->text, word->parts[k], 1);
-        if (head)
-            weights_add(&r->row->head, word->parts[k], 1);
-    }
-    if (word)
-        weights_add(&r->row->terms, word->whole, weight);
-    return word != NULL;
-}
-
-static void read_number(struct reading *r, size_t i, bool hypothesis, bool head)
-{
-    const struct token *token = &r->t->items[i];
-    char text[40];
-    if (!token->has_value)
-        return;
-    int length = snprintf(text, sizeof text, "#%.5g", token->value);
-    term(r, &r->row->terms, text, (size_t)length, r->weight);
-    if (hypothesis)
-        term(r, &r->row->text, text, (size_t)length, 1);
-    if (head) {
-        term(r, &r->row->head, text, (size_t)length, 1);
-        term(r, &r->row->head_numbers, text, (size_t)length, 1);
-    }
-}
-
-static void read_citation(void *context, const char *id, size_t length)
-{
-    struct reading *r = context;
-    char text[LINEAGE_NAME_MAX + 2] = "^";
-    if (length >= LINEAGE_NAME_MAX)
-        return;
-    memcpy(text + 1, id, length);
-    term(r, &r->row->terms, text, length + 1, CITES_WEIGHT * r->weight);
-}
-
-/* The headline is the first clause; a title of few words says little, so the clause after it belongs to the headline as
- * well, unless the title states a change. */
-static uint32_t last_head_clause(const struct tokens *t, const struct idea_row *row)
-{
-    if (!t->n || row->first_change_clause == 0)
-        return 0;
-    return t->items[t->n > 8 ? 8 : t->n - 1].clause;
-}
-
-static bool read_text(struct reading *r, const char *text, float weight, bool hypothesis)
-{
-    struct tokens t;
-    size_t length = strlen(text);
-    if (!tokens_read(&t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
+    const struct reading *reading = &row->reading;
+    size_t capacity = reading->n_changes + row->n_params, n = 0;
+    for (const struct given_change *given = row->given; given; given = given->next)
+        capacity++;
+    row->capacity = capacity < LINEAGE_IDEAS_CHANGES ? capacity : LINEAGE_IDEAS_CHANGES;
+    row->changes = arena_alloc(arena, row->capacity + 1, sizeof *row->changes);
+    row->keys = arena_alloc(arena, row->capacity + 1, sizeof *row->keys);
+    if (!row->changes || !row->keys)
         return false;
-    r->t = &t;
-    r->weight = weight;
-    uint32_t head = hypothesis ? last_head_clause(&t, r->row) : 0;
-    bool ok = true;
-    for (size_t i = 0; ok && i < t.n && (hypothesis || i < NOTES_TOKENS); i++)
-        if (t.items[i].kind == TOKEN_WORD)
-            ok = read_word(r, i, hypothesis, hypothesis && t.items[i].clause <= head);
-        else if (t.items[i].kind == TOKEN_NUMBER)
-            read_number(r, i, hypothesis, hypothesis && t.items[i].clause <= head);
-    if (hypothesis)
-        citations_each(&t, read_citation, r);
-    free(t.items);
-    return ok;
-}
-
-static void read_changes(struct reading *r)
-{
-    char text[CHANGE_WORDS * (KNOB_WORD_MAX + 1) + 48];
-    for (size_t i = 0; i < r->row->idea.n_changes; i++) {
-        const struct lineage_change *c = &r->row->changes[i];
-        int length = snprintf(text, sizeof text, "=%s", c->knob);
-        term(r, &r->row->terms, text, (size_t)length, KNOB_WEIGHT);
-        if (c->to_value.present) {
-            length = snprintf(text, sizeof text, "=%s:%.5g", c->knob, c->to_value.value);
-            term(r, &r->row->terms, text, (size_t)length, SETTING_WEIGHT);
-        }
+    for (; n < reading->n_changes; n++) {
+        const struct read_change *c = &reading->changes[n];
+        row->changes[n] = (struct lineage_change){.name = c->name,
+                                                  .from = c->from,
+                                                  .to = c->to,
+                                                  .from_value = c->from_value,
+                                                  .to_value = c->to_value,
+                                                  .source = LINEAGE_CHANGE_STATED};
+        row->keys[n].budget = c->budget;
     }
+    row->idea.changes = row->changes;
+    row->idea.n_changes = n;
+    return true;
 }
 
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add)
@@ -323,24 +107,168 @@ bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct ar
     return true;
 }
 
-bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, bool add)
+/* ---- terms ---- */
+
+/* Where a term is, in the texts of a row. */
+enum { IN_HYPOTHESIS = 1, IN_HEAD = 2, IS_NUMBER = 4 };
+
+struct term_visit {
+    struct lineage_ideas *ideas;
+    bool add;
+    void (*visit)(void *context, uint32_t term, float weight, unsigned where);
+    void *context;
+};
+
+static uint32_t word_term(struct term_visit *v, const char *text, size_t length)
 {
-    struct reading r = {.ideas = ideas, .row = row, .add = add};
-    if (!read_text(&r, row->idea.hypothesis, TEXT_WEIGHT, true) || !read_text(&r, row->notes, NOTES_WEIGHT, false))
-        return false;
-    read_changes(&r);
-    if (row->idea.exp_id && *row->idea.exp_id) {
-        r.weight = 1;
-        read_citation(&r, row->idea.exp_id, strlen(row->idea.exp_id));
+    return terms_find(&v->ideas->terms, text, length, v->add);
+}
+
+/* Finds the terms of a word: its parts, with abbreviations expanded, and an identifier as a whole. A weak word has none. */
+static bool take_apart(struct term_visit *v, struct word *word, struct word_terms *found)
+{
+    struct lineage_ideas *ideas = v->ideas;
+    struct knob_words longer;
+    char stem[KNOB_WORD_MAX], whole[LONGEST_IDENTIFIER];
+    *found = (struct word_terms){.whole = TERM_NONE};
+    if (word->text[0] == '#' || word->text[0] == '^') {
+        found->whole = word_term(v, word->text, word->length);
+        return true;
     }
+    if (text_in(word->text, word->length, WEAK_WORDS))
+        return true;
+    for (size_t k = 0; k < word->n_parts; k++) {
+        const char *meaning = short_word_meaning(ideas, word->parts[k]);
+        const char *full = meaning ? meaning : word->parts[k];
+        knob_words_split(&longer, full, strlen(full));
+        for (size_t j = 0; j < longer.n && found->n < WORD_TERMS_MAX; j++) {
+            word_stem(stem, longer.words[j], strlen(longer.words[j]));
+            found->parts[found->n++] = word_term(v, stem, strlen(stem));
+        }
+    }
+    found->compound = word->n_parts > 1;
+    if (found->compound && word->length < sizeof whole) {
+        for (size_t k = 0; k < word->length; k++)
+            whole[k] = word->text[k] >= 'A' && word->text[k] <= 'Z' ? (char)(word->text[k] | 0x20) : word->text[k];
+        found->whole = word_term(v, whole, word->length);
+    }
+    return true;
+}
+
+/* The terms of a word of the book. They are remembered once the dictionary is complete. */
+static const struct word_terms *terms_of(struct term_visit *v, uint32_t number, struct word_terms *spare)
+{
+    struct word_book *book = &v->ideas->book;
+    struct word *word = word_book_split(book, number);
+    if (!word || word->terms)
+        return word ? word->terms : NULL;
+    if (!take_apart(v, word, spare))
+        return NULL;
+    if (!v->add)
+        return spare;
+    word->terms = arena_alloc(&book->arena, 1, sizeof *word->terms);
+    if (word->terms)
+        *word->terms = *spare;
+    return word->terms;
+}
+
+static bool visit_word(struct term_visit *v, uint32_t number, float text_weight, unsigned where)
+{
+    struct word_terms spare;
+    const struct word_terms *terms = terms_of(v, number, &spare);
+    float weight = text_weight;
+    if (!terms)
+        return false;
+    if (v->ideas->book.words[number].text[0] == '#') {
+        v->visit(v->context, terms->whole, weight, where | IS_NUMBER);
+        return true;
+    }
+    if (where & IN_HEAD)
+        weight += HEAD_WEIGHT;
+    for (size_t k = 0; k < terms->n; k++)
+        v->visit(v->context, terms->parts[k], terms->compound ? weight * PART_WEIGHT : weight, where);
+    v->visit(v->context, terms->whole, weight, 0);
+    return true;
+}
+
+static void visit_changes(struct term_visit *v, const struct idea_row *row)
+{
+    char text[CHANGE_WORDS * (KNOB_WORD_MAX + 1) + 48];
+    for (size_t i = 0; i < row->idea.n_changes; i++) {
+        const struct lineage_change *c = &row->changes[i];
+        int length = snprintf(text, sizeof text, "=%s", c->knob);
+        v->visit(v->context, word_term(v, text, (size_t)length), KNOB_WEIGHT, 0);
+        if (c->to_value.present) {
+            length += snprintf(text + length, sizeof text - (size_t)length, ":%.5g", c->to_value.value);
+            v->visit(v->context, word_term(v, text, (size_t)length), SETTING_WEIGHT, 0);
+        }
+    }
+}
+
+/* Visits all terms of a row: those of its hypothesis, its notes, its changes, and its id. */
+static bool visit_terms(struct term_visit *v, const struct idea_row *row)
+{
+    const struct reading *r = &row->reading;
+    const char *id = row->idea.exp_id;
+    char text[LINEAGE_NAME_MAX + 2] = "^";
+    for (uint32_t i = 0; i < r->n_hypothesis; i++)
+        if (r->words[i] && !visit_word(v, r->words[i], TEXT_WEIGHT, IN_HYPOTHESIS | (i < r->n_head ? IN_HEAD : 0)))
+            return false;
+    for (uint32_t i = 0; i < r->n_cites_hypothesis; i++)
+        if (!visit_word(v, r->cites[i], CITES_WEIGHT * TEXT_WEIGHT, 0))
+            return false;
+    for (uint32_t i = r->n_hypothesis; i < r->n_searched; i++)
+        if (r->words[i] && !visit_word(v, r->words[i], NOTES_WEIGHT, 0))
+            return false;
+    visit_changes(v, row);
+    if (*id && strlen(id) < LINEAGE_NAME_MAX) {
+        memcpy(text + 1, id, strlen(id));
+        v->visit(v->context, word_term(v, text, strlen(id) + 1), CITES_WEIGHT, 0);
+    }
+    return true;
+}
+
+static void add_weights(void *context, uint32_t term, float weight, unsigned where)
+{
+    struct idea_row *row = context;
+    weights_add(&row->terms, term, weight);
+    if (where & IN_HYPOTHESIS)
+        weights_add(&row->text, term, 1);
+    if (where & IN_HEAD)
+        weights_add(&row->head, term, 1);
+    if ((where & IN_HEAD) && (where & IS_NUMBER))
+        weights_add(&row->head_numbers, term, 1);
+}
+
+bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row)
+{
+    struct term_visit v = {ideas, false, add_weights, row};
+    if (row->terms_known)
+        return true;
+    row->terms.n = row->text.n = row->head.n = row->head_numbers.n = 0; /* left by a call that ran out of memory */
+    bool ok = visit_terms(&v, row);
     weights_sort(&row->terms);
     weights_sort(&row->text);
     weights_sort(&row->head);
     weights_sort(&row->head_numbers);
-    row->length = 0;
-    for (size_t i = 0; i < row->terms.n; i++)
-        row->length += (double)row->terms.items[i].weight;
-    return !row->terms.failed && !row->text.failed && !row->head.failed && !row->head_numbers.failed;
+    if (row->length <= 0)
+        for (size_t i = 0; i < row->terms.n; i++)
+            row->length += (double)row->terms.items[i].weight;
+    row->terms_known = ok && !row->terms.failed && !row->text.failed && !row->head.failed && !row->head_numbers.failed;
+    row->terms.failed = row->text.failed = row->head.failed = row->head_numbers.failed = false;
+    return row->terms_known;
+}
+
+static void add_term(void *context, uint32_t term, float weight, unsigned where)
+{
+    (void)where;
+    weights_add(context, term, weight);
+}
+
+bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const struct idea_row *row)
+{
+    struct term_visit v = {ideas, true, add_term, list};
+    return visit_terms(&v, row) && !list->failed;
 }
 
 void row_release(struct idea_row *row)

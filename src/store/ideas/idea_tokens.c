@@ -423,16 +423,18 @@ bool token_is(const struct tokens *tokens, size_t i, const char *text)
     return true;
 }
 
-bool token_in(const struct tokens *tokens, size_t i, const char *list)
+bool text_in(const char *word, size_t length, const char *list)
 {
     char text[34] = " ";
-    if (!token_is_kind(tokens, i, TOKEN_WORD) || tokens->items[i].length > sizeof text - 3)
+    if (length > sizeof text - 3)
         return false;
-    size_t length = tokens->items[i].length;
-    for (size_t k = 0; k < length; k++) {
-        char c = tokens->text[tokens->items[i].at + k];
-        text[k + 1] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-    }
+    for (size_t k = 0; k < length; k++)
+        text[k + 1] = word[k] >= 'A' && word[k] <= 'Z' ? (char)(word[k] | 0x20) : word[k];
     memcpy(text + 1 + length, " ", 2);
     return strstr(list, text) != NULL;
+}
+
+bool token_in(const struct tokens *tokens, size_t i, const char *list)
+{
+    return token_is_kind(tokens, i, TOKEN_WORD) && text_in(tokens->text + tokens->items[i].at, tokens->items[i].length, list);
 }

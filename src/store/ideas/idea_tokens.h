@@ -49,7 +49,8 @@ uint32_t code_point(const char *text, size_t at, size_t length, size_t *size);
 /* Whether the token is exactly this word, letters compared without case. */
 bool token_is(const struct tokens *tokens, size_t i, const char *word);
 
-/* Whether the token is in `list`, lower-case words separated and surrounded by blanks: " raise lower ". */
+/* Whether a word, or a token, is in `list`, lower-case words separated and surrounded by blanks: " raise lower ". */
+bool text_in(const char *word, size_t length, const char *list);
 bool token_in(const struct tokens *tokens, size_t i, const char *list);
 
 static inline bool token_is_mark(const struct tokens *tokens, size_t i, char mark)

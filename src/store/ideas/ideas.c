@@ -34,7 +34,8 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     for (size_t i = 0; i < ideas->n; i++)
         row_release(&ideas->rows[i]);
     short_words_release(ideas);
-    word_terms_release(ideas);
+    word_book_release(&ideas->book);
+    reader_release(&ideas->reader);
     knobs_release(ideas);
     HASH_CLEAR(hh, ideas->places);
     terms_release(&ideas->terms);
@@ -172,43 +173,6 @@ static bool need_short_words(struct lineage_ideas *ideas, const struct idea_row 
     return true;
 }
 
-/* Learns the abbreviations in a trial's texts first, then what they may mean. `trial` counts from 1. */
-static bool learn_row(struct lineage_ideas *ideas, const struct idea_row *row, size_t trial)
-{
-    const char *const texts[] = {row->idea.hypothesis, row->notes};
-    struct tokens t[2] = {{0}};
-    bool ok = true;
-    for (size_t i = 0; ok && i < 2; i++) {
-        size_t length = strlen(texts[i]);
-        ok = tokens_read(&t[i], texts[i], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT);
-        if (ok)
-            short_words_meet(ideas, &t[i], trial);
-    }
-    for (size_t i = 0; ok && i < 2; i++)
-        ok = short_words_learn(ideas, &t[i], false, trial);
-    free(t[0].items);
-    free(t[1].items);
-    for (size_t i = 0; ok && i < row->idea.n_changes; i++) {
-        ok = tokens_read(&t[0], row->changes[i].name, strlen(row->changes[i].name)) &&
-             short_words_learn(ideas, &t[0], true, trial);
-        free(t[0].items);
-    }
-    return ok;
-}
-
-struct citing {
-    struct lineage_ideas *ideas;
-    size_t row, list[LINEAGE_IDEAS_CITES], n;
-};
-
-static void cite(void *context, const char *id, size_t length)
-{
-    struct citing *c = context;
-    const struct id_place *there = place_of_mention(c->ideas, id, length);
-    if (there && there->row != c->row && c->n < LINEAGE_IDEAS_CITES)
-        c->list[c->n++] = there->row;
-}
-
 static int by_size(const void *a, const void *b)
 {
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
@@ -217,26 +181,22 @@ static int by_size(const void *a, const void *b)
 
 static bool read_citations(struct lineage_ideas *ideas, size_t index, size_t *counts)
 {
-    struct citing c = {.ideas = ideas, .row = index};
+    size_t list[LINEAGE_IDEAS_CITES], found = 0, n = 0;
     struct idea_row *row = &ideas->rows[index];
-    const char *texts[] = {row->idea.hypothesis, row->notes};
-    for (size_t k = 0; k < 2; k++) {
-        struct tokens t;
-        size_t length = strlen(texts[k]);
-        if (!tokens_read(&t, texts[k], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
-            return false;
-        citations_each(&t, cite, &c);
-        free(t.items);
+    for (uint32_t i = 0; i < row->reading.n_cites; i++) {
+        const struct word *mention = &ideas->book.words[row->reading.cites[i]];
+        const struct id_place *there = place_of_mention(ideas, mention->text + 1, mention->length - 1);
+        if (there && there->row != index)
+            list[found++] = there->row;
     }
-    qsort(c.list, c.n, sizeof *c.list, by_size);
-    size_t n = 0;
-    for (size_t i = 0; i < c.n; i++)
-        if (!i || c.list[i] != c.list[i - 1])
-            c.list[n++] = c.list[i];
+    qsort(list, found, sizeof *list, by_size);
+    for (size_t i = 0; i < found; i++)
+        if (!i || list[i] != list[i - 1])
+            list[n++] = list[i];
     size_t *cites = arena_alloc(&ideas->arena, n + 1, sizeof *cites);
     if (!cites)
         return false;
-    memcpy(cites, c.list, n * sizeof *cites);
+    memcpy(cites, list, n * sizeof *cites);
     row->idea.cites = cites;
     row->idea.n_cites = n;
     for (size_t i = 0; i < n; i++)
@@ -276,50 +236,106 @@ static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row)
     return ok;
 }
 
-static bool make_postings(struct lineage_ideas *ideas)
+/* Adds up the weights of equal terms of list[from..) in place. slots has a place for each term: where it is in the
+ * list, if it is behind `from`. */
+static void add_up(struct weights *list, size_t from, size_t *slots)
 {
-    size_t total = 0, n_terms = ideas->terms.n;
+    size_t n = from;
+    for (size_t i = from; i < list->n; i++) {
+        struct weight w = list->items[i];
+        size_t slot = slots[w.term];
+        if (slot >= from && slot < n && list->items[slot].term == w.term)
+            list->items[slot].weight += w.weight;
+        else {
+            slots[w.term] = n;
+            list->items[n++] = w;
+        }
+    }
+    list->n = n;
+}
+
+/* Lists the terms of all rows: those of row i are list[starts[i]..starts[i + 1]). Fills in the lengths of the rows. */
+static bool list_terms(struct weights *list, size_t *starts, struct lineage_ideas *ideas)
+{
+    size_t *slots = NULL, capacity = 0;
+    bool ok = true;
+    for (size_t i = 0; ok && i < ideas->n; i++) {
+        struct idea_row *row = &ideas->rows[i];
+        starts[i] = list->n;
+        ok = row_list_terms(list, ideas, row);
+        if (ok && ideas->terms.n > capacity) {
+            size_t *grown = realloc(slots, 2 * (size_t)ideas->terms.n * sizeof *slots);
+            ok = grown != NULL;
+            if (ok) {
+                memset(grown + capacity, 0, (2 * (size_t)ideas->terms.n - capacity) * sizeof *slots);
+                slots = grown;
+                capacity = 2 * (size_t)ideas->terms.n;
+            }
+        }
+        if (ok)
+            add_up(list, starts[i], slots);
+        row->length = 0;
+        for (size_t k = starts[i]; ok && k < list->n; k++)
+            row->length += (double)list->items[k].weight;
+    }
+    starts[ideas->n] = list->n;
+    free(slots);
+    return ok;
+}
+
+static bool make_postings(struct lineage_ideas *ideas, const struct weights *list, const size_t *starts)
+{
+    size_t n_terms = ideas->terms.n;
     double length = 0;
     free(ideas->postings_of); /* left by an earlier call that ran out of memory */
     free(ideas->scores);
     free(ideas->found);
+    free(ideas->postings);
     ideas->postings_of = calloc(n_terms + 2, sizeof *ideas->postings_of);
     ideas->scores = calloc(ideas->n + 1, sizeof *ideas->scores);
     ideas->found = calloc(ideas->n + 1, sizeof *ideas->found);
-    if (!ideas->postings_of || !ideas->scores || !ideas->found)
+    ideas->postings = malloc((list->n + 1) * sizeof *ideas->postings);
+    if (!ideas->postings_of || !ideas->scores || !ideas->found || !ideas->postings)
         return false;
-    for (size_t i = 0; i < ideas->n; i++) {
-        length += ideas->rows[i].length;
-        for (size_t k = 0; k < ideas->rows[i].terms.n; k++, total++)
-            ideas->postings_of[ideas->rows[i].terms.items[k].term + 2]++;
-    }
-    ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
-    ideas->postings = calloc(total + 1, sizeof *ideas->postings);
-    if (!ideas->postings)
-        return false;
+    for (size_t i = 0; i < list->n; i++)
+        ideas->postings_of[list->items[i].term + 2]++;
     for (size_t i = 0; i < n_terms; i++) {
         ideas->terms.df[i] = (uint32_t)ideas->postings_of[i + 2];
         ideas->postings_of[i + 2] += ideas->postings_of[i + 1];
     }
-    for (size_t i = 0; i < ideas->n; i++)
-        for (size_t k = 0; k < ideas->rows[i].terms.n; k++) {
-            const struct weight *w = &ideas->rows[i].terms.items[k];
-            ideas->postings[ideas->postings_of[w->term + 1]++] = (struct posting){(uint32_t)i, w->weight};
+    for (size_t i = 0; i < ideas->n; i++) {
+        length += ideas->rows[i].length;
+        for (size_t k = starts[i]; k < starts[i + 1]; k++) {
+            struct weight w = list->items[k];
+            ideas->postings[ideas->postings_of[w.term + 1]++] = (struct posting){(uint32_t)i, w.weight};
         }
+    }
+    ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
     ideas->terms.n_rows = ideas->n;
     return true;
 }
 
 bool ideas_prepare_search(struct lineage_ideas *ideas)
 {
-    bool ok = true;
+    struct weights list = {0};
     if (ideas->searchable)
         return true;
-    for (size_t i = 0; ok && i < ideas->n; i++)
-        if (!ideas->rows[i].terms.n)
-            ok = row_read_terms(ideas, &ideas->rows[i], true);
-    ideas->searchable = ok && make_postings(ideas);
+    size_t *starts = calloc(ideas->n + 1, sizeof *starts);
+    ideas->searchable = starts && list_terms(&list, starts, ideas) && make_postings(ideas, &list, starts);
+    free(starts);
+    free(list.items);
     return ideas->searchable;
+}
+
+bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
+{
+    struct reader *reader = &ideas->reader;
+    reader->book = &ideas->book;
+    reader->is_metric = row_is_metric;
+    reader->context = ideas;
+    if (!row->was_read)
+        row->was_read = reading_make(&row->reading, reader, row->idea.hypothesis, row->notes, arena);
+    return row->was_read && row_take_reading(row, arena);
 }
 
 enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err)
@@ -328,10 +344,11 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     if (!ok)
         return store_fail(err, LINEAGE_EINVAL, "a set of ideas is settled once");
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = row_read_changes(ideas, &ideas->rows[i], &ideas->arena) && order_changes(ideas, &ideas->rows[i]) &&
+        ok = row_read_texts(ideas, &ideas->rows[i], &ideas->arena) && order_changes(ideas, &ideas->rows[i]) &&
              need_short_words(ideas, &ideas->rows[i]);
+    ok = ok && short_words_begin(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = learn_row(ideas, &ideas->rows[i], i + 1);
+        ok = short_words_learn(ideas, &ideas->rows[i].reading, i + 1);
     short_words_choose(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_read_knobs(ideas, &ideas->rows[i], &ideas->arena, true);
@@ -358,7 +375,7 @@ enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, stru
     struct arena *arena = calloc(1, sizeof *arena);
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_change_list){0};
-    bool ok = arena && row_read_changes(ideas, &row, arena) && row_read_knobs(ideas, &row, arena, false);
+    bool ok = arena && row_read_texts(ideas, &row, arena) && row_read_knobs(ideas, &row, arena, false);
     row_release(&row);
     if (!ok) {
         if (arena)

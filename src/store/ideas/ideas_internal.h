@@ -8,7 +8,9 @@
  *   idea_terms.c   the dictionary of a log
  *   short_words.c  wd: weight decay
  *   knob_merge.c   block_size and GPTQ block_size
- *   idea_row.c     one text read: its changes, its terms
+ *   word_book.c    the words of a set, each with a number
+ *   reading.c      what one trial's texts say, without regard to other trials
+ *   idea_row.c     a trial of a set: the knobs of its changes, its terms
  *   row_changes.c  a trial's changes by trust: declared, measured, stated
  *   ideas.c        a set: trials in, short words and long ones matched, postings
  *   ideas_store.c  the trials of a store as a set; other sources of changes are read here
@@ -24,6 +26,7 @@
 #include "../format/arena.h"
 #include "idea_terms.h"
 #include "knob_words.h"
+#include "reading.h"
 #include "stated.h"
 
 enum { CHANGE_WORDS = KNOB_WORDS, COLUMNS_MAX = 32 };
@@ -44,17 +47,20 @@ struct idea_row {
     struct given_change *given;   /* changes from lineage_ideas_add_change, in the order of the calls */
     struct lineage_change *changes;
     struct change_key *keys;      /* [idea.n_changes] */
+    size_t capacity;              /* of changes and keys */
+    struct reading reading;
+    bool was_read;
+    /* Filled in by row_read_terms, when a search first compares the row */
     struct weights terms;         /* all terms that a search looks at */
     struct weights text;          /* the words and numbers of the hypothesis */
     struct weights head;          /* the words and numbers of its first clause */
     struct weights head_numbers;  /* the numbers alone */
-    uint32_t first_change_clause; /* UINT32_MAX if the text states no change */
+    bool terms_known;
     double length;                /* sum of the weights of terms */
     size_t *cited_by;
     uint32_t *same;               /* trials that made the whole change, filled in when first needed; see similar.c */
     size_t n_same;
     bool same_known;
-    bool again;                   /* the text says that it repeats a trial: retry, resubmit, fix */
     size_t parent;                /* index, SIZE_MAX for none */
 };
 
@@ -69,7 +75,6 @@ struct posting {
 };
 
 struct short_word;
-struct word_entry;
 struct knob;
 struct id_place;
 
@@ -83,8 +88,10 @@ struct lineage_ideas {
     double mean_length;
     double *scores; /* [n] scratch memory of a search; all 0 between searches */
     uint32_t *found; /* [n] */
+    struct word_book book;
+    struct reader reader;
     struct short_word *short_words; /* abbreviations and their meanings as the log shows them (wd: weight decay) */
-    struct word_entry *words;
+    struct short_word **by_initials; /* the same, by their letters; see short_words.c */
     struct knob *knobs;
     struct id_place *places;
     const char *columns[COLUMNS_MAX]; /* columns outside the 17, as in the first row: results, never settings */
@@ -94,8 +101,15 @@ struct lineage_ideas {
 
 /* ---- one text ---- */
 
-/* Reads the changes of a row's hypothesis into the arena: name, from and to. Their keys are filled in later. */
-bool row_read_changes(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
+/* Whether a name is that of a result, such as "val_bpb" or a column of the log. context is the set of ideas. */
+bool row_is_metric(void *context, const char *name, size_t length);
+
+/* Reads the texts of a row, if that was not done yet. */
+bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
+
+/* Makes the changes that the hypothesis states the row's changes, with room for declared and given ones. Their keys are
+ * filled in later. */
+bool row_take_reading(struct idea_row *row, struct arena *arena);
 
 /*
  * Adds the declared changes (parameters that differ from the parent's) and the given ones to the stated ones. After
@@ -109,20 +123,14 @@ void row_put_change(struct idea_row *row, const struct lineage_change *change);
 /* Removes a change if a more trusted one gives the same knob the same value. Call it when all knobs are final. */
 void row_drop_repeated(struct idea_row *row);
 
-/* Fills in the knobs and keys of the changes, then the terms. If `add` is true, new words enter the dictionary. */
+/* Fills in the knobs and keys of the changes. If `add` is true, new words enter the dictionary. */
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add);
-bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, bool add);
 
-/* A word that was split into its terms. */
-enum { WORD_TERMS_MAX = 12, LONGEST_IDENTIFIER = 64 };
-struct word_terms {
-    uint32_t parts[WORD_TERMS_MAX], whole; /* whole: the compound as one term, or TERM_NONE */
-    size_t n;
-    bool compound;
-};
-struct word_terms *word_terms_find(const struct lineage_ideas *ideas, const char *word, size_t length);
-struct word_terms *word_terms_add(struct lineage_ideas *ideas, const char *word, size_t length); /* NULL: no memory */
-void word_terms_release(struct lineage_ideas *ideas);
+/* row_read_terms fills in the terms of a row, if they are not known yet. row_list_terms adds them to a list, each
+ * occurrence for itself, and enters new ones into the dictionary. */
+enum { LONGEST_IDENTIFIER = 64 };
+bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row);
+bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const struct idea_row *row);
 
 /* Builds what searching needs. The first search calls it, because `show` does not need it. */
 bool ideas_prepare_search(struct lineage_ideas *ideas);
@@ -132,12 +140,14 @@ void row_release(struct idea_row *row); /* frees its weights; an arena owns the 
 /* The long form of a short word ("weight decay" of "wd"), or NULL. */
 const char *short_word_meaning(const struct lineage_ideas *ideas, const char *word);
 
-/* Learns from a text, or from the name of a setting, what abbreviations may mean; the meanings are chosen
- * afterwards. */
-bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *tokens, bool name, size_t trial);
-void short_words_meet(struct lineage_ideas *ideas, const struct tokens *tokens, size_t trial); /* call it first */
+/*
+ * Learns from the readings what abbreviations may mean: first short_words_need for the words of names, then
+ * short_words_begin, short_words_learn for each trial (counted from 1) in the order of the log, and short_words_choose.
+ */
+bool short_words_need(struct lineage_ideas *ideas, const char *word);
+bool short_words_begin(struct lineage_ideas *ideas);
+bool short_words_learn(struct lineage_ideas *ideas, const struct reading *reading, size_t trial);
 void short_words_choose(struct lineage_ideas *ideas);
-bool short_words_need(struct lineage_ideas *ideas, const char *word); /* a word of a name that may be an abbreviation */
 void short_words_release(struct lineage_ideas *ideas);
 
 /* knobs_merge gives all names of one knob the same name, where the log shows that they belong together. The other
@@ -145,12 +155,6 @@ void short_words_release(struct lineage_ideas *ideas);
 bool knobs_merge(struct lineage_ideas *ideas);
 const char *knob_merged(const struct lineage_ideas *ideas, const char *text);
 void knobs_release(struct lineage_ideas *ideas);
-
-/* ---- citations ---- */
-
-/* Calls visit for the ids of other trials that a text mentions, in the order of the text. */
-void citations_each(const struct tokens *tokens, void (*visit)(void *context, const char *id, size_t length),
-                    void *context);
 
 /* ---- comparing ---- */
 
@@ -195,9 +199,9 @@ struct similar_pair {
     const struct lineage_change *query_knob;
 };
 
-/* Compares a text with the nearest rows before `before`. Fills in at most max pairs, nearest first; the caller owns
- * pairs. */
-size_t similar_pairs(struct similar_pair *pairs, size_t max, struct lineage_ideas *ideas, const struct idea_row *query,
-                     size_t before, size_t self);
+/* Compares a text with the nearest rows before `before`. Fills in *n, at most max pairs, nearest first; the caller owns
+ * pairs. Returns false when out of memory. */
+bool similar_pairs(struct similar_pair *pairs, size_t *n, size_t max, struct lineage_ideas *ideas, struct idea_row *query,
+                   size_t before, size_t self);
 
 #endif

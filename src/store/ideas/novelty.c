@@ -162,13 +162,14 @@ static bool contradicts(const struct claims *claims, const struct idea_row *row,
     return false;
 }
 
-static bool add_claim(struct claims *claims, size_t trial, const struct idea_row *row, size_t before, size_t self,
+static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row, size_t before, size_t self,
                       const struct tokens *t, size_t i)
 {
     enum claim_scope scope = scope_of(t, i, row);
     uint64_t which = subjects(row, t, i);
-    size_t n = similar_pairs(claims->pairs, PAIRS_MAX, claims->ideas, row, before, self), n_counter = 0;
-    size_t *counter = arena_alloc(claims->arena, COUNTERS_MAX, sizeof *counter);
+    size_t n, n_counter = 0, *counter = arena_alloc(claims->arena, COUNTERS_MAX, sizeof *counter);
+    if (!similar_pairs(claims->pairs, &n, PAIRS_MAX, claims->ideas, row, before, self))
+        return false;
     if (claims->n == claims->capacity) {
         size_t capacity = claims->capacity ? 2 * claims->capacity : 16;
         struct lineage_novelty_claim *items = realloc(claims->items, capacity * sizeof *items);
@@ -191,7 +192,7 @@ static bool add_claim(struct claims *claims, size_t trial, const struct idea_row
     return claims->items[claims->n++].claim != NULL;
 }
 
-static bool read_claims(struct claims *claims, size_t trial, const struct idea_row *row, size_t before, size_t self)
+static bool read_claims(struct claims *claims, size_t trial, struct idea_row *row, size_t before, size_t self)
 {
     const char *texts[] = {row->idea.hypothesis, row->notes};
     bool ok = true;
@@ -250,8 +251,7 @@ enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list,
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_novelty_list){0};
     bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas) &&
-              row_read_changes(ideas, &row, &arena) && row_read_knobs(ideas, &row, &arena, false) &&
-              row_read_terms(ideas, &row, false) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
+              row_read_texts(ideas, &row, &arena) && row_read_knobs(ideas, &row, &arena, false) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
     row_release(&row);
     arena_release(&arena);
     return finish(list, &claims, ok, err);

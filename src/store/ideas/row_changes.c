@@ -10,9 +10,9 @@ void row_put_change(struct idea_row *row, const struct lineage_change *change)
     size_t n = row->idea.n_changes, at = n;
     while (at > 0 && row->changes[at - 1].source > change->source)
         at--;
-    if (at == LINEAGE_IDEAS_CHANGES)
+    if (at == row->capacity)
         return;
-    if (n == LINEAGE_IDEAS_CHANGES)
+    if (n == row->capacity)
         n--;
     memmove(&row->changes[at + 1], &row->changes[at], (n - at) * sizeof *row->changes);
     memmove(&row->keys[at + 1], &row->keys[at], (n - at) * sizeof *row->keys);

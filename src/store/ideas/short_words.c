@@ -14,7 +14,13 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-enum { SHORT_MAX = 4, MEANING_MAX = 3 * KNOB_WORD_MAX, MEANINGS_KEPT = 8 };
+enum {
+    SHORT_MAX = 4,
+    LONGEST_RUN = 3,
+    MEANING_MAX = LONGEST_RUN * KNOB_WORD_MAX,
+    MEANINGS_KEPT = 8,
+    INITIALS = 26 * 26 + 26 * 26 * 26 /* places of by_initials */
+};
 
 /* How much more often than by chance an abbreviation and its meaning must occur in the same trial. */
 static const double TOGETHER = 1.8;
@@ -75,67 +81,120 @@ static void count(struct short_word *s, const char *meaning, bool name, size_t t
     s->meanings[i].both += s->last == trial;
 }
 
-/* Learns from two and three plain words in a row, or from the parts of one name: weight_decay. */
-static void learn_run(struct lineage_ideas *ideas, char words[3][KNOB_WORD_MAX], size_t n, size_t n_name,
-                      size_t trial)
+/* Two and three letters as a place in by_initials; INITIALS if one is not a small letter. */
+static size_t initials_place(const char *letters, size_t n)
 {
-    char initials[4], meaning[MEANING_MAX];
+    size_t place = n == 3 ? 26 * 26 : 0, number = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (letters[i] < 'a' || letters[i] > 'z')
+            return INITIALS;
+        number = number * 26 + (size_t)(letters[i] - 'a');
+    }
+    return place + number;
+}
+
+/* Learns from two and three plain words in a row, or from the parts of one name: weight_decay. */
+static void learn_run(struct lineage_ideas *ideas, const char *const words[LONGEST_RUN], size_t n, size_t n_name, size_t trial)
+{
+    char initials[LONGEST_RUN], meaning[MEANING_MAX];
     for (size_t length = 2; length <= n; length++) {
+        for (size_t i = 0; i < length; i++)
+            initials[i] = words[n - length + i][0];
+        size_t place = initials_place(initials, length);
+        struct short_word *s = place < INITIALS ? ideas->by_initials[place] : NULL;
+        if (!s)
+            continue;
         meaning[0] = '\0';
         for (size_t i = 0; i < length; i++) {
-            initials[i] = words[n - length + i][0];
             if (i)
                 strcat(meaning, " ");
             strcat(meaning, words[n - length + i]);
         }
-        struct short_word *s = find(ideas, initials, length);
-        if (s)
-            count(s, meaning, length <= n_name, trial);
+        count(s, meaning, length <= n_name, trial);
     }
 }
 
-void short_words_meet(struct lineage_ideas *ideas, const struct tokens *t, size_t trial)
+/* Finds the abbreviations among the parts of a word, once for each word. */
+static struct word *known_word(struct lineage_ideas *ideas, uint32_t number)
 {
-    struct knob_words words;
-    for (size_t i = 0; ideas->short_words && i < t->n; i++) {
-        if (t->items[i].kind != TOKEN_WORD)
-            continue;
-        knob_words_split(&words, t->text + t->items[i].at, t->items[i].length);
-        for (size_t k = 0; k < words.n; k++) {
-            size_t length = strlen(words.words[k]);
-            struct short_word *s = length <= SHORT_MAX ? find(ideas, words.words[k], length) : NULL;
+    struct word *word = word_book_split(&ideas->book, number);
+    if (!word || word->shorts)
+        return word;
+    word->shorts = arena_alloc(&ideas->book.arena, word->n_parts + 1, sizeof *word->shorts);
+    if (!word->shorts)
+        return NULL;
+    for (size_t k = 0; k < word->n_parts; k++) {
+        size_t length = strlen(word->parts[k]);
+        word->shorts[k] = length <= SHORT_MAX ? find(ideas, word->parts[k], length) : NULL;
+    }
+    return word;
+}
+
+/* Counts the trial for the abbreviations that its texts contain. */
+static bool meet(struct lineage_ideas *ideas, const uint32_t *words, size_t n, size_t trial)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct word *word = words[i] ? known_word(ideas, words[i]) : NULL;
+        if (words[i] && !word)
+            return false;
+        for (size_t k = 0; word && k < word->n_parts; k++) {
+            struct short_word *s = word->shorts[k];
             if (s && s->last != trial) {
                 s->last = trial;
                 s->trials++;
             }
         }
     }
+    return true;
 }
 
-bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *t, bool name, size_t trial)
+static void learn(struct lineage_ideas *ideas, const uint32_t *words, size_t n_words, bool name, size_t trial)
 {
-    char run[3][KNOB_WORD_MAX];
+    const char *run[3];
     size_t n = 0;
-    if (!ideas->short_words)
-        return true;
-    for (size_t i = 0; i < t->n; i++) {
-        struct knob_words words;
-        words.n = 0;
-        if (t->items[i].kind == TOKEN_WORD)
-            knob_words_split(&words, t->text + t->items[i].at, t->items[i].length);
-        if (!words.n)
+    for (size_t i = 0; i < n_words; i++) {
+        const struct word *word = &ideas->book.words[words[i]];
+        if (!words[i] || !word->n_parts)
             n = 0;
-        for (size_t k = 0; k < words.n; k++) {
-            if (strlen(words.words[k]) < 4) {
+        for (size_t k = 0; words[i] && k < word->n_parts; k++) {
+            if (strlen(word->parts[k]) < 4) {
                 n = 0;
                 continue;
             }
             if (n == 3)
-                memmove(run[0], run[1], 2 * KNOB_WORD_MAX), n = 2;
-            memcpy(run[n++], words.words[k], KNOB_WORD_MAX);
+                run[0] = run[1], run[1] = run[2], n = 2;
+            run[n++] = word->parts[k];
             learn_run(ideas, run, n, name ? n : k + 1, trial);
         }
     }
+}
+
+bool short_words_begin(struct lineage_ideas *ideas)
+{
+    if (!ideas->short_words)
+        return true;
+    ideas->by_initials = calloc(INITIALS, sizeof(struct short_word *));
+    for (struct short_word *s = ideas->by_initials ? ideas->short_words : NULL; s; s = s->hh.next) {
+        size_t length = strlen(s->word);
+        if (length <= LONGEST_RUN)
+            ideas->by_initials[initials_place(s->word, length)] = s;
+    }
+    return ideas->by_initials != NULL;
+}
+
+bool short_words_learn(struct lineage_ideas *ideas, const struct reading *r, size_t trial)
+{
+    if (!ideas->short_words)
+        return true;
+    /* The abbreviations of the whole trial are counted before their meanings. */
+    if (!meet(ideas, r->words, r->n_notes, trial))
+        return false;
+    for (size_t i = r->n_notes; i < r->n_words; i++)
+        if (r->words[i] && !word_book_split(&ideas->book, r->words[i]))
+            return false;
+    learn(ideas, r->words, r->n_hypothesis, false, trial);
+    learn(ideas, r->words + r->n_hypothesis, r->n_notes - r->n_hypothesis, false, trial);
+    learn(ideas, r->words + r->n_notes, r->n_words - r->n_notes, true, trial);
     return true;
 }
 
@@ -163,4 +222,5 @@ const char *short_word_meaning(const struct lineage_ideas *ideas, const char *wo
 void short_words_release(struct lineage_ideas *ideas)
 {
     HASH_CLEAR(hh, ideas->short_words);
+    free(ideas->by_initials);
 }

@@ -172,7 +172,7 @@ static void describe(struct similar_pair *pair, struct lineage_ideas *ideas, con
     for (size_t i = 0; i < query->idea.n_cites; i++)
         if (query->idea.cites[i] == pair->row)
             f[SIMILAR_CITES] = 1;
-    f[SIMILAR_AGAIN] = f[SIMILAR_CITES] * (float)query->again;
+    f[SIMILAR_AGAIN] = f[SIMILAR_CITES] * (float)query->reading.again;
     compare_texts(pair, ideas, query, row);
     f[SIMILAR_NEAR] = at > pair->row ? (float)exp(-(double)(at - pair->row) / 10) : 0;
     static const double weights[N_SIMILAR_FEATURES] = {
@@ -263,17 +263,24 @@ static size_t take_best(struct similar_pair *pairs, size_t max, struct lineage_i
     return n;
 }
 
-size_t similar_pairs(struct similar_pair *pairs, size_t max, struct lineage_ideas *ideas, const struct idea_row *query,
-                     size_t before, size_t self)
+bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct lineage_ideas *ideas,
+                   struct idea_row *query, size_t before, size_t self)
 {
+    *found = 0;
+    if (!row_read_terms(ideas, query))
+        return false;
     size_t n = take_best(pairs, max, ideas, score_rows(ideas, query, before, self));
     double itself = score_itself(ideas, query), usual = n ? pairs[n < 10 ? n - 1 : 9].bm25 : 1;
+    for (size_t i = 0; i < n; i++)
+        if (!row_read_terms(ideas, &ideas->rows[pairs[i].row]))
+            return false;
     for (size_t i = 0; i < n; i++) {
         pairs[i].features[SIMILAR_FIRST] = i == 0;
         pairs[i].features[SIMILAR_OUTSTANDING] = (float)fmin(1, (pairs[i].bm25 / fmax(usual, 1e-9) - 1) / 3);
         describe(&pairs[i], ideas, query, itself, before);
     }
-    return n;
+    *found = n;
+    return true;
 }
 
 enum { CHAIN_MAX = 12 };
@@ -309,8 +316,8 @@ static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth)
     row->same_known = true;
     bool ok = pairs && row->same;
     if (ok) {
-        size_t n = similar_pairs(pairs, PAIRS_MAX, ideas, row, index, index);
-        ok = follow_chains(ideas, pairs, n, depth);
+        size_t n;
+        ok = similar_pairs(pairs, &n, PAIRS_MAX, ideas, row, index, index) && follow_chains(ideas, pairs, n, depth);
         for (size_t i = 0; ok && i < n; i++)
             if (pairs[i].verdict > 0)
                 row->same[row->n_same++] = (uint32_t)pairs[i].row;
@@ -384,15 +391,15 @@ static const char *reason(struct arena *arena, const struct similar_pair *pair)
 }
 
 static enum lineage_status answer(struct lineage_similar_list *list, struct lineage_ideas *ideas,
-                                  const struct idea_row *query, size_t before, size_t self, size_t limit,
+                                  struct idea_row *query, size_t before, size_t self, size_t limit,
                                   struct lineage_error *err)
 {
     struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
     struct arena *arena = calloc(1, sizeof *arena);
     *list = (struct lineage_similar_list){.memory = arena};
     bool ok = pairs && arena;
-    size_t n = ok ? similar_pairs(pairs, PAIRS_MAX, ideas, query, before, self) : 0;
-    ok = ok && follow_chains(ideas, pairs, n, 0);
+    size_t n = 0;
+    ok = ok && similar_pairs(pairs, &n, PAIRS_MAX, ideas, query, before, self) && follow_chains(ideas, pairs, n, 0);
     if (ok) {
         cover_jointly(pairs, n, query);
         qsort(pairs, n, sizeof *pairs, by_verdict);
@@ -434,8 +441,7 @@ enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
     *list = (struct lineage_similar_list){0};
     enum lineage_status status;
-    if (!ideas_prepare_search(ideas) || !row_read_changes(ideas, &row, &arena) ||
-        !row_read_knobs(ideas, &row, &arena, false) || !row_read_terms(ideas, &row, false))
+    if (!ideas_prepare_search(ideas) || !row_read_texts(ideas, &row, &arena) || !row_read_knobs(ideas, &row, &arena, false))
         status = store_no_memory(err);
     else
         status = answer(list, ideas, &row, ideas->n, SIZE_MAX, limit, err);

@@ -1,0 +1,266 @@
+/* reading.c: reads a trial's hypothesis and notes. */
+#include "reading.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "citations.h"
+
+enum { NOTES_TOKENS = 160, TITLE_TOKENS = 8 };
+
+static const char *text_of(struct arena *arena, const char *text, struct span span)
+{
+    return span.length ? arena_text(arena, text + span.at, span.length) : NULL;
+}
+
+static const char *name_of(struct arena *arena, const char *text, const struct stated *c)
+{
+    if (!c->prefix.length)
+        return text_of(arena, text, c->name);
+    char *name = arena_alloc(arena, c->prefix.length + c->name.length + 2, 1);
+    if (!name)
+        return NULL;
+    memcpy(name, text + c->prefix.at, c->prefix.length);
+    name[c->prefix.length] = ' ';
+    memcpy(name + c->prefix.length + 1, text + c->name.at, c->name.length);
+    return name;
+}
+
+static bool again_words(const struct tokens *t)
+{
+    for (size_t i = 0; i < t->n && i < 60; i++)
+        if (token_in(t, i, " retry retried retrying rerun re-run resubmit resubmitted resubmission re-submit re-submission "
+                           "fix fixed fixes fixing v2 v3 again restore restores restored reapply re-apply repeat "
+                           "re-test retest crash crashed "))
+            return true;
+    return false;
+}
+
+/* Whether a change was made only to stay within a limit: "to stay within the eval budget" follows it. */
+static bool for_budget(const struct tokens *t, size_t behind)
+{
+    size_t i = 0;
+    while (i < t->n && t->items[i].at < behind)
+        i++;
+    bool purpose = false;
+    for (size_t k = i; k < t->n && k < i + 9 && t->items[k].sentence == t->items[i].sentence; k++) {
+        if (token_in(t, k, " clear fit stay avoid fix within under save "))
+            purpose = true;
+        if (purpose && token_in(t, k, " budget overrun limit timeout cap wall "))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t clause_at(const struct tokens *t, size_t at)
+{
+    uint32_t clause = 0;
+    for (size_t i = 0; i < t->n && t->items[i].at <= at; i++)
+        clause = t->items[i].clause;
+    return clause;
+}
+
+/* A value that is stated twice under one name counts as one change. */
+static bool repeats(const struct stated *list, size_t i, const char *text)
+{
+    for (size_t k = 0; k < i; k++)
+        if (list[k].score > 0 && list[k].name.length == list[i].name.length &&
+            memcmp(text + list[k].name.at, text + list[i].name.at, list[i].name.length) == 0 &&
+            list[k].to_value.present == list[i].to_value.present && list[k].to_value.value == list[i].to_value.value &&
+            (list[i].to_value.present || list[k].to.length == list[i].to.length))
+            return true;
+    return false;
+}
+
+/* -0 and 0 are one value. */
+static struct lineage_number unsigned_zero(struct lineage_number number)
+{
+    number.value += 0.0;
+    return number;
+}
+
+/* Reads the changes. *clause receives the clause of the first one, UINT32_MAX if there is none. */
+static bool read_changes(struct reading *reading, uint32_t *clause, struct reader *r, const struct tokens *t,
+                         struct arena *arena)
+{
+    const struct stated *chosen[LINEAGE_IDEAS_CHANGES];
+    size_t found = stated_candidates(r->found, t, r->is_metric, r->context), n = 0;
+    *clause = UINT32_MAX;
+    for (size_t i = 0; i < found && n < LINEAGE_IDEAS_CHANGES; i++)
+        if (r->found[i].score > 0 && !repeats(r->found, i, t->text))
+            chosen[n++] = &r->found[i];
+    if (n)
+        *clause = clause_at(t, chosen[0]->to.at);
+    struct read_change *changes = n ? arena_alloc(arena, n, sizeof *changes) : NULL;
+    bool ok = changes || !n;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct stated *c = chosen[i];
+        changes[i] = (struct read_change){.name = name_of(arena, t->text, c),
+                                          .from = text_of(arena, t->text, c->from),
+                                          .to = text_of(arena, t->text, c->to),
+                                          .from_value = unsigned_zero(c->from_value),
+                                          .to_value = unsigned_zero(c->to_value),
+                                          .budget = for_budget(t, c->to.at + c->to.length)};
+        ok = changes[i].name && changes[i].to && (changes[i].from || !c->from.length);
+    }
+    reading->changes = changes;
+    reading->n_changes = (uint32_t)n;
+    return ok;
+}
+
+/* The headline is the first clause; a title of few words says little, so the clause after it belongs to the headline as
+ * well, unless the title states a change. */
+static uint32_t last_head_clause(const struct tokens *t, uint32_t first_change_clause)
+{
+    if (!t->n || first_change_clause == 0)
+        return 0;
+    return t->items[t->n > TITLE_TOKENS ? TITLE_TOKENS : t->n - 1].clause;
+}
+
+static void add_word(struct reader *r, uint32_t number)
+{
+    if (!number && (!r->n_words || !r->words[r->n_words - 1]))
+        return; /* one separator is enough */
+    if (r->n_words == r->words_capacity) {
+        size_t capacity = r->words_capacity ? 2 * r->words_capacity : 1024;
+        uint32_t *words = realloc(r->words, capacity * sizeof *words);
+        if (!words) {
+            r->failed = true;
+            return;
+        }
+        r->words = words;
+        r->words_capacity = capacity;
+    }
+    r->words[r->n_words++] = number;
+}
+
+static void add_text(struct reader *r, const char *text, size_t length)
+{
+    uint32_t number = word_book_number(r->book, text, length);
+    if (number)
+        add_word(r, number);
+    else
+        r->failed = true;
+}
+
+static void read_word(struct reader *r, const struct tokens *t, size_t i)
+{
+    const struct token *token = &t->items[i];
+    char text[40];
+    if (token->kind == TOKEN_WORD) {
+        add_text(r, t->text + token->at, token->length);
+        return;
+    }
+    add_word(r, 0);
+    if (token->kind == TOKEN_NUMBER && token->has_value) {
+        int length = snprintf(text, sizeof text, "#%.5g", token->value);
+        add_text(r, text, (size_t)length);
+    }
+}
+
+static void read_citation(void *context, const char *id, size_t length)
+{
+    struct reader *r = context;
+    char text[LINEAGE_NAME_MAX + 2] = "^";
+    if (length >= LINEAGE_NAME_MAX || r->n_cites == LINEAGE_IDEAS_CITES)
+        return;
+    memcpy(text + 1, id, length);
+    uint32_t number = word_book_number(r->book, text, length + 1);
+    r->failed = r->failed || !number;
+    r->cites[r->n_cites++] = number;
+}
+
+static bool split(struct tokens *t, const char *text)
+{
+    size_t length = strlen(text);
+    return tokens_read(t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT);
+}
+
+static bool read_hypothesis(struct reading *reading, struct reader *r, const char *hypothesis, struct arena *arena)
+{
+    struct tokens t;
+    uint32_t clause;
+    if (!split(&t, hypothesis))
+        return false;
+    bool ok = read_changes(reading, &clause, r, &t, arena);
+    uint32_t head = last_head_clause(&t, clause);
+    for (size_t i = 0; i < t.n && !r->failed; i++) {
+        read_word(r, &t, i);
+        if (t.items[i].clause <= head)
+            reading->n_head = (uint32_t)r->n_words;
+    }
+    reading->n_hypothesis = (uint32_t)r->n_words;
+    citations_each(&t, read_citation, r);
+    reading->n_cites_hypothesis = (uint32_t)r->n_cites;
+    reading->again = again_words(&t);
+    free(t.items);
+    return ok && !r->failed;
+}
+
+static bool read_notes(struct reading *reading, struct reader *r, const char *notes)
+{
+    struct tokens t;
+    if (!split(&t, notes))
+        return false;
+    reading->n_searched = (uint32_t)r->n_words;
+    for (size_t i = 0; i < t.n && !r->failed; i++) {
+        read_word(r, &t, i);
+        if (i < NOTES_TOKENS)
+            reading->n_searched = (uint32_t)r->n_words;
+    }
+    reading->n_notes = (uint32_t)r->n_words;
+    citations_each(&t, read_citation, r);
+    free(t.items);
+    return !r->failed;
+}
+
+static bool read_names(const struct reading *reading, struct reader *r)
+{
+    for (size_t i = 0; i < reading->n_changes; i++) {
+        struct tokens t;
+        if (!split(&t, reading->changes[i].name))
+            return false;
+        add_word(r, 0);
+        for (size_t k = 0; k < t.n && !r->failed; k++)
+            read_word(r, &t, k);
+        free(t.items);
+    }
+    return !r->failed;
+}
+
+static const uint32_t *keep(struct arena *arena, const uint32_t *numbers, size_t n)
+{
+    uint32_t *kept = arena_alloc(arena, n + 1, sizeof *kept);
+    if (kept && n)
+        memcpy(kept, numbers, n * sizeof *kept);
+    return kept;
+}
+
+bool reading_make(struct reading *reading, struct reader *r, const char *hypothesis, const char *notes,
+                  struct arena *arena)
+{
+    *reading = (struct reading){0};
+    r->n_words = r->n_cites = 0;
+    r->failed = false;
+    if (!r->found)
+        r->found = malloc(STATED_MAX * sizeof *r->found);
+    if (!r->cites)
+        r->cites = malloc(LINEAGE_IDEAS_CITES * sizeof *r->cites);
+    if (!r->found || !r->cites || !read_hypothesis(reading, r, hypothesis, arena) || !read_notes(reading, r, notes) ||
+        !read_names(reading, r))
+        return false;
+    reading->words = keep(arena, r->words, r->n_words);
+    reading->n_words = (uint32_t)r->n_words;
+    reading->cites = keep(arena, r->cites, r->n_cites);
+    reading->n_cites = (uint32_t)r->n_cites;
+    return reading->words && reading->cites;
+}
+
+void reader_release(struct reader *r)
+{
+    free(r->found);
+    free(r->words);
+    free(r->cites);
+    *r = (struct reader){0};
+}

@@ -1,0 +1,55 @@
+/*
+ * word_book.h: the words of a set of ideas, each with a number, and what follows from a word alone.
+ *
+ * Texts are kept as numbers of words, so that a word is split and looked up once, however many trials use it. Words are
+ * told apart by their bytes. Numbers written in a text are words that begin with #, in one spelling ("#0.005"), and
+ * mentioned trials are words that begin with ^ ("^588"); no word of a text begins with either.
+ */
+#ifndef IDEAS_WORD_BOOK_H
+#define IDEAS_WORD_BOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../format/arena.h"
+#include "knob_words.h"
+
+struct short_word;
+struct word_place;
+
+enum { WORD_TERMS_MAX = 12 };
+
+/* The terms by which a search finds a word. */
+struct word_terms {
+    uint32_t parts[WORD_TERMS_MAX], whole; /* whole: the compound as one term, or TERM_NONE */
+    size_t n;
+    bool compound;
+};
+
+struct word {
+    const char *text;
+    uint32_t length;
+    uint32_t n_parts;
+    char (*parts)[KNOB_WORD_MAX];   /* [n_parts] as knob_words_split has them; NULL until word_book_split */
+    struct short_word **shorts;     /* [n_parts] the abbreviation that a part is, or NULL; see short_words.c */
+    struct word_terms *terms;       /* see idea_row.c; NULL until they are needed */
+};
+
+struct word_book {
+    struct word_place *places; /* by text */
+    struct word *words;        /* [n]; words[0] is not used: the number 0 separates words */
+    uint32_t n, capacity;
+    struct arena arena;
+};
+
+/* Returns the number of a word, a new one if it is not in the book; 0 when out of memory. */
+uint32_t word_book_number(struct word_book *book, const char *text, size_t length);
+
+/* Splits a word into its parts, if that was not done before. The result is valid until the next new word; NULL when out
+ * of memory. */
+struct word *word_book_split(struct word_book *book, uint32_t number);
+
+void word_book_release(struct word_book *book);
+
+#endif
