@@ -1,5 +1,8 @@
 /* cmd_init.c: `lineage init`: creates a store. */
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -34,6 +37,26 @@ static bool fill_config(struct lineage_config *config, const struct init_options
     return ok;
 }
 
+/* A log that is there already may be of a form to which no trial can be added. Its settings are useful for reading it, so
+ * they are written all the same. */
+static void report_unusable_log(const char *dir)
+{
+    const struct lineage_trial any = {.status = LINEAGE_CRASH};
+    const struct lineage_open_options options = {.no_mirror = true};
+    struct lineage_store *store;
+    struct lineage_error err;
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/results.tsv", dir);
+    if (lineage_is_server(dir) || n < 0 || n >= PATH_MAX || access(path, F_OK) != 0)
+        return;
+    enum lineage_status status = lineage_store_open(&store, dir, &options, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_store_append_check(store, &any, NULL, &err);
+    if (status != LINEAGE_OK)
+        cli_say(err.text);
+    lineage_store_close(store);
+}
+
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct init_options o = {0};
@@ -54,7 +77,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     int status = cli_parse(&args, command, options, 0, 1, argc, argv);
     if (status == CLI_GO_ON) {
         const char *dir = args.n_positional ? args.positional[0] : o.where.dir;
-        status = fill_config(&config, &o) ? cli_store_create(dir ? dir : ".", &config) : CLI_USAGE;
+        dir = dir ? dir : ".";
+        status = fill_config(&config, &o) ? cli_store_create(dir, &config) : CLI_USAGE;
+        if (status == CLI_OK)
+            report_unusable_log(dir);
     }
     cli_args_release(&args);
     return status;

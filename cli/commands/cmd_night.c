@@ -199,6 +199,14 @@ static int read_sweep(struct cli_session *session, void *context)
     return status == CLI_GO_ON ? make_store(o) : status;
 }
 
+/* Each trial is checked again before it runs; this check comes before a planner is asked for the first one. */
+static int check_log(struct lineage_store *store)
+{
+    const struct lineage_trial any = {.status = LINEAGE_CRASH};
+    struct lineage_error err;
+    return lineage_store_append_check(store, &any, NULL, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
 /* Takes the lock before it reads rows; otherwise a row that another night appends in between would be run a second
  * time. Trials that an earlier night left unfinished get their rows first. A night with several jobs opens the store
  * again, so the handle to close afterwards is the night's. */
@@ -211,6 +219,8 @@ static int work(struct cli_session *session, void *context)
         status = night_open(night, session->store);
     if (status == CLI_GO_ON && !o->list)
         status = night_lock(night);
+    if (status == CLI_GO_ON && !o->list)
+        status = check_log(session->store);
     if (status == CLI_GO_ON && !o->list)
         status = abandoned_trials_record(session->store);
     if (status == CLI_GO_ON)

@@ -208,11 +208,35 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
         return CLI_GO_ON;
     }
     if (status != LINEAGE_OK && (options.snapshot_dir || options.telemetry)) {
-        cli_error(CLI_SYSTEM, "%s; the row is written without snapshot and telemetry", err.text);
+        cli_error(CLI_SYSTEM, "%s; trying again without snapshot and telemetry", err.text);
         options.snapshot_dir = options.telemetry = NULL;
         status = lineage_store_append(store, &trial, &options, row, &err);
     }
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
+/*
+ * Asks the store before anything runs whether it would accept the row, because a trial may take hours. The row is
+ * checked as that of a crash, which needs no score; what the trial reports itself cannot be known yet.
+ */
+static int check_row(const struct trial_request *request, struct lineage_store *store)
+{
+    const struct trial_identity *identity = &request->plan.identity;
+    const struct lineage_trial trial = {.specialist = identity->specialist,
+                                        .domain = identity->domain,
+                                        .parent_exp = identity->parent,
+                                        .hypothesis = identity->hypothesis,
+                                        .expected_delta = identity->expected_delta,
+                                        .status = LINEAGE_CRASH,
+                                        .notes = identity->notes,
+                                        .params = request->plan.params,
+                                        .n_params = request->plan.n_params};
+    struct lineage_error err, said;
+    if (lineage_store_append_check(store, &trial, NULL, &err) == LINEAGE_OK)
+        return CLI_GO_ON;
+    said = err;
+    snprintf(said.text, sizeof said.text, "nothing was run: %.490s", err.text);
+    return cli_fail(&said);
 }
 
 /*
@@ -246,10 +270,11 @@ static void work_free(struct work *work)
 int trial_run_and_append(struct lineage_store *store, const struct trial_request *request,
               struct trial_outcome *outcome, struct lineage_trial *row)
 {
-    struct work *work = work_new(request);
-    int status = CLI_SYSTEM;
+    int status = check_row(request, store);
+    struct work *work = status == CLI_GO_ON ? work_new(request) : NULL;
     if (!work)
-        return status;
+        return status == CLI_GO_ON ? CLI_SYSTEM : status;
+    status = CLI_SYSTEM;
     if (request->refused) { /* nothing runs, but the row is made as for a failed trial */
         *outcome = (struct trial_outcome){.end = TRIAL_FAILED, .failure = TRIAL_FAILURE_INPUT};
         snprintf(outcome->text, sizeof outcome->text, "%s", request->refused);

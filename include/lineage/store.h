@@ -210,6 +210,16 @@ lineage_store_append(struct lineage_store *store, const struct lineage_trial *tr
                      struct lineage_error *err);
 
 /*
+ * Whether lineage_store_append would accept this trial now: call it before work whose result must not be lost. It returns
+ * what the append would return, and appends nothing; like an append it waits for the log's lock and moves a torn last
+ * record aside. A trial without a result yet is checked with a label that needs no score, such as LINEAGE_CRASH. For a log
+ * on a server that cannot be reached now, only the trial itself is checked, because its row would wait in the outbox.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_append_check(struct lineage_store *store, const struct lineage_trial *trial,
+                           const struct lineage_append_options *options, struct lineage_error *err);
+
+/*
  * Appends n trials at once, each by the rules of lineage_store_append: the parent of a row, and the trial that the row
  * is compared with, may be earlier rows of the same call. There is one lock, one write and one sync. Even after a kill
  * either all of them are in the file or none. The message of a refusal names the row ("row 3: ..", from 1).

@@ -42,6 +42,29 @@ must_exit 1
 cd .. || exit 3
 must_equal '0.9979 0.9932 1.005 ' "$(sed 1d t/results.tsv | cut -f 10 | tr '\n' ' ' | sed 's/  *$/ /')"
 
+# No trial can be added to a five-column log, even an empty one. That is reported before a command runs.
+mkdir five
+printf 'commit\tval_bpb\tmemory_gb\tstatus\tdescription\n' >five/results.tsv
+cp five/results.tsv before
+must_fail 2 'lineage init --from five/results.tsv' run -C five -q -m x -- sh -c 'touch ran; echo x: 1'
+printf '{"command": ["sh", "-c", "touch ran; echo METRIC x=1"], "direction": "lower", "trials": [{"name": "a"}]}' >five.json
+must_fail 2 'lineage init --from' night five.json -C five -q
+must_fail 2 'lineage init --from' night five.json -C five -q --worker
+run -C five init
+must_exit 0
+must_have err 'lineage init --from'
+must_match_file before five/results.tsv
+# The same holds for a row that would be refused for what its options say.
+must_fail 2 'nothing was run' run -C s -q -m x --hypothesis "$(printf 'not UTF-8 \377')" -- sh -c 'touch ran; echo x: 1'
+if [ "$(id -u)" -ne 0 ]; then
+    chmod 444 s/results.tsv
+    must_fail 3 'nothing was run' run -C s -q -m x -- sh -c 'touch ran; echo x: 1'
+    chmod 644 s/results.tsv
+fi
+mkdir s/pipe && mkfifo s/pipe/results.tsv
+must_fail 3 'not a regular file' run -C s/pipe -q -m x -- sh -c 'touch ran; echo x: 1'
+[ ! -e ran ] || fail "a command ran whose row could not be written"
+
 # The five-column log is read unchanged, and can be imported into a store.
 must_run -C loop best --format json
 must_equal 'b2c3d4e 0.9932' "$(json exp_id) $(json score)"

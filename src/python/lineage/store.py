@@ -199,6 +199,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_append_options_init": (None, [ctypes.POINTER(_AppendOptions)]),
     "lineage_store_append": (ctypes.c_int, [
         _handle, ctypes.POINTER(_Trial), ctypes.POINTER(_AppendOptions), ctypes.POINTER(_Trial), _err]),
+    "lineage_store_append_check": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), ctypes.POINTER(_AppendOptions), _err]),
     "lineage_trial_release": (None, [ctypes.POINTER(_Trial)]),
     "lineage_find": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.POINTER(_Trial), _err]),
     "lineage_best": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), _err]),
@@ -279,6 +280,14 @@ def _params(params: Mapping[str, Param], alive: "list[Any]") -> Any:
         else:
             slot.value = float(value)
     return array
+
+
+def _long_names(trial: Mapping[str, Any]) -> "dict[str, Any]":
+    given = dict(trial)
+    for short, name in (("parent", "parent_exp"), ("score", "core_metric")):
+        if short in given:
+            given[name] = given.pop(short)
+    return given
 
 
 def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
@@ -381,10 +390,7 @@ class Store:
         ``auto`` or ``status="auto"``: the store decides keep or discard by the score and its noise floor.
         ``snapshot``: a directory that is frozen if the trial is kept. ``sync=False``: return before the row is on
         disk. ``parent`` is short for ``parent_exp``, ``score`` for ``core_metric``."""
-        given = dict(trial)
-        for short, name in (("parent", "parent_exp"), ("score", "core_metric")):
-            if short in given:
-                given[name] = given.pop(short)
+        given = _long_names(trial)
         if given.get("status") == "auto":
             auto = True
             del given["status"]
@@ -405,6 +411,18 @@ class Store:
         out = _dict(row)
         _lib.lineage_trial_release(ctypes.byref(row))
         return out
+
+    def check(self, **trial: Any) -> None:
+        """Raise what :meth:`append` would raise for this trial now, and append nothing. Call it before work whose
+        result must not be lost."""
+        given = _long_names(trial)
+        given["status"] = "crash"  # a label that needs no score
+        alive: "list[Any]" = []
+        error = _Error()
+        status = _lib.lineage_store_append_check(
+            self._handles.get(), ctypes.byref(_c_trial(given, alive)), None, ctypes.byref(error)
+        )
+        _check(status, error)
 
     def trial(self, **plan: Any) -> "Trial":
         """A trial that appends itself at the end of a ``with`` block; see :class:`Trial`."""
@@ -602,7 +620,8 @@ class Trial:
     The label depends on how the block ends. With a score, the store decides keep or discard (a plan with
     ``status="baseline"`` stays a baseline). KeyboardInterrupt gives harness_abort. Any other exception, including
     MemoryError, and a missing or non-finite score give crash; SystemExit with 0 does not count as an exception. The
-    exception propagates after the row is written, and the notes name it. ``row`` is the row as written.
+    exception propagates after the row is written, and the notes name it. ``row`` is the row as written. The start of the
+    block raises StoreError if the store would refuse the row (:meth:`Store.check`).
     """
 
     def __init__(self, store: Store, plan: Mapping[str, Any]) -> None:
@@ -613,6 +632,7 @@ class Trial:
         self.row: "Optional[dict[str, Any]]" = None
 
     def __enter__(self) -> "Trial":
+        self._store.check(**self._plan)
         self._begun = time.monotonic()
         name = self._plan.get("specialist") or self._plan.get("hypothesis") or "trial"
         self._running = _Running(self._store.path, str(name), self._plan.get("params") or {})

@@ -36,8 +36,9 @@ static enum lineage_status check_layout(struct appending *a, struct lineage_erro
         return LINEAGE_OK;
     if (layout->shape == ROW_AUTORESEARCH)
         return store_fail(err, LINEAGE_EINVAL,
-                          "%s is a five-column log; `lineage import` it into a new store first",
-                          a->store->log->place);
+                          "%s is the five-column log of karpathy/autoresearch, which has no columns for a trial of this "
+                          "store; convert it once: lineage init --from %s",
+                          a->store->log->place, a->store->log->place);
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
         const char *text = lineage_trial_text(&a->trial, i);
         if (layout->column[i] < 0 && text && *text)
