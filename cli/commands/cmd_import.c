@@ -1,26 +1,15 @@
 /* cmd_import.c: `lineage import`: appends the rows of another tool's results.tsv. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include <lineage/move.h>
 
 #include "cli.h"
+#include "output/finding.h"
 
 struct import_options {
     char *metric; /* of the imported file, not of the store */
     int exact;
 };
-
-/* Prints file and line first, as compilers do, so that editors can jump there. Text from the imported file is escaped
- * before it reaches a terminal. */
-static void print_finding(void *context, const struct lineage_finding *finding)
-{
-    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
-    fprintf(stderr, "lineage: %s:%llu: %s%s%s\n", (const char *)context, (unsigned long long)finding->line,
-            id ? id : "", id && *id ? ": " : "", text ? text : "");
-    free(text);
-    free(id);
-}
 
 static int import_exact(struct lineage_store *store, const char *path)
 {
@@ -44,7 +33,7 @@ static int work(struct cli_session *session, void *context)
         return import_exact(session->store, session->args.positional[0]);
     /* The callback's context is not const, but the path is only read. */
     char *path = (char *)(uintptr_t)session->args.positional[0];
-    if (lineage_import(session->store, path, o->metric, &stats, print_finding, path, &err) != LINEAGE_OK)
+    if (lineage_import(session->store, path, o->metric, &stats, finding_print_import, path, &err) != LINEAGE_OK)
         return cli_fail(&err);
     printf("%zu rows imported, %zu left out\n", stats.n_rows, stats.n_left_out);
     return CLI_OK;

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "output/finding.h"
+#include "support/store_from_log.h"
 
 struct init_options {
     struct cli_store_options where;
     char *label, *min_delta, *noise_std, *noise_seeds;
+    char *from, **columns;
 };
 
 /* Refuses a name that is too long, because the shortened name could be that of another column. */
@@ -57,6 +60,37 @@ static void report_unusable_log(const char *dir)
     lineage_store_close(store);
 }
 
+/* With --from, --metric names a column of the log; the score column of the store is always core_metric. */
+static int make_from_log(const struct init_options *o, const struct lineage_config *config, const char *dir)
+{
+    struct store_from_log from = {.file = o->from, .dir = dir, .config = *config, .convert.metric = o->where.metric,
+                                  .report = finding_print_import};
+    struct lineage_column_name columns[LINEAGE_N_COLUMNS];
+    char names[LINEAGE_N_COLUMNS][LINEAGE_NAME_MAX];
+    struct lineage_import_stats stats;
+    bool replaced;
+    from.config.metric[0] = '\0';
+    for (size_t i = 0; o->columns && o->columns[i]; i++) {
+        if (i == LINEAGE_N_COLUMNS)
+            return cli_error(CLI_USAGE, "--column is given more than %d times", LINEAGE_N_COLUMNS);
+        if (!cli_assignment_parse(names[i], &columns[i].ours, "column", o->columns[i]))
+            return CLI_USAGE;
+        columns[i].theirs = names[i];
+        from.convert.n_columns = i + 1;
+        if (!o->where.metric && strcmp(columns[i].ours, "core_metric") == 0)
+            from.convert.metric = "core_metric";
+    }
+    from.convert.columns = columns;
+    if (from.convert.metric && strcmp(from.convert.metric, "val_bpb") != 0 && !o->where.direction)
+        return cli_error(CLI_USAGE, "--from: say which score is better: --direction lower|higher");
+    int status = store_from_log(&from, &stats, &replaced);
+    if (status != CLI_GO_ON)
+        return status;
+    printf("%zu rows converted, %zu left out%s\n", stats.n_rows, stats.n_left_out,
+           replaced ? "; the original is results.tsv.original" : "");
+    return CLI_OK;
+}
+
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct init_options o = {0};
@@ -71,6 +105,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "standard deviation of the score between seeds (default: 0)", "NUMBER"},
         {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0,
          "number of seeds averaged in one score (default: 1)", "N"},
+        {"from", 0, POPT_ARG_STRING, &o.from, 0, "convert the log FILE, which another tool or an agent has kept", "FILE"},
+        {"column", 0, POPT_ARG_ARGV, &o.columns, 0,
+         "with --from: the column NAME of FILE is this column of the store; may be repeated", "NAME=COLUMN"},
         POPT_TABLEEND};
     struct cli_args args;
     struct lineage_config config = {0};
@@ -78,8 +115,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     if (status == CLI_GO_ON) {
         const char *dir = args.n_positional ? args.positional[0] : o.where.dir;
         dir = dir ? dir : ".";
-        status = fill_config(&config, &o) ? cli_store_create(dir, &config) : CLI_USAGE;
-        if (status == CLI_OK)
+        if (!fill_config(&config, &o))
+            status = CLI_USAGE;
+        else if (!o.from && o.columns)
+            status = cli_error(CLI_USAGE, "--column belongs to --from");
+        else if (o.from)
+            status = make_from_log(&o, &config, dir);
+        else if ((status = cli_store_create(dir, &config)) == CLI_OK)
             report_unusable_log(dir);
     }
     cli_args_release(&args);
@@ -95,8 +137,16 @@ const struct cli_command cmd_init = {
                    "store whose score is core_metric or val_bpb, with lower being better, needs no `init`.\n"
                    "postgres://HOST/DATABASE/STORE creates a store in a database that exists (createdb\n"
                    "creates one): its schema, the roles lineage_writer and lineage_reader, its settings. It\n"
-                   "also upgrades an older schema.",
+                   "also upgrades an older schema.\n"
+                   "\n"
+                   "--from makes the store from a log, such as the five columns of karpathy/autoresearch or a\n"
+                   "CSV file. --metric then names the score column of FILE. Without parents in FILE, each row\n"
+                   "continues the last kept row before it. FILE is unchanged; if it is the results.tsv of DIR\n"
+                   "itself, it stays there as results.tsv.original.",
     .examples = "  lineage init runs/atpo --direction higher\n"
-                "  lineage -C runs/cifar init --metric train_s --metric-label time",
+                "  lineage -C runs/cifar init --metric train_s --metric-label time\n"
+                "  lineage init --from results.tsv\n"
+                "  lineage init runs/mine --from log.csv --metric loss --direction lower \\\n"
+                "      --column run=exp_id --column note=hypothesis",
     .run = run,
 };

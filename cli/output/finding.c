@@ -16,6 +16,15 @@ void finding_print(const struct lineage_finding *finding)
     free(id);
 }
 
+void finding_print_import(void *file, const struct lineage_finding *finding)
+{
+    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
+    fprintf(stderr, "lineage: %s:%llu: %s%s%s\n", (const char *)file, (unsigned long long)finding->line, id ? id : "",
+            id && *id ? ": " : "", text ? text : "");
+    free(text);
+    free(id);
+}
+
 /* The digest comes first, so that `cut -d' ' -f1` extracts it. */
 void finding_print_digest(const struct lineage_digests *digests)
 {

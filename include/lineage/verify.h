@@ -88,6 +88,36 @@ lineage_import(struct lineage_store *store, const char *path, const char *metric
                struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
                struct lineage_error *err);
 
+/* The name of a column in a log, and the one of the 17 columns that it corresponds to. */
+struct lineage_column_name {
+    const char *theirs, *ours;
+};
+
+struct lineage_convert_options {
+    const char *metric;                        /* the score column of the log; NULL: core_metric or val_bpb */
+    const struct lineage_column_name *columns; /* [n_columns] */
+    size_t n_columns;
+};
+
+/*
+ * Imports a log that a person or an agent keeps by hand into a store, as lineage_import does, and fills in what such a log
+ * leaves out. Cells are separated by tabs, or, if the header has no tab, by commas or semicolons.
+ *
+ *     commit, description  become exp_id and hypothesis (karpathy/autoresearch); a commit that consists of digits gets the
+ *                          prefix g, as in git describe, because a number is an id that append counts on from
+ *     exp_id               rows without one are numbered; an id that occurs again becomes ID-2, ID-3 ..
+ *     status               also as `kept`, `reverted`, `failed` and similar words, in any case; a log without the column
+ *                          keeps each row that beats the rows before it
+ *     parent_exp           in a log without the column, the last kept row before: such a loop continues from what it kept
+ *     score                the 0 of a failed trial stands for a missing score
+ *
+ * options may be NULL. LINEAGE_EINVAL if the log has no score column; the message lists its columns.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_import_log(struct lineage_store *store, const char *path, const struct lineage_convert_options *options,
+                   struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
+                   struct lineage_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,7 +23,7 @@ must_run -C auto query --status crash --format json
 must_equal null "$(json 0.val_bpb)"
 must_run -C auto render --for x
 must_have out 'increase LR'
-must_fail 2 "import" -C auto append --status keep --core-metric 1
+must_fail 2 "init --from" -C auto append --status keep --core-metric 1
 must_match_file before auto/results.tsv
 
 mkdir new

@@ -20,6 +20,7 @@
 #include "../mirror/mirror.h"
 #include "append_state.h"
 #include "catch_up.h"
+#include "import.h"
 #include "../files/fs.h"
 #include "../log/log.h"
 #include "verdict.h"
@@ -313,24 +314,17 @@ static enum lineage_status import_locked(struct importing *in, const struct buf 
     return status;
 }
 
-/* The source is read before the claim, because it may be a pipe that a person types into. */
-enum lineage_status lineage_import(struct lineage_store *store, const char *path, const char *metric,
-                                   struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
-                                   struct lineage_error *err)
+enum lineage_status import_bytes(struct lineage_store *store, const struct buf *bytes, const char *metric,
+                                 struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
+                                 struct lineage_error *err)
 {
     struct importing in = {.store = store, .stats = stats, .report = report, .context = context};
-    struct buf bytes = {0};
     struct log_state end;
-    *stats = (struct lineage_import_stats){0};
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK)
-        status = fs_read_stream(AT_FDCWD, path, &bytes, err);
-    if (status == LINEAGE_OK)
-        status = append_get_ready(store, err);
+    enum lineage_status status = append_get_ready(store, err);
     if (status == LINEAGE_OK)
         status = log_claim(store->log, &end, err);
     if (status == LINEAGE_OK) {
-        status = import_locked(&in, &bytes, metric, &end, err);
+        status = import_locked(&in, bytes, metric, &end, err);
         log_release(store->log);
     }
     if (status != LINEAGE_OK)
@@ -340,6 +334,21 @@ enum lineage_status lineage_import(struct lineage_store *store, const char *path
     arena_release(&in.arena);
     id_set_clear(&in.taken);
     buf_release(&in.out);
+    return status;
+}
+
+/* The source is read before the claim, because it may be a pipe that a person types into. */
+enum lineage_status lineage_import(struct lineage_store *store, const char *path, const char *metric,
+                                   struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
+                                   struct lineage_error *err)
+{
+    struct buf bytes = {0};
+    *stats = (struct lineage_import_stats){0};
+    enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK)
+        status = fs_read_stream(AT_FDCWD, path, &bytes, err);
+    if (status == LINEAGE_OK)
+        status = import_bytes(store, &bytes, metric, stats, report, context, err);
     buf_release(&bytes);
     return status;
 }

@@ -29,26 +29,27 @@ struct tsv_reader {
     struct tsv_cell *cells;
     size_t *ends;
     size_t n, capacity;
+    char delimiter;
     bool failed;
 };
 
 void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t length, uint64_t offset,
                       uint64_t line)
 {
-    *scanner = (struct tsv_scanner){data, length, 0, offset, line};
+    *scanner = (struct tsv_scanner){data, length, 0, offset, line, '\t'};
 }
 
 /* The state of a cell at one byte, where quotes matter. Only the first byte of a cell can open a quote, so that `5"
  * disk`, typed by hand, does not swallow the rows after it. */
 enum cell_state { CELL_START, CELL_PLAIN, CELL_QUOTED, CELL_QUOTE_SEEN };
 
-static enum cell_state next_state(enum cell_state state, char c)
+static enum cell_state next_state(enum cell_state state, char c, char delimiter)
 {
     if (state == CELL_QUOTED)
         return c == '"' ? CELL_QUOTE_SEEN : CELL_QUOTED;
     if (state == CELL_QUOTE_SEEN && c == '"')
         return CELL_QUOTED;
-    if (c == '\t')
+    if (c == delimiter)
         return CELL_START;
     return state == CELL_START && c == '"' ? CELL_QUOTED : CELL_PLAIN;
 }
@@ -84,7 +85,7 @@ static void scan_slowly(struct tsv_scanner *s, struct tsv_record *record)
             i += end;
             continue;
         }
-        state = next_state(state, s->data[i++]);
+        state = next_state(state, s->data[i++], s->delimiter);
     }
     record->content = record->length = s->length - s->position;
     record->in_quotes = state == CELL_QUOTED;
@@ -120,6 +121,12 @@ static int never(unsigned char c)
     return 0;
 }
 
+void tsv_reader_set_delimiter(struct tsv_reader *reader, char delimiter)
+{
+    reader->delimiter = delimiter;
+    csv_set_delim(&reader->parser, (unsigned char)delimiter);
+}
+
 struct tsv_reader *tsv_reader_new(void)
 {
     struct tsv_reader *reader = calloc(1, sizeof *reader);
@@ -131,7 +138,7 @@ struct tsv_reader *tsv_reader_new(void)
         free(reader);
         return NULL;
     }
-    csv_set_delim(&reader->parser, '\t');
+    tsv_reader_set_delimiter(reader, '\t');
     csv_set_blk_size(&reader->parser, (size_t)1 << 16); /* otherwise a long quoted cell grows by 128 bytes at a time */
     csv_set_space_func(&reader->parser, never);
     csv_set_term_func(&reader->parser, never); /* records are separated before parsing, so line ends are content */
@@ -196,7 +203,7 @@ static void on_record(int end, void *context)
 /* CPython continues after a closing quote with the rest of the cell as literal text, quotes included. If that text is
  * moved inside the quotes and its quotes are doubled, libcsv reads it as the same cell. */
 /* Holds back each closing quote until it is known to be the last byte of its cell. */
-static void normalise(struct buf *out, const char *bytes, size_t length)
+static void normalise(struct buf *out, char delimiter, const char *bytes, size_t length)
 {
     enum { START, PLAIN, QUOTED, CLOSED, TAIL } state = START;
     buf_truncate(out, 0);
@@ -212,8 +219,10 @@ static void normalise(struct buf *out, const char *bytes, size_t length)
         if (state == CLOSED && c == '"') {
             buf_add(out, "\"\"", 2);
             state = QUOTED;
-        } else if (c == '\t') {
-            buf_puts(out, state == START || state == PLAIN ? "\t" : "\"\t");
+        } else if (c == delimiter) {
+            if (state != START && state != PLAIN)
+                buf_add(out, "\"", 1);
+            buf_add(out, &c, 1);
             state = START;
         } else if (state == START || state == PLAIN) {
             buf_add(out, &c, 1);
@@ -237,13 +246,13 @@ static void point_cells(struct tsv_reader *reader)
     }
 }
 
-/* A record without quotes is split at its tabs. Most records have none, so scanning them byte by byte would cost the
+/* A record without quotes is split at its delimiters. Most records have none, so scanning them byte by byte would cost the
  * most. */
 static void split_plain(struct tsv_reader *reader, const char *bytes, size_t length)
 {
-    const char *end = bytes + length, *tab;
-    for (; (tab = memchr(bytes, '\t', (size_t)(end - bytes))); bytes = tab + 1)
-        add_cell(reader, bytes, (size_t)(tab - bytes));
+    const char *end = bytes + length, *stop;
+    for (; (stop = memchr(bytes, reader->delimiter, (size_t)(end - bytes))); bytes = stop + 1)
+        add_cell(reader, bytes, (size_t)(stop - bytes));
     add_cell(reader, bytes, (size_t)(end - bytes));
 }
 
@@ -259,7 +268,7 @@ enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record
     if (!memchr(bytes, '"', length)) {
         split_plain(reader, bytes, length);
     } else {
-        normalise(&reader->normal, bytes, length);
+        normalise(&reader->normal, reader->delimiter, bytes, length);
         length = reader->normal.length;
         parsed = csv_parse(&reader->parser, reader->normal.data, length, on_cell, on_record, reader);
         finished = csv_fini(&reader->parser, on_cell, on_record, reader);

@@ -28,6 +28,7 @@ struct tsv_scanner {
     size_t length, position;
     uint64_t offset; /* file offset of data[0] */
     uint64_t line;   /* line number of the next record */
+    char delimiter;  /* between cells, where a quote counts; set to TAB by init */
 };
 void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t length, uint64_t offset,
                       uint64_t line);
@@ -42,6 +43,7 @@ struct tsv_cell {
 struct tsv_reader;
 struct tsv_reader *tsv_reader_new(void); /* NULL when out of memory */
 void tsv_reader_free(struct tsv_reader *reader);
+void tsv_reader_set_delimiter(struct tsv_reader *reader, char delimiter); /* TAB without this call */
 enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record *record,
                               const struct tsv_cell **cells, size_t *n_cells, struct lineage_error *err);
 
