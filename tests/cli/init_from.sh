@@ -31,6 +31,8 @@ must_equal 'a1b2c3d::keep b2c3d4e:a1b2c3d:keep g1234567:b2c3d4e:discard d4e5f6a:
     "$(parents loop)"
 must_run -C loop show g1234567
 must_have out 'switch to GeLU'
+must_run -C loop query --param memory_gb=44.05: --format tsv
+must_equal 'b2c3d4e f6a7b8c' "$(sed 1d out | cut -f 1 | tr '\n' ' ' | sed 's/ $//')" "other columns are kept"
 must_run -C loop verify
 must_run -C loop chain f6a7b8c
 must_have out a1b2c3d
