@@ -26,7 +26,7 @@ src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage s
 src/store/mirror           mirror.h statement.h connection.h ingest.h meta.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
 src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
 src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions
-src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
+src/store/append           append_state.h outbox_file.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
 src/store/ideas            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
@@ -34,7 +34,7 @@ src/store/move             -                           include/lineage src/store
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
-src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
+src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/append src/store/blobs
 src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions src/store/append src/store/blobs
 
 # Inner loops for several vector levels: of the core and of the trainer.

@@ -66,9 +66,12 @@ const struct cli_command cmd_sync = {
         "--clean removes snapshots that no row names, checkpoints of nights older than DAYS days,\n"
         "and bytes without an owner from the server; it keeps everything younger than a day.\n"
         "\n"
+        "A file of the outbox that is damaged is kept with the ending .damaged: it holds a trial that was\n"
+        "acknowledged. `verify` names it too, until you remove it.\n"
+        "\n"
         "Exit status 1: a trial was refused, or another process is delivering. 2: the server denies\n"
-        "access, or has no such store. 3: the server cannot be reached, and all trials wait. A\n"
-        "store whose log is a file has nothing to deliver.",
+        "access, or has no such store, or a file of the outbox is damaged. 3: the server cannot be\n"
+        "reached, and all trials wait. A store whose log is a file has nothing to deliver.",
     .examples = "  lineage -C postgres://db.example/trials/atpo sync\n"
                 "  lineage -C postgres://db.example/trials/atpo sync --clean 30",
     .run = run,

@@ -251,11 +251,13 @@ struct lineage_sync_stats {
     size_t n_delivered;
     size_t n_refused; /* refused like a bad append; a notice names outbox/NAME.refused and the reason */
     size_t n_waiting; /* still in the outbox, including those that another process is delivering now */
+    size_t n_damaged; /* files that cannot be read; a notice names outbox/NAME.damaged */
 };
 
 /* Delivers the trials in the outbox, oldest first. stats may be NULL. Returns LINEAGE_EAWAY while the server cannot be
  * reached and LINEAGE_EREFUSED while it refuses; stats are filled in all the same, and trials that were not delivered
- * stay in the outbox. A log that is a file has no outbox, so the call returns LINEAGE_OK. */
+ * stay in the outbox. LINEAGE_ECORRUPT if a file of the outbox is damaged; all others are delivered then. A log that is
+ * a file has no outbox, so the call returns LINEAGE_OK. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);
 

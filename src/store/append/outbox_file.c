@@ -18,6 +18,8 @@
 
 #define ENDING ".trial"
 #define REFUSED ".refused"
+#define DAMAGED ".damaged"
+#define ERASED "----------------"
 #define HEAD "lineage-outbox 1 %016llx %020zu\n"
 enum { HEAD_LENGTH = 55 };
 
@@ -46,8 +48,8 @@ static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lin
         struct timespec now;
         struct stat st;
         clock_gettime(CLOCK_REALTIME, &now);
-        snprintf(file->name, sizeof file->name, PLACE_OUTBOX "/%010lld%09ld-%ld" ENDING, (long long)now.tv_sec, now.tv_nsec,
-                 (long)getpid());
+        snprintf(file->name, sizeof file->name, PLACE_OUTBOX "/%010lld%09ld-%ld" ENDING,
+                 (long long)now.tv_sec, now.tv_nsec, (long)getpid());
         file->fd = fs_open(dir_fd, file->name, O_RDWR | O_CREAT | O_EXCL, 0600);
         if (file->fd < 0 && errno != EEXIST)
             return failed("make", file->name, err);
@@ -61,8 +63,10 @@ static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lin
     return store_fail(err, LINEAGE_EIO, "cannot make a file in " PLACE_OUTBOX);
 }
 
-/* The request ends with a zero byte, so that the rest of a longer earlier request is not taken for a part of it. */
-enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request, bool sync, struct lineage_error *err)
+/* The request ends with a zero byte, so that it is found even if the length in the head is damaged, and the rest of a longer
+ * earlier request is not taken for a part of it. */
+enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request,
+                                 bool sync, struct lineage_error *err)
 {
     enum lineage_status status = file->fd < 0 ? make(file, dir_fd, err) : LINEAGE_OK;
     char *text = json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17)), head[HEAD_LENGTH + 1];
@@ -75,10 +79,12 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
     snprintf(head, sizeof head, HEAD, (unsigned long long)XXH3_64bits(text, length), length);
     buf_puts(&bytes, head);
     buf_puts(&bytes, text);
+    buf_put(&bytes, '\0');
     lineage_free(text);
     if (bytes.failed)
         status = store_no_memory(err);
-    else if (fs_write_at(file->fd, bytes.data, bytes.length, 0) != 0 || (sync && fs_sync_data(file->fd) != 0))
+    else if (fs_write_at(file->fd, bytes.data, bytes.length, 0) != 0 ||
+             (sync && fs_sync_data(file->fd) != 0))
         status = failed("write", file->name, err);
     buf_release(&bytes);
     return status;
@@ -88,7 +94,7 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
 void outbox_strike(struct outbox_file *file)
 {
     if (file->fd >= 0)
-        (void)fs_write_at(file->fd, "-", 1, 0);
+        (void)fs_write_at(file->fd, ERASED, sizeof ERASED - 1, 0);
 }
 
 void outbox_leave(struct outbox_file *file)
@@ -105,36 +111,90 @@ void outbox_remove(struct outbox_file *file, int dir_fd)
     outbox_leave(file);
 }
 
-void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_MAX])
+/* Gives the file another ending, under which no delivery looks at it. */
+static void set_aside(struct outbox_file *file, int dir_fd, const char *ending,
+                      char name[OUTBOX_NAME_MAX])
 {
-    size_t stem = strlen(file->name) - strlen(ENDING);
-    snprintf(name, OUTBOX_NAME_MAX, "%.*s" REFUSED, (int)stem, file->name);
+    int stem = (int)strlen(file->name) - (int)strlen(ENDING);
+    snprintf(name, OUTBOX_NAME_MAX, "%.*s%s", stem, file->name, ending);
     fs_rename(dir_fd, file->name, dir_fd, name);
     outbox_leave(file);
 }
 
-/* Returns LINEAGE_ENOTFOUND for an incomplete request. Other failures mean that the request cannot be read now. */
-static enum lineage_status read_request(int fd, json_t **request)
+void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_MAX])
 {
-    char head[HEAD_LENGTH + 1] = "";
+    set_aside(file, dir_fd, REFUSED, name);
+}
+
+enum request_state {
+    REQUEST_WHOLE,
+    REQUEST_NONE,    /* erased after its delivery, or cut off before it was acknowledged */
+    REQUEST_DAMAGED, /* may have been acknowledged, and cannot be read any more */
+};
+
+/* Whether bytes[at..n) are missing: beyond the end of the file, or zeros from the begin of a disk's sector to the end. */
+static bool end_is_missing(const char *bytes, size_t n, size_t at)
+{
+    enum { SECTOR = 512 };
+    if (at < n && at % SECTOR)
+        return false;
+    while (at < n && !bytes[at])
+        at++;
+    return at >= n;
+}
+
+/* The digest decides, and not the length in the head. Older programs wrote no zero byte at the end and erased only the first
+ * byte. */
+static enum request_state look_at(const char *bytes, size_t n, const char **text, size_t *length)
+{
+    static const char name[] = "lineage-outbox 1 ", erased_before[] = "-ineage-outbox 1 ";
     unsigned long long digest;
-    size_t length;
+    size_t stated;
+    if (n == 0 || (n >= sizeof ERASED - 1 && memcmp(bytes, ERASED, sizeof ERASED - 1) == 0) ||
+        (n >= sizeof erased_before - 1 &&
+         memcmp(bytes, erased_before, sizeof erased_before - 1) == 0))
+        return REQUEST_NONE;
+    if (n < HEAD_LENGTH)
+        return memcmp(bytes, name, n < sizeof name - 1 ? n : sizeof name - 1) == 0 ||
+                       end_is_missing(bytes, n, 0)
+                   ? REQUEST_NONE
+                   : REQUEST_DAMAGED;
+    if (memcmp(bytes, name, sizeof name - 1) != 0 ||
+        sscanf(bytes + sizeof name - 1, "%16llx %20zu\n", &digest, &stated) != 2)
+        return end_is_missing(bytes, n, 0) ? REQUEST_NONE : REQUEST_DAMAGED;
+    *text = bytes + HEAD_LENGTH;
+    *length = strnlen(*text, n - HEAD_LENGTH);
+    if (XXH3_64bits(*text, *length) == digest)
+        return REQUEST_WHOLE;
+    if (stated > *length)
+        return end_is_missing(bytes, n, HEAD_LENGTH + *length) ? REQUEST_NONE : REQUEST_DAMAGED;
+    *length = stated;
+    return XXH3_64bits(*text, *length) == digest ? REQUEST_WHOLE : REQUEST_DAMAGED;
+}
+
+/* A failure means that the file cannot be read now. */
+static enum lineage_status read_request(const struct outbox_file *file, enum request_state *state,
+                                        json_t **request, struct lineage_error *err)
+{
     struct stat st;
+    const char *text;
+    size_t length;
     *request = NULL;
-    if (fs_stat_open(fd, &st) != 0)
-        return LINEAGE_EIO;
-    ssize_t n = fs_read_at(fd, head, HEAD_LENGTH, 0);
-    if (n < 0)
-        return LINEAGE_EIO;
-    if (n != HEAD_LENGTH || sscanf(head, "lineage-outbox 1 %llx %zu", &digest, &length) != 2 ||
-        length > (size_t)st.st_size - HEAD_LENGTH)
-        return LINEAGE_ENOTFOUND;
-    char *text = malloc(length + 1);
-    n = text ? fs_read_at(fd, text, length, HEAD_LENGTH) : -1;
-    enum lineage_status status = !text ? LINEAGE_ENOMEM : n < 0 ? LINEAGE_EIO : LINEAGE_ENOTFOUND;
-    if (n == (ssize_t)length && XXH3_64bits(text, length) == digest) /* written by this program, so only memory can be missing */
-        status = (*request = json_loadb(text, length, 0, NULL)) ? LINEAGE_OK : LINEAGE_ENOMEM;
-    free(text);
+    if (fs_stat_open(file->fd, &st) != 0)
+        return failed("read", file->name, err);
+    char *bytes = malloc((size_t)st.st_size + 1);
+    ssize_t n = bytes ? fs_read_at(file->fd, bytes, (size_t)st.st_size, 0) : 0;
+    enum lineage_status status = !bytes  ? store_no_memory(err)
+                                 : n < 0 ? failed("read", file->name, err)
+                                         : LINEAGE_OK;
+    if (status == LINEAGE_OK && n >= 0) {
+        bytes[n] = '\0';
+        *state = look_at(bytes, (size_t)n, &text, &length);
+        /* This program wrote the text, so only memory can be missing. */
+        if (*state == REQUEST_WHOLE && !(*request = json_loadb(text, length, 0, NULL)))
+            status = store_no_memory(err);
+    }
+    free(bytes);
     return status;
 }
 
@@ -145,10 +205,16 @@ struct names {
     size_t n, room;
 };
 
+static bool ends_in(const char *name, const char *ending)
+{
+    size_t length = strlen(name);
+    return length > strlen(ending) && strcmp(name + length - strlen(ending), ending) == 0;
+}
+
 static bool add_name(struct names *names, const char *name)
 {
-    size_t length = strlen(name), ending = sizeof ENDING - 1;
-    if (length <= ending || length + sizeof PLACE_OUTBOX >= OUTBOX_NAME_MAX || strcmp(name + length - ending, ENDING) != 0)
+    if (strlen(name) + sizeof PLACE_OUTBOX + sizeof DAMAGED - sizeof ENDING >= OUTBOX_NAME_MAX ||
+        (!ends_in(name, ENDING) && !ends_in(name, DAMAGED)))
         return true;
     if (names->n == names->room) {
         size_t room = names->room ? 2 * names->room : 16;
@@ -200,24 +266,33 @@ struct walk {
 
 /* Another command may have delivered the request between the listing and the lock. Then the file has no name any more
  * and is skipped. */
-static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *file, struct lineage_error *err)
+static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *file,
+                                        struct lineage_error *err)
 {
     struct stat st;
     json_t *request;
+    enum request_state state;
+    char name[OUTBOX_NAME_MAX];
     if (fs_stat_open(file->fd, &st) == 0 && !st.st_nlink)
         return LINEAGE_OK;
-    enum lineage_status status = read_request(file->fd, &request);
-    if (status == LINEAGE_OK)
+    enum lineage_status status = read_request(file, &state, &request, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (state == REQUEST_WHOLE) {
         walk->ended = !walk->visit(walk->context, file, request);
-    else if (status == LINEAGE_ENOTFOUND)
+    } else if (state == REQUEST_NONE) {
         outbox_remove(file, walk->dir_fd);
-    else
-        return store_fail(err, status, "cannot read %s: %s", file->name, lineage_status_text(status));
+    } else {
+        set_aside(file, walk->dir_fd, DAMAGED, name);
+        snprintf(file->name, sizeof file->name, "%s", name);
+        walk->ended = !walk->visit(walk->context, file, NULL);
+    }
     json_decref(request);
     return LINEAGE_OK;
 }
 
-static enum lineage_status visit_file(struct walk *walk, const char *name, struct lineage_error *err)
+static enum lineage_status visit_file(struct walk *walk, const char *name,
+                                      struct lineage_error *err)
 {
     struct outbox_file file = {.fd = fs_open(walk->dir_fd, name, O_RDWR, 0)};
     enum lineage_status status = LINEAGE_OK;
@@ -232,14 +307,47 @@ static enum lineage_status visit_file(struct walk *walk, const char *name, struc
     return status;
 }
 
-enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held, struct lineage_error *err)
+enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held,
+                                struct lineage_error *err)
 {
     struct names names = {0};
     struct walk walk = {.dir_fd = dir_fd, .visit = visit, .context = context, .n_held = n_held};
     *n_held = 0;
     enum lineage_status status = list(&names, dir_fd, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < names.n && !walk.ended; i++)
-        status = visit_file(&walk, names.at[i], err);
+    for (size_t i = 0; status == LINEAGE_OK && i < names.n && !walk.ended; i++) {
+        struct outbox_file damaged = {.fd = -1};
+        if (!ends_in(names.at[i], DAMAGED)) {
+            status = visit_file(&walk, names.at[i], err);
+            continue;
+        }
+        strcpy(damaged.name, names.at[i]);
+        walk.ended = !visit(context, &damaged, NULL);
+    }
+    free(names.at);
+    return status;
+}
+
+enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const char *name),
+                                 void *context, struct lineage_error *err)
+{
+    struct names names = {0};
+    enum lineage_status status = list(&names, dir_fd, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < names.n; i++) {
+        struct outbox_file file = {.fd = -1};
+        enum request_state state = REQUEST_DAMAGED;
+        json_t *request = NULL;
+        strcpy(file.name, names.at[i]);
+        if (ends_in(file.name, ENDING)) {
+            file.fd = fs_open(dir_fd, file.name, O_RDONLY, 0);
+            state = REQUEST_NONE; /* unless it is there, and no writer holds it */
+            if (file.fd >= 0 && fs_try_lock(file.fd) == 0)
+                status = read_request(&file, &state, &request, err);
+        }
+        if (status == LINEAGE_OK && state == REQUEST_DAMAGED)
+            report(context, file.name);
+        json_decref(request);
+        outbox_leave(&file);
+    }
     free(names.at);
     return status;
 }

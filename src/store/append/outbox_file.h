@@ -35,12 +35,18 @@ void outbox_remove(struct outbox_file *file, int dir_fd);
 
 /*
  * Calls visit for each request that no other process holds, oldest first. The file is locked during the call, and the
- * visitor owns the request. visit returns false to stop. Files without a complete request are removed, because an
- * incomplete request was never sent. If a file cannot be read because memory runs out or the disk fails, the walk ends
- * with an error. *n_held counts the files that other processes hold.
+ * visitor owns the request. visit returns false to stop. A file that holds no request is removed: the request was
+ * delivered, or its end is missing, so that it was never sent and its writer was never told that it is kept. A file that
+ * is damaged otherwise may hold a trial that was acknowledged: it gets the ending .damaged, and visit is called with its
+ * new name and a NULL request, in every later walk too. If a file cannot be read because memory runs out or the disk
+ * fails, the walk ends with an error. *n_held counts the files that other processes hold.
  */
 typedef bool outbox_visit_fn(void *context, struct outbox_file *file, json_t *request);
 enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held, struct lineage_error *err);
+
+/* Reports the damaged files without changing anything. */
+enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const char *name), void *context,
+                                 struct lineage_error *err);
 
 /* Sets aside a request that can never be delivered, by changing the suffix of its file. name receives the new name. */
 void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_MAX]);

@@ -23,8 +23,8 @@ static void drop_snapshot(struct syncing *s, const struct snapshot *snapshot)
         fs_remove_tree(s->store->dir_fd, snapshot->temporary);
 }
 
-static enum lineage_status deliver(struct syncing *s, struct outbox_request *request, char id[OUTBOX_ID_MAX],
-                                   struct lineage_error *err)
+static enum lineage_status deliver(struct syncing *s, struct outbox_request *request,
+                                   char id[OUTBOX_ID_MAX], struct lineage_error *err)
 {
     struct arena arena = {0};
     struct lineage_append_options options;
@@ -34,7 +34,8 @@ static enum lineage_status deliver(struct syncing *s, struct outbox_request *req
     const char *waiting = json_string_value(json_object_get(request->about, "snapshot"));
     outbox_read_options(&options, request->about);
     enum lineage_status status = outbox_rows_read(request->about, &arena, &trials, &n, err);
-    if (waiting && strlen(waiting) < sizeof snapshot.temporary && fs_is_dir_below(s->store->dir_fd, waiting)) {
+    if (waiting && strlen(waiting) < sizeof snapshot.temporary &&
+        fs_is_dir_below(s->store->dir_fd, waiting)) {
         strcpy(snapshot.temporary, waiting);
         snapshot.copied = true;
     }
@@ -52,20 +53,21 @@ static enum lineage_status deliver(struct syncing *s, struct outbox_request *req
 static bool is_over(const struct outbox_request *request, enum lineage_status status)
 {
     return status == LINEAGE_EEXIST &&
-           json_is_true(json_object_get(json_object_get(request->about, "options"), "once_per_night"));
+           json_is_true(
+               json_object_get(json_object_get(request->about, "options"), "once_per_night"));
 }
 
 /* Whether the failure is a refusal by the rules, which trying again later would not change. */
 static bool is_refusal(enum lineage_status status)
 {
-    return status == LINEAGE_EINVAL || status == LINEAGE_EEXIST || status == LINEAGE_ENOTFOUND || status == LINEAGE_ELIMIT ||
-           status == LINEAGE_ECORRUPT;
+    return status == LINEAGE_EINVAL || status == LINEAGE_EEXIST || status == LINEAGE_ENOTFOUND ||
+           status == LINEAGE_ELIMIT || status == LINEAGE_ECORRUPT;
 }
 
 /* Acts on the result of one delivery. Returns false and sets s->err if the server or this machine is at fault, because
  * then the other requests would fail too. */
-static bool judge(struct syncing *s, struct outbox_file *file, const struct outbox_request *request, enum lineage_status status,
-                  const char *id, const struct lineage_error *why)
+static bool judge(struct syncing *s, struct outbox_file *file, const struct outbox_request *request,
+                  enum lineage_status status, const char *id, const struct lineage_error *why)
 {
     char name[OUTBOX_NAME_MAX];
     if (status == LINEAGE_OK) {
@@ -78,13 +80,26 @@ static bool judge(struct syncing *s, struct outbox_file *file, const struct outb
     } else if (is_refusal(status)) {
         s->stats.n_refused++;
         outbox_refuse(file, s->store->dir_fd, name);
-        store_notice(s->store, 0, "%s is refused: %s; it is kept in %s/%s", request->id, why->text, s->store->dir, name);
+        store_notice(s->store, 0, "%s is refused: %s; it is kept in %s/%s", request->id, why->text,
+                     s->store->dir, name);
     } else {
         s->stats.n_waiting++;
         s->err = *why;
         s->err.status = status;
     }
     return s->err.status == LINEAGE_OK;
+}
+
+/* Nobody but a person can say what to do about a damaged file, so each command that delivers names it again. */
+static bool visit_damaged(struct syncing *s, const char *name)
+{
+    s->stats.n_damaged++;
+    store_notice(s->store, 0,
+                 "%s/%s is damaged: it holds a trial that was acknowledged and cannot be read; "
+                 "take what can be "
+                 "read of it, append that, and remove the file",
+                 s->store->dir, name);
+    return true;
 }
 
 /* After the first failure the remaining requests are only counted. */
@@ -94,6 +109,8 @@ static bool visit(void *context, struct outbox_file *file, json_t *about)
     struct outbox_request request = {.about = about, .file = file, .delivered = true};
     struct lineage_error why = {0};
     char id[OUTBOX_ID_MAX] = "";
+    if (!about)
+        return visit_damaged(s, file->name);
     if (s->err.status != LINEAGE_OK) {
         s->stats.n_waiting++;
         return true;
@@ -105,7 +122,8 @@ static bool visit(void *context, struct outbox_file *file, json_t *about)
     return true;
 }
 
-enum lineage_status lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err)
+enum lineage_status lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats,
+                                 struct lineage_error *err)
 {
     struct syncing s = {.store = store};
     size_t n_held = 0;
@@ -120,5 +138,9 @@ enum lineage_status lineage_sync(struct lineage_store *store, struct lineage_syn
         if (err)
             *err = s.err;
     }
+    if (status == LINEAGE_OK && s.stats.n_damaged)
+        status =
+            store_fail(err, LINEAGE_ECORRUPT, "%s/outbox: %zu damaged files that may hold trials",
+                       store->dir, s.stats.n_damaged);
     return status;
 }

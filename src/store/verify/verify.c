@@ -13,6 +13,7 @@
 
 #include <lineage/query.h>
 
+#include "../append/outbox_file.h"
 #include "../blobs/blobs.h"
 #include "../files/fs.h"
 #include "../files/places.h"
@@ -200,6 +201,13 @@ static void check_leftovers(struct verifying *v)
         closedir(list);
 }
 
+static void report_outbox(void *context, const char *name)
+{
+    char text[PLACE_MAX + 80];
+    snprintf(text, sizeof text, "%s is damaged; it holds a trial that was acknowledged", name);
+    found(context, "outbox", 0, "", text);
+}
+
 enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report,
                                      void *context, struct lineage_error *err)
 {
@@ -234,6 +242,8 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
         status = mirror_each_snapshot(v->store->mirror, check_snapshot, v, err);
     if (status == LINEAGE_OK)
         status = check_telemetry(v, err);
+    if (status == LINEAGE_OK)
+        status = outbox_check(v->store->dir_fd, report_outbox, v, err);
     return status == LINEAGE_OK ? check_digests(v, err) : status;
 }
 
