@@ -12,7 +12,8 @@ struct run_options {
     struct cli_session session;
     const char *const *command; /* the words after -- */
     char *again, *again_notes;
-    int baseline, quiet, check_tried;
+    int baseline, quiet, check_tried, dry_metrics;
+    struct command_dry dry;
     struct command_options settings;
     struct command_trial trial;
     struct lineage_trial parent;
@@ -34,17 +35,42 @@ static int make_store(const struct cli_session *session)
     return status == CLI_OK ? CLI_GO_ON : status;
 }
 
+/* Needs no store: it reads the output of the command, or a saved log, and appends nothing. */
+static int show_metrics(struct run_options *o)
+{
+    struct command_trial *t = &o->trial;
+    struct interrupts interrupts;
+    struct trial_outcome outcome = {0};
+    const char *file = o->session.args.n_positional ? o->session.args.positional[0] : "-";
+    if (o->command && o->session.args.n_positional)
+        return cli_error(CLI_USAGE, "run: --dry-metrics reads either the file '%s' or the command after --", file);
+    o->dry = (struct command_dry){o->command ? NULL : file, o->session.format};
+    t->dry = &o->dry;
+    t->identity.parent = NULL;
+    if (!o->command)
+        return command_trial_run(NULL, t, &outcome, NULL);
+    t->interrupts = &interrupts;
+    int status = interrupts_hold(&interrupts) ? command_trial_run(NULL, t, &outcome, NULL) : CLI_SYSTEM;
+    interrupts_release(&interrupts);
+    return status;
+}
+
 static int read_options(struct cli_session *session, void *context)
 {
     struct run_options *o = context;
     struct command_trial *t = &o->trial;
-    if (!o->command || !o->command[0])
+    if (session->args.n_positional && !o->dry_metrics)
+        return cli_error(CLI_USAGE, "run: unexpected argument '%s'; the command belongs after --",
+                         session->args.positional[0]);
+    if (!o->dry_metrics && (!o->command || !o->command[0]))
         return cli_error(CLI_USAGE, "run: the command belongs after --: lineage run [OPTION...] -- COMMAND "
                                     "[ARG...]");
+    if (o->command && !o->command[0])
+        return cli_error(CLI_USAGE, "run: there is no command after --");
     if (!command_options_read(t, &o->settings))
         return CLI_USAGE;
     t->argv = o->command;
-    t->identity.name = t->identity.specialist ? t->identity.specialist : o->command[0];
+    t->identity.name = t->identity.specialist ? t->identity.specialist : o->command ? o->command[0] : "";
     t->identity.baseline = o->baseline;
     t->quiet = o->quiet;
     if (o->again) {
@@ -53,7 +79,7 @@ static int read_options(struct cli_session *session, void *context)
             return cli_no_memory();
         t->identity.notes = o->again_notes;
     }
-    return make_store(session);
+    return o->dry_metrics ? show_metrics(o) : make_store(session);
 }
 
 /* Looks the parent up before the command runs, so that a wrong id is reported now instead of after a night of
@@ -136,6 +162,8 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
         {"check-tried", 0, POPT_ARG_NONE, &o->check_tried, 0,
          "run nothing if it repeats an earlier trial, or claims a novelty that the log contradicts (exit status 1)", NULL},
         {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},
+        {"dry-metrics", 0, POPT_ARG_NONE, &o->dry_metrics, 0,
+         "show which metric is read from which line of the command's output or of a saved log; no store, no row", NULL},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     struct poptOption options[sizeof before / sizeof *before + COMMAND_SETTINGS_MAX + sizeof after / sizeof *after];
@@ -144,7 +172,7 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
     n += command_options_list(options + n, &o->settings);
     memcpy(options + n, after, sizeof after);
     o->session.before_open = read_options;
-    return cli_on_store(&o->session, command, options, 0, 0, find_command(o, argc, argv), argv, work, o);
+    return cli_on_store(&o->session, command, options, 0, 1, find_command(o, argc, argv), argv, work, o);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -172,10 +200,13 @@ const struct cli_command cmd_run = {
         "the command started is ended (TERM, a grace period, KILL). Prints the exp_id. Exit\n"
         "status: 0 measured, 1 failed but recorded, 130 interrupted.\n"
         "\n"
-        "Metrics are read from three channels, of which the first that reports a score decides:\n"
-        "JSON lines in the file that LINEAGE_EVENTS names (schema/events.schema.json); lines\n"
-        "`METRIC NAME=VALUE` of the output; lines `NAME: VALUE` for each --metric NAME. The last\n"
-        "score counts.\n"
+        "Metrics are read from four channels, of which the first that reports a score decides: JSON\n"
+        "lines in the file that LINEAGE_EVENTS names (schema/events.schema.json); the match of a\n"
+        "--metric-regex; `METRIC NAME=VALUE` in the output; each --metric NAME with a number behind\n"
+        "it, anywhere in a line. The last score counts, unless --metric-take says otherwise. A\n"
+        "pattern gives up on a line after backtracking 100,000 times. With --dry-metrics nothing is\n"
+        "recorded: it shows which value is read from which line of the command, of the file LOG, or\n"
+        "of standard input. Exit status: 0 there is a score, 1 there is none.\n"
         "\n"
         "{NAME} in the arguments is replaced by the parameter of that name. The command also finds\n"
         "its parameters as LINEAGE_PARAM_NAME and in the JSON file LINEAGE_PARAMS, its seed as\n"
@@ -184,6 +215,7 @@ const struct cli_command cmd_run = {
         "(`lineage show`, `lineage diff`).",
     .examples = "  lineage run -C runs/mine --direction lower -m val_bpb -- python3 -u train.py\n"
                 "  lineage run -C runs/mine -p lr=0.1 --seeds 3 --train-seconds 600 -- \\\n"
-                "      ./train --lr {lr} --seed {seed}",
+                "      ./train --lr {lr} --seed {seed}\n"
+                "  lineage run --dry-metrics --metric-regex 'loss=test loss: ([\\d.]+)' train.log",
     .run = run,
 };

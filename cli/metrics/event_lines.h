@@ -42,6 +42,7 @@ enum trial_channel {
     TRIAL_CHANNEL_ONLY,   /* `METRIC name=value`, if no name was asked for and no other name was printed */
     TRIAL_CHANNEL_NAMED,  /* `name: value`, for a name that was asked for */
     TRIAL_CHANNEL_METRIC, /* `METRIC name=value` */
+    TRIAL_CHANNEL_PATTERN, /* a pattern that the user gave */
     TRIAL_CHANNEL_EVENTS  /* JSON on the descriptor */
 };
 

@@ -11,22 +11,33 @@
 #include <string.h>
 #include <strings.h>
 
-/* How close a line came to printing the score: it contains a digit, the name of the score, or a number with a comma. */
-enum { NEAR_DIGIT = 1, NEAR_NAME, NEAR_COMMA };
+/* How close a line came to printing the score: it contains a digit, the name of the score, or a number that cannot be
+ * read. */
+enum { NEAR_DIGIT = 1, NEAR_NAME, NEAR_NUMBER };
 
 /* The nearest line is looked for only in this many bytes at the end of each read. */
 enum { NEAR_WINDOW = 2048 };
+
+static bool has_pattern(const struct metric_query *query, const char *name)
+{
+    for (size_t i = 0; i < query->n_patterns; i++)
+        if (strcmp(metric_pattern_name(query->patterns[i]), name) == 0)
+            return true;
+    return false;
+}
 
 void metric_lines_init(struct metric_lines *lines, const struct metric_query *query, const char *score)
 {
     *lines = (struct metric_lines){.query = *query, .score = score, .line = json_object()};
     bool has_step = false;
     size_t n = 0;
-    for (; n < query->n_names && n < METRIC_NAMES_MAX; n++) {
-        lines->names[n] = query->names[n];
-        has_step = has_step || strcmp(query->names[n], "step") == 0;
+    for (size_t i = 0; i < query->n_names && n < METRIC_NAMES_MAX; i++) {
+        if (has_pattern(query, query->names[i]))
+            continue;
+        has_step = has_step || strcmp(query->names[i], "step") == 0;
+        lines->names[n++] = query->names[i];
     }
-    if (n && !has_step)
+    if ((n || query->n_patterns) && !has_step)
         lines->names[n++] = "step";
     lines->query.names = lines->names;
     lines->query.n_names = n;
@@ -45,6 +56,7 @@ struct reading {
     struct trial_event *event;
     size_t n; /* metrics of this line */
     bool steps; /* this pass reads only the step */
+    enum metric_problem problem; /* why the score of this line cannot be read */
 };
 
 /*
@@ -90,7 +102,7 @@ static enum trial_channel score_channel(const struct metric_lines *lines, const 
 {
     if (strcmp(name, lines->score ? lines->score : "score") == 0)
         return channel;
-    if (lines->score || channel != TRIAL_CHANNEL_METRIC)
+    if (lines->score || channel != TRIAL_CHANNEL_METRIC) /* with patterns, the caller always names the score */
         return TRIAL_CHANNEL_NONE;
     for (size_t i = 0; i < lines->n_seen; i++)
         if (lines->seen[i].by_keyword && strcmp(lines->seen[i].name, name) != 0)
@@ -98,7 +110,8 @@ static enum trial_channel score_channel(const struct metric_lines *lines, const 
     return TRIAL_CHANNEL_ONLY;
 }
 
-static void keep_nearest(struct metric_lines *lines, const char *line, size_t length, int nearness)
+static void keep_nearest(struct metric_lines *lines, const char *line, size_t length, int nearness,
+                         enum metric_problem problem)
 {
     if (nearness < lines->nearness)
         return;
@@ -106,6 +119,7 @@ static void keep_nearest(struct metric_lines *lines, const char *line, size_t le
     memcpy(lines->nearest, line, n);
     lines->nearest[n] = '\0';
     lines->nearness = nearness;
+    lines->problem = problem;
 }
 
 /* If several metrics of a line are not finite, the first is reported. */
@@ -119,14 +133,19 @@ static void take(void *context, const struct metric_found *found)
     memcpy(name, found->name, found->name_length);
     name[found->name_length] = '\0';
     bool is_step = strcmp(name, "step") == 0;
-    if (is_step != r->steps)
+    if (is_step != r->steps || (found->source != METRIC_BY_PATTERN && has_pattern(&r->lines->query, name)))
         return;
+    if (found->problem == METRIC_TOO_HARD && r->lines->given_up++ == 0)
+        strcpy(r->lines->hard, name);
     if (is_step) {
         if (found->problem == METRIC_READ && found->value >= 0 && found->value <= 9e15)
             r->lines->step = (int64_t)found->value;
         return;
     }
-    enum trial_channel channel = found->source == METRIC_BY_NAME ? TRIAL_CHANNEL_NAMED : TRIAL_CHANNEL_METRIC;
+    static const enum trial_channel channels[] = {[METRIC_BY_NAME] = TRIAL_CHANNEL_NAMED,
+                                                  [METRIC_BY_KEYWORD] = TRIAL_CHANNEL_METRIC,
+                                                  [METRIC_BY_PATTERN] = TRIAL_CHANNEL_PATTERN};
+    enum trial_channel channel = channels[found->source];
     enum trial_channel as_score = score_channel(r->lines, name, channel);
     if (as_score)
         event->channel = as_score;
@@ -135,6 +154,7 @@ static void take(void *context, const struct metric_found *found)
     count_step(r, name, channel == TRIAL_CHANNEL_METRIC);
     if (found->problem) {
         event->unreadable = event->unreadable || as_score;
+        r->problem = as_score ? found->problem : r->problem;
     } else if (!isfinite(found->value)) {
         if (!event->not_finite)
             event->not_finite = strcpy(r->lines->lost, name);
@@ -190,16 +210,19 @@ static const char *strip(struct metric_lines *lines, const char *text, size_t *l
 
 bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, const char *text, size_t length)
 {
-    struct reading r = {lines, event, 0, true};
+    struct reading r = {lines, event, 0, true, METRIC_READ};
     *event = (struct trial_event){.train_s = -1, .eval_s = -1};
     text = strip(lines, text, &length);
     /* The step that a line names applies to all metrics of the line, even to those before it. */
-    if (memmem(text, length, "step", 4) || memmem(text, length, "Step", 4))
-        metric_scan_line(&lines->query, text, length, take, &r);
+    struct metric_query steps = lines->query;
+    bool by_pattern = has_pattern(&lines->query, "step");
+    steps.n_patterns = by_pattern ? steps.n_patterns : 0;
+    if (by_pattern || memmem(text, length, "step", 4) || memmem(text, length, "Step", 4))
+        metric_scan_line(&steps, text, length, take, &r);
     r.steps = false;
     metric_scan_line(&lines->query, text, length, take, &r);
     if (event->unreadable)
-        keep_nearest(lines, text, length, NEAR_COMMA);
+        keep_nearest(lines, text, length, NEAR_NUMBER, r.problem);
     return finish(&r);
 }
 
@@ -232,7 +255,7 @@ static void look_for_nearest(struct metric_lines *lines, const char *text, size_
             nearness = line[i] >= '0' && line[i] <= '9' ? NEAR_DIGIT : 0;
         if (nearness >= best) {
             size_t shown = n;
-            keep_nearest(lines, strip(lines, line, &shown), shown, nearness);
+            keep_nearest(lines, strip(lines, line, &shown), shown, nearness, METRIC_READ);
             if (nearness >= NEAR_NAME)
                 return;
             best = nearness + 1;
@@ -250,18 +273,32 @@ bool metric_lines_may_be_in(struct metric_lines *lines, const char *text, size_t
 
 void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size)
 {
+    static const char *const problems[] = {
+        [METRIC_COMMA] = "the number has a comma inside",
+        [METRIC_NOT_A_NUMBER] = "the text that the pattern matched is not a number",
+        [METRIC_TOO_HARD] = "the pattern gave up, because it backtracked too often",
+    };
     size_t at = 0;
     const char *separator = "saw";
 #define ADD(...) at += at < size ? (size_t)snprintf(text + at, size - at, __VA_ARGS__) : 0
     if (lines->score)
-        ADD("looked for `%s`", lines->score);
+        ADD("looked for `%s`%s", lines->score, has_pattern(&lines->query, lines->score) ? " by its pattern" : "");
     else
         ADD("looked for `METRIC score=NUMBER`");
-    for (size_t i = 0; lines->nearness < NEAR_COMMA && i < lines->n_seen && i < 6; i++, separator = ",")
+    for (size_t i = 0; lines->nearness < NEAR_NUMBER && i < lines->n_seen && i < 6; i++, separator = ",")
         ADD("%s%s `%s%s`", i ? "" : ", ", separator, lines->seen[i].by_keyword ? "METRIC " : "", lines->seen[i].name);
-    if (lines->nearness == NEAR_COMMA)
-        ADD(", but the number has a comma inside: %s", lines->nearest);
+    if (lines->nearness == NEAR_NUMBER)
+        ADD(", but %s: %s", problems[lines->problem], lines->nearest);
     else if (lines->nearest[0])
         ADD(", nearest line: %s", lines->nearest);
 #undef ADD
+}
+
+bool metric_lines_gave_up(const struct metric_lines *lines, char *text, size_t size)
+{
+    if (lines->given_up)
+        snprintf(text, size,
+                 "--metric-regex for %s gave up on %llu lines, because it backtracked too often; make the pattern simpler",
+                 lines->hard, (unsigned long long)lines->given_up);
+    return lines->given_up > 0;
 }

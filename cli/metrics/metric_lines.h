@@ -5,6 +5,9 @@
  * caller names none, the score is the metric `score`, or else the metric in lines with the word METRIC, provided that
  * these lines name only one metric.
  *
+ * A metric with a pattern (`--metric-regex`) is read by its pattern alone: `loss=test loss: (\S+)` must not be
+ * overwritten by the training loss in the same line.
+ *
  * A line may say which step it belongs to (`step 20 loss 0.3`, `METRIC step=20 loss=0.3`). Otherwise steps are counted:
  * when a name occurs for the second time within a step, the next step begins.
  */
@@ -13,8 +16,9 @@
 
 #include "metrics/event_lines.h"
 #include "metrics/metric_scan.h"
+#include "metrics/metric_values.h"
 
-enum { METRIC_NAMES_MAX = 64, METRIC_NAME_BYTES = 64, METRIC_NEAREST_BYTES = 160 };
+enum { METRIC_NAMES_MAX = 64, METRIC_NEAREST_BYTES = 160 };
 
 struct metric_lines {
     struct metric_query query;                 /* the caller's names, and "step" */
@@ -33,6 +37,9 @@ struct metric_lines {
     size_t capacity;
     char nearest[METRIC_NEAREST_BYTES];        /* the line that came closest to printing the score */
     int nearness;                              /* how close `nearest` came; see metric_lines_describe */
+    enum metric_problem problem;               /* of the number in `nearest`; METRIC_READ: it has none */
+    uint64_t given_up;                         /* lines on which a pattern gave up, and the name of the first such .. */
+    char hard[METRIC_NAME_BYTES];              /* .. pattern */
 };
 
 /*
@@ -53,5 +60,10 @@ bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, co
  * nearest.
  */
 void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size);
+
+/*
+ * Describes the pattern that gave up on lines because it backtracked too often. Returns false if there is none.
+ */
+bool metric_lines_gave_up(const struct metric_lines *lines, char *text, size_t size);
 
 #endif

@@ -217,6 +217,20 @@ static void scan_keyword(const char *line, size_t at, size_t length, metric_foun
     }
 }
 
+/*
+ * Whether a comma and exactly three digits follow: the pattern `loss: ([\d.]+)` stops in the middle of 1,234.5. A
+ * pattern that matches the comma itself, for example of a list of numbers, knows what it reads.
+ */
+static bool is_thousand(const char *line, size_t at, size_t length)
+{
+    size_t digits = 0;
+    if (at == 0 || at >= length || line[at] != ',' || !is_digit(line[at - 1]))
+        return false;
+    while (at + 1 + digits < length && is_digit(line[at + 1 + digits]))
+        digits++;
+    return digits == 3;
+}
+
 static void scan_pattern(const struct metric_pattern *pattern, const char *line, size_t length,
                          metric_found_fn *report, void *context)
 {
@@ -236,7 +250,10 @@ static void scan_pattern(const struct metric_pattern *pattern, const char *line,
         size_t group = n > 1 && bounds[2] != PCRE2_UNSET ? 2 : 0;
         found.at = bounds[group];
         found.length = bounds[group + 1] - bounds[group];
-        if (!lineage_number_parse(&found.value, line + found.at, found.length))
+        if (memchr(line + found.at, ',', found.length) ||
+            (bounds[1] == bounds[group + 1] && is_thousand(line, bounds[1], length)))
+            found.problem = METRIC_COMMA;
+        else if (!lineage_number_parse(&found.value, line + found.at, found.length))
             found.problem = METRIC_NOT_A_NUMBER;
         report(context, &found);
         from = bounds[1] > from ? bounds[1] : from + 1; /* a match with \K or look-ahead may consume no text */

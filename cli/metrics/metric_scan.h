@@ -14,7 +14,7 @@
  *
  * A number that is followed by a comma and a digit (1,234.5) is ambiguous, so it is reported as a problem and not used.
  * A pattern (`--metric-regex`) is a Perl regular expression, matched by PCRE2; its first group, or the whole match if
- * it has none, must be a number.
+ * it has none, must be a number. A pattern that backtracks more than 100,000 times on a line gives up on that line.
  */
 #ifndef CLI_METRIC_SCAN_H
 #define CLI_METRIC_SCAN_H

@@ -115,6 +115,16 @@ static bool check_environment(const char *option, char **list)
     return true;
 }
 
+/* Checks patterns and rules before the command runs, which may take hours. */
+static bool check_texts(const struct command_setting *setting, char **list)
+{
+    char why[700];
+    for (char **text = list; text && *text; text++)
+        if (!command_setting_check(setting, *text, why, sizeof why))
+            return cli_error(CLI_USAGE, "%s", why), false;
+    return true;
+}
+
 /* ---- all of them ---- */
 
 static bool read_seed(struct command_trial *trial, const char *text)
@@ -156,7 +166,7 @@ bool command_options_read(struct command_trial *trial, struct command_options *o
         case SETTING_ARTIFACTS: good = read_artifacts(trial, list); break;
         case SETTING_FILES: good = check_files(setting->option, list); break;
         case SETTING_ENVIRONMENT: good = check_environment(setting->option, list); break;
-        case SETTING_TEXTS:
+        case SETTING_TEXTS: good = check_texts(setting, list); break;
         case SETTING_RECORDED:
         case SETTING_WORDS: break;
         }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "metrics/metric_rules.h"
+
 #define AT(member) offsetof(struct command_trial, member)
 
 enum { OTHER_TRIAL = true, SAME_TRIAL = false };
@@ -30,7 +32,11 @@ static const struct command_setting settings[] = {
     {"score", "score", 0, "score", SETTING_TEXT, AT(settings.score), OTHER_TRIAL, NULL, "NAME",
      "the metric that is the score"},
     {"metrics", "metric", 'm', "metrics", SETTING_TEXTS, AT(settings.metrics.names), OTHER_TRIAL, NULL, "NAME",
-     "read lines `NAME: VALUE` of the output; the first NAME is the score"},
+     "read NAME and the number behind it anywhere in a line; the first NAME is the score"},
+    {"metric_regex", "metric-regex", 0, "metric_regex", SETTING_TEXTS, AT(metric_regex), OTHER_TRIAL, NULL, "NAME=REGEX",
+     "read metric NAME by a Perl regular expression, whose first group is the number; may be repeated"},
+    {"metric_take", "metric-take", 0, "metric_take", SETTING_TEXTS, AT(metric_take), OTHER_TRIAL, NULL, "NAME=HOW",
+     "which value of a metric counts: min, max, mean:N (of the last N) or last (default); may be repeated"},
     {"protect", "protect", 0, "protect", SETTING_FILES, AT(protect), SAME_TRIAL, NULL, "FILE",
      "disqualify the trial if this file changes; may be repeated"},
     {"train_seconds", "train-seconds", 0, "train_seconds", SETTING_AMOUNT, AT(settings.train_seconds), SAME_TRIAL, NULL, "N",
@@ -89,6 +95,13 @@ void *command_setting_member(struct command_trial *trial, const struct command_s
 const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting)
 {
     return (const char *)trial + setting->offset;
+}
+
+bool command_setting_check(const struct command_setting *setting, const char *text, char *why, size_t size)
+{
+    const char *const list[] = {text, NULL};
+    return metric_rules_check(setting->offset == AT(metric_regex) ? list : NULL,
+                              setting->offset == AT(metric_take) ? list : NULL, why, size);
 }
 
 bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value)

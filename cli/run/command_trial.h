@@ -11,6 +11,7 @@
  *   command_from_provenance   settings from a trial's provenance, to run it again
  *   run_command               runs the trial: preflight, training and evaluation for each seed, and the row
  *   command_environment       the words and the environment of one run; placeholders
+ *   dry_metrics               shows which metric is read from which line, without a row
  *   command_artifacts         the files that the command has to leave
  *   protected_files           the files that must not change
  *   run_log                   keeps what the command prints in files
@@ -21,12 +22,19 @@
 #ifndef CLI_COMMAND_TRIAL_H
 #define CLI_COMMAND_TRIAL_H
 
+#include "cli.h"
 #include "trial/trial_request.h"
 
 /* Files that a finished trial must have written. */
 struct command_artifact {
     const char *glob;
     double max_bytes; /* of each file, or of all files in a directory; 0: no limit */
+};
+
+/* `lineage run --dry-metrics` (run/dry_metrics.h). */
+struct command_dry {
+    const char *log; /* a saved log to read; NULL: run the command */
+    enum cli_format format;
 };
 
 /* Zero is the default of each member. Everything is borrowed, or owned by the trial (command_trial_own). */
@@ -45,6 +53,8 @@ struct command_trial {
     const char *const *protect;          /* files that must not change, ended by NULL; NULL: none */
     const struct command_artifact *artifacts; /* [n_artifacts] */
     size_t n_artifacts;
+    const char *const *metric_regex; /* NAME=REGEX, ended by NULL; NULL: none (metrics/metric_rules.h) */
+    const char *const *metric_take;  /* NAME=min, max, last or mean:N, ended by NULL; NULL: none */
     size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
     bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */
@@ -56,6 +66,7 @@ struct command_trial {
     bool (*fill)(void *context, const char *workdir);
     void *fill_context;
     struct trial_alive alive;
+    const struct command_dry *dry; /* run nothing, or leave no row: only show what is read; NULL: a trial */
     bool quiet;
     const struct interrupts *interrupts;
 

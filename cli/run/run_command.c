@@ -18,11 +18,13 @@
 #include "run/abandoned_trial.h"
 #include "run/command_artifacts.h"
 #include "run/command_environment.h"
+#include "run/dry_metrics.h"
 #include "run/failure_evidence.h"
 #include "run/files_beside_row.h"
 #include "run/protected_files.h"
 #include "run/provenance.h"
 #include "run/run_log.h"
+#include "metrics/metric_rules.h"
 #include "support/running_files.h"
 #include "trial/run_and_append.h"
 #include "trial/trial_label.h"
@@ -49,6 +51,8 @@ struct command_run {
     char scores[TRIAL_TEXT_MAX]; /* "seed 1 scored 0.5, seed 3 scored 0.6", cut off if there are too many */
     double train_s;
     enum trial_channel channel;
+    struct dry_metrics *dry; /* NULL: a trial that gets a row */
+    bool watched;            /* the trial ran to its end, whatever that was */
     struct trial_job job; /* with the settings that all stages have in common */
 };
 
@@ -101,7 +105,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->hold = dir->fd;
     return (!t->fill || t->fill(t->fill_context, run->workdir)) && write_params(run) &&
            run_log_open(&run->log, dir->path) && abandoned_trial_prepare(dir->path, run->plan) &&
-           provenance_write(dir->path, lineage_store_dir(run->store), t);
+           (run->dry || provenance_write(dir->path, lineage_store_dir(run->store), t));
 }
 
 static void on_output(void *context, const char *bytes, size_t n)
@@ -132,8 +136,11 @@ static void read_evidence(const struct command_run *run, struct trial_outcome *o
 static bool run_job(struct command_run *run, struct trial_outcome *outcome, const struct trial_job *job)
 {
     struct trial_outcome before = *outcome;
+    struct trial_job watched = *job;
     uint64_t since = run->log.total;
-    if (!trial_watch(outcome, job))
+    if (run->dry && job->event)
+        dry_metrics_attach(run->dry, &watched);
+    if (!trial_watch(outcome, &watched))
         return false;
     if (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_SIGNALLED)
         read_evidence(run, outcome, since);
@@ -391,6 +398,7 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     if (run->train_s > 0)
         results->train_s = run->train_s;
     finish_seeds(run, results, seeds);
+    run->watched = true;
     return true;
 }
 
@@ -412,13 +420,18 @@ static void remark(void *context, const struct trial_results *results, const str
         [TRIAL_CHANNEL_ONLY] = "the only METRIC name",
         [TRIAL_CHANNEL_NAMED] = "a name that was asked for",
         [TRIAL_CHANNEL_METRIC] = "METRIC lines",
+        [TRIAL_CHANNEL_PATTERN] = "a pattern",
         [TRIAL_CHANNEL_EVENTS] = "events",
     };
     const struct command_run *run = context;
     size_t size = TRIAL_REMARK_MAX, n = 0;
+    char how[64];
     out[0] = '\0';
     if (results->score.present && run->channel)
         n += (size_t)snprintf(out, size, "score by %s", channels[run->channel]);
+    if (n && results->scored.rule.take != METRIC_TAKE_LAST)
+        n += (size_t)snprintf(out + n, size - n, ", %s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule),
+                              results->scored.count);
     if (outcome->has_seed && run->measured)
         n += (size_t)snprintf(out + n, size - n, "%s", run->scores);
     else if (run->measured > 1)
@@ -449,14 +462,40 @@ static bool make_params(struct lineage_param **params, size_t *n, const struct c
     return true;
 }
 
-static struct trial_plan make_plan(const struct command_trial *t, const struct lineage_param *params, size_t n)
+static size_t count_names(const struct command_trial *t)
+{
+    size_t n = 0;
+    while (t->settings.metrics.names && t->settings.metrics.names[n])
+        n++;
+    return n;
+}
+
+/*
+ * Without --score and --metric, the first pattern's metric is the score. A score that --score names is looked for like
+ * the names of --metric. names has room for all of them and for the score.
+ */
+static struct trial_plan make_plan(const struct command_trial *t, const struct metric_rules *rules, const char **names,
+                                   const struct lineage_param *params, size_t n)
 {
     struct trial_plan plan = {.identity = t->identity, .settings = t->settings, .params = params, .n_params = n};
     struct metric_query *metrics = &plan.settings.metrics;
-    while (metrics->names && metrics->names[metrics->n_names])
-        metrics->n_names++;
+    bool score_is_listed = !t->settings.score;
+    for (; t->settings.metrics.names && t->settings.metrics.names[metrics->n_names]; metrics->n_names++) {
+        names[metrics->n_names] = t->settings.metrics.names[metrics->n_names];
+        score_is_listed = score_is_listed || strcmp(names[metrics->n_names], t->settings.score) == 0;
+    }
+    if (!score_is_listed)
+        names[metrics->n_names++] = t->settings.score;
+    metrics->names = names;
+    metrics->patterns = rules->patterns;
+    metrics->n_patterns = rules->n_patterns;
+    plan.settings.takes = rules->takes;
+    plan.settings.n_takes = rules->n_takes;
     if (!plan.settings.score && metrics->n_names)
         plan.settings.score = metrics->names[0];
+    else if (!plan.settings.score && rules->n_patterns)
+        plan.settings.score = metric_pattern_name(rules->patterns[0]);
+    plan.record_metrics = true;
     plan.score_key = plan.score_label = plan.settings.score;
     plan.max_steps = STEPS_KEPT;
     return plan;
@@ -481,6 +520,39 @@ static int set_noise(const struct command_run *run)
     return CLI_GO_ON;
 }
 
+/*
+ * Reads a saved log, or runs the command in a temporary directory, and prints which metrics were read. There is no
+ * store and no row.
+ */
+static int run_dry(struct command_run *run, const struct trial_request *request, struct trial_outcome *outcome)
+{
+    const struct command_dry *dry = run->trial->dry;
+    const char *above = getenv("TMPDIR");
+    char dir[PATH_MAX];
+    int status = CLI_GO_ON;
+    if (!(run->dry = dry_metrics_new(&request->plan)))
+        return cli_no_memory();
+    if (dry->log) {
+        status = dry_metrics_read_log(run->dry, dry->log);
+    } else {
+        int n = snprintf(dir, sizeof dir, "%s/lineage-dry-XXXXXX", above && *above ? above : "/tmp");
+        if (n < 0 || (size_t)n >= sizeof dir || !mkdtemp(dir)) {
+            status = cli_error(CLI_SYSTEM, "cannot make a temporary directory %s: %s", dir, strerror(errno));
+        } else {
+            (void)!trial_run_unrecorded(request, dir, outcome);
+            status = run->watched ? CLI_GO_ON : CLI_SYSTEM;
+            rmdir(dir);
+        }
+    }
+    if (status == CLI_GO_ON && !dry->log && outcome->end == TRIAL_INTERRUPTED)
+        status = CLI_INTERRUPTED;
+    if (status == CLI_GO_ON)
+        status = dry_metrics_print(run->dry, dry->log ? NULL : outcome, dry->format);
+    dry_metrics_free(run->dry);
+    run->dry = NULL;
+    return status;
+}
+
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
                       struct lineage_trial *row)
 {
@@ -488,17 +560,25 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     struct command_run *run = calloc(1, sizeof *run);
     struct lineage_param *params = NULL;
+    const char **names = NULL;
+    struct metric_rules rules = {0};
+    char why[700];
     size_t n_params;
     int status = CLI_GO_ON;
     sigaction(SIGPIPE, &ignore, &before);
-    if (!run || !make_params(&params, &n_params, trial) || !protected_files_read(&run->protected, trial->protect)) {
+    if (!metric_rules_make(&rules, trial->metric_regex, trial->metric_take, why, sizeof why)) {
+        status = cli_error(CLI_USAGE, "%s", why);
+        goto done;
+    }
+    names = calloc(count_names(trial) + 2, sizeof *names);
+    if (!run || !names || !make_params(&params, &n_params, trial) || !protected_files_read(&run->protected, trial->protect)) {
         status = cli_no_memory();
         goto done;
     }
     run->trial = trial;
     run->store = store;
     run->log.fd = -1;
-    struct trial_request request = {.plan = make_plan(trial, params, n_params),
+    struct trial_request request = {.plan = make_plan(trial, &rules, names, params, n_params),
                                     .prepare = prepare,
                                     .watch = watch,
                                     .output = on_output,
@@ -511,15 +591,17 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                     .quiet = trial->quiet,
                                     .interrupts = trial->interrupts};
     run->plan = &request.plan;
-    status = abandoned_trials_record(store);
-    if (status == CLI_GO_ON)
+    status = trial->dry ? run_dry(run, &request, outcome) : abandoned_trials_record(store);
+    if (status == CLI_GO_ON && !trial->dry)
         status = trial_run_and_append(store, &request, outcome, row);
-    if (status == CLI_GO_ON && outcome->end == TRIAL_FINISHED)
+    if (status == CLI_GO_ON && !trial->dry && outcome->end == TRIAL_FINISHED)
         status = set_noise(run);
     run_log_close(&run->log);
     protected_files_release(&run->protected);
 done:
     sigaction(SIGPIPE, &before, NULL);
+    metric_rules_release(&rules);
+    free(names);
     free(params);
     if (run)
         free(run->last_lines);

@@ -178,6 +178,15 @@ static bool unknown_key(const char *name, char *why)
     return refuse(why, "unknown key '%.60s'%s%s", name, near ? "; the nearest known one is " : "", near ? near : "");
 }
 
+static bool check_texts(const struct command_setting *setting, const json_t *list, char *why)
+{
+    char wrong[700];
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!command_setting_check(setting, json_string_value(json_array_get(list, i)), wrong, sizeof wrong))
+            return refuse(why, "%s", wrong);
+    return true;
+}
+
 static bool check_object(const json_t *object, bool is_root, char *why)
 {
     const char *name;
@@ -195,6 +204,8 @@ static bool check_object(const json_t *object, bool is_root, char *why)
         const char *needed = setting ? check_setting(setting->kind, value) : check_file_key(key->kind, value);
         if (needed)
             return refuse(why, "%s must be %s", name, needed);
+        if (setting && setting->kind == SETTING_TEXTS && !check_texts(setting, value, why))
+            return false;
     }
     return true;
 }

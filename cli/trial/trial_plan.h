@@ -13,6 +13,7 @@
 #include <lineage/store.h>
 
 #include "metrics/metric_scan.h"
+#include "metrics/metric_values.h"
 
 enum { TRIAL_PARAMS_MAX = 96 };
 
@@ -36,6 +37,8 @@ struct trial_settings {
     double grace_seconds;               /* seconds between TERM and KILL */
     bool stop_on_nan;                   /* a metric that is not finite ends the trial */
     struct metric_query metrics;        /* what to look for in the output (metric_lines.h) */
+    const struct metric_rule *takes;    /* [n_takes] which of a metric's values counts (metric_values.h) */
+    size_t n_takes;
     const char *score; /* name of the metric that is the score, on every channel; NULL: `score` */
 };
 
@@ -46,6 +49,7 @@ struct trial_plan {
     size_t n_params;
     const char *score_key;   /* name of the score in telemetry; NULL: score */
     const char *score_label; /* name of the score in notes and progress; NULL: score */
+    bool record_metrics;     /* the row has every metric that the trial reported, and not only the score */
     size_t max_steps;        /* per phase in telemetry; beyond it, every second step is dropped; 0: no limit */
 };
 

@@ -1,6 +1,7 @@
 /* trial_results.c: see trial_results.h. */
 #include "trial/trial_results.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 void trial_results_init(struct trial_results *results, const struct trial_plan *plan)
 {
     *results = (struct trial_results){.plan = plan, .train_s = -1, .eval_s = -1, .phases = json_object(), .stride = 1};
+    results->values = (struct metric_values){.rules = plan->settings.takes, .n_rules = plan->settings.n_takes};
+    results->scored.rule = metric_values_rule(&results->values, plan->settings.score ? plan->settings.score : "score");
     snprintf(results->phase, sizeof results->phase, "%s", TRIAL_PHASE_TRAIN);
 }
 
@@ -17,6 +20,8 @@ void trial_results_next_run(struct trial_results *results, size_t run)
     results->run = run;
     results->score = (struct lineage_number){0};
     results->score_channel = TRIAL_CHANNEL_NONE;
+    metric_value_reset(&results->scored);
+    metric_values_reset(&results->values);
     results->step = results->steps = 0;
     results->n_steps = 0;
     results->stride = 1;
@@ -30,6 +35,8 @@ void trial_results_release(struct trial_results *results)
     json_decref(results->phases);
     json_decref(results->final);
     free(results->telemetry);
+    metric_value_release(&results->scored);
+    metric_values_reset(&results->values);
 }
 
 /* Drops every second step, so that the remaining steps cover the whole phase at half the resolution. */
@@ -153,17 +160,23 @@ static void take_number(struct lineage_number *number, const json_t *line, const
 /*
  * A score after phase "done" belongs to the final metrics; an earlier score belongs to its step. A less trusted channel
  * does not overwrite the score of a more trusted channel. A score that is not finite clears the previous score, because
- * that was not the trial's last score.
+ * that was not the trial's last score, unless the smallest or largest score counts.
  */
 static void take_score(struct trial_results *results, const struct trial_event *event)
 {
     if (event->channel < results->score_channel)
         return;
+    if (event->channel > results->score_channel)
+        metric_value_reset(&results->scored);
     results->score_channel = event->channel;
-    results->score = (struct lineage_number){event->has_score, event->has_score ? event->score : 0};
-    results->lost_score = event->lost_score;
-    results->unreadable_score = event->unreadable;
-    results->score_step = results->step;
+    if (metric_value_add(&results->scored, event->has_score ? event->score : (double)NAN)) {
+        bool finite = isfinite(results->scored.value);
+        results->score = (struct lineage_number){finite, finite ? results->scored.value : 0};
+        results->lost_score = !finite && !event->unreadable;
+        results->unreadable_score = !finite && event->unreadable;
+        results->score_step = results->step;
+        results->score_decided = true;
+    }
     json_t *object = results->final ? results->final : step_object(results);
     const char *key = results->plan->score_key ? results->plan->score_key : "score";
     if (object && event->has_score)
@@ -195,9 +208,22 @@ static void take_statistics(struct trial_results *results, const struct trial_ev
         results->eval_s = event->eval_s;
 }
 
+/* Only the first metric of a line that is not finite has a name here, because JSON cannot hold the others. */
+static void take_values(struct trial_results *results, const struct trial_event *event)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
+        if (event_is_metric(name, value))
+            metric_values_add(&results->values, name, json_number_value(value), NULL);
+    if (event->not_finite)
+        metric_values_add(&results->values, event->not_finite, (double)NAN, NULL);
+}
+
 /* The phase is read first, because the step in the same line belongs to that phase. */
 void trial_results_event(struct trial_results *results, const struct trial_event *event)
 {
+    results->score_decided = false;
     results->started = results->started || !event->failed;
     results->begun = results->begun || event->phase || event->has_step || event->has_score;
     if (event->phase)
@@ -211,7 +237,10 @@ void trial_results_event(struct trial_results *results, const struct trial_event
     if (event->several && results->score_channel == TRIAL_CHANNEL_ONLY) { /* nobody said which is the score */
         results->score = (struct lineage_number){0};
         results->score_channel = TRIAL_CHANNEL_NONE;
+        metric_value_reset(&results->scored);
     }
+    if (results->plan->record_metrics)
+        take_values(results, event);
     json_t *object = results->final;
     bool of_a_step = !object && event->has_step && has_metrics(event->line);
     if (of_a_step)

@@ -11,6 +11,7 @@
 #include <lineage/store.h>
 
 #include "metrics/event_lines.h"
+#include "metrics/metric_values.h"
 #include "trial/trial_plan.h"
 
 enum { TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096, TRIAL_KERNELS_MAX = 128 };
@@ -21,14 +22,17 @@ struct trial_results {
     bool begun;   /* the trial reported a step, a score or a phase */
     char phase[TRIAL_PHASE_MAX];
     int64_t step, steps;
-    struct lineage_number score; /* the latest score of the most trusted channel; absent if not finite */
-    bool lost_score;             /* the latest score was not finite */
+    struct lineage_number score; /* of the most trusted channel, the value that counts; absent if not finite */
+    bool lost_score;             /* that value was not finite */
     bool unreadable_score;       /* the latest score was printed in a form that cannot be read */
     enum trial_channel score_channel;
+    bool score_decided; /* the latest event decided the score */
     int64_t score_step;
     uint64_t n_steps; /* steps of this phase so far */
     uint64_t stride;  /* every stride-th step is kept */
     size_t run;       /* number of the run, from 1, if the trial has several runs; else 0 */
+    struct metric_value scored; /* the values of the score on its channel */
+    struct metric_values values; /* of all metrics, the score's own name included; empty unless the plan records them */
     bool skipped;     /* the latest event holds only values of a step that is not kept */
     char kernels[TRIAL_KERNELS_MAX]; /* for telemetry; "": not reported */
     double train_s, eval_s; /* by the trial's own clock; below 0: not reported */

@@ -64,6 +64,7 @@ struct watch {
     bool stop;       /* there is a verdict */
     bool impatient;  /* the user has interrupted twice */
     size_t read;     /* bytes of output in this round */
+    int stream;      /* the stream whose lines are read: 1 or 2 */
 };
 
 /* Sets the verdict. The trial is then ended. */
@@ -181,6 +182,8 @@ static void take_printed_line(void *context, const char *text, size_t length)
 {
     struct watch *w = context;
     struct trial_event event;
+    if (w->job->line)
+        w->job->line(w->job->context, w->stream, text, length);
     if (!w->stop && metric_lines_read(&w->metrics, &event, text, length))
         take_event(w, &event);
 }
@@ -214,7 +217,8 @@ static bool read_output(struct watch *w)
         all += n;
         w->heard = cli_now();
         w->job->output(w->job->context, reader->bytes + reader->length - n, n);
-        if (metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length))
+        w->stream = i + 1;
+        if (metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length) || w->job->line)
             line_reader_each_printed(reader, take_printed_line, w);
         else
             line_reader_skip(reader);
@@ -227,8 +231,10 @@ static bool read_output(struct watch *w)
 static void take_last_lines(struct watch *w)
 {
     line_reader_last(&w->events, take_event_line, w);
-    line_reader_last(&w->printed[0], take_printed_line, w);
-    line_reader_last(&w->printed[1], take_printed_line, w);
+    for (int i = 0; i < 2; i++) {
+        w->stream = i + 1;
+        line_reader_last(&w->printed[i], take_printed_line, w);
+    }
 }
 
 /* ---- time ---- */
@@ -535,6 +541,9 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     trial_process_release(&w.process);
     outcome->unseen = w.process.unseen;
     metric_lines_describe(&w.metrics, outcome->looked, sizeof outcome->looked);
+    char given_up[256];
+    if (metric_lines_gave_up(&w.metrics, given_up, sizeof given_up))
+        cli_say(given_up);
     metric_lines_release(&w.metrics);
     peers_release(&w.peers);
     line_reader_release(&w.events);

@@ -1,0 +1,137 @@
+/* metric_values.c: see metric_values.h. */
+#include "metrics/metric_values.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool metric_rule_parse(struct metric_rule *rule, const char *spec, char *error, size_t size)
+{
+    const char *equals = strrchr(spec, '='), *how = equals ? equals + 1 : "";
+    char *end;
+    *rule = (struct metric_rule){.take = METRIC_TAKE_LAST};
+    if (!equals || equals == spec || (size_t)(equals - spec) >= sizeof rule->name) {
+        snprintf(error, size, "'%.200s' is not NAME=min, max, last or mean:N", spec);
+        return false;
+    }
+    memcpy(rule->name, spec, (size_t)(equals - spec));
+    if (strcmp(how, "last") == 0)
+        return true;
+    if (strcmp(how, "min") == 0 || strcmp(how, "max") == 0) {
+        rule->take = how[1] == 'i' ? METRIC_TAKE_MIN : METRIC_TAKE_MAX;
+        return true;
+    }
+    if (strncmp(how, "mean:", 5) == 0 && how[5] >= '0' && how[5] <= '9') {
+        unsigned long n = strtoul(how + 5, &end, 10);
+        if (*end == '\0' && n >= 1 && n <= METRIC_MEAN_MAX) {
+            rule->take = METRIC_TAKE_MEAN;
+            rule->n = n;
+            return true;
+        }
+        snprintf(error, size, "'%.200s': N of mean:N is a whole number from 1 to %d", spec, METRIC_MEAN_MAX);
+        return false;
+    }
+    snprintf(error, size, "'%.200s': use min, max, last or mean:N", spec);
+    return false;
+}
+
+const char *metric_rule_text(char out[64], const struct metric_rule *rule)
+{
+    static const char *const words[] = {[METRIC_TAKE_LAST] = "last", [METRIC_TAKE_MIN] = "minimum",
+                                        [METRIC_TAKE_MAX] = "maximum"};
+    if (rule->take == METRIC_TAKE_MEAN)
+        snprintf(out, 64, "mean of the last %zu", rule->n);
+    else
+        snprintf(out, 64, "%s", words[rule->take]);
+    return out;
+}
+
+/* The sum is formed anew for each value, so that rounding errors do not add up over a long training. */
+static double mean_of_recent(const struct metric_value *metric)
+{
+    size_t n = metric->count < metric->rule.n ? (size_t)metric->count : metric->rule.n;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += metric->recent[i];
+    return sum / (double)n;
+}
+
+bool metric_value_add(struct metric_value *metric, double value)
+{
+    bool better = true, first = metric->count == 0;
+    switch (metric->rule.take) {
+    case METRIC_TAKE_LAST: break;
+    case METRIC_TAKE_MIN: better = first || (isfinite(value) && !(metric->value <= value)); break;
+    case METRIC_TAKE_MAX: better = first || (isfinite(value) && !(metric->value >= value)); break;
+    case METRIC_TAKE_MEAN:
+        if (!metric->recent)
+            metric->recent = calloc(metric->rule.n, sizeof *metric->recent);
+        if (metric->recent) {
+            metric->recent[metric->count++ % metric->rule.n] = value;
+            metric->value = mean_of_recent(metric);
+            return true;
+        }
+        break;
+    }
+    metric->count++;
+    if (better)
+        metric->value = value;
+    return better;
+}
+
+void metric_value_reset(struct metric_value *metric)
+{
+    metric->count = 0;
+    metric->value = 0;
+}
+
+void metric_value_release(struct metric_value *metric)
+{
+    free(metric->recent);
+    *metric = (struct metric_value){0};
+}
+
+struct metric_rule metric_values_rule(const struct metric_values *values, const char *name)
+{
+    struct metric_rule rule = {.take = METRIC_TAKE_LAST};
+    for (size_t i = 0; i < values->n_rules; i++) /* the last rule of a name wins, like the last option */
+        if (strcmp(values->rules[i].name, name) == 0)
+            rule = values->rules[i];
+    snprintf(rule.name, sizeof rule.name, "%s", name);
+    return rule;
+}
+
+const struct metric_value *metric_values_find(const struct metric_values *values, const char *name)
+{
+    for (size_t i = 0; i < values->n; i++)
+        if (strcmp(values->metrics[i].rule.name, name) == 0)
+            return &values->metrics[i];
+    return NULL;
+}
+
+struct metric_value *metric_values_add(struct metric_values *values, const char *name, double value, bool *decides)
+{
+    struct metric_value *metric = (struct metric_value *)(uintptr_t)metric_values_find(values, name);
+    if (!metric) {
+        if (values->n == METRIC_VALUES_MAX || strlen(name) >= METRIC_NAME_BYTES)
+            return NULL;
+        if (!values->metrics && !(values->metrics = calloc(METRIC_VALUES_MAX, sizeof *values->metrics)))
+            return NULL;
+        metric = &values->metrics[values->n++];
+        metric->rule = metric_values_rule(values, name);
+    }
+    bool decided = metric_value_add(metric, value);
+    if (decides)
+        *decides = decided;
+    return metric;
+}
+
+void metric_values_reset(struct metric_values *values)
+{
+    for (size_t i = 0; i < values->n; i++)
+        metric_value_release(&values->metrics[i]);
+    free(values->metrics);
+    values->metrics = NULL;
+    values->n = 0;
+}

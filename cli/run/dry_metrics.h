@@ -1,0 +1,34 @@
+/*
+ * dry_metrics.h: `lineage run --dry-metrics`: shows which number is read from which line, and writes no row.
+ *
+ * The lines come from the command, which runs with its limits, its preflight, its evaluation and its seeds, or from a
+ * saved log. They go through the reader of a real trial (metrics/metric_lines.h).
+ */
+#ifndef CLI_DRY_METRICS_H
+#define CLI_DRY_METRICS_H
+
+#include "cli.h"
+#include "trial/trial_job.h"
+#include "trial/trial_outcome.h"
+#include "trial/trial_results.h"
+
+struct dry_metrics;
+
+/* The caller frees it; NULL when out of memory. The plan is borrowed. */
+struct dry_metrics *dry_metrics_new(const struct trial_plan *plan);
+void dry_metrics_free(struct dry_metrics *dry);
+
+/* Makes the job report its lines and events to `dry` before it passes them on to the job's own callbacks. One job at a
+ * time. */
+void dry_metrics_attach(struct dry_metrics *dry, struct trial_job *job);
+
+/* Reads a saved log; "-" is standard input. Returns CLI_GO_ON, or an exit status after printing the error. */
+int dry_metrics_read_log(struct dry_metrics *dry, const char *path);
+
+/*
+ * Prints one line per metric, and which of them is the score and why. outcome is that of the command; NULL: a log was
+ * read. Returns CLI_OK if there is a score of a command that finished, else CLI_NO after printing what is wrong.
+ */
+int dry_metrics_print(const struct dry_metrics *dry, const struct trial_outcome *outcome, enum cli_format format);
+
+#endif
