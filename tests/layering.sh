@@ -26,7 +26,8 @@ src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage s
 src/store/mirror           mirror.h statement.h connection.h ingest.h meta.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
 src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
 src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions
-src/store/append           append_state.h outbox_file.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
+src/store/code             code_offer.h code_check.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
+src/store/append           append_state.h outbox_file.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
 src/store/ideas            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
@@ -34,7 +35,7 @@ src/store/move             -                           include/lineage src/store
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
-src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/append src/store/blobs
+src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/append src/store/blobs src/store/code
 src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions src/store/append src/store/blobs
 
 # Inner loops for several vector levels: of the core and of the trainer.
@@ -105,8 +106,8 @@ libraries()
 sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search
 csv.h        src/store/format
 utf8proc.h   src/store/format src/store/search cli/output
-uthash.h     src/store/append src/store/ideas cli/judge
-sha2.h       src/store/log src/store/blobs
+uthash.h     src/store/append src/store/ideas src/store/code cli/judge
+sha2.h       src/store/log src/store/blobs src/store/code
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/append src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/run cli/judge
 jansson.h    src/store/blobs src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/serve cli/commands src/rlcase

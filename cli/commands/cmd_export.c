@@ -50,7 +50,8 @@ const struct cli_command cmd_export = {
     .description = "Prints results.tsv byte for byte, damaged rows included, wherever the store keeps its\n"
                    "rows. `import --exact` makes a store with the same digests from it. The files beside "
                    "the\n"
-                   "rows (telemetry/, snapshots/, logs/, provenance/, remarks.jsonl) must be copied as files.",
+                   "rows (telemetry/, snapshots/, lineage_code/, logs/, provenance/, remarks.jsonl) must be\n"
+                   "copied as files.",
     .examples = "  lineage export >copy.tsv\n"
                 "  lineage -C postgres://host/lab/atpo export --output results.tsv",
     .run = run,

@@ -47,10 +47,10 @@ static _Noreturn void run_git(const char *const *argv, const char *dir, int in, 
 }
 
 /*
- * Runs git, with the diff as its input. Its output is written to `said`, truncated to `size` bytes. Returns its exit
- * status, or -1.
+ * Runs git, with the diff as its input. Its output is written to `said`, truncated to `size` bytes; *length is its length.
+ * Returns its exit status, or -1.
  */
-static int git(const char *const *argv, const char *dir, FILE *diff, char *said, size_t size)
+static int git(const char *const *argv, const char *dir, FILE *diff, char *said, size_t size, size_t *length)
 {
     int out[2], state = 0;
     size_t used = 0;
@@ -68,7 +68,7 @@ static int git(const char *const *argv, const char *dir, FILE *diff, char *said,
         n = used + 1 < size ? read(out[0], said + used, size - used - 1) : read(out[0], beyond, sizeof beyond);
         used += n > 0 && used + 1 < size ? (size_t)n : 0;
     }
-    said[used] = '\0';
+    said[*length = used] = '\0';
     close(out[0]);
     while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
         ;
@@ -82,18 +82,24 @@ static const char *plain(const char *path)
     return path;
 }
 
+static bool is_protected(const char *path, const json_t *protect)
+{
+    for (size_t i = 0; i < json_array_size(protect); i++)
+        if (strcmp(plain(json_string_value(json_array_get(protect, i))), plain(path)) == 0)
+            return true;
+    return false;
+}
+
 /*
- * numstat is the output of `git apply --numstat`: a line of added, deleted, path for each file. Returns false if a path
+ * numstat is the output of `git apply --numstat -z`: ADDED TAB DELETED TAB PATH NUL for each file. Returns false if a path
  * is protected.
  */
-static bool check_paths(char *numstat, const json_t *protect, char *why, size_t size)
+static bool check_paths(const char *numstat, size_t length, const json_t *protect, char *why, size_t size)
 {
-    char *rest = numstat, *line;
-    while ((line = strtok_r(rest, "\n", &rest))) {
-        const char *path = strrchr(line, '\t') ? strrchr(line, '\t') + 1 : line;
-        for (size_t i = 0; i < json_array_size(protect); i++)
-            if (strcmp(plain(json_string_value(json_array_get(protect, i))), plain(path)) == 0)
-                return refuse(why, size, "diff: it touches the protected file ", path, "");
+    for (const char *at = numstat; at < numstat + length; at += strlen(at) + 1) {
+        const char *tab = strrchr(at, '\t'), *path = tab ? tab + 1 : at;
+        if (is_protected(path, protect))
+            return refuse(why, size, "diff: it touches the protected file ", path, "");
     }
     return true;
 }
@@ -113,17 +119,24 @@ static bool are_plain_files(const char *dir, char *why, size_t size)
 
 bool apply_diff(const char *diff, const char *dir, const json_t *protect, char *why, size_t size)
 {
-    static const char *const numstat[] = {"git", "apply", "--numstat", "-", NULL};
+    static const char *const numstat[] = {"git", "apply", "--numstat", "-z", "-", NULL};
+    /* The new name of a renamed file is the old name in the reverse direction. */
+    static const char *const old_names[] = {"git", "apply", "-R", "--numstat", "-z", "-", NULL};
     static const char *const apply_it[] = {"git", "apply", "--whitespace=nowarn", "-", NULL};
     char *said = malloc(TEXT_MAX);
     FILE *in = tmpfile();
     bool good = false;
+    size_t length;
     why[0] = '\0';
     if (!said || !in || fputs(diff, in) < 0 || fflush(in) != 0)
         refuse(why, size, "diff: ", "it cannot be written", strerror(errno));
-    else if (git(numstat, dir, in, said, TEXT_MAX) != 0)
+    else if (git(numstat, dir, in, said, TEXT_MAX, &length) != 0)
         refuse(why, size, "diff: ", "git cannot read it", said);
-    else if (check_paths(said, protect, why, size) && git(apply_it, dir, in, said, TEXT_MAX) != 0)
+    else if (!check_paths(said, length, protect, why, size))
+        good = false;
+    else if (git(old_names, dir, in, said, TEXT_MAX, &length) != 0)
+        refuse(why, size, "diff: ", "git cannot read it", said);
+    else if (check_paths(said, length, protect, why, size) && git(apply_it, dir, in, said, TEXT_MAX, &length) != 0)
         refuse(why, size, "diff: ", "git cannot apply it to the parent's files", said);
     else
         good = !why[0] && are_plain_files(dir, why, size);

@@ -5,9 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <lineage/render.h>
-#include <lineage/snapshot.h>
-
 #include "plan/draw_parent.h"
 #include "recipe/recipe_request.h"
 #include "sweep/checkpoint_files.h"
@@ -39,20 +36,18 @@ static void send(const struct search *s, const char *checkpoint)
 
 /* ---- from a parent ---- */
 
-/* Only kept trials have a snapshot. */
-static int find_snapshot(struct search *s)
+/* Only kept trials have a snapshot; a trial that was not kept passes on the files that the sweep names. */
+static int find_files(struct search *s)
 {
     struct night_start *start = s->start;
-    struct lineage_store *store = s->night->list.store;
-    struct lineage_trial parent = {0};
-    struct lineage_error err;
-    enum lineage_status status = lineage_find(store, start->origin.exp_id, &parent, &err);
-    if (status == LINEAGE_OK)
-        status = lineage_snapshot_path(&start->snapshot, store, &parent, &err);
-    lineage_trial_release(&parent);
-    if (status == LINEAGE_ENOTFOUND)
-        snprintf(start->notes, sizeof start->notes, "the parent was not kept, it has no snapshot to go on from");
-    return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
+    char why[NIGHT_WHY_MAX];
+    int status = trial_parent_find(&start->parent, &s->night->list.sweep, s->night->list.store, start->origin.exp_id, why);
+    if (status == CLI_NO)
+        snprintf(start->refused, sizeof start->refused, "%.500s", why);
+    else if (status == CLI_GO_ON && !start->parent.snapshot)
+        snprintf(start->notes, sizeof start->notes, "the parent was not kept, it has no snapshot to go on from%s",
+                 start->parent.has_code ? ", but its files" : "");
+    return status == CLI_NO ? CLI_GO_ON : status;
 }
 
 /*
@@ -65,7 +60,7 @@ static int find_parent(struct search *s, const char *id)
     struct lineage_error err;
     enum lineage_status found = origin_of_trial(&start->origin, s->night->list.store, id, &err);
     if (found == LINEAGE_OK && !s->trial->recipe)
-        return find_snapshot(s);
+        return find_files(s);
     if (found == LINEAGE_ENOTFOUND)
         snprintf(start->refused, sizeof start->refused, "no parent to start from: %s", err.text);
     else if (found != LINEAGE_OK)
@@ -220,6 +215,6 @@ int night_start_find(struct night_start *start, struct night *night, size_t i, s
 
 void night_start_release(struct night_start *start)
 {
-    lineage_free(start->snapshot);
+    trial_parent_release(&start->parent);
     origin_release(&start->origin);
 }

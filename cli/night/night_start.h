@@ -2,7 +2,8 @@
  * night_start.h: finds what a trial of a night starts from: nothing, a shared warm start, or its parent.
  *
  * A recipe continues from its parent's checkpoint and cannot run without it. A command gets its parent's snapshot in
- * LINEAGE_PARENT_SNAPSHOT, if there is one, and decides itself what to do with it.
+ * LINEAGE_PARENT_SNAPSHOT, if there is one, and decides itself what to do with it. If the sweep names files, the command
+ * starts with those of its parent and cannot run without them.
  */
 #ifndef CLI_NIGHT_START_H
 #define CLI_NIGHT_START_H
@@ -10,11 +11,12 @@
 #include "night/night.h"
 #include "recipe/checkpoint_origin.h"
 #include "share/lease.h"
+#include "sweep/trial_parent.h"
 
 struct night_start {
     struct trainer_recipe recipe; /* the trial's recipe, with the checkpoint it starts from; unused for a command */
     struct origin origin;         /* the parent */
-    char *snapshot;               /* the parent's snapshot, for a command; NULL: none */
+    struct trial_parent parent;   /* for a command: what its parent left */
     char refused[TRAINER_ERROR_TEXT_MAX + 32]; /* why the trial cannot start; "": it can */
     char notes[256];                           /* how the parent was chosen, and what is missing */
 };

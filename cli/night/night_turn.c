@@ -25,6 +25,7 @@ struct turn {
     struct night_start start;
     struct lease lease;
     struct recipe_request run;
+    char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the code; fill_workdir writes it */
     char link[LINEAGE_NIGHT_LINK_MAX], name[TRAINER_TRIAL_NAME_MAX + 64], keep[TRAINER_PATH_MAX];
     char *notes; /* what the row says about the start of the trial and about its repetition; "" for nothing */
 };
@@ -85,13 +86,17 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
 
 /* ---- a command ---- */
 
-static bool fill_workdir(void *context, const char *workdir)
+/* Puts the files into the work directory and stores them before the command starts, so that the row of every trial can
+ * name its code, however the trial ends. */
+static bool fill_workdir(void *context, const char *workdir, char why[TRIAL_TEXT_MAX])
 {
-    char why[NIGHT_WHY_MAX];
-    if (trial_files_put(context, workdir, why))
-        return true;
-    cli_error(CLI_SYSTEM, "%s", why);
-    return false;
+    struct turn *turn = context;
+    char reason[NIGHT_WHY_MAX] = "";
+    const struct trial_files files = {&turn->night->list.sweep, turn->night->list.store, &turn->start.parent,
+                                      turn->trial->command};
+    bool filled = trial_files_put(&files, workdir, reason) && trial_files_keep(turn->code, &files, workdir, reason);
+    snprintf(why, TRIAL_TEXT_MAX, "%.500s", reason);
+    return filled;
 }
 
 static int run_command(struct turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
@@ -99,7 +104,6 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     struct night *night = turn->night;
     const struct night_start *start = &turn->start;
     const struct night_sweep *sweep = &night->list.sweep;
-    struct trial_files files = {sweep, start->snapshot, turn->trial->command};
     struct command_trial trial;
     if (!sweep_command_read(&trial, turn->trial->command, turn->environment)) {
         command_trial_release(&trial);
@@ -114,9 +118,11 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     /* The baseline may run on more seeds, which show how much the score varies by chance. */
     if (trial.identity.baseline && sweep->baseline_seeds > trial.seeds)
         trial.seeds = sweep->baseline_seeds;
-    trial.parent_snapshot = start->snapshot;
+    trial.identity.code = turn->code;
+    trial.refused = start->refused[0] ? start->refused : NULL;
+    trial.parent_snapshot = start->parent.snapshot;
     trial.fill = fill_workdir;
-    trial.fill_context = &files;
+    trial.fill_context = turn;
     trial.alive = lease_of_running(&turn->lease);
     trial.quiet = night->quiet;
     trial.interrupts = &night->interrupts;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <lineage/render.h>
-#include <lineage/snapshot.h>
 
 #include "plan/draw_parent.h"
 #include "sweep/trial_files.h"
@@ -168,12 +167,12 @@ static json_t *budget_json(const struct planning *planning)
  */
 static json_t *files_json(const struct planning *planning, const struct lineage_trial *best)
 {
-    char *snapshot = NULL;
-    struct lineage_error err;
-    bool found = best->exp_id && lineage_snapshot_path(&snapshot, planning->list->store, best, &err) == LINEAGE_OK;
-    json_t *json = json_pack("{s:s, s:o}", "parent", found ? best->exp_id : "base", "texts",
-                             trial_files_texts(&planning->list->sweep, found ? snapshot : NULL));
-    lineage_free(snapshot);
+    char why[NIGHT_WHY_MAX];
+    struct trial_parent parent;
+    const struct trial_files files = {&planning->list->sweep, planning->list->store, &parent, NULL};
+    bool found = trial_parent_find(&parent, files.sweep, files.store, best->exp_id, why) == CLI_GO_ON && best->exp_id;
+    json_t *json = json_pack("{s:s, s:o}", "parent", found ? best->exp_id : "base", "texts", trial_files_texts(&files));
+    trial_parent_release(&parent);
     return json;
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <lineage/render.h>
-#include <lineage/snapshot.h>
 #include <lineage/text.h>
 
 #include "output/check_tried.h"
@@ -216,27 +215,32 @@ static int check_tried(struct judging *j, bool has_diff)
 
 /* ---- diff ---- */
 
-/* The diff is applied to the files of the parent, from which the trial will start. */
-static void check_diff(struct judging *j, const char *diff)
+static void try_files(struct judging *j, const struct trial_parent *parent, const char *diff)
 {
-    char why[NIGHT_WHY_MAX], *snapshot = NULL;
-    struct lineage_trial parent = {0};
-    struct lineage_error err;
-    json_t *spec = json_pack("{s:s, s:O?}", "diff", diff, "protect", json_object_get(j->list->sweep.root, "protect"));
-    if (!json_object_get(j->list->sweep.root, "files"))
+    char why[NIGHT_WHY_MAX];
+    json_t *spec = json_pack("{s:s*, s:O*}", "diff", diff, "protect", json_object_get(j->list->sweep.root, "protect"));
+    const struct trial_files files = {&j->list->sweep, j->list->store, parent, spec};
+    if (diff && !json_object_get(j->list->sweep.root, "files"))
         object_to(j, "diff: the sweep names no files");
-    else if (strlen(diff) > TRIAL_DIFF_MAX)
-        object_to(j, "diff: more than %d bytes", TRIAL_DIFF_MAX);
-    else {
-        bool found = j->parent && lineage_find(j->list->store, j->parent, &parent, &err) == LINEAGE_OK &&
-                     lineage_snapshot_path(&snapshot, j->list->store, &parent, &err) == LINEAGE_OK;
-        const struct trial_files files = {&j->list->sweep, found ? snapshot : NULL, spec};
-        if (!trial_files_try(&files, j->list->checkpoints, why))
-            object_to(j, "%s", why);
-    }
-    lineage_free(snapshot);
-    lineage_trial_release(&parent);
+    else if (diff && strlen(diff) > LINEAGE_CODE_DIFF_BYTES)
+        object_to(j, "diff: more than %zu bytes", LINEAGE_CODE_DIFF_BYTES);
+    else if (!trial_files_try(&files, j->list->checkpoints, why))
+        object_to(j, "%s", why);
     json_decref(spec);
+}
+
+/* A trial starts with the files of its parent, kept or not, so they must still exist. The diff is applied to them. */
+static int check_files(struct judging *j, const char *diff)
+{
+    char why[NIGHT_WHY_MAX];
+    struct trial_parent parent;
+    int status = trial_parent_find(&parent, &j->list->sweep, j->list->store, j->parent, why);
+    if (status == CLI_NO)
+        object_to(j, "%s", why);
+    else if (status == CLI_GO_ON)
+        try_files(j, &parent, diff);
+    trial_parent_release(&parent);
+    return status == CLI_NO ? CLI_GO_ON : status;
 }
 
 /* ---- all of it ---- */
@@ -250,14 +254,14 @@ static int judge(struct judging *j, struct night_trial *trial)
     check_bounds(j);
     int status = find_parent(j);
     const char *diff = json_string_value(json_object_get(j->proposal, "diff"));
-    if (status == CLI_GO_ON && diff) {
-        check_diff(j, diff);
-        /*
-         * The parent is fixed now, because a diff only applies to the files it was made for. Another trial may be the
-         * best by the time this trial runs.
-         */
+    if (status == CLI_GO_ON && json_array_size(j->reasons) == 0)
+        status = check_files(j, diff);
+    /*
+     * The parent is fixed now, because a diff only applies to the files it was made for. Another trial may be the best by
+     * the time this trial runs.
+     */
+    if (status == CLI_GO_ON && diff)
         json_object_set_new((json_t *)(uintptr_t)j->proposal, "parent", json_string(j->parent ? j->parent : "base"));
-    }
     if (status == CLI_GO_ON && json_array_size(j->reasons) == 0 && !json_object_get(j->proposal, "again"))
         status = check_tried(j, diff != NULL);
     if (status != CLI_GO_ON)

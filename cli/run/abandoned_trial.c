@@ -55,6 +55,7 @@ bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan)
     set_text(object, "expected_delta", identity->expected_delta);
     set_text(object, "parent", identity->parent);
     set_text(object, "night", identity->night);
+    set_text(object, "code", identity->code);
     set_text(object, "score", plan->score_key);
     FILE *out = path_in(path, dir, RUNNING_TRIAL) ? fopen(path, "we") : NULL;
     if (out)
@@ -103,7 +104,8 @@ static void read_plan(struct abandoned *l)
                                                .hypothesis = text_of(l, "hypothesis"),
                                                .expected_delta = text_of(l, "expected_delta"),
                                                .parent = text_of(l, "parent"),
-                                               .night = text_of(l, "night")},
+                                               .night = text_of(l, "night"),
+                                               .code = text_of(l, "code")},
                                   .score_key = score,
                                   .score_label = score};
     read_params(l);

@@ -53,6 +53,7 @@ struct command_run {
     enum trial_channel channel;
     struct dry_metrics *dry; /* NULL: a trial that gets a row */
     bool watched;            /* the trial ran to its end, whatever that was */
+    char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
     struct trial_job job; /* with the settings that all stages have in common */
 };
 
@@ -103,7 +104,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->dir = t->dir;
     job->guarded = true;
     job->hold = dir->fd;
-    return (!t->fill || t->fill(t->fill_context, run->workdir)) && write_params(run) &&
+    return (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && write_params(run) &&
            run_log_open(&run->log, dir->path) && abandoned_trial_prepare(dir->path, run->plan) &&
            (run->dry || provenance_write(dir->path, lineage_store_dir(run->store), t));
 }
@@ -390,7 +391,7 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     const struct command_trial *t = run->trial;
     size_t seeds = t->seeds ? t->seeds : 1;
     run->job = *job;
-    *outcome = (struct trial_outcome){0};
+    *outcome = (struct trial_outcome){.repeats_measured = t->repeats_measured};
     if (t->preflight && !run_preflight(run, outcome))
         return false;
     if (!has_failed(outcome) && !run_seeds(run, outcome, results, seeds))
@@ -579,6 +580,8 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     run->store = store;
     run->log.fd = -1;
     struct trial_request request = {.plan = make_plan(trial, &rules, names, params, n_params),
+                                    .refused = trial->refused,
+                                    .not_started = run->not_started,
                                     .prepare = prepare,
                                     .watch = watch,
                                     .output = on_output,

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/render.h>
+
 #include "git/apply_diff.h"
 #include "trial/workdir.h"
-
-enum { TEXT_MAX = 1 << 20 };
 
 static bool refuse(char *why, const char *what, const char *name, const char *reason)
 {
@@ -20,41 +20,78 @@ static bool refuse(char *why, const char *what, const char *name, const char *re
     return false;
 }
 
-/* ---- files ---- */
+/* ---- one file ---- */
 
-static bool is_regular(const char *path)
+struct file {
+    char *text; /* [length] and a NUL; lineage_free */
+    size_t length;
+    unsigned mode;
+};
+
+/* Reads the file dir/name. O_NONBLOCK, because opening a pipe without a writer would block the night. Only the sweep's own
+ * file may be a link. */
+static bool read_below(struct file *file, const char *dir, const char *name, bool may_be_link)
 {
+    char path[PATH_MAX];
     struct stat st;
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = n < PATH_MAX ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | (may_be_link ? 0 : O_NOFOLLOW)) : -1;
+    FILE *in = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!in) {
+        int error = n >= PATH_MAX ? ENAMETOOLONG : fd >= 0 ? EINVAL : errno;
+        if (fd >= 0)
+            close(fd);
+        return errno = error, false;
+    }
+    file->text = malloc(LINEAGE_CODE_FILE_BYTES + 2);
+    file->length = file->text ? fread(file->text, 1, LINEAGE_CODE_FILE_BYTES + 1, in) : 0;
+    file->mode = st.st_mode & 0777;
+    int error = !file->text ? ENOMEM : file->length > LINEAGE_CODE_FILE_BYTES ? EFBIG : ferror(in) ? EIO : 0;
+    fclose(in);
+    if (!error)
+        return file->text[file->length] = '\0', true;
+    free(file->text);
+    file->text = NULL;
+    return errno = error, false;
 }
 
-/* Finds the file in the parent's snapshot or in the directory of the sweep. Returns false if the path is too long. */
-static bool find_file(char path[PATH_MAX], const struct night_sweep *sweep, const char *snapshot, const char *name)
+static const struct lineage_code_file *find_stored(const struct trial_files *files, const char *name)
 {
-    int n = snapshot ? snprintf(path, PATH_MAX, "%s/%s", snapshot, name) : PATH_MAX;
-    if (n < PATH_MAX && is_regular(path))
-        return true;
-    n = snprintf(path, PATH_MAX, "%s/%s", sweep->directory, name);
-    return n < PATH_MAX;
-}
-
-static char *read_text(const char *path, size_t *length)
-{
-    FILE *in = fopen(path, "re");
-    char *text = in ? malloc(TEXT_MAX + 1) : NULL;
-    *length = text ? fread(text, 1, TEXT_MAX + 1, in) : 0;
-    int error = text && *length > TEXT_MAX ? EFBIG : errno;
-    if (in)
-        fclose(in);
-    if (text && *length <= TEXT_MAX)
-        return text;
-    free(text);
-    errno = error;
+    const struct lineage_code *code = &files->parent->code;
+    for (size_t i = 0; files->parent->has_code && i < code->n_files; i++)
+        if (strcmp(code->files[i].name, name) == 0)
+            return &code->files[i];
     return NULL;
 }
 
+/* Whether a diff that led to the parent has removed the file. */
+static bool is_gone(const struct trial_files *files, const char *name)
+{
+    const struct lineage_code *code = &files->parent->code;
+    for (size_t i = 0; files->parent->has_code && i < code->n_gone; i++)
+        if (strcmp(code->gone[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool read_file(struct file *file, const struct trial_files *files, const char *name, char *why)
+{
+    struct lineage_error err;
+    *file = (struct file){.mode = 0644};
+    if (files->parent->snapshot && read_below(file, files->parent->snapshot, name, false))
+        return true;
+    const struct lineage_code_file *stored = find_stored(files, name);
+    if (stored) {
+        file->mode = stored->mode;
+        if (lineage_code_read(&file->text, &file->length, files->store, stored->digest, &err) == LINEAGE_OK)
+            return true;
+        return refuse(why, "files: ", name, err.text);
+    }
+    return read_below(file, files->sweep->directory, name, true) || refuse(why, "files: ", name, strerror(errno));
+}
+
 /* Creates missing parent directories. */
-static bool write_text(const char *dir, const char *name, const char *text, size_t length)
+static bool write_file(const char *dir, const char *name, const struct file *file)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -66,55 +103,87 @@ static bool write_text(const char *dir, const char *name, const char *text, size
         *slash = '/';
     }
     FILE *out = fopen(path, "we");
-    bool written = out && fwrite(text, 1, length, out) == length;
+    bool written = out && fwrite(file->text, 1, file->length, out) == file->length &&
+                   fchmod(fileno(out), (file->mode & 0777) | 0600) == 0;
     return (out ? fclose(out) == 0 : false) && written;
 }
 
 static bool copy_file(const struct trial_files *files, const char *dir, const char *name, char *why)
 {
-    char path[PATH_MAX];
-    size_t length;
-    char *text = find_file(path, files->sweep, files->parent_snapshot, name) ? read_text(path, &length) : NULL;
-    bool copied = text && write_text(dir, name, text, length);
-    free(text);
-    return copied || refuse(why, "files: ", name, strerror(errno));
-}
-
-json_t *trial_files_texts(const struct night_sweep *sweep, const char *parent_snapshot)
-{
-    size_t i, length;
-    json_t *name, *texts = json_object();
-    json_array_foreach(json_object_get(sweep->root, "files"), i, name)
-    {
-        char path[PATH_MAX];
-        char *text = find_file(path, sweep, parent_snapshot, json_string_value(name)) ? read_text(path, &length) : NULL;
-        if (text)
-            json_object_set_new(texts, json_string_value(name), json_stringn(text, length));
-        free(text);
-    }
-    return texts;
+    struct file file;
+    if (is_gone(files, name))
+        return true;
+    bool read = read_file(&file, files, name, why), copied = read && write_file(dir, name, &file);
+    int error = errno;
+    lineage_free(file.text);
+    return copied || (read ? refuse(why, "files: ", name, strerror(error)) : false);
 }
 
 /* ---- all of them ---- */
 
+/* The name of file i: first the sweep's, then the parent's, which repeat the former. NULL behind the last one. */
+static const char *name_at(const struct trial_files *files, size_t i)
+{
+    const json_t *named = json_object_get(files->sweep->root, "files");
+    size_t n = json_array_size(named), stored = files->parent->has_code ? files->parent->code.n_files : 0;
+    return i < n ? json_string_value(json_array_get(named, i)) : i < n + stored ? files->parent->code.files[i - n].name : NULL;
+}
+
+json_t *trial_files_texts(const struct trial_files *files)
+{
+    char why[NIGHT_WHY_MAX];
+    const char *name;
+    json_t *texts = json_object();
+    for (size_t i = 0; (name = name_at(files, i)); i++) {
+        struct file file;
+        if (json_object_get(texts, name) || is_gone(files, name) || !read_file(&file, files, name, why))
+            continue;
+        json_object_set_new(texts, name, json_stringn(file.text, file.length));
+        lineage_free(file.text);
+    }
+    return texts;
+}
+
 bool trial_files_put(const struct trial_files *files, const char *dir, char why[NIGHT_WHY_MAX])
 {
-    const char *diff = json_string_value(json_object_get(files->spec, "diff"));
-    size_t i;
-    json_t *name;
+    const char *name, *diff = json_string_value(json_object_get(files->spec, "diff"));
     why[0] = '\0';
-    json_array_foreach(json_object_get(files->sweep->root, "files"), i, name)
-        if (!copy_file(files, dir, json_string_value(name), why))
+    for (size_t i = 0; (name = name_at(files, i)); i++)
+        if (!copy_file(files, dir, name, why))
             return false;
     return !diff || apply_diff(diff, dir, json_object_get(files->spec, "protect"), why, NIGHT_WHY_MAX);
 }
 
-bool trial_files_try(const struct trial_files *files, const char *parent, char why[NIGHT_WHY_MAX])
+bool trial_files_try(const struct trial_files *files, const char *place, char why[NIGHT_WHY_MAX])
 {
     char here[PATH_MAX], dir[PATH_MAX];
-    if (!realpath(parent, here) || snprintf(dir, sizeof dir, "%s/diff-XXXXXX", here) >= PATH_MAX || !mkdtemp(dir))
+    if (!realpath(place, here) || snprintf(dir, sizeof dir, "%s/diff-XXXXXX", here) >= PATH_MAX || !mkdtemp(dir))
         return refuse(why, "diff: ", "no place to try it", strerror(errno));
     bool good = trial_files_put(files, dir, why);
     workdir_remove_tree(AT_FDCWD, dir);
     return good;
+}
+
+bool trial_files_keep(char note[LINEAGE_CODE_NOTE_MAX], const struct trial_files *files, const char *dir,
+                      char why[NIGHT_WHY_MAX])
+{
+    const json_t *named = json_object_get(files->sweep->root, "files");
+    struct lineage_error err;
+    size_t n = json_array_size(named);
+    note[0] = '\0';
+    if (!named)
+        return true;
+    const char **names = calloc(n + 1, sizeof *names);
+    if (!names)
+        return refuse(why, "files: ", "out of memory", "");
+    for (size_t i = 0; i < n; i++)
+        names[i] = json_string_value(json_array_get(named, i));
+    const struct lineage_code_source source = {.dir = dir,
+                                               .diff = json_string_value(json_object_get(files->spec, "diff")),
+                                               .parent = files->parent->has_code ? &files->parent->code : NULL,
+                                               .named = names,
+                                               .n_named = n};
+    bool kept = lineage_code_keep(note, files->store, &source, &err) == LINEAGE_OK;
+    free((void *)names);
+    return kept || refuse(why, "", err.text, "");
 }

@@ -195,10 +195,11 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
         return cli_no_memory();
     if (outcome->end == TRIAL_FINISHED)
         options.snapshot_dir = request->snapshot ? workdir_file(snapshot, &work->dir, request->snapshot) : work->dir.path;
-    if (request->output)
+    bool has_dir = work->dir.path[0] != '\0'; /* a refused trial has none */
+    if (request->output && has_dir)
         trial.job_name = job_of(work);
     options.noise_seeds = request->noise_seeds;
-    options.beside = request->beside;
+    options.beside = has_dir ? request->beside : NULL;
     options.beside_context = request->context;
     options.once_per_night = true;
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
@@ -279,7 +280,13 @@ int trial_run_and_append(struct lineage_store *store, const struct trial_request
         *outcome = (struct trial_outcome){.end = TRIAL_FAILED, .failure = TRIAL_FAILURE_INPUT};
         snprintf(outcome->text, sizeof outcome->text, "%s", request->refused);
     }
-    if (request->refused || run(work, lineage_store_dir(store), outcome)) {
+    bool over = request->refused || run(work, lineage_store_dir(store), outcome);
+    if (!over && request->not_started && *request->not_started) {
+        *outcome = (struct trial_outcome){.end = TRIAL_NOT_STARTED};
+        snprintf(outcome->text, sizeof outcome->text, "%s", request->not_started);
+        over = true;
+    }
+    if (over) {
         hold(work, true);
         if (outcome->end != TRIAL_FINISHED || keep_artifact(work))
             status = append(work, store, outcome, row);

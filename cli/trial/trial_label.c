@@ -8,7 +8,8 @@
 /*
  * A trial that succeeded but printed no score says nothing about its parameters, so it is labelled harness_abort, and a
  * night runs it again. preflight_crash is for a failure before the first step, which has cost nothing: an agent may fix
- * the cause and try again. The same failure after the first step is a crash.
+ * the cause and try again. The same failure after the first step is a crash. If the same setting was measured before, a
+ * failure has another cause than the setting.
  */
 enum lineage_label trial_label(const struct trial_results *results, const struct trial_outcome *outcome)
 {
@@ -24,7 +25,10 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
         [TRIAL_ARTIFACT_OVERRUN] = LINEAGE_SIZE_BLOCKED,
         [TRIAL_INTERRUPTED] = LINEAGE_HARNESS_ABORT,
         [TRIAL_ABANDONED] = LINEAGE_HARNESS_ABORT,
+        [TRIAL_NOT_STARTED] = LINEAGE_HARNESS_ABORT,
     };
+    if (outcome->repeats_measured && !(outcome->end == TRIAL_FINISHED && results->score.present))
+        return LINEAGE_HARNESS_ABORT;
     if (outcome->end == TRIAL_FINISHED)
         return results->score.present ? LINEAGE_BASELINE : results->lost_score ? LINEAGE_CRASH : LINEAGE_HARNESS_ABORT;
     if (outcome->end != TRIAL_FAILED)
@@ -113,6 +117,7 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         snprintf(reason, size, "it held %.0f bytes of memory, %.0f are allowed, stopped%s", outcome->peak_bytes,
                  limits->memory_bytes, at);
         break;
+    case TRIAL_NOT_STARTED: snprintf(reason, size, "not started: %s", outcome->text); break;
     case TRIAL_ARTIFACT_OVERRUN:
     case TRIAL_PREFLIGHT_FAILED:
     case TRIAL_DISQUALIFIED: snprintf(reason, size, "%s", outcome->text); break;

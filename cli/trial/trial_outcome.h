@@ -23,7 +23,8 @@ enum trial_end {
     TRIAL_NOT_FINITE,       /* a metric was not a finite number; details in text */
     TRIAL_PREFLIGHT_FAILED, /* the preflight command failed; details in text */
     TRIAL_ABANDONED,        /* the process that watched it was killed */
-    TRIAL_DISQUALIFIED      /* a protected file changed; details in text */
+    TRIAL_DISQUALIFIED,     /* a protected file changed; details in text */
+    TRIAL_NOT_STARTED       /* its files or its command were not there, which says nothing about it; details in text */
 };
 
 /* What a failure is to be blamed on, as far as the output shows it. */
@@ -44,6 +45,7 @@ struct trial_outcome {
     bool processor;     /* with an overrun of a time limit: the limit of processor seconds was exceeded */
     double used;        /* with an overrun of a time limit: seconds that were used; 0: only known to be more than the
                            limit */
+    bool repeats_measured; /* the trial repeats one that was measured, so its failure says nothing about its setting */
     bool out_of_memory; /* with TRIAL_MEMORY_OVERRUN: the kernel killed it; details in text */
     int unseen;         /* number of processes that could not be ended; -1: unknown */
     bool has_seed;      /* the trial ran with several seeds, and failed with this one */

@@ -22,6 +22,7 @@ struct trial_identity {
     const char *specialist, *domain, *hypothesis, *expected_delta;
     const char *parent;   /* exp_id */
     const char *night;    /* the piece of notes that links the row to its night */
+    const char *code;     /* the piece of notes that names the code (lineage/code.h); may be written by `prepare` */
     const char *notes;    /* pieces of notes to write before the reason */
     const char *proposer; /* recorded as a parameter of the row, but not passed to the command */
     bool baseline;        /* label a finished trial baseline instead of keep or discard */

@@ -28,6 +28,8 @@ struct trial_alive {
 struct trial_request {
     struct trial_plan plan;
     const char *refused; /* reason for not running the trial, reported in its row; NULL: run it */
+    const char *not_started; /* what `prepare` writes if the trial cannot start for a reason that is not the system's; it
+                              * then has a row (harness_abort). "": it printed the error. NULL: never written */
 
     /*
      * Puts the files that the command needs into the work directory. Writes the command, its environment and its

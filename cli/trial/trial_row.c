@@ -73,6 +73,7 @@ static void fill_notes(struct trial_results *results, struct trial_outcome *outc
 {
     note_pieces(results, results->plan->identity.notes);
     note_pieces(results, results->plan->identity.night);
+    note_pieces(results, results->plan->identity.code);
     trial_label_explain(results, outcome);
     if (outcome->reason[0])
         note(results, "%s", outcome->reason);

@@ -16,12 +16,12 @@
 extern "C" {
 #endif
 
-/* Sends a file or directory of the store, snapshots/NAME or checkpoints/NAME. Returns LINEAGE_ENOTFOUND if it does
+/* Sends a file or directory of the store, snapshots/NAME, checkpoints/NAME or lineage_code/NAME. Returns LINEAGE_ENOTFOUND if it does
  * not exist, LINEAGE_EINVAL for any other form of name, LINEAGE_EAWAY while the server cannot be reached. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_blob_put(struct lineage_store *store, const char *name, struct lineage_error *err);
 
-/* Fetches a snapshot or checkpoint, named as in lineage_blob_put, unless it exists locally. Only one process per
+/* Fetches such a file or directory, named as in lineage_blob_put, unless it exists locally. Only one process per
  * machine fetches at a time. Returns LINEAGE_ENOTFOUND, without a message, if the server does not have the file either,
  * and LINEAGE_ECORRUPT if the bytes of a piece do not match its name. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status

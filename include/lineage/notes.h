@@ -9,6 +9,7 @@
  *     [NAME=NUMBER, ]... NAME=TEXT [, NAME=TEXT]...         parameters that are text, to the end of the piece
  *     discarded: NUMBER, needs more|less than NUMBER        why append discarded a trial; not interpreted
  *     night SWEEP, trial NAME, key KEY                      the trial of a night that the row records
+ *     code DIGEST[, CHANGE]                                 the code that the trial ran (lineage/code.h)
  *     anything else                                         prose, kept and not interpreted
  * NAME is letters, digits, `_`, `.`, `-`, and begins with a letter. The Greek letters α β γ δ ε λ η τ and
  * adv_rescale_alpha are aliases of their English names (alpha). A NUMBER is followed by the end, a blank,

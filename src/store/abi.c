@@ -5,6 +5,7 @@
 #include <lineage/abi.h>
 
 #include <lineage/blobs.h>
+#include <lineage/code.h>
 #include <lineage/compare.h>
 #include <lineage/ideas.h>
 #include <lineage/insights.h>
@@ -35,6 +36,10 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_change_list),
     SIZE(lineage_claim),
     SIZE(lineage_claim_request),
+    SIZE(lineage_code),
+    SIZE(lineage_code_file),
+    SIZE(lineage_code_note),
+    SIZE(lineage_code_source),
     SIZE(lineage_column),
     SIZE(lineage_column_name),
     SIZE(lineage_compare_options),
@@ -42,6 +47,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_condition),
     SIZE(lineage_config),
     SIZE(lineage_convert_options),
+    SIZE(lineage_diffstat),
     SIZE(lineage_digests),
     SIZE(lineage_error),
     SIZE(lineage_extra),

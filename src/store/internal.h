@@ -11,6 +11,7 @@
  *   questions/  what can be asked about the trials, answered by the mirror; the public functions that ask
  *   append/     the rules of an append (ids, parents, keep or discard, deltas), import, the outbox
  *   blobs/      files that trials start from, on a server
+ *   code/       files and diffs that trials ran, named by their digests
  *   queue/      claims of the trials of a night
  *   move/       the log as bytes: export, exact import
  *   verify/     everything that can be wrong with a store, lineage.db included

@@ -10,8 +10,8 @@ server_start 'fsync = off'
 server_sql postgres 'CREATE DATABASE clean' >/dev/null
 must_run init "$SERVER/clean/one" --direction lower
 day=8
-sed -n '/^CREATE FUNCTION lineage.clean_blobs/,/^END \$\$;/p' "$SOURCE/schema/postgresql/003_blobs.sql" |
-    sed "s/^CREATE FUNCTION/CREATE OR REPLACE FUNCTION/; s/days => 1)/secs => $day)/" >short.sql
+sed -n '/^CREATE OR REPLACE FUNCTION lineage.clean_blobs/,/^END \$\$;/p' "$SOURCE/schema/postgresql/005_code.sql" |
+    sed "s/days => 1)/secs => $day)/" >short.sql
 must_equal 1 "$(grep -c "secs => $day" short.sql)" 'the day is shorter'
 server_sql clean "$(cat short.sql)" >/dev/null
 

@@ -19,6 +19,7 @@
 
 #include <string.h>
 
+#include "../code/code_offer.h"
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "outbox.h"
@@ -120,6 +121,8 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
     enum lineage_status status = row_check(&a->checked, err);
     if (status == LINEAGE_OK)
         status = row_compose_notes(&a->checked.notes, &a->checked, &a->store->append->bytes, a->arena, err);
+    if (status == LINEAGE_OK) /* before the claim, because it may take long */
+        code_offer(a->store, a->checked.notes);
     return status;
 }
 

@@ -20,9 +20,10 @@ static bool is_below(const char *name, const char *place)
 
 static enum lineage_status check_name(const struct lineage_store *store, const char *name, struct lineage_error *err)
 {
-    if (is_below(name, PLACE_SNAPSHOTS) || is_below(name, PLACE_CHECKPOINTS))
+    if (is_below(name, PLACE_SNAPSHOTS) || is_below(name, PLACE_CHECKPOINTS) || is_below(name, PLACE_CODE))
         return store_check_owner(store, err);
-    return store_fail(err, LINEAGE_EINVAL, "'%.80s' is neither " PLACE_SNAPSHOTS "/NAME nor " PLACE_CHECKPOINTS "/NAME", name);
+    return store_fail(err, LINEAGE_EINVAL,
+                      "'%.80s' is not " PLACE_SNAPSHOTS "/NAME, " PLACE_CHECKPOINTS "/NAME or " PLACE_CODE "/NAME", name);
 }
 
 static bool is_there(const struct lineage_store *store, const char *name)

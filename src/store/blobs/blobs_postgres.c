@@ -318,8 +318,9 @@ static enum lineage_status bring(struct carrier *c, const char *name, const json
     fs_remove_tree(dir, PLACE_FETCHED);
     fs_unlink(dir, PLACE_FETCHED);
     enum lineage_status status = bring_entries(c, PLACE_FETCHED, entries);
-    bool place = fs_mkdir(dir, strncmp(name, PLACE_SNAPSHOTS "/", sizeof PLACE_SNAPSHOTS) == 0 ? PLACE_SNAPSHOTS
-                                                                                              : PLACE_CHECKPOINTS) == 0;
+    char directory[PLACE_MAX];
+    snprintf(directory, sizeof directory, "%.*s", (int)strcspn(name, "/"), name);
+    bool place = fs_mkdir(dir, directory) == 0;
     if (status == LINEAGE_OK && (!place || fs_rename(dir, PLACE_FETCHED, dir, name) != 0))
         status = failed(c, "make", name);
     if (status != LINEAGE_OK) {

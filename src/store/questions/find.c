@@ -122,6 +122,24 @@ enum lineage_status mirror_each_snapshot(struct mirror *mirror,
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
+                                     void (*visit)(void *context, const struct lineage_trial *trial), void *context,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT line, exp_id, notes FROM trials WHERE instr(notes, ?) > 0 ORDER BY seq", err);
+    if (status == LINEAGE_OK)
+        sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC);
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        const struct lineage_trial trial = {.line = (uint64_t)sqlite3_column_int64(stmt, 0),
+                                            .exp_id = mirror_text(stmt, 1),
+                                            .notes = mirror_text(stmt, 2)};
+        visit(context, &trial);
+    }
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 /* This question has no index, because it is rare: it is asked only if a name is taken, after a kill or because of an
  * unusual specialist. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err)

@@ -120,6 +120,11 @@ enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const cha
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
                                struct lineage_error *err);
 
+/* Visits line, exp_id and notes of each row whose notes contain the text, in the order of the log. */
+enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
+                                     void (*visit)(void *context, const struct lineage_trial *trial), void *context,
+                                     struct lineage_error *err);
+
 /* Visits the trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */
 enum lineage_status mirror_each_snapshot(struct mirror *mirror,
                                          void (*visit)(void *context, const struct lineage_trial *trial),

@@ -15,6 +15,7 @@
 
 #include "../append/outbox_file.h"
 #include "../blobs/blobs.h"
+#include "../code/code_check.h"
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../files/snapshot.h"
@@ -244,6 +245,8 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
         status = check_telemetry(v, err);
     if (status == LINEAGE_OK)
         status = outbox_check(v->store->dir_fd, report_outbox, v, err);
+    if (status == LINEAGE_OK)
+        status = code_check(v->store, pass_on, v, err);
     return status == LINEAGE_OK ? check_digests(v, err) : status;
 }
 

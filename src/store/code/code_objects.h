@@ -1,0 +1,34 @@
+/*
+ * code_objects.h: objects in lineage_code/, each named by the digest of its bytes.
+ *
+ * Nothing in lineage_code/ is trusted when it is read: a link is not followed, a file that is too long is refused, and
+ * the bytes must have the digest that names them.
+ */
+#ifndef CODE_CODE_OBJECTS_H
+#define CODE_CODE_OBJECTS_H
+
+#include <lineage/code.h>
+
+#include "../format/arena.h"
+#include "../internal.h"
+
+/* The longest object: a list with all its lines, which is longer than the longest file. */
+#define CODE_OBJECT_BYTES ((size_t)2 << 20)
+
+void code_digest(char digest[LINEAGE_CODE_DIGEST_MAX], const void *bytes, size_t length);
+bool code_is_digest(const char *text);
+
+/* Stores the bytes, synced, unless a sound object with this digest exists. Replaces a damaged one. */
+enum lineage_status code_object_put(char digest[LINEAGE_CODE_DIGEST_MAX], struct lineage_store *store, const void *bytes,
+                                    size_t length, struct lineage_error *err);
+
+/* Appends the bytes of an object that is in this directory to out. Returns LINEAGE_ENOTFOUND or LINEAGE_ECORRUPT with a
+ * message that names the digest. */
+enum lineage_status code_object_here(struct buf *out, const struct lineage_store *store, const char *digest,
+                                     struct lineage_error *err);
+
+/* Like code_object_here. Fetches an object that is missing here from the server. */
+enum lineage_status code_object_get(struct buf *out, struct lineage_store *store, const char *digest,
+                                    struct lineage_error *err);
+
+#endif
