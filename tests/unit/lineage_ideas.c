@@ -10,6 +10,10 @@
 
 #include <lineage/ideas.h>
 
+#include <xxhash.h>
+
+#include "ideas/ideas_internal.h"
+
 static struct lineage_ideas *new_set(void)
 {
     struct lineage_ideas *ideas;
@@ -90,6 +94,58 @@ static void spellings_of_one_number_are_equal(void **state)
     assert_false(lineage_quantity_equal("(0.9, 0.95)", "(0.9, 0.99)"));
     assert_true(lineage_quantity_equal("Adam-W", "adamw"));
     assert_false(lineage_quantity_equal("adam", "0"));
+}
+
+/* ---- readings ---- */
+
+static void add_text(struct buf *out, const char *text)
+{
+    buf_puts(out, text ? text : "-");
+    buf_put(out, '\n');
+}
+
+/* lineage.db keeps readings and recognises those of another reader by READING_VERSION. */
+static void a_changed_reading_has_a_new_version(void **state)
+{
+    static const struct {
+        unsigned version;
+        uint64_t digest;
+    } known = {1, 0x1cddeb6ea1de2b73};
+    static const char *const texts[][2] = {
+        {"Lower mixup_alpha 0.4 → 0.2 on top of exp_012", "wd=0.1; grad_clip=1.0 | retry of 588, unlike #041"},
+        {"Raise entropy bonus from 1% to 2%; keeps shared_buffers=512K", "gives val_bpb 1.08 because of decay"},
+        {"Halve rollout length (2048→1024) to stay within the eval budget", "Untouched in 179 trials: 2^20 tokens"},
+        {"Retry exp_005's AdamW β₂ = 0.95, warmdown_frac at 0.72, never tried", ""},
+        {"Switch cfg.optimizer.betas (0.9, 0.999)→(0.9, 0.95) — 3× faster; 32K batch", "lr: 5e-3 -> 1e-2, 10⁻⁴"},
+        {"Replace the ring buffer\nby a queue, set timeout 198s → 270s, 4 learnable bins", "x=on y=off | z 1/3"},
+    };
+    struct lineage_ideas *ideas = new_set();
+    struct buf all = {0};
+    struct reader reader = {.book = &ideas->book, .is_metric = row_is_metric, .context = ideas};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct reading r;
+        assert_true(reading_make(&r, &reader, texts[i][0], texts[i][1], &ideas->arena));
+        buf_printf(&all, "%u %u %u %u %u %d\n", r.n_head, r.n_hypothesis, r.n_searched, r.n_notes, r.n_cites_hypothesis, r.again);
+        for (uint32_t k = 0; k < r.n_words; k++)
+            add_text(&all, ideas->book.words[r.words[k]].text);
+        for (uint32_t k = 0; k < r.n_cites; k++)
+            add_text(&all, ideas->book.words[r.cites[k]].text);
+        for (uint32_t k = 0; k < r.n_changes; k++) {
+            add_text(&all, r.changes[k].name);
+            add_text(&all, r.changes[k].from);
+            add_text(&all, r.changes[k].to);
+            buf_printf(&all, "%.12g %.12g %d\n", r.changes[k].from_value.value, r.changes[k].to_value.value, r.changes[k].budget);
+        }
+    }
+    uint64_t digest = XXH3_64bits(all.data, all.length);
+    assert_int_equal(READING_VERSION, known.version);
+    if (digest != known.digest)
+        fail_msg("the same texts are read differently: raise READING_VERSION in reading.h, above %u, and write 0x%llx here",
+                 known.version, (unsigned long long)digest);
+    buf_release(&all);
+    reader_release(&reader);
+    lineage_ideas_release(ideas);
 }
 
 /* ---- settings ---- */
@@ -519,6 +575,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_read_as_people_write_them),
+        cmocka_unit_test(a_changed_reading_has_a_new_version),
         cmocka_unit_test(spellings_of_one_number_are_equal),
         cmocka_unit_test(settings_are_read_in_all_forms),
         cmocka_unit_test(settings_that_are_mentioned_are_not_changes),

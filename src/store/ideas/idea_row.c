@@ -73,9 +73,22 @@ static bool name_key(struct lineage_ideas *ideas, struct lineage_change *change,
     return change->knob != NULL;
 }
 
-bool row_take_reading(struct idea_row *row, struct arena *arena)
+bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
+{
+    struct reader *reader = &ideas->reader;
+    reader->book = &ideas->book;
+    reader->is_metric = row_is_metric;
+    reader->context = ideas;
+    if (!row->was_read)
+        row->was_read = reading_make(&row->reading, reader, row->idea.hypothesis, row->notes, arena);
+    return row->was_read;
+}
+
+bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
 {
     const struct reading *reading = &row->reading;
+    if (!row_make_reading(ideas, row, arena))
+        return false;
     size_t capacity = reading->n_changes + row->n_params, n = 0;
     for (const struct given_change *given = row->given; given; given = given->next)
         capacity++;

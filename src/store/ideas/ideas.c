@@ -327,17 +327,6 @@ bool ideas_prepare_search(struct lineage_ideas *ideas)
     return ideas->searchable;
 }
 
-bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
-{
-    struct reader *reader = &ideas->reader;
-    reader->book = &ideas->book;
-    reader->is_metric = row_is_metric;
-    reader->context = ideas;
-    if (!row->was_read)
-        row->was_read = reading_make(&row->reading, reader, row->idea.hypothesis, row->notes, arena);
-    return row->was_read && row_take_reading(row, arena);
-}
-
 enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err)
 {
     bool ok = !ideas->settled;

@@ -10,6 +10,7 @@
  *   knob_merge.c   block_size and GPTQ block_size
  *   word_book.c    the words of a set, each with a number
  *   reading.c      what one trial's texts say, without regard to other trials
+ *   reading_cache.c  readings in lineage.db
  *   idea_row.c     a trial of a set: the knobs of its changes, its terms
  *   row_changes.c  a trial's changes by trust: declared, measured, stated
  *   ideas.c        a set: trials in, short words and long ones matched, postings
@@ -105,11 +106,11 @@ struct lineage_ideas {
 bool row_is_metric(void *context, const char *name, size_t length);
 
 /* Reads the texts of a row, if that was not done yet. */
-bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
+bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
 
-/* Makes the changes that the hypothesis states the row's changes, with room for declared and given ones. Their keys are
- * filled in later. */
-bool row_take_reading(struct idea_row *row, struct arena *arena);
+/* Reads the texts and makes the changes that the hypothesis states the row's changes, with room for declared and given
+ * ones. Their keys are filled in later. */
+bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
 
 /*
  * Adds the declared changes (parameters that differ from the parent's) and the given ones to the stated ones. After

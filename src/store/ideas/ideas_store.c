@@ -15,6 +15,8 @@
 
 #include <lineage/query.h>
 
+#include "reading_cache.h"
+
 /* Adds the measured changes of trials[first..). Nothing measures a trial yet. */
 static enum lineage_status add_measured(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
                                         struct lineage_error *err)
@@ -40,7 +42,9 @@ enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas, struct 
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
         status = lineage_ideas_add(ideas, &trial, false, err);
     lineage_cursor_close(cursor);
-    return status == LINEAGE_ENOTFOUND ? add_measured(ideas, store, first, err) : status;
+    if (status == LINEAGE_ENOTFOUND) /* the end */
+        status = reading_cache_read(ideas, store, first, err);
+    return status == LINEAGE_OK ? add_measured(ideas, store, first, err) : status;
 }
 
 enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct lineage_store *store,

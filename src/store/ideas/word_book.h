@@ -34,6 +34,7 @@ struct word {
     char (*parts)[KNOB_WORD_MAX];   /* [n_parts] as knob_words_split has them; NULL until word_book_split */
     struct short_word **shorts;     /* [n_parts] the abbreviation that a part is, or NULL; see short_words.c */
     struct word_terms *terms;       /* see idea_row.c; NULL until they are needed */
+    uint32_t saved;                 /* the word's id in lineage.db, 0 if it has none; see reading_cache.c */
 };
 
 struct word_book {

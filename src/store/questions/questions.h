@@ -125,6 +125,10 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
                                      void (*visit)(void *context, const struct lineage_trial *trial), void *context,
                                      struct lineage_error *err);
 
+/* Syncs, then runs the statement, again if lineage.db was damaged. It is lineage_sql without the tables of ideas. */
+enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row,
+                                   void *context, struct lineage_error *err);
+
 /* Visits the trials with a snapshot in the order of the log; only line, exp_id and snapshot_path are filled in. */
 enum lineage_status mirror_each_snapshot(struct mirror *mirror,
                                          void (*visit)(void *context, const struct lineage_trial *trial),

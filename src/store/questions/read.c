@@ -150,8 +150,8 @@ static enum lineage_status ask_sql(void *question, struct lineage_error *err)
     return q->status;
 }
 
-enum lineage_status lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
-                                struct lineage_error *err)
+enum lineage_status mirror_ask_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row,
+                                   void *context, struct lineage_error *err)
 {
     struct sql_question question = {.store = store, .statement = statement, .row = row, .context = context};
     return mirror_ask(store->mirror, ask_sql, &question, err);

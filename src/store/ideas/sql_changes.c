@@ -1,0 +1,55 @@
+/*
+ * sql_changes.c: lineage_sql, which brings the tables of changes and citations up to date if the statement names them.
+ *
+ * Appends and other questions leave these tables behind, and a user's SELECT must not see that.
+ */
+#include <lineage/query.h>
+
+#include <ctype.h>
+#include <string.h>
+
+#include "../questions/questions.h"
+#include "reading_cache.h"
+
+/* Whether the text contains the word, which is in lower case; the text's case does not matter. */
+static bool mentions(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < length && tolower((unsigned char)text[i]) == word[i])
+            i++;
+        if (i == length)
+            return true;
+    }
+    return false;
+}
+
+/* Reads the texts that no question has needed so far. */
+static enum lineage_status read_all(struct lineage_store *store, struct lineage_error *err)
+{
+    const struct lineage_query one = {.limit = 1};
+    struct lineage_ideas *first, *all = NULL;
+    bool complete = false;
+    enum lineage_status status = lineage_ideas_new(&first, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_add_query(first, store, &one, err);
+    if (status == LINEAGE_OK)
+        status = reading_cache_is_complete(&complete, first, store, err);
+    if (status == LINEAGE_OK && !complete)
+        status = lineage_ideas_new(&all, err);
+    if (status == LINEAGE_OK && !complete)
+        status = lineage_ideas_add_store(all, store, err);
+    lineage_ideas_release(first);
+    lineage_ideas_release(all);
+    return status;
+}
+
+enum lineage_status lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
+                                struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading"))
+        status = read_all(store, err);
+    return status == LINEAGE_OK ? mirror_ask_sql(store, statement, row, context, err) : status;
+}
