@@ -1,6 +1,9 @@
 /* cmd_show.c: `lineage show`: prints one trial in full. */
 #include <stdlib.h>
 
+#include <lineage/text.h>
+#include <lineage/voids.h>
+
 #include "cli.h"
 #include "output/ideas_out.h"
 #include "output/show.h"
@@ -37,10 +40,45 @@ static void print_idea(const struct cli_session *session, const struct lineage_i
         }
 }
 
+static bool take_void(void *context, const struct lineage_void *entry)
+{
+    json_t **out = context;
+    *out = json_pack("{s:o, s:o, s:o, s:s, s:o}", "by", cli_json_text(entry->by), "timestamp", cli_json_text(entry->timestamp),
+                     "reason", cli_json_text(entry->reason), "status", lineage_label_name(entry->label), "score",
+                     entry->score.present ? cli_json_number(entry->score.value) : json_null());
+    return false;
+}
+
+/* Sets *out to {by, timestamp, reason, status, score} of a void trial, or to NULL. */
+static int load_void(json_t **out, struct cli_session *session, const char *exp_id)
+{
+    struct lineage_error err;
+    *out = NULL;
+    return lineage_voids_read(session->store, exp_id, take_void, out, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+}
+
+static void print_void(const struct cli_session *session, const json_t *entry)
+{
+    char score[LINEAGE_NUMBER_MAX] = "no score";
+    const json_t *number = json_object_get(entry, "score");
+    if (json_is_number(number))
+        lineage_number_format(score, json_number_value(number));
+    json_t *text = json_sprintf("by %s: %s (its row says %s, %s)", json_string_value(json_object_get(entry, "by")),
+                                json_string_value(json_object_get(entry, "reason")),
+                                json_string_value(json_object_get(entry, "status")), score);
+    char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
+    if (line)
+        cli_show_line(stdout, &session->screen, "void", line, CLI_PLAIN);
+    free(line);
+    json_decref(text);
+}
+
 static int print_json(const struct lineage_trial *trial, const struct lineage_ideas *ideas,
-                      const struct lineage_idea *idea, json_t *run)
+                      const struct lineage_idea *idea, json_t *run, json_t *entry)
 {
     json_t *object = cli_trial_json(trial);
+    if (entry)
+        json_object_set(object, "void", entry);
     json_object_set_new(object, "changes", cli_changes_json(idea->changes, idea->n_changes));
     json_object_set_new(object, "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites));
     json_object_set_new(object, "cited_by", cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by));
@@ -57,25 +95,33 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
 {
     struct lineage_ideas *ideas = NULL;
     const struct lineage_idea *idea = NULL;
-    json_t *run = NULL;
+    json_t *run = NULL, *entry = NULL;
     size_t at;
     int status = CLI_OK;
     if (session->format != CLI_TSV) {
-        if ((status = cli_ideas_load(&ideas, session->store)) != CLI_OK)
-            return status;
+        status = load_void(&entry, session, trial->exp_id);
+        if (status == CLI_OK)
+            status = cli_ideas_load(&ideas, session->store);
+        if (status != CLI_OK)
+            goto done;
         if (lineage_ideas_find(&at, ideas, trial->exp_id))
             idea = lineage_ideas_get(ideas, at);
         run = provenance_load(session->store, trial->exp_id);
     }
     if (session->format == CLI_JSON && idea)
-        status = print_json(trial, ideas, idea, run);
+        status = print_json(trial, ideas, idea, run, entry);
     else {
         status = cli_show_trial(trial, session->format, &session->screen);
+        if (status == CLI_OK && entry)
+            print_void(session, entry);
         if (status == CLI_OK && idea)
             print_idea(session, ideas, idea);
         if (status == CLI_OK && run)
             provenance_print(run, &session->screen);
     }
+
+done:
+    json_decref(entry);
     json_decref(run);
     lineage_ideas_release(ideas);
     return status;
@@ -106,7 +152,8 @@ const struct cli_command cmd_show = {
     .description = "Prints all columns of a trial; the parameters, clip scale and information gain that its\n"
                    "notes record; the settings that it changed, as declared by its parameters or stated by\n"
                    "its hypothesis; the trials that it cites and that cite it; and for a trial of `run` what\n"
-                   "it was run from. exp_014 and 014 name the same trial.",
+                   "it was run from. For a void trial, why it is void and what its own row says. exp_014\n"
+                   "and 014 name the same trial.",
     .examples = "  lineage show 014\n  lineage show exp_014 --format json",
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include <lineage/notes.h>
 #include <lineage/remarks.h>
 #include <lineage/text.h>
+#include <lineage/voids.h>
 
 #include "mcp/page.h"
 #include "mcp/tools.h"
@@ -402,6 +403,16 @@ static bool add_remark(void *context, const struct lineage_remark *remark)
     return json_array_size(list) < 20;
 }
 
+static bool take_void(void *context, const struct lineage_void *entry)
+{
+    json_t *result = context;
+    json_object_set_new(result, "void", json_pack("{s:o, s:o, s:s, s:o}", "by", mcp_cell(entry->by, 80), "reason",
+                                                  mcp_cell(entry->reason, 400), "status", lineage_label_name(entry->label),
+                                                  "score", entry->score.present ? cli_json_number(entry->score.value)
+                                                                                : json_null()));
+    return false;
+}
+
 /* Remarks that cannot be read must not prevent the trial from being shown. */
 static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *trial, const char *fallback)
 {
@@ -414,6 +425,8 @@ static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *tria
         json_array_size(remarks))
         json_object_set(result, "remarks", remarks);
     json_decref(remarks);
+    if (trial->status == LINEAGE_HARNESS_ABORT && lineage_voids_read(call->server->store, trial->exp_id, take_void, result, &err) != LINEAGE_OK)
+        json_object_del(result, "void");
     json_object_set_new(result, "note", json_string(MCP_UNTRUSTED_NOTE));
     return result;
 }

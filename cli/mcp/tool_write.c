@@ -1,5 +1,5 @@
 /*
- * tool_write.c: the tools `append` and `note`, offered only with --allow-write. Separate from the reading tools, so
+ * tool_write.c: the tools `append`, `note` and `void`, offered only with --allow-write. Separate from the reading tools, so
  * that everything a client can change is in one file.
  */
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include <lineage/notes.h>
 #include <lineage/remarks.h>
+#include <lineage/voids.h>
 
 #include "mcp/field.h"
 #include "mcp/tools.h"
@@ -172,4 +173,47 @@ const struct mcp_tool mcp_tool_note = {
     .writes = true,
     .patience_s = MCP_PATIENCE_S,
     .call = call_note,
+};
+
+/* ---- void ---- */
+
+static const char *const yes[] = {"yes", NULL};
+
+static const struct mcp_argument void_arguments[] = {
+    {"id", MCP_TEXT, true, "exp_id of the trial", 0, WORD, NULL},
+    {"reason", MCP_TEXT, true, "why it says nothing about its settings", 0, LINEAGE_VOID_REASON_MAX, NULL},
+    {"undo", MCP_TEXT, false, "take the void back", 0, 0, yes},
+    {.name = NULL}};
+
+static json_t *call_void(struct mcp_call *call)
+{
+    struct mcp_found found;
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    const char *reason = mcp_text_argument(call, "reason");
+    bool undo = json_object_get(call->arguments, "undo") != NULL;
+    if (!mcp_find(&found, call, mcp_text_argument(call, "id")))
+        return NULL;
+    call->server->deadline = 0; /* writing is not aborted halfway */
+    enum lineage_status status = undo ? lineage_void_take_back(call->server->store, found.trial.exp_id, reason, &row, &err)
+                                      : lineage_void_append(call->server->store, found.trial.exp_id, reason, &row, &err);
+    mcp_found_release(&found);
+    if (status != LINEAGE_OK)
+        return mcp_store_trouble(call, &err);
+    json_t *result = json_pack("{s:o, s:o}", "exp_id", mcp_id(&row), "voids", mcp_cell(row.parent_exp, 80));
+    lineage_trial_release(&row);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_void = {
+    .name = "void",
+    .title = "Take a trial out of the count",
+    .description = "Append a row that voids a trial, because it says nothing about its settings (a missing "
+                   "module, a broken evaluator): it is no longer ranked or tried.",
+    .arguments = void_arguments,
+    .output = "\"exp_id\":{\"type\":\"string\"},\"voids\":{\"type\":\"string\"}",
+    .needed = "\"exp_id\",\"voids\"",
+    .writes = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_void,
 };

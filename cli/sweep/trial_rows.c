@@ -5,8 +5,31 @@
 #include <string.h>
 
 #include <lineage/query.h>
+#include <lineage/voids.h>
 
 #include "sweep/forecast.h"
+
+/*
+ * A trial that was voided while the night runs is still to be run, as if its row had been harness_abort. If it was
+ * proposed, another trial may be proposed instead.
+ */
+static void take_void(struct trial_list *list, const char *exp_id)
+{
+    struct lineage_trial row = {0};
+    struct lineage_night_link link;
+    struct lineage_error err;
+    bool own = lineage_find(list->store, exp_id, &row, &err) == LINEAGE_OK && lineage_night_link_parse(&link, row.notes) &&
+               strcmp(link.sweep, list->sweep.name) == 0 && row.status == LINEAGE_HARNESS_ABORT;
+    struct night_trial *trial = own ? trial_list_find(list, link.key) : NULL;
+    size_t i = trial ? (size_t)(trial - list->trials) : list->sweep.n;
+    if (trial && trial->exp_id && strcmp(trial->exp_id, row.exp_id) == 0 && i < list->sweep.n && !trial->at_work) {
+        free(trial->exp_id);
+        trial->exp_id = NULL;
+    } else if (own && i >= list->sweep.n && list->n_proposed > 0) {
+        list->n_proposed--;
+    }
+    lineage_trial_release(&row);
+}
 
 /*
  * The last row with a key wins, because rows are in the order in which the trials ran. Keys do not depend on the other
@@ -17,7 +40,13 @@
 static bool take_row(struct trial_list *list, const struct lineage_trial *row)
 {
     struct lineage_night_link link;
+    bool back;
     list->last_seq = row->seq;
+    if (list->counted && lineage_is_void_row(row, &back)) {
+        if (!back)
+            take_void(list, row->parent_exp);
+        return true;
+    }
     if (row->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&link, row->notes))
         return true;
     struct night_trial *trial = trial_list_find(list, link.key);
@@ -48,6 +77,7 @@ int trial_rows_read(struct trial_list *list)
     while (taken && (status = lineage_cursor_next(cursor, &row, &err)) == LINEAGE_OK)
         taken = take_row(list, &row);
     lineage_cursor_close(cursor);
+    list->counted = true;
     if (!taken)
         return cli_no_memory();
     return status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);

@@ -21,6 +21,7 @@
 #include <lineage/text.h>
 #include <lineage/time.h>
 #include <lineage/verify.h>
+#include <lineage/voids.h>
 
 #define SIZE(name) {#name, sizeof(struct name)}
 
@@ -94,6 +95,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_turn_stat),
     SIZE(lineage_variant),
     SIZE(lineage_variant_setting),
+    SIZE(lineage_void),
 };
 
 int lineage_abi_version(void)

@@ -148,11 +148,12 @@ modern tools/list
 must_match_file first out
 printf '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{%s}}\n' "$meta" >in
 serve --allow-write
-must_say 'result.tools.#' 16
+must_say 'result.tools.#' 17
 must_say result.tools.13.name append
 must_say result.tools.13.annotations.readOnlyHint false
 must_say result.tools.14.name note
 must_say result.tools.15.name insight
+must_say result.tools.16.name void
 checks=$((checks + 1))
 [ "$(wc -c <out)" -le 21248 ] || fail "tools/list with writing has $(wc -c <out) bytes, more than its budget of 21248"
 
@@ -397,6 +398,18 @@ cat >in <<END
 END
 serve --allow-write
 must_equal 2 "$(line 2 'result.structuredContent.remarks.#')" 'a line that was cut off hides no other'
+cat >in <<END
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{$meta,"name":"void","arguments":{"id":"exp_006","reason":"the evaluator was broken"}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{$meta,"name":"trial","arguments":{"id":"006"}}}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{$meta,"name":"void","arguments":{"id":"006","reason":"again"}}}
+{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{$meta,"name":"void","arguments":{"id":"006","reason":"it was not","undo":"yes"}}}
+{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{$meta,"name":"trial","arguments":{"id":"006"}}}
+{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{$meta,"name":"void","arguments":{"id":"099","reason":"x"}}}
+END
+serve --allow-write
+must_equal '007 006' "$(line 1 result.structuredContent.exp_id) $(line 1 result.structuredContent.voids)"
+must_equal 'harness_abort the evaluator was broken' "$(line 2 result.structuredContent.trial.status) $(line 2 result.structuredContent.void.reason)"
+must_equal 'true 008 keep true' "$(line 3 result.isError) $(line 4 result.structuredContent.exp_id) $(line 5 result.structuredContent.trial.status) $(line 6 result.isError)"
 cd .. || exit 3
 
 # ---- the tool diff ----

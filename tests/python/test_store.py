@@ -50,6 +50,26 @@ def test_rows_and_queries(store):
     assert "BEST" in store.render() and len(store.render(max_bytes=700).encode()) <= 700
 
 
+def test_voids(store):
+    fill(store)
+    row = store.void("exp_001", "the evaluator was broken")
+    assert row["parent_exp"] == "001" and row["status"] == "harness_abort" and row["job_name"] == "lineage-void"
+    assert store.best_id() == "000" and store.find("001")["status"] == "harness_abort" and store.find("001")["score"] is None
+    assert store.tried(alpha=0.3) == [] and ids(store.chain("002")) == ["000", "002"]
+    entry = store.voids()[0]
+    assert (entry["exp_id"], entry["by"], entry["status"], entry["score"]) == ("001", row["exp_id"], "keep", 2.0)
+    with pytest.raises(StoreError, match="void already"):
+        store.void("001", "again")
+    with pytest.raises(NotFound):
+        store.void("777", "x")
+    with pytest.raises(StoreError, match="reason"):
+        store.void("002", " ")
+    store.unvoid("001")
+    assert store.best_id() == "001" and store.voids() == []
+    with pytest.raises(StoreError, match="not void"):
+        store.unvoid("001")
+
+
 def test_errors(store, tmp_path):
     with pytest.raises(NotFound):
         store.best()

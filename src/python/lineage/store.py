@@ -182,12 +182,21 @@ class _RenderOptions(ctypes.Structure):
     ]  # fmt: skip
 
 
+class _Void(ctypes.Structure):
+    _fields_ = [
+        ("exp_id", ctypes.c_char_p), ("by", ctypes.c_char_p), ("timestamp", ctypes.c_char_p), ("reason", ctypes.c_char_p),
+        ("label", ctypes.c_int), ("score", _Number),
+    ]  # fmt: skip
+
+
+_VISIT_VOID = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(_Void))
+
 _STRUCTS = {
     "lineage_error": _Error, "lineage_number": _Number, "lineage_param": _Param, "lineage_turn_stat": _TurnStat,
     "lineage_extra": _Extra, "lineage_trial": _Trial, "lineage_config": _Config,
     "lineage_append_options": _AppendOptions, "lineage_chain": _Chain, "lineage_range": _Range,
     "lineage_condition": _Condition, "lineage_query": _Query, "lineage_sweep_cell": _SweepCell,
-    "lineage_sweep": _Sweep, "lineage_render_options": _RenderOptions,
+    "lineage_sweep": _Sweep, "lineage_render_options": _RenderOptions, "lineage_void": _Void,
 }  # fmt: skip
 
 _handle = ctypes.c_void_p
@@ -216,6 +225,9 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_render_options_init": (None, [ctypes.POINTER(_RenderOptions)]),
     "lineage_render": (ctypes.c_int, [
         ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), _handle, ctypes.POINTER(_RenderOptions), _err]),
+    "lineage_void_append": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_Trial), _err]),
+    "lineage_void_take_back": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_Trial), _err]),
+    "lineage_voids_read": (ctypes.c_int, [_handle, ctypes.c_char_p, _VISIT_VOID, ctypes.c_void_p, _err]),
     "lineage_free": (None, [ctypes.c_void_p]),
 }  # fmt: skip
 
@@ -427,6 +439,41 @@ class Store:
     def trial(self, **plan: Any) -> "Trial":
         """A trial that appends itself at the end of a ``with`` block; see :class:`Trial`."""
         return Trial(self, plan)
+
+    def _append_void(self, function: Any, exp_id: str, reason: str) -> "dict[str, Any]":
+        row, error = _Trial(), _Error()
+        status = function(self._handles.get(), _bytes(exp_id), _bytes(reason), ctypes.byref(row), ctypes.byref(error))
+        _check(status, error)
+        out = _dict(row)
+        _lib.lineage_trial_release(ctypes.byref(row))
+        return out
+
+    def void(self, exp_id: str, reason: str) -> "dict[str, Any]":
+        """Take a trial out of the count, because it says nothing about its settings; returns the row that says so. The
+        trial then reads as harness_abort without a score. StoreError if it is void already."""
+        return self._append_void(_lib.lineage_void_append, exp_id, reason)
+
+    def unvoid(self, exp_id: str, reason: str = "") -> "dict[str, Any]":
+        """Take a void back: the trial counts again."""
+        return self._append_void(_lib.lineage_void_take_back, exp_id, reason)
+
+    def voids(self) -> "list[dict[str, Any]]":
+        """The void trials, with ``by``, ``timestamp`` and ``reason`` of the row that voids each, and ``status`` and
+        ``score`` as in the trial's own row."""
+        out: "list[dict[str, Any]]" = []
+
+        def visit(_: Any, entry: Any) -> bool:
+            one = entry.contents
+            out.append({
+                "exp_id": _text(one.exp_id), "by": _text(one.by), "timestamp": _text(one.timestamp),
+                "reason": _text(one.reason), "status": LABELS[one.label],
+                "score": one.score.value if one.score.present else None,
+            })  # fmt: skip
+            return True
+
+        error = _Error()
+        _check(_lib.lineage_voids_read(self._handles.get(), None, _VISIT_VOID(visit), None, ctypes.byref(error)), error)
+        return out
 
     # ---- queries ----
 

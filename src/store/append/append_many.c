@@ -134,6 +134,7 @@ static enum lineage_status append_batch_locked(struct batch *batch, struct linea
     state->end = a->end;
     state->finish_line = false;
     state->follow_at_close = true;
+    state->valid = state->valid && !state->voids_behind;
     return LINEAGE_OK;
 }
 

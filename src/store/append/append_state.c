@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/voids.h>
+
 #include "../format/row.h"
 #include "../questions/questions.h"
 #include "append_state.h"
@@ -28,6 +30,7 @@ void append_forget(struct append_state *state)
     id_set_clear(&state->nights);
     id_set_clear(&state->rooted);
     state->parents_behind = false;
+    state->voids_behind = false;
     state->valid = false;
     state->finish_line = false;
 }
@@ -105,6 +108,7 @@ bool append_note_row(struct lineage_store *store, const struct lineage_trial *tr
     struct lineage_night_link night;
     char text[LINEAGE_NIGHT_SWEEP_MAX + 32];
     row_note_id(trial->exp_id, &state->next_id, &state->id_width);
+    state->voids_behind = state->voids_behind || lineage_is_void_row(trial, NULL);
     if (lineage_label_is_kept(trial->status) && score.present && isfinite(score.value) &&
         (!state->has_best || (higher ? score.value > state->best : score.value < state->best))) {
         char *id = strdup(trial->exp_id);
@@ -127,8 +131,8 @@ void append_note(struct lineage_store *store, const struct lineage_trial *trial,
     state->end = *end;
     state->finish_line = false;
     state->follow_at_close = true;
-    if (!append_note_row(store, trial)) /* nothing is lost: the next append reads the end of the log again */
-        state->valid = false;
+    if (!append_note_row(store, trial) || state->voids_behind)
+        state->valid = false; /* nothing is lost: the next append reads the end of the log again */
 }
 
 /* The row will be read again together with the rows before it. Until then the state records its id and that it may be
@@ -137,15 +141,20 @@ void append_note_apart(struct lineage_store *store, const struct lineage_trial *
 {
     struct append_state *state = store->append;
     state->follow_at_close = true;
-    if (!append_note_row(store, trial))
+    if (!append_note_row(store, trial) || state->voids_behind)
         state->valid = false;
 }
 
-/* The log learns only whether the row is kept, not whether it is the best, because that depends on each reader's own
+bool append_may_change_best(const struct lineage_trial *trial)
+{
+    return lineage_label_is_kept(trial->status) || lineage_is_void_row(trial, NULL);
+}
+
+/* The log learns only whether the row is kept (or voids a trial that may be the best), not whether it is the best, because that depends on each reader's own
  * settings. */
 void append_tell(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct log_after *after = &store->log->after;
-    *after = (struct log_after){store->append->next_id, store->append->id_width, lineage_label_is_kept(trial->status)};
+    *after = (struct log_after){store->append->next_id, store->append->id_width, append_may_change_best(trial)};
     row_note_id(trial->exp_id, &after->next_id, &after->id_width);
 }

@@ -30,6 +30,7 @@ struct append_state {
     struct id_set rooted; /* trials whose ancestors are all known to be in the log */
     struct id_set nights; /* trials of nights that these rows record, as night_text writes them */
     bool finish_line; /* the log ends in its header, without a line end */
+    bool voids_behind; /* some row that the mirror has not read voids a trial, so the best is not known */
     bool parents_behind; /* some row that the mirror has not read names a missing parent */
     bool follow_at_close;
     size_t score_column; /* which of the 17 columns holds the score */
@@ -62,6 +63,9 @@ void append_note(struct lineage_store *store, const struct lineage_trial *trial,
 
 /* Like append_note, for a row that was written after rows which this handle has not read. */
 void append_note_apart(struct lineage_store *store, const struct lineage_trial *trial);
+
+/* Whether the best trial may be another one after this row: it is kept, or it voids a trial. */
+bool append_may_change_best(const struct lineage_trial *trial);
 
 /* Call it before a row is added. It tells the log what the log's state will be after the row (log_after). */
 void append_tell(struct lineage_store *store, const struct lineage_trial *trial);

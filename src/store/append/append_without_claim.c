@@ -127,7 +127,7 @@ enum lineage_status appending_next(struct appending *a, bool *done, struct linea
     if (write_rest(a, &rest, &length, &why) != LINEAGE_OK || !rest)
         return LINEAGE_OK;
     enum lineage_status status =
-        log_append_next(a->store->log, &a->end, rest, length, lineage_label_is_kept(a->trial.status), id, err);
+        log_append_next(a->store->log, &a->end, rest, length, append_may_change_best(&a->trial), id, err);
     *done = status == LINEAGE_OK || !a->store->log->lost;
     if (status == LINEAGE_OK && !a->store->log->found)
         status = note(a, id, err);

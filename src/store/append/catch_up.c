@@ -119,6 +119,17 @@ static enum lineage_status take_others(struct lineage_store *store, const struct
     return status;
 }
 
+/* Reads the best trial and the ids from the mirror, then the rows that it has not read. */
+static enum lineage_status read_state(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
+{
+    struct append_state *state = store->append;
+    enum lineage_status status = load_best(store, err);
+    const struct mirror_position *at = mirror_position(store->mirror);
+    state->next_id = at->next_id;
+    state->id_width = at->id_width < 3 ? 3 : at->id_width;
+    return status == LINEAGE_OK ? unread_rows_note(store, end, err) : status;
+}
+
 /* A torn record is mended first; otherwise the new row would become part of it. The best trial is loaded before the
  * unread rows, because each of them is compared with it. Ids have at least three digits, so that the first thousand
  * sort as text. */
@@ -132,19 +143,23 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
         (state->valid && !end->taken_back && log_is_same(&state->end, end) && state->end.size == end->size))
         return status;
     if (state->valid && store->log->only_grew && mirror_layout(store->mirror) && log_is_same(&state->end, end) &&
-        end->size > state->end.size)
-        return take_others(store, end, err);
+        end->size > state->end.size) {
+        status = take_others(store, end, err);
+        if (status != LINEAGE_OK || !state->voids_behind)
+            return status;
+    }
     append_forget(state);
     status = meet_index(store, end, err);
     if (status == LINEAGE_OK)
         status = torn_record_mend(store, end, err);
     if (status == LINEAGE_OK)
-        status = load_best(store, err);
-    const struct mirror_position *at = mirror_position(store->mirror);
-    state->next_id = at->next_id;
-    state->id_width = at->id_width < 3 ? 3 : at->id_width;
-    if (status == LINEAGE_OK)
-        status = unread_rows_note(store, end, err);
+        status = read_state(store, end, err);
+    if (status == LINEAGE_OK && state->voids_behind) { /* only the mirror knows which trial is the best now */
+        append_forget(state);
+        status = mirror_sync(store->mirror, err);
+        if (status == LINEAGE_OK)
+            status = read_state(store, end, err);
+    }
     if (status == LINEAGE_OK)
         find_score(store);
     state->end = *end;

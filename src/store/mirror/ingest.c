@@ -10,6 +10,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "apply_voids.h"
 #include "connection.h"
 #include "insert.h"
 #include "meta.h"
@@ -44,6 +45,8 @@ struct ingest {
     struct row_parser *parser;   /* exists once the header is known */
     struct specialist_sums *sums;
     struct param_batch *params;
+    struct void_rows voids;
+    bool in_bulk; /* there are no indexes meanwhile */
     bool much;
     bool telemetry; /* the store has, or may have, a telemetry directory */
 };
@@ -53,6 +56,15 @@ static enum lineage_status flush(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = param_batch_flush(in->params, in->mirror, err);
     return status == LINEAGE_OK ? specialist_sums_flush(in->sums, err) : status;
+}
+
+/* Voids of rows of this sync. Trials are found by the index of ids. */
+static enum lineage_status apply_voids(struct ingest *in, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (in->voids.n && in->in_bulk)
+        status = mirror_make_indexes(in->mirror, err);
+    return status == LINEAGE_OK ? void_rows_apply(&in->voids, in->mirror, err) : status;
 }
 
 /* Adds the row of a record without a line end. The row counts everywhere except in `rows`, and it can be removed again.
@@ -81,6 +93,8 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     struct lineage_trial *trial = &parsed->trial;
     bool terminated = parsed->record.terminated;
     enum lineage_status status = terminated ? LINEAGE_OK : flush(in, err);
+    if (status == LINEAGE_OK && !terminated) /* before the sums are copied from which the row is taken back */
+        status = apply_voids(in, err);
     trial->seq = ++mirror->meta.at.rows;
     trial->line = parsed->record.line;
     if (status == LINEAGE_OK)
@@ -91,6 +105,8 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
         status = add_provisional(in, trial, err);
     if (status == LINEAGE_OK)
         status = specialist_sums_add(in->sums, trial, err);
+    if (status == LINEAGE_OK && terminated && !void_rows_note(&in->voids, trial))
+        status = store_no_memory(err);
     row_note_id(trial->exp_id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
     return status;
 }
@@ -263,9 +279,9 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     struct mirror_meta *meta = &mirror->meta;
     const uint64_t there = meta->at.watermark, coming = log->size - there;
     struct ingest in = {.mirror = mirror, .size = log->size, .much = coming > MUCH};
-    const bool in_bulk = there == 0 || (in.much && coming > there);
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
+    in.in_bulk = there == 0 || (in.much && coming > there);
     /* The directory is checked once, because a load of a million rows would otherwise try to open a million missing
      * files. */
     in.telemetry = fs_stat(mirror->store->dir_fd, PLACE_TELEMETRY, 0, &st) == 0 || errno != ENOENT;
@@ -273,14 +289,16 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     in.params = param_batch_new();
     if (!in.sums || !in.params)
         status = store_no_memory(err);
-    if (status == LINEAGE_OK && in_bulk)
+    if (status == LINEAGE_OK && in.in_bulk)
         status = mirror_drop_indexes(mirror, err);
     if (status == LINEAGE_OK)
         status = ingest_bytes(&in, err);
-    if (status == LINEAGE_OK && in_bulk)
+    if (status == LINEAGE_OK && in.in_bulk)
         status = make_indexes(&in, err);
     if (status == LINEAGE_OK)
         status = flush(&in, err);
+    if (status == LINEAGE_OK)
+        status = void_rows_apply(&in.voids, mirror, err);
     meta->at.log = *log;
     if (!meta->provisional) {
         meta->next_id = meta->at.next_id;
@@ -288,6 +306,7 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     }
     if (status == LINEAGE_OK)
         status = mirror_save_meta(mirror, err);
+    void_rows_release(&in.voids);
     specialist_sums_free(in.sums);
     param_batch_free(in.params);
     row_parser_free(in.parser); /* freed before the batches, one of which it may be reading */

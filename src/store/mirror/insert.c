@@ -135,7 +135,7 @@ static enum lineage_status insert_extras(struct mirror *mirror, const struct lin
 }
 
 /* An interrupted trial is not recorded as a trial of its night, so that it can be run again. */
-static enum lineage_status insert_night(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status mirror_insert_night(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     struct lineage_night_link link;
@@ -168,7 +168,7 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
     if (status == LINEAGE_OK)
         status = insert_extras(mirror, trial, err);
     if (status == LINEAGE_OK)
-        status = insert_night(mirror, trial, err);
+        status = mirror_insert_night(mirror, trial, err);
     return status;
 }
 

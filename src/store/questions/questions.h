@@ -11,6 +11,7 @@
 #include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/report.h>
+#include <lineage/voids.h>
 
 #include "../mirror/mirror.h"
 
@@ -136,6 +137,12 @@ enum lineage_status mirror_each_snapshot(struct mirror *mirror,
 
 /* Whether some row names that snapshot. Reads all rows. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err);
+
+/* Calls visit for each void trial in the order of the log, or for the one with that seq only (0: all), until visit returns
+ * false. */
+enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq,
+                                     bool (*visit)(void *context, const struct lineage_void *entry), void *context,
+                                     struct lineage_error *err);
 
 /* ---- the parts of a report; everything that is found goes into the arena ---- */
 

@@ -7,6 +7,9 @@
  * each row. param_values is computed again from param_rows, which has the same order, and from the label and score of
  * each row, for which nine bytes per row are kept.
  *
+ * A trial that is void differs from its row, and the row that voids it may be in another piece. So a mirror with void
+ * trials is left to mirror_check, like one that is not sound.
+ *
  * The result is only yes or no. After a no, mirror_check finds out what is wrong, with a complete mirror in memory.
  */
 #include <assert.h>
@@ -148,7 +151,7 @@ static enum lineage_status compare(struct pieces *p, unsigned kinds, const struc
 static enum lineage_status forget_rows(struct mirror *apart)
 {
     return mirror_exec(apart, "DELETE FROM param_rows; DELETE FROM param_values; DELETE FROM turn_stats;"
-                       "DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM night_rows; DELETE FROM findings; DELETE FROM trials", NULL);
+                       "DELETE FROM voided; DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM night_rows; DELETE FROM findings; DELETE FROM trials", NULL);
 }
 
 static enum lineage_status compare_pieces(struct pieces *p)
@@ -311,10 +314,23 @@ static enum lineage_status is_whole(struct pieces *p)
     return status;
 }
 
+static enum lineage_status has_no_voids(struct pieces *p)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(p->mirror, &stmt, "SELECT 1 FROM voided LIMIT 1", NULL);
+    if (status != LINEAGE_OK)
+        return status;
+    status = mirror_step(p->mirror, stmt, NULL);
+    sqlite3_reset(stmt);
+    return unless(status != LINEAGE_ENOTFOUND);
+}
+
 static enum lineage_status check(struct pieces *p)
 {
     size_t n = 0;
     enum lineage_status status = is_whole(p);
+    if (status == LINEAGE_OK)
+        status = has_no_voids(p);
     if (status == LINEAGE_OK)
         status = verify_integrity(p->mirror, count_finding, &n, NULL);
     if (status != LINEAGE_OK || n)

@@ -36,6 +36,10 @@ static const struct {
      "SELECT t.line, t.exp_id, n.* FROM night_rows n JOIN trials t ON t.seq = n.seq"
      " WHERE n.seq <= ?1 AND ?2 AND n.seq > ?3 ORDER BY n.seq",
      VERIFY_BY_ROW},
+    {"voided",
+     "SELECT t.line, t.exp_id, v.* FROM voided v JOIN trials t ON t.seq = v.seq"
+     " WHERE v.seq <= ?1 AND ?2 AND v.seq > ?3 ORDER BY v.seq",
+     VERIFY_BY_ROW},
     {"findings",
      "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 AND ?3 >= 0 AND offset >= ?4 ORDER BY"
      " offset",

@@ -1,0 +1,177 @@
+/* cmd_void.c: `lineage void`: takes trials out of the count, or back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+#include <lineage/voids.h>
+
+#include "cli.h"
+
+struct void_options {
+    char *reason;
+    int undo;
+};
+
+enum { IDS_MAX = 1000 };
+
+/* ---- list ---- */
+
+struct listing {
+    struct cli_list *list;
+    bool good;
+};
+
+static bool list_one(void *context, const struct lineage_void *entry)
+{
+    struct listing *l = context;
+    char score[LINEAGE_NUMBER_MAX];
+    cli_list_text(l->list, entry->exp_id);
+    cli_list_text(l->list, lineage_label_name(entry->label));
+    cli_list_text(l->list, entry->score.present ? lineage_number_format(score, entry->score.value) : NULL);
+    cli_list_text(l->list, entry->by);
+    cli_list_text(l->list, entry->timestamp);
+    cli_list_text(l->list, entry->reason);
+    l->good = cli_list_end_row(l->list);
+    return l->good;
+}
+
+static int list_voids(struct cli_session *session)
+{
+    static const char *const columns[] = {"exp_id", "status", "score", "void_by", "timestamp", "reason"};
+    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2}, {.rank = 3}, {.rank = 5}, {.rank = 6}, {.rank = 4, .least = 30}};
+    struct listing l = {.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns)};
+    struct lineage_error err;
+    if (!l.list)
+        return cli_no_memory();
+    cli_list_fit(l.list, &session->screen, fit);
+    enum lineage_status read = lineage_voids_read(session->store, NULL, list_one, &l, &err);
+    int status = cli_list_finish(l.list);
+    return read == LINEAGE_OK ? status : cli_fail(&err);
+}
+
+/* ---- append ---- */
+
+/* Returns the id of the best trial (free); NULL if there is none. */
+static char *best_id(struct lineage_store *store)
+{
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    char *id = lineage_best(store, &best, &err) == LINEAGE_OK ? strdup(best.exp_id) : NULL;
+    lineage_trial_release(&best);
+    return id;
+}
+
+static void say_best(struct lineage_store *store, const char *before)
+{
+    char *now = best_id(store), said[200];
+    bool same = now ? before && strcmp(now, before) == 0 : !before;
+    if (!same)
+        snprintf(said, sizeof said, "the best trial is now %.80s; it was %.80s", now ? now : "none", before ? before : "none");
+    if (!same)
+        cli_say(said);
+    free(now);
+}
+
+/* Other trials keep a void parent: they did start from its files. */
+static void say_children(struct lineage_store *store, const char *id)
+{
+    struct lineage_query all = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    size_t n = 0;
+    char said[200];
+    if (lineage_query_open(&cursor, store, &all, &err) != LINEAGE_OK)
+        return;
+    while (lineage_cursor_next(cursor, &row, &err) == LINEAGE_OK)
+        n += strcmp(row.parent_exp, id) == 0 && !lineage_is_void_row(&row, NULL);
+    lineage_cursor_close(cursor);
+    if (n)
+        snprintf(said, sizeof said, "%zu trial%s from %.80s; it stays their parent", n, n > 1 ? "s continue" : " continues", id);
+    if (n)
+        cli_say(said);
+}
+
+/* All ids are looked up before the first row is written, so that a typo leaves nothing half done. */
+static int check_ids(struct cli_session *session)
+{
+    for (size_t i = 0; i < session->args.n_positional; i++) {
+        struct lineage_trial trial = {0};
+        struct lineage_error err;
+        enum lineage_status status = lineage_find(session->store, session->args.positional[i], &trial, &err);
+        lineage_trial_release(&trial);
+        if (status == LINEAGE_ENOTFOUND)
+            return cli_error(CLI_USAGE, "void: %s; a running trial has a row when it ends", err.text);
+        if (status != LINEAGE_OK)
+            return cli_fail(&err);
+    }
+    return CLI_GO_ON;
+}
+
+static int append_one(struct cli_session *session, const struct void_options *o, const char *id)
+{
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    char *before = best_id(session->store);
+    enum lineage_status done = o->undo ? lineage_void_take_back(session->store, id, o->reason, &row, &err)
+                                       : lineage_void_append(session->store, id, o->reason, &row, &err);
+    if (done == LINEAGE_OK) {
+        if (session->format == CLI_JSON) {
+            json_t *object = json_pack("{s:o, s:o, s:b}", "exp_id", cli_json_text(row.exp_id), "voids",
+                                       cli_json_text(row.parent_exp), "undo", o->undo);
+            cli_json_print(stdout, object, true);
+            json_decref(object);
+        } else {
+            puts(row.exp_id);
+        }
+        say_best(session->store, before);
+        if (!o->undo)
+            say_children(session->store, row.parent_exp);
+    }
+    free(before);
+    lineage_trial_release(&row);
+    return done == LINEAGE_OK ? CLI_OK : done == LINEAGE_EINVAL ? cli_error(CLI_USAGE, "void: %s", err.text) : cli_fail(&err);
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    const struct void_options *o = context;
+    if (!session->args.n_positional && (o->reason || o->undo))
+        return cli_error(CLI_USAGE, "void: the ID of the trial is missing");
+    if (!session->args.n_positional)
+        return list_voids(session);
+    if (!o->reason && !o->undo)
+        return cli_error(CLI_USAGE, "void: --reason is missing: say why the trial does not count");
+    int status = check_ids(session);
+    for (size_t i = 0; (status == CLI_GO_ON || status == CLI_OK) && i < session->args.n_positional; i++)
+        status = append_one(session, o, session->args.positional[i]);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct void_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"reason", 0, POPT_ARG_STRING, &o.reason, 0, "why the trial does not count", "TEXT"},
+        {"undo", 0, POPT_ARG_NONE, &o.undo, 0, "take the void back: the trial counts again", NULL},
+        CLI_SCREEN_OPTIONS(&session.screen),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, IDS_MAX, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_void = {
+    .name = "void",
+    .arguments = "[ID]..",
+    .description = "Takes a trial out of the count, because it says nothing about its settings: a module was\n"
+                   "missing, the evaluator was broken, another job took the processor. It is then not ranked,\n"
+                   "tried, proposed from, the best or part of a chain, and a night runs it again.\n\n"
+                   "Rows are never changed: this appends a row that names the trial as its parent, and prints\n"
+                   "its id. --undo appends a row that takes the void back. Without ID, lists the void trials\n"
+                   "with the label and score of their own rows.",
+    .examples = "  lineage void 012 --reason 'NumPy was missing'\n"
+                "  lineage void 012 --undo\n"
+                "  lineage void --format json",
+    .run = run,
+};

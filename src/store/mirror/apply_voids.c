@@ -1,0 +1,202 @@
+/*
+ * apply_voids.c: makes void trials read as harness_abort in the tables, so that no question has to know of voids.
+ *
+ * A void names an earlier trial, which may have been read long ago. Its row in `trials` is changed, and its own label and
+ * score go to `voided`. Sums cannot be corrected by a subtraction: the largest score of a parameter's value may be gone,
+ * and sums of doubles depend on their order. They are computed again for the trials' specialists and parameter values,
+ * in the order of the log, so that they equal those of a mirror that is built at once.
+ */
+#include "apply_voids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/voids.h>
+
+#include "insert.h"
+#include "mirror_internal.h"
+#include "specialist_sums.h"
+#include "statement.h"
+
+/* Bits of `special` of the score: not a number, and negative zero. */
+#define SCORE_BITS "(32 | 32 * 256)"
+
+bool void_rows_note(struct void_rows *rows, const struct lineage_trial *trial)
+{
+    if (!lineage_is_void_row(trial, NULL))
+        return true;
+    if (rows->n == rows->capacity) {
+        size_t capacity = rows->capacity ? 2 * rows->capacity : 16;
+        int64_t *seqs = realloc(rows->seqs, capacity * sizeof *seqs);
+        if (!seqs)
+            return false;
+        rows->seqs = seqs;
+        rows->capacity = capacity;
+    }
+    rows->seqs[rows->n++] = (int64_t)trial->seq;
+    return true;
+}
+
+void void_rows_release(struct void_rows *rows)
+{
+    free(rows->seqs);
+    *rows = (struct void_rows){0};
+}
+
+/* ---- one row ---- */
+
+/* Runs a statement with seq and the void row's seq bound. Not every statement uses the second. */
+static enum lineage_status run(struct mirror *mirror, const char *sql, int64_t seq, int64_t by, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    if (sqlite3_bind_parameter_count(stmt) > 1)
+        sqlite3_bind_int64(stmt, 2, by);
+    return mirror_run(mirror, stmt, err);
+}
+
+/*
+ * Finds the trial that the row names: the last one with that id before the row, in the order of mirror_find. A void of a
+ * void row changes nothing, because otherwise a later row could not take it back.
+ */
+static enum lineage_status find_target(struct mirror *mirror, int64_t by, int64_t *seq, bool *back, struct lineage_error *err)
+{
+    static const char sql[] =
+        "SELECT t.seq, v.job_name = '" LINEAGE_UNVOID_JOB "' FROM trials v JOIN trials t ON t.seq < v.seq AND t.exp_id IN"
+        " (v.parent_exp, 'exp_' || v.parent_exp, CASE WHEN v.parent_exp LIKE 'exp\\_%' ESCAPE '\\' THEN substr(v.parent_exp, 5) END)"
+        " WHERE v.seq = ?1 AND t.job_name NOT IN ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "')"
+        " ORDER BY t.exp_id = v.parent_exp DESC, t.seq DESC LIMIT 1";
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, by);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK) {
+        *seq = sqlite3_column_int64(stmt, 0);
+        *back = sqlite3_column_int(stmt, 1) != 0;
+    }
+    sqlite3_reset(stmt);
+    return status;
+}
+
+static enum lineage_status make_void(struct mirror *mirror, int64_t seq, int64_t by, struct lineage_error *err)
+{
+    enum lineage_status status = run(mirror,
+        "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special FROM trials WHERE seq = ?1", seq, by, err);
+    if (status == LINEAGE_OK)
+        status = run(mirror, "UPDATE trials SET status = 'harness_abort', score = NULL, special = special & ~" SCORE_BITS
+                     " WHERE seq = ?1", seq, 0, err);
+    return status == LINEAGE_OK ? run(mirror, "DELETE FROM night_rows WHERE seq = ?1", seq, 0, err) : status;
+}
+
+/* The trial counts as one of its night again. */
+static enum lineage_status restore_night(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    struct lineage_trial trial = {.seq = (uint64_t)seq};
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT status, exp_id, notes FROM trials WHERE seq = ?1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        status = mirror_label(mirror, stmt, 0, &trial.status, err);
+    trial.exp_id = mirror_text(stmt, 1);
+    trial.notes = mirror_text(stmt, 2);
+    if (status == LINEAGE_OK)
+        status = mirror_insert_night(mirror, &trial, err);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+static enum lineage_status take_back(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+{
+    enum lineage_status status = run(mirror,
+        "UPDATE trials SET (status, score, special) = (SELECT status, score, special FROM voided WHERE seq = ?1)"
+        " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)", seq, 0, err);
+    if (status == LINEAGE_OK)
+        status = run(mirror, "DELETE FROM voided WHERE seq = ?1", seq, 0, err);
+    return status == LINEAGE_OK ? restore_night(mirror, seq, err) : status;
+}
+
+static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct lineage_error *err)
+{
+    int64_t seq = 0;
+    bool back = false;
+    enum lineage_status status = find_target(mirror, by, &seq, &back, err);
+    if (status == LINEAGE_ENOTFOUND) /* `verify` names the missing parent */
+        return LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = back ? take_back(mirror, seq, err) : make_void(mirror, seq, by, err);
+    return status == LINEAGE_OK ? run(mirror, "INSERT OR IGNORE INTO void_changes VALUES (?1)", seq, 0, err) : status;
+}
+
+/* ---- sums ---- */
+
+#define CHANGED_SPECIALISTS "(SELECT specialist FROM trials WHERE seq IN (SELECT seq FROM void_changes))"
+
+static enum lineage_status count_specialists(struct mirror *mirror, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    struct specialist_sums *sums = specialist_sums_new(mirror, true, false);
+    enum lineage_status status = sums ? LINEAGE_OK : store_no_memory(err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror, "DELETE FROM label_counts WHERE specialist IN " CHANGED_SPECIALISTS
+                             "; DELETE FROM calibration WHERE specialist IN " CHANGED_SPECIALISTS, err);
+    if (status == LINEAGE_OK)
+        status = mirror_prepare(mirror, &stmt, "SELECT status, specialist, delta_vs_best, expected_delta FROM trials"
+                                " WHERE specialist IN " CHANGED_SPECIALISTS " ORDER BY seq", err);
+    if (status != LINEAGE_OK)
+        goto done;
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        struct lineage_trial trial = {.specialist = mirror_text(stmt, 1),
+                                      .delta_vs_best = {sqlite3_column_type(stmt, 2) != SQLITE_NULL, sqlite3_column_double(stmt, 2)},
+                                      .expected_delta = mirror_text(stmt, 3)};
+        status = mirror_label(mirror, stmt, 0, &trial.status, err);
+        if (status == LINEAGE_OK)
+            status = specialist_sums_add(sums, &trial, err);
+        if (status != LINEAGE_OK)
+            break;
+    }
+    status = mirror_end_rows(stmt, status);
+    if (status == LINEAGE_OK)
+        status = specialist_sums_flush(sums, err);
+
+done:
+    specialist_sums_free(sums);
+    return status;
+}
+
+static enum lineage_status count_params(struct mirror *mirror, struct lineage_error *err)
+{
+    return mirror_exec(mirror,
+        "DELETE FROM param_values WHERE (key, value) IN"
+        " (SELECT key, value FROM param_rows WHERE seq IN (SELECT seq FROM void_changes));"
+        "INSERT INTO param_values SELECT p.key, p.value, t.status, count(*),"
+        " min(CASE WHEN t.score > -9e999 AND t.score < 9e999 THEN t.score END),"
+        " max(CASE WHEN t.score > -9e999 AND t.score < 9e999 THEN t.score END)"
+        " FROM (SELECT DISTINCT key, value FROM param_rows WHERE seq IN (SELECT seq FROM void_changes)) d"
+        " CROSS JOIN param_rows p ON p.key = d.key AND p.value = d.value CROSS JOIN trials t ON t.seq = p.seq"
+        " GROUP BY p.key, p.value, t.status", err);
+}
+
+enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (!rows->n)
+        return status;
+    for (size_t i = 0; status == LINEAGE_OK && i < rows->n; i++)
+        status = apply_row(mirror, rows->seqs[i], err);
+    rows->n = 0;
+    if (status == LINEAGE_OK)
+        status = count_specialists(mirror, err);
+    if (status == LINEAGE_OK)
+        status = count_params(mirror, err);
+    return status == LINEAGE_OK ? mirror_exec(mirror, "DELETE FROM void_changes", err) : status;
+}

@@ -1,0 +1,23 @@
+/* apply_voids.h: makes void trials read as harness_abort. */
+#ifndef MIRROR_APPLY_VOIDS_H
+#define MIRROR_APPLY_VOIDS_H
+
+#include "mirror.h"
+
+/* The rows of a sync that void a trial or take it back, in the order of the log. Zeroed: none. */
+struct void_rows {
+    int64_t *seqs; /* [n] */
+    size_t n, capacity;
+};
+
+/* Notes the row if it voids a trial. Returns false if memory runs out. */
+bool void_rows_note(struct void_rows *rows, const struct lineage_trial *trial);
+void void_rows_release(struct void_rows *rows);
+
+/*
+ * Changes the trials that the noted rows name, computes the sums that these trials are part of again, and forgets the
+ * rows. Everything before must be written: rows, parameters and sums.
+ */
+enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct lineage_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* void_trials.c: which trials are void. */
+#include <string.h>
+
+#include "../mirror/statement.h"
+#include "questions.h"
+
+enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq,
+                                     bool (*visit)(void *context, const struct lineage_void *entry), void *context,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    bool more = true;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt,
+        "SELECT v.status, v.exp_id, b.exp_id, b.timestamp, b.hypothesis, v.score FROM voided v JOIN trials b ON b.seq = v.void_seq"
+        " WHERE ?1 IN (0, v.seq) ORDER BY v.seq", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    while (more && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        struct lineage_void entry = {.exp_id = mirror_text(stmt, 1),
+                                     .by = mirror_text(stmt, 2),
+                                     .timestamp = mirror_text(stmt, 3),
+                                     .reason = mirror_text(stmt, 4),
+                                     .score = {sqlite3_column_type(stmt, 5) != SQLITE_NULL, sqlite3_column_double(stmt, 5)}};
+        status = mirror_label(mirror, stmt, 0, &entry.label, err);
+        if (status != LINEAGE_OK)
+            break;
+        more = visit(context, &entry);
+    }
+    return mirror_end_rows(stmt, status);
+}

@@ -1,0 +1,183 @@
+#!/bin/sh
+# shellcheck disable=SC2154 # shared with shell.sh
+# void.sh: trials that do not count: every question, sums, undo, verify, rebuild, export, nights, and hostile rows.
+. "$SOURCE/tests/support/shell.sh"
+
+ids()
+{
+    cut -f 1 out | tail -n +2 | tr '\n' ' '
+}
+
+# every state is the same for a mirror that followed row by row, for one that is built at once, and for one in memory
+same_everywhere()
+{
+    must_run verify -C "$1"
+    must_run sql -C "$1" "SELECT seq, exp_id, status, score, special FROM trials"
+    cp out followed
+    for table in label_counts param_values calibration voided night_rows; do
+        must_run sql -C "$1" "SELECT * FROM $table"
+        cp out "followed.$table"
+    done
+    must_run rebuild -C "$1"
+    must_run sql -C "$1" "SELECT seq, exp_id, status, score, special FROM trials"
+    must_match_file followed out
+    for table in label_counts param_values calibration voided night_rows; do
+        must_run sql -C "$1" "SELECT * FROM $table"
+        must_match_file "followed.$table" out
+    done
+    must_run verify -C "$1"
+}
+
+must_run init s --direction higher
+add()
+{
+    must_run append -C s --specialist ada "$@"
+}
+add --status auto --core-metric 1 --alpha 0.1 --expected-delta +0.1 --hypothesis start
+add --status auto --core-metric 2 --alpha 0.3 --parent 000 --expected-delta +0.7 --param opt=adam
+add --status auto --core-metric 9 --alpha 0.9 --parent 001 --expected-delta +0.3 --hypothesis 'too good'
+add --status auto --core-metric 3 --alpha 0.9 --parent 002 --expected-delta -0.1
+add --status crash --alpha 0.5 --parent 001
+must_equal 6 "$(wc -l <s/results.tsv | tr -d ' ')"
+cp s/results.tsv before.tsv
+
+# ---- refused, and nothing is written ----
+must_fail 2 '--reason is missing' void 002 -C s
+must_fail 2 'needs a reason' void 002 -C s --reason ' '
+must_fail 2 'the ID of the trial is missing' void -C s --reason x
+must_fail 2 "no trial '777'" void 777 -C s --reason x
+must_fail 2 "no trial '777'" void 002 777 -C s --reason x
+must_fail 2 'is not void' void 002 -C s --undo
+must_fail 2 'at most 2000 bytes' void 002 -C s --reason "$(head -c 2001 /dev/zero | tr '\0' x)"
+must_match_file before.tsv s/results.tsv
+
+# ---- the best is void ----
+run void exp_002 -C s --reason 'the evaluator was broken'
+must_exit 0
+must_equal 005 "$(cat out)"
+must_have err 'the best trial is now 001; it was 002'
+must_have err '1 trial continues from 002'
+must_equal 'harness_abort 002 lineage-void the evaluator was broken' "$(tail -n 1 s/results.tsv | cut -f '9,4,15,7' | awk -F '\t' '{print $3, $1, $4, $2}')"
+must_match_file before.tsv "$(head -n 6 s/results.tsv >head.tsv; echo head.tsv)"
+must_run best -C s --format tsv
+must_have out '001'
+must_run tried -C s --alpha 0.9 --format tsv
+must_equal '003 ' "$(ids)"
+must_run chain 003 -C s --format tsv
+must_equal '000 001 003 ' "$(ids)"
+must_run query -C s --status keep --format tsv
+must_equal '000 001 ' "$(ids)"
+must_run query -C s --metric 0: --format tsv
+must_equal '000 001 003 ' "$(ids)"
+must_run sweep alpha -C s --format json
+must_equal 1 "$(json 'cells.2.trials')" 'the void trial is not counted'
+must_run render -C s
+must_lack out 'too good'
+must_run show 002 -C s --format json
+must_equal 'harness_abort keep 9.0 005 the evaluator was broken' \
+    "$(json status) $(json void.status) $(json void.score) $(json void.by) $(json void.reason)"
+must_run show 002 -C s
+must_have out 'by 005: the evaluator was broken (its row says keep, 9.0)'
+must_run void -C s --format json
+must_equal '002 keep' "$(json 0.exp_id) $(json 0.status)"
+must_fail 2 'is void already, by row 005' void 002 -C s --reason again
+must_fail 2 'is not a trial: it is the row that voids 002' void 005 -C s --reason x
+same_everywhere s
+# A new trial is compared with the best that counts, also by a handle that appended before.
+add --status auto --core-metric 2.5 --alpha 0.7
+must_equal keep "$(tail -n 1 s/results.tsv | cut -f 9)"
+
+# ---- taken back ----
+run void 002 -C s --undo --reason 'it was right'
+must_exit 0
+must_have err 'the best trial is now 002; it was 006'
+must_run best -C s --format tsv
+must_have out '002'
+must_run void -C s --format tsv
+must_equal '' "$(ids)"
+must_run show 002 -C s --format json
+must_equal 'keep 9.0' "$(json status) $(json score)$(json void)"
+same_everywhere s
+
+# ---- several at once, a crash, the only trial of a value, a score that is not a number ----
+must_run void 003 004 -C s --reason 'a module was missing' --format json
+must_run query -C s --status crash --format tsv
+must_equal '' "$(ids)"
+printf '100\t2026-01-01T00:00:00Z\tbob\t\t\t\tnan\t\tkeep\tnan\t\t\t\t\t\t\talpha=7\n' >>s/results.tsv
+must_run void 100 -C s --reason nan
+same_everywhere s
+must_run void 100 -C s --undo
+same_everywhere s
+must_run void 003 -C s --undo
+
+# ---- the log alone is enough: export, exact import, a copy without a mirror ----
+must_run export -C s
+cp out exported.tsv
+must_run init t --direction higher
+must_run import -C t --exact exported.tsv
+must_run void -C t --format tsv
+must_equal '004 ' "$(ids)"
+same_everywhere t
+must_run verify -C t --digest
+must_equal "$("$LINEAGE" verify -C s --digest)" "$(cat out)"
+# A rule-checked import keeps them too.
+must_run init u --direction higher
+grep -v '^10[012]' exported.tsv >finite.tsv
+must_run import -C u finite.tsv
+must_run void -C u --format tsv
+must_equal '004 ' "$(ids)"
+same_everywhere u
+# A last record without a line end voids nothing until its line end is there.
+printf '900\t2026-01-01T00:00:00Z\tada\t000\t\t\tcut off\t\tharness_abort\t\t\t\t\t\tlineage-void\t\t' >>t/results.tsv
+must_run void -C t --format tsv
+must_equal '004 ' "$(ids)"
+run verify -C t
+must_exit 1
+must_have out "no line end"
+must_lack out "lineage.db"
+printf '\n' >>t/results.tsv
+must_run void -C t --format tsv
+must_equal '000 004 ' "$(ids)"
+same_everywhere t
+
+# ---- hostile rows: of nothing, of itself, of a later trial, of another label, a thousand of one ----
+{
+    printf '910\t\tx\t999\t\t\tof nothing\t\tharness_abort\t\t\t\t\t\tlineage-void\t\t\n'
+    printf '911\t\tx\t911\t\t\tof itself\t\tharness_abort\t\t\t\t\t\tlineage-void\t\t\n'
+    printf '912\t\tx\t913\t\t\tof a later one\t\tharness_abort\t\t\t\t\t\tlineage-void\t\t\n'
+    printf '913\t\tx\t001\t\t\ta trial with that job name\t\tkeep\t4\t\t\t\t\tlineage-void\t\t\n'
+    printf '914\t\tx\t910\t\t\tof a void\t\tharness_abort\t\t\t\t\t\tlineage-void\t\t\n'
+    i=1000
+    while [ $i -lt 2000 ]; do
+        printf '%s\t\tx\t001\t\t\tagain\t\tharness_abort\t\t\t\t\t\tlineage-%s\t\t\n' $i "$([ $((i % 2)) = 0 ] && echo void || echo unvoid)"
+        i=$((i + 1))
+    done
+    printf '2000\t\tx\texp_001\t\t\tin the other spelling\t\tharness_abort\t\t\t\t\t\tlineage-void\t\t\n'
+} >>t/results.tsv
+must_run void -C t --format tsv
+must_equal '000 001 004 ' "$(ids)"
+run verify -C t
+must_run rebuild -C t
+must_run void -C t --format tsv
+must_equal '000 001 004 ' "$(ids)"
+run verify -C t
+must_lack out 'lineage.db'
+
+# ---- nights: a void trial runs again ----
+cat >sweep.json <<'END'
+{"name": "grid", "command": ["sh", "-c", "[ -e fixed ] && echo METRIC score={lr} || exit 3"], "grid": {"lr": [1, 2]}}
+END
+must_run init n --direction higher
+run night sweep.json -C n -q
+must_exit 0
+touch fixed
+run night sweep.json -C n -q
+must_exit 0
+must_equal 2 "$(grep -c crash n/results.tsv)" 'trials with a row are not run again'
+must_run void 000 -C n --reason 'the file was missing'
+run night sweep.json -C n -q
+must_exit 0
+must_equal 'baseline 1.0 003' "$(tail -n 1 n/results.tsv | cut -f '1,9,10' | awk -F '\t' '{print $2, $3, $1}')"
+must_equal 5 "$(wc -l <n/results.tsv | tr -d ' ')"
+same_everywhere n
+finish
