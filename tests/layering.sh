@@ -109,7 +109,7 @@ utf8proc.h   src/store/format src/store/search cli/output
 uthash.h     src/store/append src/store/ideas src/store/code cli/judge
 sha2.h       src/store/log src/store/blobs src/store/code
 libpq-fe.h   src/store/postgres
-xxhash.h     src/store/append src/store/ideas src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/run cli/judge
+xxhash.h     src/store/append src/store/ideas src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/run cli/judge cli/git
 jansson.h    src/store/blobs src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge

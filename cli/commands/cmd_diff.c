@@ -1,15 +1,19 @@
 /* cmd_diff.c: `lineage diff`: a unified diff of what two trials were run from. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 
 #include "cli.h"
+#include "git/commit_diff.h"
 #include "output/tree_diff.h"
 #include "run/provenance_read.h"
+#include "trial/workdir.h"
 
 #define MAX_BYTES ((size_t)16 << 20)
 
@@ -80,6 +84,64 @@ static bool has_snapshot(const struct lineage_trial *trial)
     return trial->snapshot_path && *trial->snapshot_path;
 }
 
+/* The state of the repository that a trial was run from; NULL if none was recorded. */
+static json_t *load_git(const struct lineage_store *store, const char *exp_id)
+{
+    char id[LINEAGE_NAME_MAX];
+    json_t *run = provenance_load(store, exp_id);
+    json_t *git = provenance_origin(&run, id, store) ? json_incref(json_object_get(run, "git")) : NULL;
+    json_decref(run);
+    return git;
+}
+
+/* Prints what changed between the commits of two trials. Returns false if that is not known. */
+static bool diff_commits(const struct sides *sides, const struct lineage_store *store, size_t limit)
+{
+    json_t *from = load_git(store, sides->from.exp_id), *to = load_git(store, sides->to.exp_id);
+    size_t length;
+    char *text = from && to ? commit_diff(from, to, limit, &length) : NULL;
+    if (text)
+        tree_diff_print(text, length);
+    else if (from && to)
+        cli_say("the commits of the two trials cannot be compared; comparing what was recorded beside them");
+    free(text);
+    json_decref(from);
+    json_decref(to);
+    return text != NULL;
+}
+
+static bool put_run(const char *dir, const char *name, const struct lineage_store *store, const char *exp_id)
+{
+    char path[PATH_MAX + 32];
+    json_t *run = provenance_load(store, exp_id);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    bool made = run && mkdir(path, 0700) == 0;
+    snprintf(path, sizeof path, "%s/%s/run.json", dir, name);
+    json_object_del(run, "git");
+    FILE *out = made ? fopen(path, "we") : NULL;
+    if (out)
+        cli_json_print(out, run, true);
+    json_decref(run);
+    return out && fclose(out) == 0;
+}
+
+/* Compares run.json of both trials without what it says about the repository, which was compared already. */
+static int diff_runs(const struct sides *sides, const struct lineage_store *store, size_t limit)
+{
+    char dir[PATH_MAX / 2], from[PATH_MAX], to[PATH_MAX];
+    const char *place = getenv("TMPDIR");
+    int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", place && *place ? place : "/tmp");
+    if (n < 0 || (size_t)n >= sizeof dir || !mkdtemp(dir))
+        return cli_error(CLI_SYSTEM, "cannot make a temporary directory: %s", strerror(errno));
+    snprintf(from, sizeof from, "%s/from", dir);
+    snprintf(to, sizeof to, "%s/to", dir);
+    int status = put_run(dir, "from", store, sides->from.exp_id) && put_run(dir, "to", store, sides->to.exp_id)
+                     ? diff_directories(from, to, limit)
+                     : cli_error(CLI_SYSTEM, "cannot write in %s: %s", dir, strerror(errno));
+    workdir_remove_tree(AT_FDCWD, dir);
+    return status;
+}
+
 /* Compares first the provenance of two commands (changes to the code, the command, the machine), then the snapshots.
  * Discarded and failed trials have no snapshot, so their provenance is all there is to compare. */
 static int diff(const struct sides *sides, struct lineage_store *store, size_t limit)
@@ -88,7 +150,7 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
     bool snapshots = has_snapshot(&sides->from) && has_snapshot(&sides->to);
     if (!provenance_path(from, store, sides->from.exp_id) || !provenance_path(to, store, sides->to.exp_id))
         return diff_snapshots(sides, store, limit);
-    int status = diff_directories(from, to, limit);
+    int status = diff_commits(sides, store, limit) ? diff_runs(sides, store, limit) : diff_directories(from, to, limit);
     if (status > CLI_NO || !snapshots)
         return status;
     int second = diff_snapshots(sides, store, limit);
@@ -128,11 +190,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_diff = {
     .name = "diff",
     .arguments = "ID [ID]",
-    .description = "Prints a unified diff of two snapshots, and of what two commands were run from\n"
-                   "(provenance/ID/). Binary and large files are only named. With one ID, the parent is\n"
-                   "compared with the trial; with two, the first with the second. The output depends only "
-                   "on\n"
-                   "the bytes of the files; git's configuration and attributes are not read.",
+    .description = "Prints a unified diff of what two commands were run from, commits and uncommitted changes\n"
+                   "included, and of two snapshots. Binary and large files are only named. With one ID, the\n"
+                   "parent is compared with the trial; with two, the first with the second. git's\n"
+                   "configuration is not read, and no program that attributes name is run. If a commit is\n"
+                   "gone (see `lineage refs`), the changes recorded in provenance/ID/ are compared.",
     .examples = "  lineage diff 014\n  lineage diff 003 014",
     .run = run,
 };

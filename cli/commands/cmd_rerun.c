@@ -32,23 +32,14 @@ struct rerun {
 
 /* ---- where to run it ---- */
 
-/* Follows a chain of reruns to the first trial, because a rerun uses the code of the trial that it repeats. */
+/* A rerun uses the code of the trial that it repeats. */
 static int find_origin(struct rerun *o)
 {
     char id[LINEAGE_NAME_MAX];
     snprintf(id, sizeof id, "%s", o->was.exp_id);
     o->origin = json_incref(o->run);
-    /* The depth is bounded, because provenance files can be edited, and two of them could name each other. */
-    for (int depth = 0; depth < 64; depth++) {
-        const char *before = json_string_value(json_object_get(o->origin, "rerun_of"));
-        if (!before)
-            break;
-        snprintf(id, sizeof id, "%s", before);
-        json_decref(o->origin);
-        o->origin = provenance_load(o->session.store, id);
-        if (!o->origin)
-            return cli_error(CLI_USAGE, "the provenance of %s, of which this is a rerun, is missing", id);
-    }
+    if (!provenance_origin(&o->origin, id, o->session.store))
+        return cli_error(CLI_USAGE, "the provenance of %s, of which this is a rerun, is missing", id);
     return provenance_path(o->provenance, o->session.store, id) ? CLI_GO_ON
                                                                : cli_error(CLI_USAGE, "the provenance of %s is missing", id);
 }

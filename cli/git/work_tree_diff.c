@@ -1,11 +1,9 @@
 /*
  * work_tree_diff.c: see work_tree_diff.h.
  *
- * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So the only git command run
- * in the user's repository is rev-parse, which finds the repository and runs none of these programs. The diffs are made
- * in a scratch repository of our own: its HEAD is the user's commit, objects/info/alternates points to the user's
- * objects, the index is a copy, and the configuration is ours. Filters that attributes in the work tree name are
- * therefore not defined there. Submodules have configurations of their own and are left out.
+ * The state of a work tree is recorded twice. The diffs and copies of untracked files are complete in the store, whatever
+ * happens to the repository, as long as the commit is there. The commit object of everything together is in the repository,
+ * where a ref keeps it (trial_ref.h); it costs nothing for files that another trial had too.
  */
 #include "git/work_tree_diff.h"
 
@@ -19,165 +17,133 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "git/file_pool.h"
 #include "git/read_command.h"
-#include "trial/workdir.h"
+#include "git/repository.h"
 
-#define SCRATCH ".lineage-git"
-
-/* Time limit of a git command: a repository may be large and a disk slow, but a trial must not wait forever. */
-static const double seconds = 60;
-
-struct repository {
-    char top[PATH_MAX], objects[PATH_MAX], index[PATH_MAX], commit[80], format[16], branch[256];
-    char scratch[PATH_MAX], git_dir[PATH_MAX + 16], work_tree[PATH_MAX + 16];
+/* What is recorded of one work tree. */
+struct recording {
+    struct repository *repository;
+    const char *dir;   /* provenance/ of the trial, absolute */
+    const char *pool;  /* directory of the file pool */
+    const char *store; /* absolute */
+    json_t *result;
+    char seen[PATH_MAX]; /* the directory that is_of_other_store looked at last .. */
+    bool seen_is_store;  /* .. and whether it belongs to a store */
+    FILE *copied;        /* names of the untracked files that were copied, each with a NUL */
 };
 
-/* The environment of rev-parse. A repository that belongs to another user is refused by git itself. */
-static const char *const asking[] = {"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", NULL};
+/* ---- files of stores ---- */
 
-static bool ask(char *out, size_t size, const char *dir, const char *what, const char *which)
+/* The files of a store, by which they are recognized if the store is the top directory of the repository: names, or
+ * beginnings of names. */
+static const char *const own[] = {"results.tsv", ".results.tsv.digests", ".trial-", ".rerun-", ".init-", ".claim", "lineage.",
+                                  "lineage_", "telemetry/", "snapshots/", "logs/", "provenance/", "checkpoints/", "outbox/",
+                                  "remarks.jsonl", "insights.jsonl", "server.json", "KNOWLEDGE.md", NULL};
+
+/* The store's path relative to the top of the repository: "" if it is the top, NULL if it is elsewhere. */
+static const char *store_below_top(const struct recording *r)
 {
-    const char *const argv[] = {"git", "-C", dir, "-c", "core.fsmonitor=false", "rev-parse", what, which, NULL};
-    size_t length;
-    char *text = read_command(argv, asking, seconds, PATH_MAX, &length);
-    if (!text)
+    size_t n = strlen(r->repository->top);
+    if (strncmp(r->store, r->repository->top, n) != 0 || (r->store[n] && r->store[n] != '/'))
+        return NULL;
+    return r->store + n + (r->store[n] == '/');
+}
+
+static bool is_of_store(const struct recording *r, const char *name)
+{
+    const char *below = store_below_top(r);
+    size_t n = below ? strlen(below) : 0;
+    if (n)
+        return strncmp(name, below, n) == 0 && name[n] == '/';
+    for (size_t i = 0; below && own[i]; i++)
+        if (strncmp(name, own[i], strlen(own[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool holds_store(const struct recording *r, const char *dir, size_t length)
+{
+    static const char *const marks[] = {"lineage.json", ".results.tsv.digests", "lineage.db", NULL};
+    char path[2 * PATH_MAX];
+    for (size_t i = 0; marks[i]; i++) {
+        snprintf(path, sizeof path, "%s/%.*s/%s", r->repository->top, (int)length, dir, marks[i]);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a directory above the file is a store. git lists the files of a directory together, so the last answer usually
+ * holds for the next file. */
+static bool is_of_other_store(struct recording *r, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    size_t length = slash ? (size_t)(slash - name) : 0;
+    if (!length || length >= sizeof r->seen)
         return false;
-    text[strcspn(text, "\n")] = '\0';
-    bool fits = *text && strlen(text) < size;
-    if (fits)
-        strcpy(out, text);
-    free(text);
-    return fits;
+    if (strlen(r->seen) == length && strncmp(r->seen, name, length) == 0)
+        return r->seen_is_store;
+    memcpy(r->seen, name, length);
+    r->seen[length] = '\0';
+    r->seen_is_store = false;
+    for (const char *end = strchr(name, '/'); end && !r->seen_is_store; end = strchr(end + 1, '/'))
+        r->seen_is_store = holds_store(r, name, (size_t)(end - name));
+    return r->seen_is_store;
 }
 
-/* --git-path prints a path relative to the directory in which it runs. */
-static bool find_path(char out[PATH_MAX], const struct repository *r, const char *name)
+/* Appends pathspecs that leave out the store to the words of a git command. texts must outlive the words. */
+static void leave_out_store(const struct recording *r, const char **words, size_t n, char texts[][PATH_MAX + 32])
 {
-    char path[PATH_MAX], whole[2 * PATH_MAX];
-    if (!ask(path, sizeof path, r->top, "--git-path", name))
-        return false;
-    snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : r->top, path[0] == '/' ? "" : "/", path);
-    return realpath(whole, out) != NULL;
+    const char *below = store_below_top(r);
+    words[n++] = "--";
+    words[n++] = ".";
+    for (size_t i = 0; below && (*below ? i < 1 : own[i] != NULL); i++) {
+        const char *name = *below ? below : own[i];
+        size_t length = strlen(name);
+        bool whole = name[length - 1] != '.' && name[length - 1] != '-' && name[length - 1] != '_';
+        snprintf(texts[i], PATH_MAX + 32, ":(exclude,%s)%.*s%s", whole ? "literal" : "glob",
+                 (int)(length - (name[length - 1] == '/')), name, whole ? "" : "*");
+        words[n++] = texts[i];
+    }
+    words[n] = NULL;
 }
 
-/* Finds the repository around dir. */
-static bool find(struct repository *r, const char *dir)
-{
-    if (!ask(r->top, sizeof r->top, dir, "--show-toplevel", NULL) ||
-        !ask(r->commit, sizeof r->commit, dir, "--verify", "HEAD") || !find_path(r->objects, r, "objects"))
-        return false;
-    if (!find_path(r->index, r, "index"))
-        r->index[0] = '\0';
-    if (!ask(r->branch, sizeof r->branch, dir, "--abbrev-ref", "HEAD"))
-        r->branch[0] = '\0';
-    if (!ask(r->format, sizeof r->format, dir, "--show-object-format", NULL))
-        strcpy(r->format, "sha1");
-    return true;
-}
-
-/* ---- the scratch repository ---- */
-
-static bool put_file(const char *dir, const char *name, const char *text, const char *more)
-{
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "we") : NULL;
-    if (!out)
-        return false;
-    bool ok = fprintf(out, "%s%s\n", text, more) >= 0;
-    return fclose(out) == 0 && ok;
-}
-
-static bool put_dir(const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    return n > 0 && n < PATH_MAX && mkdir(path, 0700) == 0;
-}
-
-/* The index records which files are unchanged since git last read them. Without it git would read every file. */
-static bool copy_index(const struct repository *r)
-{
-    char to[PATH_MAX], buffer[1 << 14];
-    int n = snprintf(to, sizeof to, "%s/index", r->scratch);
-    int from_fd = r->index[0] ? open(r->index, O_RDONLY | O_CLOEXEC) : -1;
-    if (from_fd < 0)
-        return true;
-    int to_fd = n > 0 && n < PATH_MAX ? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-    ssize_t got = -1;
-    bool ok = to_fd >= 0;
-    while (ok && (got = read(from_fd, buffer, sizeof buffer)) > 0)
-        ok = write(to_fd, buffer, (size_t)got) == got;
-    close(from_fd);
-    if (to_fd >= 0)
-        close(to_fd);
-    return ok && got == 0;
-}
-
-static bool make_scratch(struct repository *r, const char *dir)
-{
-    char config[256];
-    int n = snprintf(r->scratch, sizeof r->scratch, "%s/" SCRATCH, dir);
-    snprintf(config, sizeof config, "[core]\nrepositoryformatversion = 1\nbare = false\n[extensions]\nobjectFormat = %s",
-             r->format);
-    if (n < 0 || (size_t)n >= sizeof r->scratch || mkdir(r->scratch, 0700) != 0)
-        return false;
-    snprintf(r->git_dir, sizeof r->git_dir, "GIT_DIR=%s", r->scratch);
-    snprintf(r->work_tree, sizeof r->work_tree, "GIT_WORK_TREE=%s", r->top);
-    return put_dir(r->scratch, "refs") && put_dir(r->scratch, "objects") && put_dir(r->scratch, "objects/info") &&
-           put_file(r->scratch, "config", config, "") && put_file(r->scratch, "HEAD", r->commit, "") &&
-           put_file(r->scratch, "objects/info/alternates", r->objects, "") && copy_index(r);
-}
-
-/*
- * Runs git with these arguments. Its environment overrides variables of the user that would point git to another
- * repository.
- */
-static char *git(const struct repository *r, const char *const *words, size_t max, size_t *length)
-{
-    const char *argv[24] = {"git", "-C", r->top, "-c", "diff.autoRefreshIndex=false"};
-    const char *const environment[] = {r->git_dir, r->work_tree, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
-                                       "GIT_CONFIG_COUNT=0", "GIT_CONFIG_PARAMETERS=", "GIT_EXTERNAL_DIFF=",
-                                       "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat",
-                                       "GIT_ALTERNATE_OBJECT_DIRECTORIES=", "GIT_ATTR_NOSYSTEM=1", NULL};
-    size_t n = 5;
-    while (*words && n < sizeof argv / sizeof *argv - 1)
-        argv[n++] = *words++;
-    argv[n] = NULL;
-    return read_command(argv, environment, seconds, max, length);
-}
+enum { OWN = sizeof own / sizeof *own, WORDS_MAX = OWN + 24 };
 
 /* ---- diffs ---- */
 
-static bool write_bytes(const char *dir, const char *name, const char *text, size_t length)
+static bool write_bytes(const char *dir, const char *name, const char *text, size_t length, mode_t mode)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "we") : NULL;
     if (!out)
         return false;
-    bool ok = fwrite(text, 1, length, out) == length;
+    bool ok = fwrite(text, 1, length, out) == length && (!mode || fchmod(fileno(out), mode) == 0);
     return fclose(out) == 0 && ok;
 }
 
 /*
  * cached is "--cached" to compare the index with HEAD, or NULL to compare the files with the index. A diff that is too
- * large is left out rather than truncated, because half a diff cannot be applied.
+ * large is left out rather than truncated, because half a diff cannot be applied. Returns whether it was written.
  */
-static void write_diff(const struct repository *r, const char *dir, const char *name, const char *key, const char *cached,
-                       json_t *result)
+static bool write_diff(const struct recording *r, const char *name, const char *key, const char *cached)
 {
-    char file[64];
-    const char *const words[] = {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index",
-                                 "--ignore-submodules=all", cached ? cached : "--no-renames", NULL};
+    char file[64], texts[OWN][PATH_MAX + 32];
+    const char *words[WORDS_MAX] = {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index",
+                                    "--ignore-submodules=all", cached ? cached : "--no-renames"};
     size_t length;
-    char *text = git(r, words, GIT_DIFF_MAX, &length);
+    leave_out_store(r, words, 8, texts);
+    char *text = repository_git(r->repository, NULL, words, GIT_DIFF_MAX, &length);
     snprintf(file, sizeof file, "%s.diff", name);
-    if (!text || (length > 0 && !write_bytes(dir, file, text, length)))
-        json_object_set_new(result, "left_out", json_string("a diff that git could not make, or of more than 8 MiB"));
+    bool written = text && (length == 0 || write_bytes(r->dir, file, text, length, 0));
+    if (written)
+        json_object_set_new(r->result, key, json_integer((json_int_t)length));
     else
-        json_object_set_new(result, key, json_integer((json_int_t)length));
+        json_object_set_new(r->result, "left_out", json_string("a diff that git could not make, or of more than 8 MiB"));
     free(text);
+    return written;
 }
 
 /* ---- untracked files ---- */
@@ -197,95 +163,153 @@ static bool make_parents(char *path, size_t from)
 
 /* Copies a regular file. Returns false for a link or another kind of file, if it is larger than *room, or if copying
  * fails. */
-static bool copy_untracked(const char *top, const char *dir, const char *name, size_t *room)
+static bool copy_untracked(const struct recording *r, const char *name, size_t *room)
 {
     char from[PATH_MAX], to[PATH_MAX];
     struct stat st;
-    int n = snprintf(from, sizeof from, "%s/%s", top, name), m = snprintf(to, sizeof to, "%s/untracked/%s", dir, name);
+    int n = snprintf(from, sizeof from, "%s/%s", r->repository->top, name);
+    int m = snprintf(to, sizeof to, "%s/untracked/%s", r->dir, name);
     if (n < 0 || n >= PATH_MAX || m < 0 || m >= PATH_MAX)
         return false;
     int fd = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= *room;
     char *bytes = ok ? malloc((size_t)st.st_size + 1) : NULL;
     ssize_t got = bytes ? read(fd, bytes, (size_t)st.st_size) : -1;
-    ok = got >= 0 && make_parents(to, strlen(dir)) && write_bytes(dir, to + strlen(dir) + 1, bytes, (size_t)got);
-    if (ok)
+    ok = got >= 0 && make_parents(to, strlen(r->dir)) &&
+         write_bytes(r->dir, to + strlen(r->dir) + 1, bytes, (size_t)got, st.st_mode & 0777);
+    if (ok) {
         *room -= (size_t)got;
+        file_pool_share(r->pool, to, r->dir);
+        fwrite(name, 1, strlen(name) + 1, r->copied);
+    }
     free(bytes);
     if (fd >= 0)
         close(fd);
     return ok;
 }
 
-/*
- * Whether the file belongs to the store. If the store is the top directory of the repository, its files are recognized
- * by name.
- */
-static bool is_of_store(const char *top, const char *name, const char *store)
-{
-    static const char *const own[] = {"results.tsv", ".trial-", "lineage.", "telemetry/", "snapshots/", "logs/",
-                                      "provenance/", "checkpoints/", "KNOWLEDGE.md", NULL};
-    char resolved[PATH_MAX];
-    size_t n = strlen(top);
-    if (!realpath(store, resolved) || strncmp(resolved, top, n) != 0)
-        return false;
-    if (resolved[n] == '/')
-        return strncmp(name, resolved + n + 1, strlen(resolved + n + 1)) == 0 && name[strlen(resolved + n + 1)] == '/';
-    for (size_t i = 0; !resolved[n] && own[i]; i++)
-        if (strncmp(name, own[i], strlen(own[i])) == 0)
-            return true;
-    return false;
-}
-
-static void write_untracked(const struct repository *r, const char *dir, const char *store, json_t *result)
+static void write_untracked(struct recording *r)
 {
     static const char *const words[] = {"ls-files", "-z", "--others", "--exclude-standard", NULL};
     size_t length, room = GIT_UNTRACKED_MAX, copied = 0, left = 0;
-    char *names = git(r, words, 1 << 20, &length);
+    char *names = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
     for (size_t at = 0; names && at < length; at += strlen(names + at) + 1)
-        if (is_of_store(r->top, names + at, store))
+        if (is_of_store(r, names + at) || is_of_other_store(r, names + at))
             continue;
         else if (copied < GIT_UNTRACKED_FILES && names[at] != '/' && !strstr(names + at, "..") &&
-            copy_untracked(r->top, dir, names + at, &room))
+            copy_untracked(r, names + at, &room))
             copied++;
         else
             left++;
-    json_object_set_new(result, "untracked", json_integer((json_int_t)copied));
-    if (left || !names)
-        json_object_set_new(result, "left_out", json_sprintf("%zu untracked files: too many, too large, or no files", left));
+    json_object_set_new(r->result, "untracked", json_integer((json_int_t)copied));
+    if (!names)
+        json_object_set_new(r->result, "left_out", json_string("untracked files: git could not list them, or too many"));
+    else if (left)
+        json_object_set_new(r->result, "left_out",
+                            json_sprintf("%zu untracked files: too many, too large, or no files", left));
     free(names);
 }
 
-json_t *work_tree_diff_write(const char *dir, const char *store)
+/* ---- one commit of everything ---- */
+
+/* Writes the first line that git prints. */
+static bool line_of(char *out, size_t size, const struct repository *r, const char *const *more, const char *const *words)
 {
-    struct repository *r = calloc(1, sizeof *r);
+    size_t length;
+    char *text = repository_git(r, more, words, 1 << 16, &length);
+    if (!text)
+        return false;
+    text[strcspn(text, "\n")] = '\0';
+    bool fits = *text && strlen(text) < size;
+    if (fits)
+        strcpy(out, text);
+    free(text);
+    return fits;
+}
+
+/*
+ * Makes a commit whose tree is the work tree with its untracked files and whose parent is HEAD, without touching HEAD or the
+ * index. Author and date are those of its parent's date, so that equal code gives an equal commit.
+ */
+static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
+{
+    struct repository *git = r->repository;
+    char list[PATH_MAX + 32], texts[OWN][PATH_MAX + 32], tree[REPOSITORY_COMMIT_MAX], time[32] = "0", dates[2][64];
+    const char *add[WORDS_MAX] = {"add", "-u"};
+    const char *const untracked[] = {"--literal-pathspecs", "add", "-f", list, "--pathspec-file-nul", NULL};
+    const char *const write_tree[] = {"write-tree", NULL};
+    const char *const show[] = {"show", "-s", "--format=%ct", git->commit, NULL};
+    const char *const commit_tree[] = {"commit-tree", tree, "-p", git->commit, "-m",
+                                       "Uncommitted changes of a trial, recorded by lineage", NULL};
+    const char *const identity[] = {"GIT_AUTHOR_NAME=lineage",    "GIT_AUTHOR_EMAIL=lineage@localhost",
+                                    "GIT_COMMITTER_NAME=lineage", "GIT_COMMITTER_EMAIL=lineage@localhost",
+                                    dates[0],                     dates[1],
+                                    NULL};
+    leave_out_store(r, add, 2, texts);
+    snprintf(list, sizeof list, "--pathspec-from-file=%s/names", git->scratch);
+    git->shares_objects = true;
+    bool made = repository_run(git, add) && (ftell(r->copied) == 0 || repository_run(git, untracked)) &&
+                line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show);
+    snprintf(dates[0], sizeof dates[0], "GIT_AUTHOR_DATE=%s +0000", time);
+    snprintf(dates[1], sizeof dates[1], "GIT_COMMITTER_DATE=%s +0000", time);
+    made = made && line_of(commit, REPOSITORY_COMMIT_MAX, git, identity, commit_tree);
+    git->shares_objects = false;
+    return made;
+}
+
+/* The commit that holds the code of the trial: HEAD itself if nothing was changed. No commit is made of a part of the
+ * changes. */
+static void write_code(struct recording *r, bool complete)
+{
+    char commit[REPOSITORY_COMMIT_MAX];
+    static const char *const counts[] = {"staged", "unstaged", "untracked"};
+    bool changed = false;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        changed = changed || json_integer_value(json_object_get(r->result, counts[i])) > 0;
+    if (!complete || fflush(r->copied) != 0)
+        return;
+    if (!changed)
+        json_object_set_new(r->result, "code", json_string(r->repository->commit));
+    else if (make_commit(r, commit))
+        json_object_set_new(r->result, "code", json_string(commit));
+}
+
+static void record(struct recording *r)
+{
+    char names[PATH_MAX + 16];
+    snprintf(names, sizeof names, "%s/names", r->repository->scratch);
+    r->copied = fopen(names, "we");
+    if (!r->copied)
+        return;
+    bool staged = write_diff(r, "staged", "staged", "--cached"), unstaged = write_diff(r, "unstaged", "unstaged", NULL);
+    write_untracked(r);
+    write_code(r, staged && unstaged);
+    fclose(r->copied);
+}
+
+json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool)
+{
+    char absolute[PATH_MAX], store_path[PATH_MAX]; /* git runs in another directory */
+    struct repository *repository = calloc(1, sizeof *repository);
+    struct recording *r = calloc(1, sizeof *r);
     json_t *result = NULL;
-    char absolute[PATH_MAX]; /* git runs in another directory */
-    if (r && realpath(dir, absolute) && find(r, ".")) {
-        dir = absolute;
-        result = json_pack("{s:s, s:s}", "commit", r->commit, "top", r->top);
-        if (r->branch[0])
-            json_object_set_new(result, "branch", json_string(r->branch));
-        if (make_scratch(r, dir)) {
-            write_diff(r, dir, "staged", "staged", "--cached", result);
-            write_diff(r, dir, "unstaged", "unstaged", NULL, result);
-            write_untracked(r, dir, store, result);
-        }
-        workdir_remove_tree(AT_FDCWD, r->scratch);
+    if (r && repository && realpath(dir, absolute) && realpath(store, store_path) && repository_find(repository, ".") &&
+        repository->commit[0]) {
+        result = json_pack("{s:s, s:s}", "commit", repository->commit, "top", repository->top);
+        if (repository->branch[0])
+            json_object_set_new(result, "branch", json_string(repository->branch));
+        *r = (struct recording){
+            .repository = repository, .dir = absolute, .pool = pool, .store = store_path, .result = result};
+        if (repository_scratch_make(repository, absolute))
+            record(r);
+        repository_scratch_remove(repository);
     }
     free(r);
+    free(repository);
     return result;
 }
 
 /* ---- restoring ---- */
-
-static bool run_git(const struct repository *r, const char *const *words)
-{
-    size_t length;
-    char *text = git(r, words, 1 << 20, &length);
-    free(text);
-    return text != NULL;
-}
 
 /* If the diff file is missing, there were no changes to record. */
 static bool apply(const struct repository *r, const char *provenance, const char *name)
@@ -293,54 +317,63 @@ static bool apply(const struct repository *r, const char *provenance, const char
     char path[PATH_MAX];
     const char *const words[] = {"apply", "--whitespace=nowarn", path, NULL};
     int n = snprintf(path, sizeof path, "%s/%s", provenance, name);
-    return n > 0 && n < PATH_MAX && (access(path, F_OK) != 0 || run_git(r, words));
+    return n > 0 && n < PATH_MAX && (access(path, F_OK) != 0 || repository_run(r, words));
 }
 
 static bool copy_back(const char *provenance, const char *to)
 {
     char from[PATH_MAX], target[PATH_MAX];
-    const char *const argv[] = {"cp", "-R", "-P", from, target, NULL};
+    const char *const argv[] = {"cp", "-R", "-P", "--preserve=mode", from, target, NULL};
     size_t length;
     int n = snprintf(from, sizeof from, "%s/untracked/.", provenance), m = snprintf(target, sizeof target, "%s/", to);
     if (n < 0 || n >= PATH_MAX || m < 0 || m >= PATH_MAX || access(from, F_OK) != 0)
         return true;
-    char *text = read_command(argv, NULL, seconds, 1 << 16, &length);
+    char *text = read_command(argv, NULL, 60, 1 << 16, &length);
     free(text);
     return text != NULL;
 }
 
+/* r->commit is checked out; provenance NULL: it is the whole code. */
 static bool restore(struct repository *r, const char *provenance, const char *to)
 {
     char prefix[PATH_MAX + 16];
     const char *const read_tree[] = {"read-tree", r->commit, NULL};
     const char *const checkout[] = {"checkout-index", "--all", "--force", prefix, NULL};
     char absolute[PATH_MAX];
-    if (!realpath(provenance, absolute))
+    if (provenance && !realpath(provenance, absolute))
         return false;
     snprintf(prefix, sizeof prefix, "--prefix=%s/", to);
     r->index[0] = '\0'; /* read-tree creates the commit's index */
-    if (!make_scratch(r, to) || !run_git(r, read_tree) || !run_git(r, checkout))
+    if (!repository_scratch_make(r, to) || !repository_run(r, read_tree) || !repository_run(r, checkout))
         return false;
     snprintf(r->top, sizeof r->top, "%s", to);
     snprintf(r->work_tree, sizeof r->work_tree, "GIT_WORK_TREE=%s", to);
-    return apply(r, absolute, "staged.diff") && apply(r, absolute, "unstaged.diff") && copy_back(absolute, to);
+    return !provenance || (apply(r, absolute, "staged.diff") && apply(r, absolute, "unstaged.diff") && copy_back(absolute, to));
 }
 
+/* The commit of the whole code is preferred: it needs no diff to be applied, and a ref keeps it. */
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to)
 {
     const char *top = json_string_value(json_object_get(git, "top"));
     const char *commit = json_string_value(json_object_get(git, "commit"));
+    const char *code = json_string_value(json_object_get(git, "code"));
     struct repository *r = calloc(1, sizeof *r);
-    bool ok = r && top && commit && strlen(commit) < sizeof r->commit && find(r, top);
-    if (!ok) {
+    bool ok = false;
+    if (!r || !top || !commit || !repository_find(r, top)) {
         cli_error(CLI_USAGE, "no repository in %s any more", top ? top : "(unknown)");
-    } else {
-        strcpy(r->commit, commit);
+    } else if (code && repository_commit(r->commit, r, code)) {
+        ok = restore(r, NULL, to);
+    } else if (repository_commit(r->commit, r, commit)) {
         ok = restore(r, provenance, to);
-        if (!ok)
-            cli_error(CLI_SYSTEM, "cannot bring back commit %.40s of %s with its changes", commit, top);
-        workdir_remove_tree(AT_FDCWD, r->scratch);
+    } else {
+        cli_error(CLI_USAGE, "commit %.40s is no longer in the repository %s", commit, top);
+        free(r);
+        return false;
     }
+    if (!ok && r && r->scratch[0])
+        cli_error(CLI_SYSTEM, "cannot bring back commit %.40s of %s with its changes", commit, top);
+    if (r)
+        repository_scratch_remove(r);
     free(r);
     return ok;
 }

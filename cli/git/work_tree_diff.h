@@ -5,19 +5,22 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Limits: bytes of a diff, number of untracked files, and total bytes of the untracked files. */
-enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 << 20 };
+/* Limits: bytes of a diff, number of untracked files, total bytes of the untracked files, and of their names. */
+enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 << 20, GIT_NAMES_MAX = 16 << 20 };
 
 /*
- * Writes staged.diff, unstaged.diff and untracked/ into dir, except those that would be empty. Files of the store are
- * left out. Returns {"commit", "branch", "top": TEXT, "staged", "unstaged", "untracked": bytes or number of files,
- * "left_out": TEXT} as a new object. Returns NULL if there is no repository or no git.
+ * Writes staged.diff, unstaged.diff and untracked/ into dir, except those that would be empty. Files of the store and of
+ * other stores, and files that git ignores, are left out. Untracked files are shared with equal ones of other trials by the
+ * directory `pool` (file_pool.h), which is made if needed. Returns {"commit", "branch", "top", "code": TEXT, "staged",
+ * "unstaged", "untracked": bytes or number of files, "left_out": TEXT} as a new object. "code" is a commit of the
+ * repository with all of these changes in it; it is missing if a change was left out or if the repository cannot be
+ * written. Returns NULL if there is no repository, no commit or no git.
  */
-json_t *work_tree_diff_write(const char *dir, const char *store);
+json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool);
 
 /*
- * Checks out the commit that `git` (the object returned above) names into the empty directory `to`, and applies the
- * changes recorded in the directory `provenance`. Returns false after printing the error.
+ * Checks out the code that `git` (the object returned above) names into the empty directory `to`: the commit "code" or, if
+ * it is gone, "commit" with the changes recorded in the directory `provenance`. Returns false after printing the error.
  */
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to);
 

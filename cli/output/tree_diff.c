@@ -68,6 +68,12 @@ static void print_bytes(const struct comparing *c, const char *text, size_t leng
     }
 }
 
+void tree_diff_print(const char *text, size_t length)
+{
+    const struct comparing c = {.tame = isatty(1)};
+    print_bytes(&c, text, length);
+}
+
 static void print_path(const struct comparing *c, const char *before, const char *after)
 {
     fputs(before, stdout);

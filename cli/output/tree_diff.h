@@ -11,4 +11,7 @@
  */
 int tree_diff(int from, int to, size_t max_bytes);
 
+/* Prints a diff that was made elsewhere in the same way: unchanged, or on a terminal without control characters. */
+void tree_diff_print(const char *text, size_t length);
+
 #endif

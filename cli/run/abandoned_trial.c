@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "run/code_ref.h"
 #include "run/files_beside_row.h"
 #include "support/running_files.h"
 #include "trial/trial_row.h"
@@ -129,10 +130,10 @@ static void read_events(struct abandoned *l)
         fclose(in);
 }
 
-/* Whether the trial's row was already appended, in which case only the directory remains to be removed. */
-static bool has_row(const struct abandoned *l)
+/* Whether the trial's row was already appended, in which case its ref may be missing and the directory remains to be
+ * removed. */
+static bool has_row(const struct abandoned *l, char id[LINEAGE_NAME_MAX])
 {
-    char id[LINEAGE_NAME_MAX] = "";
     struct lineage_trial row = {0};
     struct lineage_error err;
     bool there = files_beside_row_id(id, l->dir) && lineage_find(l->store, id, &row, &err) == LINEAGE_OK && row.job_name &&
@@ -165,15 +166,18 @@ static int append_row(struct abandoned *l)
         return cli_fail(&err);
     snprintf(said, sizeof said, "recorded %.40s as harness_abort: %.150s", row.exp_id, outcome.reason);
     cli_say(said);
+    code_ref_keep(l->store, row.exp_id);
     lineage_trial_release(&row);
     return CLI_GO_ON;
 }
 
 static int record(struct abandoned *l)
 {
-    char path[PATH_MAX];
-    if (has_row(l))
+    char path[PATH_MAX], id[LINEAGE_NAME_MAX] = "";
+    if (has_row(l, id)) {
+        code_ref_keep(l->store, id);
         return CLI_GO_ON;
+    }
     l->trial = path_in(path, l->dir, RUNNING_TRIAL) ? json_load_file(path, 0, NULL) : NULL;
     if (!json_is_object(l->trial))
         return CLI_GO_ON; /* the file is incomplete: the kill came before the command started */

@@ -59,6 +59,8 @@ struct command_trial {
     bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */
 
+    bool no_refs;        /* make no ref of its code in the repository */
+
     const char *parent_snapshot; /* directory of the parent's snapshot; NULL: none */
     const char *dir;             /* where the commands work; NULL: where this process works */
     const char *rerun_of;        /* exp_id of the trial that is run again, for which git is not queried; NULL: none */

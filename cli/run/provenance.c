@@ -11,8 +11,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <lineage/render.h>
+
 #include "cli.h"
 #include "git/work_tree_diff.h"
+#include "run/code_ref.h"
 #include "run/command_settings.h"
 #include "git/read_command.h"
 #include "support/blas_env.h"
@@ -205,16 +208,34 @@ static json_t *run_json(const struct command_trial *t)
     return run;
 }
 
-bool provenance_write(const char *workdir, const char *store, const struct command_trial *t)
+/* The state of the repository, with the name of the ref that keeps it. */
+static json_t *record_git(const char *dir, const char *workdir, const struct lineage_store *store, const struct command_trial *t)
+{
+    char pool[PATH_MAX];
+    char *provenance = NULL;
+    struct lineage_error err;
+    if (t->rerun_of || lineage_store_path(&provenance, store, LINEAGE_PLACE_PROVENANCE, &err) != LINEAGE_OK)
+        return NULL;
+    snprintf(pool, sizeof pool, "%s/" PROVENANCE_POOL, provenance);
+    lineage_free(provenance);
+    json_t *git = work_tree_diff_write(dir, lineage_store_dir(store), pool);
+    if (git && !t->no_refs)
+        code_ref_name(git, workdir);
+    return git;
+}
+
+bool provenance_write(json_t **recorded, const char *workdir, const struct lineage_store *store, const struct command_trial *t)
 {
     char dir[PATH_MAX], path[PATH_MAX];
+    *recorded = NULL;
     int n = snprintf(dir, sizeof dir, "%s/" RUNNING_PROVENANCE, workdir);
     if (n < 0 || (size_t)n >= sizeof dir || mkdir(dir, 0777) != 0)
         return cli_error(CLI_SYSTEM, "cannot make %s: %s", dir, strerror(errno)), false;
     json_t *run = run_json(t);
-    json_t *git = t->rerun_of ? NULL : work_tree_diff_write(dir, store);
+    json_t *git = record_git(dir, workdir, store, t);
     if (git)
-        json_object_set_new(run, "git", git);
+        json_object_set(run, "git", git);
+    *recorded = git;
     n = snprintf(path, sizeof path, "%s/run.json", dir);
     FILE *out = n > 0 && (size_t)n < sizeof path ? fopen(path, "we") : NULL;
     if (out)

@@ -11,12 +11,15 @@
 
 #include "run/command_trial.h"
 
+#define PROVENANCE_POOL ".files" /* in provenance/ of the store: untracked files, by their contents (git/file_pool.h) */
+
 /*
- * Makes the directory RUNNING_PROVENANCE in the work directory and fills it. Files of the store are not recorded as
- * untracked. A directory outside of a repository, and a machine without git, are not errors. Returns false after printing
- * the error.
+ * Makes the directory RUNNING_PROVENANCE in the work directory and fills it. Files of stores are not recorded as
+ * untracked. The ref that keeps the code is named, but not made yet (code_ref.h). A directory outside of a repository, and a machine without
+ * git, are not errors. *git is what was recorded of the repository (release it with json_decref), or NULL. Returns false
+ * after printing the error.
  */
-bool provenance_write(const char *workdir, const char *store, const struct command_trial *trial);
+bool provenance_write(json_t **git, const char *workdir, const struct lineage_store *store, const struct command_trial *trial);
 
 /* Whether the name [length] of a variable suggests that its value is secret. */
 bool provenance_is_secret(const char *name, size_t length);

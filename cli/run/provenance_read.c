@@ -36,6 +36,19 @@ json_t *provenance_load(const struct lineage_store *store, const char *exp_id)
     return NULL;
 }
 
+bool provenance_origin(json_t **run, char id[LINEAGE_NAME_MAX], const struct lineage_store *store)
+{
+    const char *before;
+    for (int depth = 0; depth < PROVENANCE_RERUNS_MAX; depth++) {
+        if (!*run || !(before = json_string_value(json_object_get(*run, "rerun_of"))))
+            break;
+        snprintf(id, LINEAGE_NAME_MAX, "%s", before);
+        json_decref(*run);
+        *run = provenance_load(store, id);
+    }
+    return *run != NULL;
+}
+
 static void print_text(const struct cli_screen *screen, const char *name, const char *text)
 {
     char *line = text && *text ? cli_text_line(text, 0) : NULL;
@@ -74,6 +87,7 @@ static void print_git(const struct cli_screen *screen, const json_t *git)
         return;
     print_text(screen, "commit", json_string_value(json_object_get(git, "commit")));
     print_text(screen, "branch", json_string_value(json_object_get(git, "branch")));
+    print_text(screen, "ref", json_string_value(json_object_get(git, "ref")));
     snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT " bytes staged, %" JSON_INTEGER_FORMAT
              " unstaged, %" JSON_INTEGER_FORMAT " untracked files",
              json_integer_value(json_object_get(git, "staged")), json_integer_value(json_object_get(git, "unstaged")),

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "run/abandoned_trial.h"
+#include "run/code_ref.h"
 #include "run/command_artifacts.h"
 #include "run/command_environment.h"
 #include "run/dry_metrics.h"
@@ -54,6 +55,7 @@ struct command_run {
     struct dry_metrics *dry; /* NULL: a trial that gets a row */
     bool watched;            /* the trial ran to its end, whatever that was */
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
+    json_t *git; /* what provenance recorded of the repository; NULL: nothing */
     struct trial_job job; /* with the settings that all stages have in common */
 };
 
@@ -87,6 +89,16 @@ static bool put_path(char out[PATH_MAX], const char *dir, const char *name)
     return cli_error(CLI_SYSTEM, "the path of %s in %s is too long", name, dir), false;
 }
 
+/*
+ * The ref is made last. A trial that is killed earlier has run nothing and leaves nothing: its directory is removed without a
+ * row. Later, the next command finds the name of the ref in that directory.
+ */
+static bool hold_code(const struct command_run *run)
+{
+    code_ref_hold(run->git);
+    return true;
+}
+
 static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
 {
     struct command_run *run = context;
@@ -105,8 +117,9 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->guarded = true;
     job->hold = dir->fd;
     return (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && write_params(run) &&
-           run_log_open(&run->log, dir->path) && abandoned_trial_prepare(dir->path, run->plan) &&
-           (run->dry || provenance_write(dir->path, lineage_store_dir(run->store), t));
+           run_log_open(&run->log, dir->path) &&
+           (run->dry || provenance_write(&run->git, dir->path, run->store, t)) &&
+           abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
 }
 
 static void on_output(void *context, const char *bytes, size_t n)
@@ -120,6 +133,12 @@ static void beside(void *context, const char *exp_id)
     struct command_run *run = context;
     run_log_close(&run->log);
     files_beside_row_put(run->store, run->dir, exp_id);
+}
+
+static void recorded(void *context, const char *exp_id)
+{
+    const struct command_run *run = context;
+    code_ref_keep(run->store, exp_id);
 }
 
 /* ---- a stage ---- */
@@ -586,6 +605,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                     .watch = watch,
                                     .output = on_output,
                                     .beside = beside,
+                                    .recorded = recorded,
                                     .alive = trial->alive,
                                     .noise_seeds = trial->seeds > 1 ? (unsigned)trial->seeds : 0,
                                     .snapshot = RUNNING_WORK,
@@ -595,8 +615,11 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                     .interrupts = trial->interrupts};
     run->plan = &request.plan;
     status = trial->dry ? run_dry(run, &request, outcome) : abandoned_trials_record(store);
-    if (status == CLI_GO_ON && !trial->dry)
+    if (status == CLI_GO_ON && !trial->dry) {
         status = trial_run_and_append(store, &request, outcome, row);
+        if (status != CLI_GO_ON || outcome->late)
+            code_ref_drop(run->git);
+    }
     if (status == CLI_GO_ON && !trial->dry && outcome->end == TRIAL_FINISHED)
         status = set_noise(run);
     run_log_close(&run->log);
@@ -606,8 +629,10 @@ done:
     metric_rules_release(&rules);
     free(names);
     free(params);
-    if (run)
+    if (run) {
+        json_decref(run->git);
         free(run->last_lines);
+    }
     free(run);
     return status;
 }

@@ -290,6 +290,8 @@ int trial_run_and_append(struct lineage_store *store, const struct trial_request
         hold(work, true);
         if (outcome->end != TRIAL_FINISHED || keep_artifact(work))
             status = append(work, store, outcome, row);
+        if (status == CLI_GO_ON && !outcome->late && request->recorded)
+            request->recorded(request->context, row->exp_id);
         hold(work, false);
     }
     work_free(work);

@@ -53,6 +53,8 @@ struct trial_request {
     void (*remark)(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out);
 
     void (*beside)(void *context, const char *exp_id); /* see struct lineage_append_options; NULL: none */
+    /* Called when the row is in the log, before the work directory is removed; NULL: none. */
+    void (*recorded)(void *context, const char *exp_id);
     void *context;                                     /* context of the callbacks above */
 
     struct trial_alive alive;

@@ -288,7 +288,7 @@ if command -v git >git.path; then
     must_have err 'did not come out the same'
     must_equal '' "$(find g -name '.rerun-*')" "left behind"
     run -C g diff 001
-    must_have out '++three'
+    must_have out '+three'
     must_have out '"alpha": 0.4'
 else
     printf 'no git here: provenance is not checked\n'

@@ -1,0 +1,127 @@
+/* cmd_refs.c: `lineage refs`: lists, removes and adds the refs that keep the code of trials. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/query.h>
+
+#include "cli.h"
+#include "git/trial_ref.h"
+#include "run/code_ref.h"
+#include "run/provenance_read.h"
+
+struct refs {
+    struct cli_session session;
+    int remove, add, all;
+    struct cli_list *list;
+    size_t changed, missing;
+};
+
+static const char *text_of(const json_t *git, const char *key)
+{
+    const char *text = json_string_value(json_object_get(git, key));
+    return text ? text : "";
+}
+
+/* Trials that were run outside of a repository have no line. */
+static void show(struct refs *o, const char *exp_id)
+{
+    json_t *run = provenance_load(o->session.store, exp_id), *git = json_object_get(run, "git");
+    const char *ref = text_of(git, "ref"), *code = text_of(git, "code");
+    bool exists = git && trial_ref_exists(git);
+    if (git) {
+        cli_list_text(o->list, exp_id);
+        cli_list_text(o->list, ref);
+        cli_list_text(o->list, *code ? code : text_of(git, "commit"));
+        cli_list_text(o->list, !*ref ? "none" : exists ? "kept" : "missing");
+        cli_list_end_row(o->list);
+        o->missing += *ref && !exists;
+    }
+    json_decref(run);
+}
+
+static void visit(struct refs *o, const char *exp_id)
+{
+    if (o->remove)
+        o->changed += code_ref_remove(o->session.store, exp_id);
+    else if (o->add)
+        o->changed += code_ref_add(o->session.store, exp_id);
+    else
+        show(o, exp_id);
+}
+
+static int visit_named(struct refs *o)
+{
+    const struct cli_args *args = &o->session.args;
+    struct lineage_error err;
+    for (size_t i = 0; i < args->n_positional; i++) {
+        struct lineage_trial trial = {0};
+        if (lineage_find(o->session.store, args->positional[i], &trial, &err) != LINEAGE_OK)
+            return cli_fail(&err);
+        visit(o, trial.exp_id);
+        lineage_trial_release(&trial);
+    }
+    return CLI_OK;
+}
+
+static int visit_all(struct refs *o)
+{
+    const struct lineage_query every = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_error err;
+    enum lineage_status status = lineage_query_open(&cursor, o->session.store, &every, &err);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    for (;;) {
+        struct lineage_trial trial = {0};
+        status = lineage_cursor_next(cursor, &trial, &err);
+        if (status != LINEAGE_OK)
+            break;
+        visit(o, trial.exp_id);
+        lineage_trial_release(&trial);
+    }
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(&err);
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    static const char *const columns[] = {"exp_id", "ref", "commit", "state"};
+    struct refs *o = context;
+    bool lists = !o->remove && !o->add, named = session->args.n_positional > 0;
+    if (o->remove && o->add)
+        return cli_error(CLI_USAGE, "refs: --remove and --add exclude each other");
+    if (!lists && named == (o->all != 0))
+        return cli_error(CLI_USAGE, "refs: name the trials, or give --all");
+    if (lists && !(o->list = cli_list_new(session->format, stdout, 4, columns)))
+        return cli_no_memory();
+    int status = named ? visit_named(o) : visit_all(o);
+    if (!lists)
+        printf("%zu refs %s\n", o->changed, o->remove ? "removed" : "in place");
+    int listed = lists ? cli_list_finish(o->list) : CLI_OK;
+    return status != CLI_OK ? status : listed != CLI_OK ? listed : o->missing ? CLI_NO : CLI_OK;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct refs o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&o.session),
+        {"remove", 0, POPT_ARG_NONE, &o.remove, 0, "remove the refs of the trials; git may then remove their code", NULL},
+        {"add", 0, POPT_ARG_NONE, &o.add, 0, "make refs for trials that have none, if their commits still exist", NULL},
+        {"all", 0, POPT_ARG_NONE, &o.all, 0, "with --remove or --add: of all trials", NULL},
+        POPT_TABLEEND};
+    return cli_on_store(&o.session, command, options, 0, SIZE_MAX, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_refs = {
+    .name = "refs",
+    .arguments = "[ID...]",
+    .description = "Lists the refs that keep the code of trials in the git repository that they were run\n"
+                   "from. `lineage run` gives each trial a ref, refs/lineage/ID, of its commit or, if files had\n"
+                   "changes, of a commit with these changes in it; so neither a reset nor a garbage collection\n"
+                   "loses the code, and `git diff refs/lineage/003 refs/lineage/014` works. HEAD, branches and\n"
+                   "the index are never touched. No refs are made after `git config lineage.refs false` in the\n"
+                   "repository, or with --no-refs. Exit status: 1 if a ref is missing.",
+    .examples = "  lineage refs -C runs/mine\n  lineage refs -C runs/mine --remove 014",
+    .run = run,
+};

@@ -1,0 +1,212 @@
+/* repository.c: see repository.h. */
+#include "git/repository.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "git/read_command.h"
+#include "trial/workdir.h"
+
+#define SCRATCH ".lineage-git"
+
+/* Time limit of a git command: a repository may be large and a disk slow, but a trial must not wait forever. */
+static const double seconds = 60;
+
+enum { WORDS_MAX = 64, ENVIRONMENT_MAX = 24 };
+
+/* ---- in the user's repository ---- */
+
+/* A repository that belongs to another user is refused by git itself. */
+static char *in_users(const char *dir, const char *const *words, size_t max, size_t *length)
+{
+    static const char *const environment[] = {"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", NULL};
+    const char *argv[WORDS_MAX] = {"git", "-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+                                   "-c", "core.logAllRefUpdates=false"};
+    size_t n = 9;
+    while (*words && n < WORDS_MAX - 1)
+        argv[n++] = *words++;
+    argv[n] = NULL;
+    return read_command(argv, environment, seconds, max, length);
+}
+
+/* Writes the first line that git prints. */
+static bool ask(char *out, size_t size, const char *dir, const char *const *words)
+{
+    size_t length;
+    char *text = in_users(dir, words, PATH_MAX, &length);
+    if (!text)
+        return false;
+    text[strcspn(text, "\n")] = '\0';
+    bool fits = *text && strlen(text) < size;
+    if (fits)
+        strcpy(out, text);
+    free(text);
+    return fits;
+}
+
+static bool rev_parse(char *out, size_t size, const char *dir, const char *what, const char *which)
+{
+    const char *const words[] = {"rev-parse", what, which, NULL};
+    return ask(out, size, dir, words);
+}
+
+/* --git-path prints a path relative to the directory in which it runs. */
+static bool find_path(char out[PATH_MAX], const struct repository *r, const char *name)
+{
+    char path[PATH_MAX], whole[2 * PATH_MAX];
+    out[0] = '\0';
+    if (!rev_parse(path, sizeof path, r->top, "--git-path", name))
+        return false;
+    snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : r->top, path[0] == '/' ? "" : "/", path);
+    bool found = realpath(whole, out) != NULL;
+    if (!found)
+        out[0] = '\0';
+    return found;
+}
+
+bool repository_find(struct repository *r, const char *dir)
+{
+    const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL};
+    *r = (struct repository){0};
+    if (!rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL) || !find_path(r->objects, r, "objects"))
+        return false;
+    find_path(r->index, r, "index");
+    find_path(r->excludes[0], r, "info/exclude");
+    if (!ask(r->excludes[1], sizeof r->excludes[1], r->top, excludes))
+        r->excludes[1][0] = '\0';
+    if (!rev_parse(r->commit, sizeof r->commit, dir, "--verify", "HEAD"))
+        r->commit[0] = '\0';
+    if (!rev_parse(r->branch, sizeof r->branch, dir, "--abbrev-ref", "HEAD"))
+        r->branch[0] = '\0';
+    if (!rev_parse(r->format, sizeof r->format, dir, "--show-object-format", NULL))
+        strcpy(r->format, "sha1");
+    return true;
+}
+
+/* --end-of-options, because the name may come from a file that anybody can edit. */
+bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name)
+{
+    char peeled[REPOSITORY_REF_MAX + 16];
+    const char *const words[] = {"rev-parse", "--verify", "--quiet", "--end-of-options", peeled, NULL};
+    int n = snprintf(peeled, sizeof peeled, "%s^{commit}", name);
+    return n > 0 && (size_t)n < sizeof peeled && ask(commit, REPOSITORY_COMMIT_MAX, r->top, words);
+}
+
+bool repository_flag(const struct repository *r, const char *key, bool otherwise)
+{
+    char value[16];
+    const char *const words[] = {"config", "--type=bool", "--get", key, NULL};
+    return ask(value, sizeof value, r->top, words) ? strcmp(value, "true") == 0 : otherwise;
+}
+
+bool repository_ref_set(const struct repository *r, const char *ref, const char *commit, const char *before)
+{
+    const char *const set[] = {"update-ref", "--no-deref", ref, commit, before, NULL};
+    const char *const remove[] = {"update-ref", "--no-deref", "-d", ref, before, NULL};
+    size_t length;
+    char *text = in_users(r->top, commit ? set : remove, 1 << 12, &length);
+    free(text);
+    return text != NULL;
+}
+
+/* ---- the scratch repository ---- */
+
+static bool put_file(const char *dir, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "we") : NULL;
+    if (!out)
+        return false;
+    bool ok = fprintf(out, "%s\n", text) >= 0;
+    return fclose(out) == 0 && ok;
+}
+
+static bool put_dir(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    return n > 0 && n < PATH_MAX && mkdir(path, 0700) == 0;
+}
+
+/* Copies a file of the user's repository; one that does not exist is left out. */
+static bool copy_file(const struct repository *r, const char *from, const char *name)
+{
+    char to[PATH_MAX], buffer[1 << 14];
+    int n = snprintf(to, sizeof to, "%s/%s", r->scratch, name);
+    int from_fd = from[0] ? open(from, O_RDONLY | O_CLOEXEC) : -1;
+    if (from_fd < 0)
+        return true;
+    int to_fd = n > 0 && n < PATH_MAX ? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    ssize_t got = -1;
+    bool ok = to_fd >= 0;
+    while (ok && (got = read(from_fd, buffer, sizeof buffer)) > 0)
+        ok = write(to_fd, buffer, (size_t)got) == got;
+    close(from_fd);
+    if (to_fd >= 0)
+        close(to_fd);
+    return ok && got == 0;
+}
+
+/* The index records which files are unchanged since git last read them. Without it git would read every file. */
+bool repository_scratch_make(struct repository *r, const char *dir)
+{
+    char config[256];
+    int n = snprintf(r->scratch, sizeof r->scratch, "%s/" SCRATCH, dir);
+    snprintf(config, sizeof config, "[core]\nrepositoryformatversion = 1\nbare = false\n[extensions]\nobjectFormat = %s",
+             r->format);
+    if (n < 0 || (size_t)n >= sizeof r->scratch || mkdir(r->scratch, 0700) != 0)
+        return false;
+    snprintf(r->git_dir, sizeof r->git_dir, "GIT_DIR=%s", r->scratch);
+    snprintf(r->work_tree, sizeof r->work_tree, "GIT_WORK_TREE=%s", r->top);
+    return put_dir(r->scratch, "refs") && put_dir(r->scratch, "objects") && put_dir(r->scratch, "objects/info") &&
+           put_dir(r->scratch, "info") && put_file(r->scratch, "config", config) &&
+           put_file(r->scratch, "HEAD", r->commit[0] ? r->commit : "ref: refs/heads/none") &&
+           put_file(r->scratch, "objects/info/alternates", r->objects) && copy_file(r, r->index, "index") &&
+           copy_file(r, r->excludes[0], "info/exclude");
+}
+
+void repository_scratch_remove(struct repository *r)
+{
+    if (r->scratch[0])
+        workdir_remove_tree(AT_FDCWD, r->scratch);
+    r->scratch[0] = '\0';
+}
+
+/* The environment overrides variables of the user that would point git to another repository. */
+char *repository_git(const struct repository *r, const char *const *more, const char *const *words, size_t max,
+                     size_t *length)
+{
+    char excludes[PATH_MAX + 32], index[PATH_MAX + 32], objects[PATH_MAX + 32];
+    const char *argv[WORDS_MAX] = {"git", "-C", r->top, "-c", "diff.autoRefreshIndex=false", "-c", "core.safecrlf=false"};
+    const char *environment[ENVIRONMENT_MAX] = {
+        r->git_dir, r->work_tree, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=0",
+        "GIT_CONFIG_PARAMETERS=", "GIT_EXTERNAL_DIFF=", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES=", "GIT_ATTR_NOSYSTEM=1", index, objects};
+    size_t n = 7, m = 14;
+    snprintf(index, sizeof index, "GIT_INDEX_FILE=%s/index", r->scratch);
+    snprintf(objects, sizeof objects, "GIT_OBJECT_DIRECTORY=%s%s", r->shares_objects ? r->objects : r->scratch,
+             r->shares_objects ? "" : "/objects");
+    if (r->excludes[1][0]) {
+        snprintf(excludes, sizeof excludes, "core.excludesFile=%s", r->excludes[1]);
+        argv[n++] = "-c";
+        argv[n++] = excludes;
+    }
+    while (*words && n < WORDS_MAX - 1)
+        argv[n++] = *words++;
+    while (more && *more && m < ENVIRONMENT_MAX - 1)
+        environment[m++] = *more++;
+    return read_command(argv, environment, seconds, max, length);
+}
+
+bool repository_run(const struct repository *r, const char *const *words)
+{
+    size_t length;
+    char *text = repository_git(r, NULL, words, 1 << 20, &length);
+    free(text);
+    return text != NULL;
+}

@@ -1,0 +1,61 @@
+/*
+ * repository.h: runs git on a repository of the user, which may be hostile.
+ *
+ * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So in the user's repository only
+ * commands run that read names (rev-parse, config) or change one ref (update-ref, without hooks); they run none of these
+ * programs. Everything else runs in a scratch repository of our own: its HEAD is the user's commit, objects/info/alternates
+ * points to the user's objects, the index is a copy, and the configuration is ours. Filters that attributes in the work
+ * tree name are therefore not defined there. Submodules have configurations of their own and are left out.
+ */
+#ifndef CLI_REPOSITORY_H
+#define CLI_REPOSITORY_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { REPOSITORY_COMMIT_MAX = 80, REPOSITORY_REF_MAX = 320 };
+
+struct repository {
+    char top[PATH_MAX]; /* of the work tree */
+    char objects[PATH_MAX], index[PATH_MAX];
+    char excludes[2][PATH_MAX]; /* files with patterns of ignored files: info/exclude, core.excludesFile; "": none */
+    char commit[REPOSITORY_COMMIT_MAX], format[16], branch[256];
+    char scratch[PATH_MAX], git_dir[PATH_MAX + 16], work_tree[PATH_MAX + 16];
+    bool shares_objects; /* set by the caller: objects that git makes go into the user's repository */
+};
+
+/*
+ * Finds the repository around dir. Returns false if there is none, if it has no work tree, if git does not trust its
+ * owner, or if there is no git. commit is "" if HEAD has no commit.
+ */
+bool repository_find(struct repository *r, const char *dir);
+
+/* Writes the full name of the commit that `name` stands for; returns false if there is no such commit. */
+bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name);
+
+/* Reads a boolean of the repository's configuration; `otherwise` if it is not set. */
+bool repository_flag(const struct repository *r, const char *key, bool otherwise);
+
+/* Makes the scratch repository inside dir, with HEAD at r->commit and a copy of the index. Remove it after a failure,
+ * too. */
+bool repository_scratch_make(struct repository *r, const char *dir);
+void repository_scratch_remove(struct repository *r);
+
+/*
+ * Runs git in the scratch repository and returns its output, which the caller frees, or NULL (see read_command.h). more
+ * lists additional environment variables, NAME=VALUE; NULL: none.
+ */
+char *repository_git(const struct repository *r, const char *const *more, const char *const *words, size_t max,
+                     size_t *length);
+
+/* Like repository_git, when only success matters. */
+bool repository_run(const struct repository *r, const char *const *words);
+
+/*
+ * Sets the ref to the commit if its value is `before` (""; it must not exist). commit NULL removes the ref. Returns false
+ * if the ref has another value, or if the repository cannot be written.
+ */
+bool repository_ref_set(const struct repository *r, const char *ref, const char *commit, const char *before);
+
+#endif

@@ -1,0 +1,87 @@
+/* code_ref.c: see code_ref.h. */
+#include "run/code_ref.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "git/trial_ref.h"
+#include "run/provenance_read.h"
+
+/* The file is replaced by one rename, so that a kill leaves the old or the new one. */
+static bool write_run(const struct lineage_store *store, const char *exp_id, const json_t *run)
+{
+    char dir[PATH_MAX], path[PATH_MAX + 16], fresh[PATH_MAX + 16];
+    if (!provenance_path(dir, store, exp_id))
+        return false;
+    snprintf(path, sizeof path, "%s/run.json", dir);
+    snprintf(fresh, sizeof fresh, "%s/run.json.new", dir);
+    FILE *out = fopen(fresh, "we");
+    if (!out)
+        return false;
+    cli_json_print(out, run, true);
+    if (fclose(out) == 0 && rename(fresh, path) == 0)
+        return true;
+    unlink(fresh);
+    return false;
+}
+
+void code_ref_name(json_t *git, const char *dir)
+{
+    const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
+    if (trial_ref_is_allowed(git))
+        trial_ref_name_running(git, name + (name[0] == '.'));
+}
+
+void code_ref_hold(const json_t *git)
+{
+    if (json_object_get(git, "running"))
+        trial_ref_create_running(git);
+}
+
+/* The name is written after the ref exists; without it, the ref would be found by nobody. */
+static bool keep(const struct lineage_store *store, const char *exp_id, json_t *run, json_t *git)
+{
+    char said[256];
+    bool kept = trial_ref_keep(git, exp_id) && write_run(store, exp_id, run);
+    if (!kept) {
+        snprintf(said, sizeof said, "the code of %.60s has no ref in %.120s, so git may remove it", exp_id,
+                 json_string_value(json_object_get(git, "top")));
+        cli_say(said);
+    }
+    return kept;
+}
+
+void code_ref_keep(const struct lineage_store *store, const char *exp_id)
+{
+    json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
+    if (json_object_get(git, "running"))
+        keep(store, exp_id, run, git);
+    json_decref(run);
+}
+
+void code_ref_drop(const json_t *git)
+{
+    if (json_object_get(git, "running"))
+        trial_ref_remove(git);
+}
+
+bool code_ref_remove(const struct lineage_store *store, const char *exp_id)
+{
+    json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
+    bool removed = trial_ref_remove(git);
+    if (json_object_del(git, "ref") == 0)
+        write_run(store, exp_id, run);
+    json_decref(run);
+    return removed;
+}
+
+bool code_ref_add(const struct lineage_store *store, const char *exp_id)
+{
+    json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
+    bool kept = git && (trial_ref_exists(git) || keep(store, exp_id, run, git));
+    json_decref(run);
+    return kept;
+}

@@ -1,0 +1,35 @@
+/* code_ref.h: keeps the code of a store's trials by refs in the user's repository (git/trial_ref.h). */
+#ifndef CLI_CODE_REF_H
+#define CLI_CODE_REF_H
+
+#include <jansson.h>
+
+#include "cli.h"
+
+/* Names the ref of a running trial in git, the object of its run.json, unless the repository's owner turned refs off. dir is
+ * the trial's work directory. */
+void code_ref_name(json_t *git, const char *dir);
+
+/* Creates the ref that code_ref_name has named, after run.json was written. The trial goes on if that fails. git may be
+ * NULL. */
+void code_ref_hold(const json_t *git);
+
+/*
+ * Gives the code of a recorded trial its final ref and writes its name into provenance/ID/run.json. Does nothing for a
+ * trial without a named ref. If the repository cannot be written, prints a message; the trial keeps its row.
+ */
+void code_ref_keep(const struct lineage_store *store, const char *exp_id);
+
+/* Removes the ref of a trial that got no row. git may be NULL. */
+void code_ref_drop(const json_t *git);
+
+/*
+ * Removes the ref of a recorded trial, for `lineage refs --remove` and for trials that are taken out of consideration.
+ * Returns whether there was one. The trial keeps its provenance.
+ */
+bool code_ref_remove(const struct lineage_store *store, const char *exp_id);
+
+/* Creates the ref of a recorded trial that has none, if its commit still exists. Returns whether there is one now. */
+bool code_ref_add(const struct lineage_store *store, const char *exp_id);
+
+#endif
