@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Measures what `lineage` finds in the words of real logs, against labels made by reading them.
 
-usage: ideas_bench.py [--lineage PROGRAM] [--logs DIR] [--log NAME]... [--skip NAME=FROM-TO]... [--json] [--errors] LABELS
+usage: ideas_bench.py [--lineage PROGRAM] [--answers PROGRAM] [--logs DIR] [--log NAME]... [--skip NAME=FROM-TO]...
+                      [--json] [--errors] LABELS
 
 LABELS is a directory with a file NAME.jsonl for each labelled log (changes, same, false_novelty by exp_id); the log
 itself is DIR/run-NAME/raw/results.tsv. The program is asked as everybody asks it: `show ID --format json`,
-`similar ID --before --limit 5 --format json` and `claims --format json`, on a copy of the log.
+`similar ID --before --limit 5 --format json` and `claims --format json`, on a copy of the log. That takes two calls per
+trial. --answers names the program ideas_answers of this directory, which prints the same from the library in one call;
+`lineage` is then asked about every 20th trial and about the claims alone, and different answers are an error.
 
 Printed for each log:
   settings  precision and recall of the changes that `show` prints with a label's changes. A change is found if the value
@@ -92,6 +95,11 @@ def same_name(a, b):
     return any(len(x) > 1 and x in initials[1] for x in first) or any(len(x) > 1 and x in initials[0] for x in second)
 
 
+def read_labels(path):
+    with open(path, encoding="utf-8") as file:
+        return {label["exp_id"]: label for label in map(json.loads, file)}
+
+
 class Program:
     def __init__(self, path, directory):
         self.path, self.directory = path, directory
@@ -104,23 +112,49 @@ class Program:
         return json.loads(done.stdout or b"[]")
 
 
-def answers(program, path, log):
-    """Everything that the program says of a log: changes and similar trials by id, and the ids that `claims` names."""
+SAMPLE = 20  # with --answers, the program is asked about one in 20 trials
+
+
+def ask_library(program, directory):
+    """What ideas_answers prints: changes and similar trials by id, and the claims."""
+    done = subprocess.run([program, directory], capture_output=True, check=False)
+    if done.returncode:
+        raise OSError("%s: %s" % (program, done.stderr.decode(errors="replace").strip()))
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    shown = {line["exp_id"]: line["changes"] for line in lines if "exp_id" in line}
+    near = {line["exp_id"]: line["similar"] for line in lines if "exp_id" in line}
+    return shown, near, next(line["claims"] for line in lines if "claims" in line)
+
+
+def must_agree(what, library, program):
+    """Checks that the program prints what the library says."""
+    keys = ("name", "from", "to", "source", "exp_id", "same", "why", "claim", "counter")
+    same = [[{k: item[k] for k in keys if k in item} for item in items] for items in (library, program)]
+    if same[0] != same[1]:
+        raise ValueError("%s: the program and the library differ: %r, %r" % (what, same[1], same[0]))
+
+
+def answers(options, path, log):
+    """Everything that the program says of a log: changes and similar trials by id, and the claims that it contradicts."""
     with tempfile.TemporaryDirectory() as directory:
         shutil.copyfile(log, os.path.join(directory, "results.tsv"))
-        asked = Program(program, directory)
+        asked = Program(options.lineage, directory)
         csv.field_size_limit(1 << 30)
         with open(log, newline="", encoding="utf-8") as file:
             ids = [row["exp_id"] for row in csv.DictReader(file, delimiter="\t")]
-        labels = {}
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                label = json.loads(line)
-                labels[label["exp_id"]] = label
+        labels = read_labels(path)
         ids = [i for i in ids if i in labels]
-        shown = {i: asked.ask("show", i)["changes"] for i in ids}
-        near = {i: asked.ask("similar", i, "--before", "--limit", "5") for i in ids}
+        sample = ids[::SAMPLE] if options.answers else ids
+        shown = {i: asked.ask("show", i)["changes"] for i in sample}
+        near = {i: asked.ask("similar", i, "--before", "--limit", "5") for i in sample}
         claims = asked.ask("claims")
+        if options.answers:
+            all_shown, all_near, all_claims = ask_library(options.answers, directory)
+            for i in sample:
+                must_agree("show " + i, all_shown[i], shown[i])
+                must_agree("similar " + i, all_near[i], near[i])
+            must_agree("claims", [claim for claim in all_claims if claim["counter"]], claims)
+            shown, near = all_shown, all_near
     return ids, labels, shown, near, claims
 
 
@@ -196,6 +230,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("labels", metavar="LABELS", help="directory with NAME.jsonl for each labelled log")
     parser.add_argument("--lineage", default="lineage", metavar="PROGRAM", help="the program (default: lineage)")
+    parser.add_argument("--answers", metavar="PROGRAM", help="the program ideas_answers, which saves most calls")
     parser.add_argument("--logs", metavar="DIR", help="where run-NAME/raw/results.tsv are (default: LABELS/../../lineage-cases)")
     parser.add_argument("--log", action="append", metavar="NAME", help="measure only this log")
     parser.add_argument("--skip", action="append", default=[], metavar="NAME=FROM-TO", help="measure also without these rows")
@@ -212,7 +247,7 @@ def main():
         log = os.path.join(logs, "run-" + name, "raw", "results.tsv")
         if (options.log and name not in options.log) or not os.path.exists(log):
             continue
-        ids, labels, shown, near, claims = answers(options.lineage, os.path.join(options.labels, name + ".jsonl"), log)
+        ids, labels, shown, near, claims = answers(options, os.path.join(options.labels, name + ".jsonl"), log)
         n_claims = counts.get(name, len(ids) // 5)
         result[name] = measure(ids, labels, shown, near, claims, n_claims, options.errors)
         if name in skips:
