@@ -11,42 +11,9 @@ enum {
     LOOK_BACK = 24 /* number of tokens before a candidate that are examined */
 };
 
-/* General English words for changing something, for leaving it unchanged, and for giving reasons. */
-#define CHANGE_VERBS                                                                                              \
-    " raise raising raised lower lowering lowered reduce reducing reduced increase increasing increased decrease "   \
-    "decreasing decreased set setting change changing changed switch switching switched halve halving double doubling " \
-    "triple tripling quadruple extend extending extended shorten shortening shortened move moving moved bump bumping " \
-    "bumped drop dropping cut cutting tighten tightening widen widening widened loosen loosening shrink shrinking "  \
-    "expand expanding push pushing add adding use using replace replacing restore restoring restored revert "        \
-    "reverting split splitting adopt apply applying introduce introducing delay delaying scale scaling enable "      \
-    "enabling disable disabling remove removing tune try trying test testing grow deepen slow accelerate boost "     \
-    "boosting relax relaxing soften strengthen weaken sharpen trim limit cap combine bring give put swap make turn "  \
-    "adjust step go tweak upgrade downgrade quarter "
-#define UNCHANGED_WORDS                                                                                            \
-    " keep keeps keeping kept stay stays staying remain remains remaining unchanged preserve preserves preserved "  \
-    "preserving existing current currently already same identical default defaults still inherit inherits inherited " \
-    "baseline retains retain retaining originally was were had fixed holds constant "
-#define UNCHANGED_NEXT " unchanged preserved kept stays remains default baseline fixed exactly untouched "
-#define REASON_WORDS                                                                                               \
-    " because since as so which where giving motivated enabling whereas although though while hence thus given "    \
-    "means meaning implying following analogous why that matching matches causing caused yielding yields saving "  \
-    "saves compared "
 #define COMPARED_WORDS " vs versus than like instead over unlike not from was "
-#define DERIVED_VERBS                                                                                              \
-    " extends extending gives giving makes making yields yielding drops shifts lets reaches saves saving doubles "  \
-    "doubling halves halving reduces increases raises lowers widens narrows shortens shortening adds keeps moves "   \
-    "cuts cutting grows growing changes goes shrinks "
-#define STOP_WORDS                                                                                                  \
-    " the a an its their our this that these those to and or with by for in on of from at as is are be was were "    \
-    "into onto but than then via when while if so each every all any both only just per up down now still it we i "  \
-    "also plus further again slightly even under over within during after before until between across using which where not no "
 #define SKIPPED_WORDS " from of to at by is as be up down only fixed only just about approximately value further again slightly even "   \
     "halved doubled tripled reduced raised lowered increased decreased extended shortened dropped cut bumped changed set "
-
-static bool is_change_verb(const struct tokens *t, size_t i)
-{
-    return token_in(t, i, CHANGE_VERBS);
-}
 
 static struct span span_of(const struct tokens *t, size_t first, size_t end)
 {
@@ -171,8 +138,8 @@ static size_t value_before(const struct tokens *t, size_t i, bool words, struct 
 }
 
 /* Finds the words directly before token i that may be a name: *first and *end of the tokens; an empty range if there
- * are none. */
-static void words_before(const struct tokens *t, size_t i, size_t *first, size_t *end)
+ * are none. If `numbered` is true, a number may end the name: "phase 1". */
+static void words_before(const struct tokens *t, size_t i, bool numbered, size_t *first, size_t *end)
 {
     size_t k = i, words = 0;
     *first = *end = i;
@@ -189,9 +156,18 @@ static void words_before(const struct tokens *t, size_t i, size_t *first, size_t
             k = at;
             continue;
         }
-        if (t->items[at].kind != TOKEN_WORD || token_in(t, at, STOP_WORDS) || (is_change_verb(t, at) && !has_byte(t, at, '_')))
+        /* "blocks 3-5", "phase 1": a number belongs to the noun before it. */
+        if (t->items[at].kind == TOKEN_NUMBER && at > 0 && t->items[at - 1].kind == TOKEN_WORD && (words ? !t->items[at].has_value : numbered) &&
+            !stated_is_stop(t, at - 1) && !stated_is_verb(t, at - 1)) {
+            if (!words)
+                *end = k;
+            k = at;
+            numbered = false;
+            continue;
+        }
+        if (t->items[at].kind != TOKEN_WORD || stated_is_citation(t, at) || stated_is_stop(t, at) || (stated_is_verb(t, at) && !has_byte(t, at, '_')))
             break;
-        if (!words)
+        if (!words && *end == i)
             *end = k;
         *first = k = at;
         words++;
@@ -225,7 +201,7 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
         else if (!(before->kind == TOKEN_MARK && strchr("=:~\"'`", before->mark)) && !token_in(t, k - 1, SKIPPED_WORDS))
             break;
     }
-    words_before(t, k, &first, &end);
+    words_before(t, k, false, &first, &end);
     if (first == end) {
         size_t found = identifier_before(t, i);
         if (found == i)
@@ -235,13 +211,19 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
     }
     c->name = span_of(t, first, end);
     /* ε in "label smoothing (ε=0.1)" belongs to the label smoothing. */
-    if (end - first == 1 && !has_byte(t, first, '_') && first > 0) {
+    if (end - first == 1 && !has_byte(t, first, '_') && !has_digit(t, first) && first > 0) {
         size_t before = first, p_first, p_end;
         for (size_t look = 0; look < LOOK_BACK && before > 0 && t->items[first].depth &&
              t->items[before].depth >= t->items[first].depth; look++)
             before--;
         if (token_is_mark(t, before, '(') || token_is_mark(t, before, '[')) {
-            words_before(t, before, &p_first, &p_end);
+            words_before(t, before, true, &p_first, &p_end);
+            if (p_first < p_end)
+                c->prefix = span_of(t, p_first, p_end);
+        }
+        /* "floor of max(0.3, x)" */
+        if (i > 1 && first + 2 == i && token_is_mark(t, i - 1, '(') && t->items[i - 1].glued && !c->prefix.length) {
+            words_before(t, first - (first > 0 && token_is(t, first - 1, "of")), false, &p_first, &p_end);
             if (p_first < p_end)
                 c->prefix = span_of(t, p_first, p_end);
         }
@@ -267,73 +249,7 @@ static void find_old(const struct tokens *t, size_t i, struct stated *c)
         }
 }
 
-static bool is_citation(const struct tokens *t, size_t i)
-{
-    const struct token *token = &t->items[i];
-    if (token->kind == TOKEN_WORD && token->length > 4 && token_is_kind(t, i, TOKEN_WORD)) {
-        const char *text = t->text + token->at;
-        return (text[0] | 0x20) == 'e' && (text[1] | 0x20) == 'x' && (text[2] | 0x20) == 'p' && has_digit(t, i);
-    }
-    return token->kind == TOKEN_MARK && token->mark == '#' && token_is_kind(t, i + 1, TOKEN_NUMBER);
-}
-
-/* Whether a bracket opens within a few tokens after i and before `end`. */
-static bool opens_behind(const struct tokens *t, size_t i, size_t end)
-{
-    for (size_t k = i + 1; k < end && k < i + 7; k++)
-        if (token_is_mark(t, k, '('))
-            return true;
-    return false;
-}
-
-static bool in_square_brackets(const struct tokens *t, size_t i)
-{
-    for (size_t k = i, steps = 0; k-- > 0 && steps < LOOK_BACK; steps++)
-        if (t->items[k].depth < t->items[i].depth)
-            return t->items[k].kind == TOKEN_MARK && t->items[k].mark == '[';
-    return false;
-}
-
-/* Sets the features of the context of a candidate whose name and value are in tokens [first, end). */
-static void look_around(struct stated *c, const struct tokens *t, size_t first, size_t value, size_t end)
-{
-    float *f = c->features;
-    size_t steps = 0, clause_start = first;
-    f[STATED_FORM + c->form] = 1;
-    f[STATED_HEADLINE] = t->items[value].clause == 0;
-    f[STATED_FIRST_SENTENCE] = t->items[value].sentence == 0;
-    f[STATED_IN_BRACKETS] = t->items[value].depth > 0;
-    f[STATED_LATE] = (float)fmin(1, (double)t->items[value].at / 600);
-    f[STATED_HAS_FROM] = c->from.length > 0;
-    for (size_t k = first; k-- > 0 && steps < LOOK_BACK && same_clause(t, k, value); steps++) {
-        clause_start = k;
-        if (token_in(t, k, UNCHANGED_WORDS) && steps < 4)
-            f[STATED_UNCHANGED] = 1;
-        if (token_in(t, k, REASON_WORDS))
-            f[STATED_REASON] = 1;
-        if (is_citation(t, k))
-            /* Text in brackets after a trial's id describes that trial. */
-            f[STATED_PAST] = fmaxf(f[STATED_PAST], t->items[k].depth < t->items[value].depth && opens_behind(t, k, first) ? 2 : 1);
-        if (steps < 6 && is_change_verb(t, k))
-            f[STATED_VERB_BEFORE] = 1;
-        if (steps < 4 && token_in(t, k, DERIVED_VERBS))
-            f[STATED_DERIVED] = 1;
-        if (steps < 2 && c->form >= FORM_EQUALS && token_in(t, k, COMPARED_WORDS))
-            f[STATED_COMPARED] = 1;
-    }
-    f[STATED_VERB_FIRST] = is_change_verb(t, clause_start);
-    f[STATED_VERB_NEXT] = first > 0 && (is_change_verb(t, first - 1) || token_in(t, first - 1, " with using via "));
-    f[STATED_SHAPE] = t->items[value].depth > 0 && in_square_brackets(t, value);
-    f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) || (t->items[end].kind == TOKEN_MARK && strchr(").,;:|]+", t->items[end].mark));
-    for (size_t k = end; k < t->n && k < end + 3 && same_clause(t, k, value); k++)
-        if (token_in(t, k, UNCHANGED_NEXT))
-            f[STATED_UNCHANGED_NEXT] = 1;
-    if (token_is_kind(t, end, TOKEN_WORD) && !token_in(t, end, STOP_WORDS) && same_clause(t, end, value))
-        f[STATED_UNIT] = 1;
-    f[STATED_RATIO] = t->items[end - 1].kind == TOKEN_NUMBER && t->items[end - 1].times;
-}
-
-static void look_at_name(struct stated *c, const struct tokens *t, stated_is_metric *is_metric, void *context)
+static void look_at_name(struct stated *c, const struct tokens *t)
 {
     const char *name = t->text + c->name.at;
     size_t length = c->name.length, size;
@@ -342,12 +258,10 @@ static void look_at_name(struct stated *c, const struct tokens *t, stated_is_met
     for (size_t i = 0; i < n; i++)
         lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] | 0x20) : name[i];
     lower[n] = '\0';
-    c->features[STATED_IDENTIFIER] = memchr(name, '_', length) != NULL;
     code_point(name, 0, length, &size);
     c->features[STATED_SYMBOL] = length == size;
     const char *init = strstr(lower, "init");
     c->features[STATED_INITIAL] = init && (init == lower || init[-1] == ' ' || init[-1] == '-') && (init[4] == '\0' || init[4] == 'i');
-    c->features[STATED_METRIC] = is_metric && is_metric(context, name, length);
 }
 
 struct finder {
@@ -359,34 +273,28 @@ struct finder {
     size_t used_to; /* tokens before this one already belong to candidates */
 };
 
-static void keep(struct finder *f, struct stated *c, size_t name_value, size_t value, size_t end)
+/* Adds a candidate whose value is in tokens [value, value_end) and whose form ends before token `end`. */
+static void keep(struct finder *f, const struct stated *c, size_t name_value, size_t value, size_t value_end, size_t end)
 {
-    size_t first = value;
-    if (f->n == STATED_MAX)
+    size_t first = name_value < value ? name_value : value;
+    if (f->n == STATED_MAX || (f->is_metric && f->is_metric(f->context, f->t->text + c->name.at, c->name.length)))
         return;
     while (first > 0 && f->t->items[first - 1].at >= c->name.at)
         first--;
-    look_around(c, f->t, first < name_value ? first : name_value, value, end);
-    look_at_name(c, f->t, f->is_metric, f->context);
-    bool headline = c->features[STATED_HEADLINE] > 0, titled = !headline;
-    for (size_t i = 0; i < f->n && i < 8; i++) {
-        if (f->list[i].form <= FORM_TO && f->list[i].score > 0)
-            c->features[STATED_AFTER_ARROW] = 1;
-        if (f->list[i].features[STATED_HEADLINE] > 0 && f->list[i].score > 0)
-            titled = false;
-    }
-    c->features[STATED_TITLED] = titled && f->t->items[value].clause == 1;
-    c->features[STATED_FORM_HEADLINE + c->form] = headline || c->features[STATED_TITLED] > 0;
-    c->features[STATED_FORM_BRACKETS + c->form] = c->features[STATED_IN_BRACKETS];
-    c->score = stated_score(c);
-    f->list[f->n++] = *c;
     f->used_to = end;
+    if (stated_is_replaced(f->t, first, value))
+        return;
+    f->list[f->n] = *c;
+    look_at_name(&f->list[f->n], f->t);
+    stated_look(f->list, f->n, f->t, first, value, value_end, end);
+    f->list[f->n].score = stated_score(&f->list[f->n]);
+    f->n++;
 }
 
 static bool wordy(const struct tokens *t, struct span span)
 {
     char c = t->text[span.at];
-    return !((c >= '0' && c <= '9') || strchr("([{-.", c)) && c > 0;
+    return !(span.length > 4 && memcmp(t->text + span.at, "sqrt", 4) == 0) && !((c >= '0' && c <= '9') || strchr("([{-.", c)) && c > 0;
 }
 
 /* A → B, where A or B may be words. */
@@ -415,17 +323,26 @@ static bool try_arrow(struct finder *f, size_t arrow)
         c.form = has_digit(t, value) && !has_byte(t, value, '_') ? FORM_ARROW : FORM_ARROW_TEXT;
     if (!find_name(t, left, &c))
         return false;
-    keep(f, &c, left, value, end);
+    keep(f, &c, left, value, end, end);
     return true;
 }
 
-/* from A to B, from A → B, A to B. */
+/* Returns the token behind "NAME=" at i, or i if that is not there; *name becomes the name. */
+static size_t behind_equals(const struct tokens *t, size_t i, struct span *name)
+{
+    if (!token_is_kind(t, i, TOKEN_WORD) || !token_is_mark(t, i + 1, '='))
+        return i;
+    *name = span_of(t, i, i + 1);
+    return i + 2;
+}
+
+/* from A to B, from A → B, A to B, from NAME=A to NAME=B. */
 static bool try_to(struct finder *f, size_t i)
 {
     const struct tokens *t = f->t;
     struct stated c = {.form = FORM_TO};
     bool from = token_is(t, i, "from");
-    size_t old = from ? i + 1 : i, value;
+    size_t old = from ? behind_equals(t, i + 1, &c.name) : i, value;
     size_t end = stated_value(t, old, from, &c.from, &c.from_value);
     if (end == old || end >= t->n)
         return false;
@@ -434,26 +351,147 @@ static bool try_to(struct finder *f, size_t i)
         end++; /* a unit */
     if (!(token_is(t, end, "to") || (from && t->items[end].kind == TOKEN_ARROW)))
         return false;
-    value = end + 1;
+    value = behind_equals(t, end + 1, &c.name);
     if (value >= t->n || (end = stated_value(t, value, from, &c.to, &c.to_value)) == value)
         return false;
     if (from && wordy(t, c.from) && wordy(t, c.to))
         c.form = FORM_ARROW_TEXT;
-    if (!find_name(t, i, &c))
+    if (!c.name.length && !find_name(t, i, &c))
         return false;
-    keep(f, &c, i, value, end);
+    keep(f, &c, i, value, end, end);
     return true;
 }
 
+/* Returns the first token of the expression that ends before token i: 1/(loops+1). */
+static size_t expression_before(const struct tokens *t, size_t i)
+{
+    size_t k = open_of(t, i - 1, BRACKET_TOKENS);
+    while (k > 0 && t->items[k].glued && (t->items[k - 1].kind == TOKEN_NUMBER || t->items[k - 1].kind == TOKEN_WORD ||
+                                          (t->items[k - 1].kind == TOKEN_MARK && strchr("/*+-x", t->items[k - 1].mark))))
+        k--;
+    return k;
+}
+
+/* NAME=B, also behind an expression: "grad by 1/(loops+1)=1/3". */
 static bool try_equals(struct finder *f, size_t equals)
 {
     const struct tokens *t = f->t;
     struct stated c = {.form = FORM_EQUALS};
     size_t value = equals + 1, end = stated_value(t, value, false, &c.to, &c.to_value);
-    if (equals == 0 || end == value || t->items[equals - 1].kind != TOKEN_WORD || !find_name(t, value, &c))
+    if (equals == 0 || end == value || !(t->items[equals - 1].kind == TOKEN_WORD || token_is_mark(t, equals - 1, ')')))
+        return false;
+    size_t name = token_is_mark(t, equals - 1, ')') ? expression_before(t, equals) : value;
+    if (!find_name(t, name, &c))
         return false;
     find_old(t, end, &c);
-    keep(f, &c, equals, value, end);
+    keep(f, &c, equals, value, end, end);
+    return true;
+}
+
+/* NAME × B */
+static bool try_times(struct finder *f, size_t times)
+{
+    const struct tokens *t = f->t;
+    struct stated c = {.form = FORM_TIMES};
+    size_t value = times + 1, end = stated_value(t, value, false, &c.to, &c.to_value), name = times;
+    if (end == value || t->items[value].kind != TOKEN_NUMBER || times == 0)
+        return false;
+    /* In "blocks 0-2 × 0.3" a range belongs to the name; "8 × 2" is a size. */
+    if (t->items[times - 1].kind == TOKEN_NUMBER && !t->items[times - 1].has_value)
+        name--;
+    if (name == 0 || t->items[name - 1].kind != TOKEN_WORD || token_is_mark(t, end, 'x') || token_is_mark(t, end, '*') ||
+        !find_name(t, name, &c))
+        return false;
+    keep(f, &c, name, value, end, end);
+    return true;
+}
+
+/* clamp(0.5, 2.0), betas (0.9, 0.95), clamp(0.5, 2.0) to clamp(1.0, 2.0) */
+static bool try_call(struct finder *f, size_t open)
+{
+    const struct tokens *t = f->t;
+    struct stated c = {.form = FORM_CALL};
+    size_t end = stated_value(t, open, false, &c.to, &c.to_value), value = open;
+    if (end == open || open == 0 || t->items[open - 1].kind != TOKEN_WORD || stated_is_stop(t, open - 1) || !find_name(t, open, &c))
+        return false;
+    if (end + 2 < t->n && (token_is(t, end, "to") || t->items[end].kind == TOKEN_ARROW)) {
+        size_t next = end + 1 + (t->items[end + 1].kind == TOKEN_WORD);
+        struct span span;
+        struct lineage_number number;
+        size_t last = next < t->n ? stated_value(t, next, false, &span, &number) : next;
+        if (last > next) {
+            c.from = c.to, c.from_value = c.to_value;
+            c.to = span, c.to_value = number;
+            c.form = t->items[end].kind == TOKEN_ARROW ? FORM_ARROW : FORM_TO;
+            value = next, end = last;
+        }
+    }
+    find_old(t, end, &c);
+    keep(f, &c, open, value, end, end);
+    return true;
+}
+
+/* Returns the end of at most `most` words at token i that may be a name. */
+static size_t words_behind(const struct tokens *t, size_t i, size_t most)
+{
+    size_t k = i;
+    while (k < t->n && k < i + most && t->items[k].kind == TOKEN_WORD && !stated_is_stop(t, k) && same_clause(t, k, i))
+        k++;
+    return k;
+}
+
+static bool ends_with(const struct tokens *t, size_t i, char c)
+{
+    return t->text[t->items[i].at + t->items[i].length - 1] == c;
+}
+
+/* "NAME gets B noun", "give NAME B noun": the words before and behind B are the name. */
+static bool try_given(struct finder *f, size_t i)
+{
+    const struct tokens *t = f->t;
+    struct stated c = {.form = FORM_COUNT};
+    size_t end = stated_value(t, i, false, &c.to, &c.to_value), first, last, verb = i;
+    if (end == i || i == 0)
+        return false;
+    bool given = token_in(t, i - 1, " get gets getting receive receives receiving got ");
+    for (size_t k = i; !given && k-- > 0 && k + 8 > i && same_clause(t, k, i) && t->items[k].kind == TOKEN_WORD;)
+        given = token_in(t, k, " give gives giving assign assigns assigning ");
+    if (!given)
+        return false;
+    if (token_in(t, i - 1, " get gets getting receive receives receiving got "))
+        verb = i - 1;
+    if (verb == i && token_in(t, i - 1, " a an the "))
+        verb--;
+    size_t noun = end + token_is_mark(t, end, 'x'), behind = words_behind(t, noun, 2);
+    words_before(t, verb, true, &first, &last);
+    if (behind == noun || first == last)
+        return false;
+    c.prefix = span_of(t, first, last);
+    c.name = span_of(t, noun, behind);
+    c.features[STATED_GIVEN] = 1;
+    keep(f, &c, first, i, end, behind);
+    return true;
+}
+
+/* 42 epochs, 4 learnable bins, 1% of the input tokens; the words before a bracket belong to "(196k tokens, ..". */
+static bool try_count(struct finder *f, size_t i)
+{
+    const struct tokens *t = f->t;
+    struct stated c = {.form = FORM_COUNT};
+    size_t end = stated_value(t, i, false, &c.to, &c.to_value), name = end, first, last;
+    if (token_is(t, end, "of") && t->items[end - 1].kind == TOKEN_NUMBER && t->items[end - 1].percent)
+        name += 1 + token_in(t, end + 1, " the all its each ");
+    size_t behind = words_behind(t, name, 2);
+    if (behind == name)
+        return false;
+    c.name = span_of(t, name, behind);
+    if (i > 0 && token_is_mark(t, i - 1, '(')) {
+        words_before(t, i - 1, true, &first, &last);
+        if (first < last)
+            c.prefix = span_of(t, first, last);
+    }
+    find_old(t, behind, &c);
+    keep(f, &c, i, i, end, name == end ? end : behind);
     return true;
 }
 
@@ -467,26 +505,26 @@ static bool try_bare(struct finder *f, size_t i)
         return false;
     bool preposition = i > 0 && token_in(t, i - 1, " of at to by with ");
     bool opens = i > 0 && token_is_mark(t, i - 1, '(');
-    bool named = token_is_kind(t, end, TOKEN_WORD) && !token_in(t, end, STOP_WORDS COMPARED_WORDS) && same_clause(t, end, i);
-    if (preposition)
+    bool named = token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && !token_in(t, end, COMPARED_WORDS) && same_clause(t, end, i);
+    if (preposition) {
+        size_t behind = words_behind(t, end, 3);
         c.form = FORM_PREPOSITION;
-    else if (i == 0 || (opens ? named : t->items[i - 1].kind != TOKEN_WORD) || token_in(t, i - 1, STOP_WORDS) || is_change_verb(t, i - 1)) {
-        /* 42 epochs, 4 learnable bins */
-        size_t k = end, words = 0;
-        while (k < t->n && words < 2 && t->items[k].kind == TOKEN_WORD && !token_in(t, k, STOP_WORDS) && same_clause(t, k, i))
-            k++, words++;
-        if (!words)
-            return false;
-        c.form = FORM_COUNT;
-        c.name = span_of(t, end, k);
-        find_old(t, k, &c);
-        keep(f, &c, i, i, end);
-        return true;
-    }
+        /* "average of 5 snapshots": the noun behind the number belongs to the name. */
+        if (c.to_value.present && behind > end && ends_with(t, behind - 1, 's') && token_in(t, i - 1, " of with ")) {
+            size_t first, last;
+            words_before(t, i - 1, false, &first, &last);
+            if (first < last)
+                c.prefix = span_of(t, first, last);
+            c.name = span_of(t, end, behind);
+            keep(f, &c, first, i, end, end);
+            return true;
+        }
+    } else if (i == 0 || (opens ? named : t->items[i - 1].kind != TOKEN_WORD) || stated_is_stop(t, i - 1) || stated_is_verb(t, i - 1))
+        return try_count(f, i);
     if (!find_name(t, i, &c))
         return false;
     find_old(t, end, &c);
-    keep(f, &c, i, i, end);
+    keep(f, &c, i, i, end, end);
     return true;
 }
 
@@ -507,91 +545,15 @@ size_t stated_candidates(struct stated *candidates, const struct tokens *t, stat
             continue;
         else if (token->kind == TOKEN_MARK && token->mark == '=' && !arrow_next)
             try_equals(&f, i);
-        else if ((token->kind == TOKEN_NUMBER || token_is(t, i, "sqrt")) && !arrow_next && !try_to(&f, i))
+        else if (token->kind == TOKEN_MARK && token->mark == 'x' && !arrow_next)
+            try_times(&f, i);
+        else if (token->kind == TOKEN_MARK && token->mark == '(')
+            try_call(&f, i);
+        else if (token_is_mark(t, i + 1, '/') && t->items[i + 1].glued)
+            continue; /* an expression such as 1/(loops+1) */
+        else if ((token->kind == TOKEN_NUMBER || token_is(t, i, "sqrt")) && !arrow_next && !try_to(&f, i) && !try_given(&f, i))
             try_bare(&f, i);
     }
     return f.n;
 }
 
-/*
- * Fitted by logistic regression on the labels of two released logs (tests/bench/ideas_bench.py has the measure); fitted
- * on either log alone they find about as much in the other. Positive sums are changes.
- */
-/*
- * Fitted by logistic regression on the labels of two released logs (tests/bench/ideas_bench.py has the measure); fitted
- * on either log alone they find about as much in the other. Positive sums are changes.
- */
-/*
- * Fitted by logistic regression on the labels of two released logs (tests/bench/ideas_bench.py has the measure); fitted
- * on either log alone they find about as much in the other. Positive sums are changes.
- */
-/*
- * Fitted by logistic regression on the labels of two released logs (tests/bench/ideas_bench.py has the measure); fitted
- * on either log alone they find about as much in the other. Positive sums are changes.
- */
-/*
- * Fitted by logistic regression on the labels of two released logs (tests/bench/ideas_bench.py has the measure); fitted
- * on either log alone they find about as much in the other. Positive sums are changes.
- */
-/*
- * Fitted by logistic regression on the labels of two released logs (tests/bench/ideas_bench.py has the measure); fitted
- * on either log alone they find about as much in the other. Positive sums are changes.
- */
-/*
- * Fitted by logistic regression on the labels of two released logs (tests/bench/ideas_bench.py has the measure); fitted
- * on either log alone they find about as much in the other. Positive sums are changes.
- */
-double stated_score(const struct stated *c)
-{
-    static const double weights[N_STATED_FEATURES] = {
-        [STATED_FORM + FORM_ARROW] = 0.88,
-        [STATED_FORM + FORM_FROM_TO] = 0.13,
-        [STATED_FORM + FORM_TO] = 0.25,
-        [STATED_FORM + FORM_EQUALS] = 0.79,
-        [STATED_FORM + FORM_PREPOSITION] = 0.08,
-        [STATED_FORM + FORM_NEXT_TO] = -0.79,
-        [STATED_FORM + FORM_COUNT] = -0.65,
-        [STATED_FORM + FORM_ARROW_TEXT] = -0.88,
-        [STATED_HEADLINE] = 1.44,
-        [STATED_FIRST_SENTENCE] = 0.77,
-        [STATED_IN_BRACKETS] = -0.59,
-        [STATED_VERB_FIRST] = 0.14,
-        [STATED_VERB_BEFORE] = 0.49,
-        [STATED_UNCHANGED] = -1.27,
-        [STATED_UNCHANGED_NEXT] = -0.83,
-        [STATED_PAST] = -0.72,
-        [STATED_REASON] = -0.76,
-        [STATED_COMPARED] = -2.25,
-        [STATED_INITIAL] = -2.10,
-        [STATED_UNIT] = -0.98,
-        [STATED_IDENTIFIER] = 0.51,
-        [STATED_METRIC] = -3.00,
-        [STATED_RATIO] = -0.51,
-        [STATED_HAS_FROM] = 0.91,
-        [STATED_AFTER_ARROW] = -0.96,
-        [STATED_DERIVED] = -0.75,
-        [STATED_SHAPE] = -2.83,
-        [STATED_NAMELESS] = -0.44,
-        [STATED_TITLED] = 0.09,
-        [STATED_VERB_NEXT] = 0.73,
-        [STATED_FORM_HEADLINE + FORM_ARROW] = 0.77,
-        [STATED_FORM_HEADLINE + FORM_FROM_TO] = 0.44,
-        [STATED_FORM_HEADLINE + FORM_TO] = 0.30,
-        [STATED_FORM_HEADLINE + FORM_EQUALS] = 0.62,
-        [STATED_FORM_HEADLINE + FORM_PREPOSITION] = 0.37,
-        [STATED_FORM_HEADLINE + FORM_NEXT_TO] = -0.07,
-        [STATED_FORM_HEADLINE + FORM_COUNT] = -0.19,
-        [STATED_FORM_HEADLINE + FORM_ARROW_TEXT] = -0.71,
-        [STATED_FORM_BRACKETS + FORM_ARROW] = -0.13,
-        [STATED_FORM_BRACKETS + FORM_EQUALS] = 0.13,
-        [STATED_FORM_BRACKETS + FORM_PREPOSITION] = -0.34,
-        [STATED_FORM_BRACKETS + FORM_NEXT_TO] = -0.30,
-        [STATED_FORM_BRACKETS + FORM_COUNT] = 0.27,
-        [STATED_FORM_BRACKETS + FORM_ARROW_TEXT] = -0.21,
-        [STATED_ENDS] = -0.66,
-    };
-    double sum = -1.94;
-    for (size_t i = 0; i < N_STATED_FEATURES; i++)
-        sum += weights[i] * (double)c->features[i];
-    return sum;
-}

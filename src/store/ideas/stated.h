@@ -26,6 +26,8 @@ enum stated_form {
     FORM_NEXT_TO,     /* NAME B */
     FORM_COUNT,       /* B NAME */
     FORM_ARROW_TEXT,  /* NAME word → word */
+    FORM_TIMES,       /* NAME × B */
+    FORM_CALL,        /* name(B, C), or NAME (B, C) */
     N_FORMS
 };
 
@@ -35,7 +37,6 @@ enum stated_feature {
     STATED_FIRST_SENTENCE,
     STATED_IN_BRACKETS,
     STATED_LATE,          /* position in the text, from 0 to 1 */
-    STATED_VERB_FIRST,    /* the candidate's clause begins with a verb of change */
     STATED_VERB_BEFORE,   /* a verb of change comes shortly before it */
     STATED_UNCHANGED,     /* "keep", "stays", "existing" shortly before it */
     STATED_UNCHANGED_NEXT,/* "unchanged", "preserved" directly after it */
@@ -44,12 +45,10 @@ enum stated_feature {
     STATED_COMPARED,      /* "vs", "than", "instead of" directly before it */
     STATED_INITIAL,       /* an initial value */
     STATED_UNIT,          /* a unit or a noun follows a bare number */
-    STATED_IDENTIFIER,    /* the name has an underscore */
     STATED_SYMBOL,        /* the name is a Greek letter or a single letter */
-    STATED_METRIC,        /* the name is that of a result, not of a setting */
     STATED_RATIO,         /* B is a multiple: 3× */
     STATED_HAS_FROM,
-    STATED_AFTER_ARROW,   /* an earlier candidate of this text had both the old and the new value */
+    STATED_AFTER_ARROW,   /* an earlier candidate of this text, outside of enumerations, has the old and the new value */
     STATED_DERIVED,       /* "extends", "gives": a consequence in the third person */
     STATED_SHAPE,         /* in square brackets: the size of an array */
     STATED_NAMELESS,      /* the name was not directly beside the value */
@@ -58,6 +57,28 @@ enum stated_feature {
     STATED_FORM_HEADLINE, /* one per form: in the first clause or after a title */
     STATED_FORM_BRACKETS = STATED_FORM_HEADLINE + N_FORMS, /* one per form: in brackets */
     STATED_ENDS = STATED_FORM_BRACKETS + N_FORMS, /* the clause or bracket ends after the value */
+    STATED_ITEM,          /* in an item of an enumeration: "(2) NAME A → B" */
+    STATED_JOINED,        /* "+", "and" or a comma joins it to what comes before */
+    STATED_LIST,          /* ... and that is a candidate, which ends directly before */
+    STATED_FROM_WORD,     /* "from" directly before the name: the old value */
+    STATED_OF,            /* "of" or "per" directly before the name: "50% of width=64" */
+    STATED_OF_NEXT,       /* "of" directly after the value */
+    STATED_BY,            /* "by B": how far, not where to */
+    STATED_ABOUT,         /* "~B" or "about B" */
+    STATED_SIGNED,        /* "+0.001" or "-0.001" */
+    STATED_PERCENT,
+    STATED_WORD,          /* the value is a word such as True */
+    STATED_WHOLE,         /* the value is a whole number */
+    STATED_OLD_VALUE,     /* the value is the old value of an earlier candidate */
+    STATED_RESTATED,      /* the value is the new value of an earlier candidate */
+    STATED_NAME_AGAIN,    /* an earlier candidate has the same name */
+    STATED_REMOVED,       /* "remove", "without" directly before the name: the value is gone */
+    STATED_GIVEN,         /* "NAME gets B noun", "give NAME B noun" */
+    STATED_GERUND,        /* in a clause such as ", raising NAME 65% → 75%": a consequence */
+    STATED_DEEP,          /* in brackets within brackets */
+    STATED_SIBLING,       /* an earlier candidate is in the same clause */
+    STATED_ALSO,          /* the clause begins with "also" or "plus" */
+    STATED_OPENS,         /* directly behind an opening bracket */
     N_STATED_FEATURES
 };
 
@@ -68,19 +89,33 @@ struct stated {
     enum stated_form form;
     float features[N_STATED_FEATURES];
     double score; /* above 0: a change */
+    size_t first, end; /* the tokens from the name to the value */
 };
 
 enum { STATED_MAX = 256 }; /* candidates of one text */
 
-/* Whether a name in the text is the name of a result such as "val_bpb". */
+/* Whether a name in the text is the name of a result such as "val_bpb", which is never a candidate. */
 typedef bool stated_is_metric(void *context, const char *name, size_t length);
 
 /* Finds the candidates of a text, in its order, and fills the caller's array of STATED_MAX. Returns their number. */
 size_t stated_candidates(struct stated *candidates, const struct tokens *tokens, stated_is_metric *is_metric,
                          void *context);
 
+/* Sets the features of candidate n of the list: name or value begin at token `first`, the value is in tokens [value,
+ * value_end), and the whole ends before token `end`. */
+void stated_look(struct stated *list, size_t n, const struct tokens *tokens, size_t first, size_t value,
+                 size_t value_end, size_t end);
+
+/* Whether the value is what is replaced, so never a new value: "replace NAME=B with". */
+bool stated_is_replaced(const struct tokens *tokens, size_t first, size_t value);
+
 /* The weighted sum of the features. */
 double stated_score(const struct stated *candidate);
+
+/* General English words that both the finder and the features look for. */
+bool stated_is_verb(const struct tokens *tokens, size_t i); /* a verb of change: "raise", "lowering" */
+bool stated_is_stop(const struct tokens *tokens, size_t i); /* a word that no name contains: "the", "from" */
+bool stated_is_citation(const struct tokens *tokens, size_t i); /* exp_014, #14 */
 
 /* Reads a value that begins with token i, such as 0.1, (0.9, 0.95), sqrt(2), True. Returns its last token + 1, or i if
  * there is no value. */

@@ -1,0 +1,257 @@
+/*
+ * stated_features.c: the context of a candidate, as features from which stated_weights.c decides.
+ *
+ * The words below are general English: words for changing something, for leaving it unchanged, for giving reasons. A
+ * feature depends on the text alone, never on the decision about another candidate, so that weights can be fitted in
+ * one step.
+ */
+#include "stated.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    LOOK_BACK = 24, /* number of tokens before a candidate that are examined */
+    EARLIER = 16    /* number of earlier candidates that are compared with it */
+};
+
+#define CHANGE_VERBS                                                                                              \
+    " raise raising raised lower lowering lowered reduce reducing reduced increase increasing increased decrease "   \
+    "decreasing decreased set setting change changing changed switch switching switched halve halving double doubling " \
+    "triple tripling quadruple extend extending extended shorten shortening shortened move moving moved bump bumping " \
+    "bumped drop dropping cut cutting tighten tightening widen widening widened loosen loosening shrink shrinking "  \
+    "expand expanding push pushing add adding use using replace replacing restore restoring restored revert "        \
+    "reverting split splitting adopt apply applying introduce introducing delay delaying scale scaling enable "      \
+    "enabling disable disabling remove removing tune try trying test testing grow deepen slow accelerate boost "     \
+    "boosting relax relaxing soften strengthen weaken sharpen trim limit cap combine bring give put swap make turn "  \
+    "adjust step go rescale rescaling reset resetting tweak upgrade downgrade quarter "
+#define UNCHANGED_WORDS                                                                                            \
+    " keep keeps keeping kept stay stays staying remain remains remaining unchanged preserve preserves preserved "  \
+    "preserving existing current currently already same identical default defaults still inherit inherits inherited " \
+    "baseline retains retain retaining originally was were had fixed holds constant "
+#define UNCHANGED_NEXT " unchanged preserved kept stays remains default baseline fixed exactly untouched "
+#define REASON_WORDS                                                                                               \
+    " because since as so which where giving motivated enabling whereas although though while hence thus given "    \
+    "means meaning implying following analogous why that matching matches causing caused yielding yields saving "  \
+    "saves compared "
+#define COMPARED_WORDS " vs versus than like instead over unlike not from was "
+#define DERIVED_VERBS                                                                                              \
+    " extends extending gives giving makes making yields yielding drops shifts lets reaches saves saving doubles "  \
+    "doubling halves halving reduces increases raises lowers widens narrows shortens shortening adds keeps moves "   \
+    "cuts cutting grows growing changes goes shrinks "
+#define STOP_WORDS                                                                                                  \
+    " the a an its their our this that these those to and or with by for in on of from at as is are be was were "    \
+    "into onto but than then via when while if so each every all any both only just per up down now still it we i "  \
+    "also plus further again slightly even under over within during after before until between across using which where not no "
+#define REMOVE_VERBS " remove removes removing removed drop dropping dropped disable disabling disabled without no delete deleting "
+#define REPLACE_VERBS " replace replacing replaces swap swapping "
+#define ALSO_WORDS " also plus additionally and then "
+
+bool stated_is_verb(const struct tokens *t, size_t i)
+{
+    return token_in(t, i, CHANGE_VERBS);
+}
+
+bool stated_is_stop(const struct tokens *t, size_t i)
+{
+    return token_in(t, i, STOP_WORDS);
+}
+
+static bool same_clause(const struct tokens *t, size_t a, size_t b)
+{
+    return t->items[a].clause == t->items[b].clause;
+}
+
+static bool has_digit(const struct tokens *t, size_t i)
+{
+    for (size_t k = 0; k < t->items[i].length; k++) {
+        char c = t->text[t->items[i].at + k];
+        if (c >= '0' && c <= '9')
+            return true;
+    }
+    return false;
+}
+
+bool stated_is_citation(const struct tokens *t, size_t i)
+{
+    const struct token *token = &t->items[i];
+    if (token->kind == TOKEN_WORD && token->length > 4) {
+        const char *text = t->text + token->at;
+        return (text[0] | 0x20) == 'e' && (text[1] | 0x20) == 'x' && (text[2] | 0x20) == 'p' && has_digit(t, i);
+    }
+    return token->kind == TOKEN_MARK && token->mark == '#' && token_is_kind(t, i + 1, TOKEN_NUMBER);
+}
+
+/* Whether token i closes the number of an item: "(2)" or "2)". */
+static bool ends_item_number(const struct tokens *t, size_t i)
+{
+    return token_is_mark(t, i, ')') && i > 0 && t->items[i - 1].length <= 2 &&
+           (t->items[i - 1].kind == TOKEN_NUMBER || (t->items[i - 1].kind == TOKEN_WORD && t->items[i - 1].length == 1)) &&
+           (i == 1 || token_is_mark(t, i - 2, '(') || !same_clause(t, i - 2, i) || token_is_mark(t, i - 2, ','));
+}
+
+/* Whether a bracket opens within a few tokens after i and before `end`. */
+static bool opens_behind(const struct tokens *t, size_t i, size_t end)
+{
+    for (size_t k = i + 1; k < end && k < i + 7; k++)
+        if (token_is_mark(t, k, '('))
+            return true;
+    return false;
+}
+
+static bool in_square_brackets(const struct tokens *t, size_t i)
+{
+    for (size_t k = i, steps = 0; k-- > 0 && steps < LOOK_BACK; steps++)
+        if (t->items[k].depth < t->items[i].depth)
+            return t->items[k].kind == TOKEN_MARK && t->items[k].mark == '[';
+    return false;
+}
+
+bool stated_is_replaced(const struct tokens *t, size_t first, size_t value)
+{
+    bool follows = false;
+    for (size_t k = value; k < t->n && k < value + LOOK_BACK && same_clause(t, k, value) && !follows; k++)
+        follows = token_in(t, k, " with by ");
+    for (size_t k = first, steps = 0; follows && k-- > 0 && steps < LOOK_BACK && same_clause(t, k, value); steps++) {
+        if (token_in(t, k, " with by to "))
+            return false;
+        if (token_in(t, k, REPLACE_VERBS))
+            return true;
+    }
+    return false;
+}
+
+/* The words before the candidate, back to the beginning of its clause or of its item of an enumeration. */
+static void look_back(struct stated *c, const struct tokens *t, size_t first, size_t value)
+{
+    float *f = c->features;
+    size_t steps = 0, start = first;
+    for (size_t k = first; k-- > 0 && steps < LOOK_BACK && same_clause(t, k, value); steps++) {
+        if (ends_item_number(t, k)) {
+            f[STATED_ITEM] = 1;
+            break;
+        }
+        start = k;
+        if (token_in(t, k, UNCHANGED_WORDS) && steps < 4)
+            f[STATED_UNCHANGED] = 1;
+        if (token_in(t, k, REASON_WORDS))
+            f[STATED_REASON] = 1;
+        if (stated_is_citation(t, k))
+            /* Text in brackets after a trial's id describes that trial. */
+            f[STATED_PAST] = fmaxf(f[STATED_PAST], t->items[k].depth < t->items[value].depth && opens_behind(t, k, first) ? 2 : 1);
+        if (steps < 6 && stated_is_verb(t, k))
+            f[STATED_VERB_BEFORE] = 1;
+        if (steps < 4 && token_in(t, k, DERIVED_VERBS))
+            f[STATED_DERIVED] = 1;
+        if (steps < 2 && c->form >= FORM_EQUALS && token_in(t, k, COMPARED_WORDS))
+            f[STATED_COMPARED] = 1;
+    }
+    f[STATED_ALSO] = start > 0 && token_in(t, start, ALSO_WORDS);
+}
+
+/* Whether a verb of change that ends in -ing follows a comma or a word, so that it tells a consequence. */
+static bool is_gerund(const struct tokens *t, size_t i)
+{
+    const struct token *token = &t->items[i];
+    return i > 0 && same_clause(t, i - 1, i) && token->kind == TOKEN_WORD && token->length > 5 &&
+           memcmp(t->text + token->at + token->length - 3, "ing", 3) == 0 && stated_is_verb(t, i);
+}
+
+/* The tokens directly before the name. */
+static void look_beside(struct stated *c, const struct tokens *t, size_t first, size_t value)
+{
+    float *f = c->features;
+    size_t before = first;
+    while (before > 0 && (token_in(t, before - 1, " the a an its their our ") ||
+                          (t->items[before - 1].kind == TOKEN_MARK && strchr("\"'`", t->items[before - 1].mark))))
+        before--;
+    if (!before || !same_clause(t, before - 1, value))
+        return;
+    f[STATED_VERB_NEXT] = stated_is_verb(t, before - 1) || token_in(t, before - 1, " with using via ");
+    f[STATED_FROM_WORD] = token_is(t, before - 1, "from") && c->form != FORM_FROM_TO;
+    f[STATED_OF] = token_in(t, before - 1, " of per ");
+    f[STATED_REMOVED] = token_in(t, before - 1, REMOVE_VERBS);
+    f[STATED_GERUND] = is_gerund(t, before - 1);
+    if (stated_is_verb(t, before - 1))
+        before--;
+    f[STATED_JOINED] = before > 0 && (token_in(t, before - 1, " and plus ") ||
+                                      (t->items[before - 1].kind == TOKEN_MARK && strchr("+,;&", t->items[before - 1].mark)));
+}
+
+/* The value itself and the tokens behind it. */
+static void look_at_value(struct stated *c, const struct tokens *t, size_t value, size_t value_end, size_t end)
+{
+    float *f = c->features;
+    const struct token *last = &t->items[value_end - 1];
+    bool number = last->kind == TOKEN_NUMBER;
+    f[STATED_SHAPE] = t->items[value].depth > 0 && in_square_brackets(t, value);
+    f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) || (t->items[end].kind == TOKEN_MARK && strchr(").,;:|]+", t->items[end].mark));
+    for (size_t k = end; k < t->n && k < end + 3 && same_clause(t, k, value); k++)
+        if (token_in(t, k, UNCHANGED_NEXT))
+            f[STATED_UNCHANGED_NEXT] = 1;
+    if (token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && same_clause(t, end, value))
+        f[STATED_UNIT] = 1;
+    f[STATED_OPENS] = value > 0 && token_is_mark(t, value - 1, '(');
+    f[STATED_OF_NEXT] = token_is(t, end, "of");
+    f[STATED_RATIO] = number && last->times;
+    f[STATED_PERCENT] = number && last->percent;
+    f[STATED_WORD] = !c->to_value.present && last->kind == TOKEN_WORD;
+    f[STATED_WHOLE] = c->to_value.present && c->to_value.value == floor(c->to_value.value) && !f[STATED_PERCENT];
+    f[STATED_BY] = value > 0 && token_is(t, value - 1, "by");
+    f[STATED_ABOUT] = token_is_mark(t, value, '~') || (value > 0 && (token_is_mark(t, value - 1, '~') ||
+                                                                     token_in(t, value - 1, " about approximately roughly ")));
+    char sign = t->text[c->to.at];
+    f[STATED_SIGNED] = sign == '-' || sign == '+' || (c->to.at > 0 && t->text[c->to.at - 1] == '+');
+}
+
+static bool same_span(const struct tokens *t, struct span a, struct span b)
+{
+    return a.length == b.length && memcmp(t->text + a.at, t->text + b.at, a.length) == 0;
+}
+
+/* The candidates before it. */
+static void look_at_others(struct stated *list, size_t n, const struct tokens *t, size_t first, size_t value)
+{
+    struct stated *c = &list[n];
+    float *f = c->features;
+    bool titled = !(f[STATED_HEADLINE] > 0);
+    for (size_t i = n > EARLIER ? n - EARLIER : 0; i < n; i++) {
+        const struct stated *other = &list[i];
+        bool arrow = other->form <= FORM_TO || other->from.length;
+        if (arrow && !(f[STATED_ITEM] > 0))
+            f[STATED_AFTER_ARROW] = 1;
+        if (other->features[STATED_HEADLINE] > 0 && (arrow || other->form == FORM_EQUALS))
+            titled = false;
+        if (same_clause(t, other->end - 1, value))
+            f[STATED_SIBLING] = 1;
+        if (c->to_value.present && other->from_value.present && c->to_value.value == other->from_value.value)
+            f[STATED_OLD_VALUE] = 1;
+        if (c->to_value.present && other->to_value.present && arrow && c->to_value.value == other->to_value.value)
+            f[STATED_RESTATED] = 1;
+        if (same_span(t, other->name, c->name))
+            f[STATED_NAME_AGAIN] = 1;
+    }
+    f[STATED_LIST] = n > 0 && f[STATED_JOINED] > 0 && first >= list[n - 1].end && first - list[n - 1].end <= 3;
+    f[STATED_TITLED] = titled && t->items[value].clause == 1;
+}
+
+void stated_look(struct stated *list, size_t n, const struct tokens *t, size_t first, size_t value, size_t value_end,
+                 size_t end)
+{
+    struct stated *c = &list[n];
+    float *f = c->features;
+    c->first = first, c->end = end;
+    f[STATED_FORM + c->form] = 1;
+    f[STATED_HEADLINE] = t->items[value].clause == 0;
+    f[STATED_FIRST_SENTENCE] = t->items[value].sentence == 0;
+    f[STATED_IN_BRACKETS] = t->items[value].depth > 0;
+    f[STATED_DEEP] = t->items[value].depth > 1;
+    f[STATED_LATE] = (float)fmin(1, (double)t->items[value].at / 600);
+    f[STATED_HAS_FROM] = c->from.length > 0;
+    look_back(c, t, first, value);
+    look_beside(c, t, first, value);
+    look_at_value(c, t, value, value_end, end);
+    look_at_others(list, n, t, first, value);
+    f[STATED_FORM_HEADLINE + c->form] = f[STATED_HEADLINE] > 0 || f[STATED_TITLED] > 0 || f[STATED_ITEM] > 0;
+    f[STATED_FORM_BRACKETS + c->form] = f[STATED_IN_BRACKETS];
+}
