@@ -123,7 +123,9 @@ bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct ar
 /* ---- terms ---- */
 
 /* Where a term is, in the texts of a row. */
-enum { IN_HYPOTHESIS = 1, IN_HEAD = 2, IS_NUMBER = 4 };
+enum { IN_HYPOTHESIS = 1, IN_HEAD = 2, IS_NUMBER = 4, IN_TITLE = 8, IS_COMPOUND = 16 };
+
+enum { TITLE_WORDS = 6 }; /* the title is the first words of the headline */
 
 struct term_visit {
     struct lineage_ideas *ideas;
@@ -200,7 +202,7 @@ static bool visit_word(struct term_visit *v, uint32_t number, float text_weight,
         weight += HEAD_WEIGHT;
     for (size_t k = 0; k < terms->n; k++)
         v->visit(v->context, terms->parts[k], terms->compound ? weight * PART_WEIGHT : weight, where);
-    v->visit(v->context, terms->whole, weight, 0);
+    v->visit(v->context, terms->whole, weight, where & IN_HYPOTHESIS ? IS_COMPOUND : 0);
     return true;
 }
 
@@ -224,9 +226,12 @@ static bool visit_terms(struct term_visit *v, const struct idea_row *row)
     const struct reading *r = &row->reading;
     const char *id = row->idea.exp_id;
     char text[LINEAGE_NAME_MAX + 2] = "^";
-    for (uint32_t i = 0; i < r->n_hypothesis; i++)
-        if (r->words[i] && !visit_word(v, r->words[i], TEXT_WEIGHT, IN_HYPOTHESIS | (i < r->n_head ? IN_HEAD : 0)))
+    for (uint32_t i = 0, n = 0; i < r->n_hypothesis; i++) {
+        unsigned where = IN_HYPOTHESIS | (i < r->n_head ? IN_HEAD : 0) | (i < r->n_head && n < TITLE_WORDS ? IN_TITLE : 0);
+        if (r->words[i] && !visit_word(v, r->words[i], TEXT_WEIGHT, where))
             return false;
+        n += r->words[i] != 0;
+    }
     for (uint32_t i = 0; i < r->n_cites_hypothesis; i++)
         if (!visit_word(v, r->cites[i], CITES_WEIGHT * TEXT_WEIGHT, 0))
             return false;
@@ -249,6 +254,10 @@ static void add_weights(void *context, uint32_t term, float weight, unsigned whe
         weights_add(&row->text, term, 1);
     if (where & IN_HEAD)
         weights_add(&row->head, term, 1);
+    if (where & IN_TITLE)
+        weights_add(&row->title, term, 1);
+    if (where & IS_COMPOUND)
+        weights_add(&row->identifiers, term, 1);
     if ((where & IN_HEAD) && (where & IS_NUMBER))
         weights_add(&row->head_numbers, term, 1);
 }
@@ -258,17 +267,19 @@ bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row)
     struct term_visit v = {ideas, false, add_weights, row};
     if (row->terms_known)
         return true;
-    row->terms.n = row->text.n = row->head.n = row->head_numbers.n = 0; /* left by a call that ran out of memory */
+    row->terms.n = row->text.n = row->head.n = row->head_numbers.n = row->title.n = row->identifiers.n = 0; /* left by a call that ran out of memory */
     bool ok = visit_terms(&v, row);
     weights_sort(&row->terms);
     weights_sort(&row->text);
     weights_sort(&row->head);
     weights_sort(&row->head_numbers);
+    weights_sort(&row->title);
+    weights_sort(&row->identifiers);
     if (row->length <= 0)
         for (size_t i = 0; i < row->terms.n; i++)
             row->length += (double)row->terms.items[i].weight;
-    row->terms_known = ok && !row->terms.failed && !row->text.failed && !row->head.failed && !row->head_numbers.failed;
-    row->terms.failed = row->text.failed = row->head.failed = row->head_numbers.failed = false;
+    row->terms_known = ok && !row->terms.failed && !row->text.failed && !row->head.failed && !row->head_numbers.failed && !row->title.failed && !row->identifiers.failed;
+    row->terms.failed = row->text.failed = row->head.failed = row->head_numbers.failed = row->title.failed = row->identifiers.failed = false;
     return row->terms_known;
 }
 
@@ -290,4 +301,6 @@ void row_release(struct idea_row *row)
     free(row->text.items);
     free(row->head.items);
     free(row->head_numbers.items);
+    free(row->title.items);
+    free(row->identifiers.items);
 }

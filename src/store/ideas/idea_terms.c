@@ -48,14 +48,31 @@ void terms_release(struct terms *terms)
 {
     HASH_CLEAR(hh, terms->table);
     free(terms->df);
+    free(terms->idf);
     arena_release(&terms->arena);
     *terms = (struct terms){0};
 }
 
+static double idf(const struct terms *terms, double df)
+{
+    return log1p(((double)terms->n_rows - df + 0.5) / (df + 0.5));
+}
+
 double terms_idf(const struct terms *terms, uint32_t term)
 {
-    double df = term < terms->n ? terms->df[term] : 0;
-    return log1p(((double)terms->n_rows - df + 0.5) / (df + 0.5));
+    return term < terms->n_weighed ? terms->idf[term] : idf(terms, term < terms->n ? terms->df[term] : 0);
+}
+
+bool terms_weigh(struct terms *terms)
+{
+    double *known = realloc(terms->idf, (terms->n + 1) * sizeof *known);
+    if (!known)
+        return false;
+    terms->idf = known;
+    for (uint32_t i = 0; i < terms->n; i++)
+        known[i] = idf(terms, terms->df[i]);
+    terms->n_weighed = terms->n;
+    return true;
 }
 
 void weights_add(struct weights *w, uint32_t term, float weight)
@@ -98,21 +115,42 @@ double weights_share(const struct terms *terms, const struct weights *a, const s
 {
     double sum = 0, shared = 0;
     for (size_t i = 0, j = 0; i < a->n; i++) {
-        double idf = terms_idf(terms, a->items[i].term);
+        double weight = terms_idf(terms, a->items[i].term);
         while (j < b->n && b->items[j].term < a->items[i].term)
             j++;
-        sum += idf;
+        sum += weight;
         if (j < b->n && b->items[j].term == a->items[i].term)
-            shared += idf;
+            shared += weight;
     }
     return sum > 0 ? shared / sum : 0;
+}
+
+double weights_rarest(const struct terms *terms, const struct weights *a, const struct weights *b, bool shared)
+{
+    double most = 0;
+    for (size_t i = 0, j = 0; i < a->n; i++) {
+        uint32_t term = a->items[i].term;
+        while (j < b->n && b->items[j].term < term)
+            j++;
+        bool both = j < b->n && b->items[j].term == term;
+        if (both == shared && term < terms->n && terms->df[term] >= 2)
+            most = fmax(most, terms_idf(terms, term));
+    }
+    return most;
+}
+
+double terms_idf_rarest(const struct terms *terms)
+{
+    return idf(terms, 1);
 }
 
 static double squares(const struct terms *terms, const struct weights *w)
 {
     double sum = 0;
-    for (size_t i = 0; i < w->n; i++)
-        sum += pow(terms_idf(terms, w->items[i].term) * (double)sqrtf(w->items[i].weight), 2);
+    for (size_t i = 0; i < w->n; i++) {
+        double weight = terms_idf(terms, w->items[i].term);
+        sum += weight * weight * (double)w->items[i].weight;
+    }
     return sum;
 }
 
@@ -121,7 +159,7 @@ double weights_cosine(const struct terms *terms, const struct weights *a, const 
     double dot = 0, norm;
     for (size_t i = 0, j = 0; i < a->n && j < b->n;) {
         if (a->items[i].term == b->items[j].term)
-            dot += pow(terms_idf(terms, a->items[i].term), 2) * (double)sqrtf(a->items[i].weight * b->items[j].weight);
+            dot += terms_idf(terms, a->items[i].term) * terms_idf(terms, a->items[i].term) * (double)sqrtf(a->items[i].weight * b->items[j].weight);
         uint32_t x = a->items[i].term, y = b->items[j].term;
         i += x <= y;
         j += y <= x;

@@ -16,6 +16,8 @@ struct terms {
     struct term *table; /* by text */
     uint32_t n;
     uint32_t *df; /* [n] number of trials that contain the term */
+    double *idf;  /* [n_weighed] what terms_idf returns, once terms_weigh was called */
+    uint32_t n_weighed;
     size_t capacity;
     size_t n_rows;
     struct arena arena;
@@ -30,6 +32,9 @@ void terms_release(struct terms *terms);
 
 /* The inverse document frequency of BM25: ln(1 + (N - df + 0.5) / (df + 0.5)). Unknown terms count as the rarest. */
 double terms_idf(const struct terms *terms, uint32_t term);
+
+/* Remembers the frequencies of all terms. Call it when df and n_rows are final. Returns false when out of memory. */
+bool terms_weigh(struct terms *terms);
 
 /* A term of a text with its weight. A text is an array of these, sorted by term, with each term once. */
 struct weight {
@@ -46,6 +51,11 @@ void weights_sort(struct weights *weights);                             /* also 
 
 /* The share of a's weight, by inverse document frequency, that is in terms which b has too: 0 to 1. */
 double weights_share(const struct terms *terms, const struct weights *a, const struct weights *b);
+
+/* The largest inverse document frequency of a's terms that b has too (`shared`) or lacks; 0 if there are none. Only terms
+ * that at least two rows have count. terms_idf_rarest is the frequency of a term that one row has. */
+double weights_rarest(const struct terms *terms, const struct weights *a, const struct weights *b, bool shared);
+double terms_idf_rarest(const struct terms *terms);
 
 /* The cosine of the two texts, weighted by squared inverse document frequency. */
 double weights_cosine(const struct terms *terms, const struct weights *a, const struct weights *b);

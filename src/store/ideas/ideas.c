@@ -312,7 +312,7 @@ static bool make_postings(struct lineage_ideas *ideas, const struct weights *lis
     }
     ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
     ideas->terms.n_rows = ideas->n;
-    return true;
+    return terms_weigh(&ideas->terms);
 }
 
 bool ideas_prepare_search(struct lineage_ideas *ideas)

@@ -3,7 +3,8 @@
  *
  *   idea_tokens.c  text → words, numbers, arrows, marks
  *   knob_words.c   names and words in one spelling
- *   stated.c       which settings a text states as changed
+ *   stated.c       the settings that a text may state as changed: candidates
+ *   stated_features.c, stated_weights.c  which of them it does change
  *   citations.c    which trials a text mentions
  *   idea_terms.c   the dictionary of a log
  *   short_words.c  wd: weight decay
@@ -16,6 +17,7 @@
  *   ideas.c        a set: trials in, short words and long ones matched, postings
  *   ideas_store.c  the trials of a store as a set; other sources of changes are read here
  *   similar.c      the nearest trials and the verdict `same`
+ *   similar_features.c, similar_weights.c  how the verdict on one of them is found
  *   novelty.c      claims of novelty and the trials that contradict them
  */
 #ifndef IDEAS_INTERNAL_H
@@ -56,6 +58,8 @@ struct idea_row {
     struct weights text;          /* the words and numbers of the hypothesis */
     struct weights head;          /* the words and numbers of its first clause */
     struct weights head_numbers;  /* the numbers alone */
+    struct weights title;         /* its first words */
+    struct weights identifiers;   /* the compound words of the hypothesis, as a whole */
     bool terms_known;
     double length;                /* sum of the weights of terms */
     size_t *cited_by;
@@ -188,6 +192,25 @@ enum similar_feature {
     SIMILAR_FIRST,      /* nearest by BM25 */
     SIMILAR_OUTSTANDING,/* BM25 score compared with that of the tenth nearest: 0 to 1 */
     SIMILAR_NEAR,       /* 1 if no trials lie between them in the log, falling to 0 */
+    SIMILAR_CONFLICTS,  /* share of the query's changes whose knob the candidate gave another value */
+    SIMILAR_OTHER_WAY,  /* the candidate moved one of the knobs in the other direction */
+    SIMILAR_MORE,       /* the candidate states more changes */
+    SIMILAR_NUMBERS_OF, /* share of the numbers of the candidate's first clause that the query's text has */
+    SIMILAR_TITLE_IN,   /* share of the query's first words that the candidate's text has */
+    SIMILAR_TITLES,     /* how alike the first words of both are */
+    SIMILAR_UNCOVERED,  /* all changes covered, times the share of the first words that the candidate's text lacks */
+    SIMILAR_RAREST,     /* how rare the rarest word is that both first clauses have: 0 to 1 */
+    SIMILAR_MISSING,    /* how rare the rarest of the query's first words is that the candidate lacks, though others have it */
+    SIMILAR_MISSING_OF, /* the same with the candidate's first words */
+    SIMILAR_IDENTIFIERS,/* share of the query's compound words that the candidate has */
+    SIMILAR_NO_IDENTIFIERS,
+    SIMILAR_CITED_AGAIN,/* "retry of", "apply", "fix" near the mention of the candidate */
+    SIMILAR_CITED_EARLY,/* mentioned in the first clause */
+    SIMILAR_CITED_BASE, /* "on", "on top of" before the mention */
+    SIMILAR_CITED_ALIKE,/* "like", "than", "extends" before the mention */
+    SIMILAR_PARENT,     /* the candidate is the query's parent */
+    SIMILAR_SIBLING,    /* both have the same parent */
+    SIMILAR_FAILED_SIBLING,
     N_SIMILAR_FEATURES
 };
 struct similar_pair {
@@ -199,6 +222,23 @@ struct similar_pair {
     const struct lineage_change *knob; /* a change of the candidate to a knob that the query changes too */
     const struct lineage_change *query_knob;
 };
+
+/* A query, and how it mentions the trials that it cites. */
+enum { MENTION_AGAIN = 1, MENTION_EARLY = 2, MENTION_BASE = 4, MENTION_ALIKE = 8 };
+struct similar_query {
+    const struct idea_row *row;
+    size_t at; /* its place in the log */
+    unsigned char mentions[LINEAGE_IDEAS_CITES]; /* [row->idea.n_cites] */
+};
+
+/* similar_query_read returns false when out of memory. similar_look sets the features of a pair except SIMILAR_SCORE,
+ * SIMILAR_FIRST and SIMILAR_OUTSTANDING, which depend on the other pairs. */
+bool similar_query_read(struct similar_query *view, const struct lineage_ideas *ideas, const struct idea_row *row, size_t at);
+void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct similar_query *view);
+double similar_verdict(const struct similar_pair *pair);
+
+/* 1 if a change raises a number, -1 if it lowers it, 0 if that is not known. */
+int change_direction(const struct lineage_change *change);
 
 /* Compares a text with the nearest rows before `before`. Fills in *n, at most max pairs, nearest first; the caller owns
  * pairs. Returns false when out of memory. */

@@ -17,192 +17,9 @@ static double saturated(double weight, double length, double mean)
     return weight * (K1 + 1) / (weight + K1 * (1 - B + B * length / mean));
 }
 
-double changes_same_knob(const struct lineage_ideas *ideas, const struct change_key *a, const struct change_key *b)
-{
-    double shared = 0, of_a = 0, of_b = 0;
-    for (size_t i = 0; i < a->n; i++) {
-        double idf = terms_idf(&ideas->terms, a->words[i]);
-        of_a += idf;
-        for (size_t k = 0; k < b->n; k++)
-            if (a->words[i] == b->words[k]) {
-                shared += idf;
-                break;
-            }
-    }
-    for (size_t k = 0; k < b->n; k++)
-        of_b += terms_idf(&ideas->terms, b->words[k]);
-    double smaller = fmin(of_a, of_b), larger = fmax(of_a, of_b);
-    return larger > 0 && smaller > 0 ? 0.6 * shared / smaller + 0.4 * shared / larger : 0;
-}
-
-bool changes_same_value(const struct lineage_change *a, const struct lineage_change *b)
-{
-    return lineage_quantity_equal(a->to, b->to);
-}
-
-static const double SAME_KNOB = 0.6;
-
 /* Thresholds for follow_chains: the verdict above which a pair is followed, the lowest verdict that a trial reached in
  * this way may have, and the verdict that it then gets. */
 static const double CHAIN_SURE = 0, CHAIN_LEAST = -3, CHAIN_VERDICT = 0.01;
-
-/* Finds the row's change to the knob that a change of the query sets. If two names are equally similar, the change to
- * the same value wins. Returns NULL if no name is similar enough. */
-static const struct lineage_change *counterpart(double *alike, bool *value, const struct lineage_ideas *ideas,
-                                                const struct lineage_change *change, const struct change_key *key,
-                                                const struct idea_row *row)
-{
-    const struct lineage_change *found = NULL;
-    *alike = 0;
-    *value = false;
-    for (size_t k = 0; k < row->idea.n_changes; k++) {
-        double knob = changes_same_knob(ideas, key, &row->keys[k]);
-        bool same = knob >= SAME_KNOB && changes_same_value(change, &row->changes[k]);
-        if (knob >= SAME_KNOB && (knob > *alike || (knob == *alike && same && !*value))) {
-            *alike = knob;
-            *value = same;
-            found = &row->changes[k];
-        }
-    }
-    return found;
-}
-
-static void compare_changes(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
-                            const struct idea_row *row)
-{
-    size_t wanted = 0, covered = 0;
-    bool conflict = false;
-    double worst = 1;
-    for (size_t i = 0; i < query->idea.n_changes; i++) {
-        double alike;
-        bool value;
-        const struct lineage_change *other = counterpart(&alike, &value, ideas, &query->changes[i], &query->keys[i], row);
-        if (other && (!pair->knob || value)) {
-            pair->knob = other;
-            pair->query_knob = &query->changes[i];
-        }
-        if (query->keys[i].budget)
-            continue;
-        wanted++;
-        covered += value;
-        conflict = conflict || (other && !value);
-        if (value) {
-            pair->covered |= (uint64_t)1 << i;
-            worst = fmin(worst, alike);
-        }
-    }
-    float *f = pair->features;
-    f[SIMILAR_COVERED] = wanted ? (float)covered / (float)wanted : 0;
-    f[SIMILAR_ALL] = wanted && covered == wanted;
-    f[SIMILAR_KNOB] = covered ? (float)worst : 0;
-    f[SIMILAR_CONFLICT] = conflict;
-    f[SIMILAR_NO_CHANGES] = !wanted;
-    f[SIMILAR_EXTRA] = !wanted && !row->idea.n_changes;
-}
-
-static bool has_term(const struct weights *w, uint32_t term)
-{
-    size_t low = 0, high = w->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->items[middle].term < term)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < w->n && w->items[low].term == term;
-}
-
-/* Whether a text contains the value of a change and most of its name. */
-static bool mentions(struct lineage_ideas *ideas, const struct idea_row *row, const struct lineage_change *change,
-                     const struct change_key *key)
-{
-    char number[40];
-    double shared = 0, all = 0;
-    if (!change->to_value.present)
-        return false;
-    int length = snprintf(number, sizeof number, "#%.5g", change->to_value.value);
-    if (!has_term(&row->text, terms_find(&ideas->terms, number, (size_t)length, false)))
-        return false;
-    for (size_t i = 0; i < key->n; i++) {
-        double idf = terms_idf(&ideas->terms, key->words[i]);
-        all += idf;
-        shared += has_term(&row->text, key->words[i]) ? idf : 0;
-    }
-    return all > 0 && shared >= 0.6 * all;
-}
-
-static void compare_texts(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query,
-                          const struct idea_row *row)
-{
-    float *f = pair->features;
-    size_t wanted = 0, soft = 0, numbers = 0, shared = 0;
-    for (size_t i = 0; i < query->idea.n_changes; i++) {
-        if (query->keys[i].budget)
-            continue;
-        wanted++;
-        soft += pair->covered >> i & 1 || mentions(ideas, row, &query->changes[i], &query->keys[i]);
-    }
-    for (size_t i = 0; i < query->head_numbers.n; i++) {
-        numbers++;
-        shared += has_term(&row->text, query->head_numbers.items[i].term);
-    }
-    f[SIMILAR_SOFT] = wanted ? (float)soft / (float)wanted : 0;
-    f[SIMILAR_ALL_SOFT] = wanted && soft == wanted;
-    f[SIMILAR_NUMBERS] = numbers ? (float)shared / (float)numbers : 0;
-    f[SIMILAR_HEADS] = f[SIMILAR_HEAD_IN] * f[SIMILAR_HEAD_OF];
-    f[SIMILAR_FAILED] = row->idea.status != LINEAGE_KEEP && row->idea.status != LINEAGE_DISCARD &&
-                        row->idea.status != LINEAGE_BASELINE;
-    f[SIMILAR_FAILED_CITED] = f[SIMILAR_FAILED] * f[SIMILAR_CITES];
-    f[SIMILAR_SPECIALIST] = query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
-}
-
-static void describe(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query,
-                     double itself, size_t at)
-{
-    const struct idea_row *row = &ideas->rows[pair->row];
-    float *f = pair->features;
-    compare_changes(pair, ideas, query, row);
-    f[SIMILAR_SCORE] = (float)fmin(1.5, pair->bm25 / itself);
-    f[SIMILAR_HEAD_IN] = (float)weights_share(&ideas->terms, &query->head, &row->text);
-    f[SIMILAR_HEAD_OF] = (float)weights_share(&ideas->terms, &row->head, &query->text);
-    f[SIMILAR_COSINE] = (float)weights_cosine(&ideas->terms, &query->text, &row->text);
-    f[SIMILAR_TECHNIQUE] = f[SIMILAR_NO_CHANGES] * f[SIMILAR_COSINE];
-    f[SIMILAR_ALL_HEAD] = f[SIMILAR_ALL] * f[SIMILAR_HEAD_IN];
-    for (size_t i = 0; i < query->idea.n_cites; i++)
-        if (query->idea.cites[i] == pair->row)
-            f[SIMILAR_CITES] = 1;
-    f[SIMILAR_AGAIN] = f[SIMILAR_CITES] * (float)query->reading.again;
-    compare_texts(pair, ideas, query, row);
-    f[SIMILAR_NEAR] = at > pair->row ? (float)exp(-(double)(at - pair->row) / 10) : 0;
-    static const double weights[N_SIMILAR_FEATURES] = {
-        [SIMILAR_SCORE] = 1.34,
-        [SIMILAR_HEAD_IN] = 0.14,
-        [SIMILAR_HEAD_OF] = 0.61,
-        [SIMILAR_COSINE] = 1.66,
-        [SIMILAR_COVERED] = 0.20,
-        [SIMILAR_ALL] = -0.36,
-        [SIMILAR_CONFLICT] = -1.53,
-        [SIMILAR_NO_CHANGES] = -0.70,
-        [SIMILAR_TECHNIQUE] = 1.95,
-        [SIMILAR_CITES] = -0.62,
-        [SIMILAR_AGAIN] = 0.50,
-        [SIMILAR_ALL_HEAD] = 0.44,
-        [SIMILAR_EXTRA] = 0.23,
-        [SIMILAR_SOFT] = 0.74,
-        [SIMILAR_ALL_SOFT] = 0.37,
-        [SIMILAR_NUMBERS] = 1.17,
-        [SIMILAR_HEADS] = 1.53,
-        [SIMILAR_FAILED_CITED] = 1.04,
-        [SIMILAR_SPECIALIST] = -0.39,
-        [SIMILAR_KNOB] = 0.83,
-        [SIMILAR_OUTSTANDING] = 1.71,
-        [SIMILAR_NEAR] = -0.77,
-    };
-    pair->verdict = -4.34;
-    for (size_t i = 0; i < N_SIMILAR_FEATURES; i++)
-        pair->verdict += weights[i] * (double)f[i];
-}
 
 /* Scores all rows that share a term with the query, in ideas->scores. Lists these rows in ideas->found and returns
  * their number. */
@@ -274,10 +91,15 @@ bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct
     for (size_t i = 0; i < n; i++)
         if (!row_read_terms(ideas, &ideas->rows[pairs[i].row]))
             return false;
+    struct similar_query view;
+    if (!similar_query_read(&view, ideas, query, before))
+        return false;
     for (size_t i = 0; i < n; i++) {
         pairs[i].features[SIMILAR_FIRST] = i == 0;
         pairs[i].features[SIMILAR_OUTSTANDING] = (float)fmin(1, (pairs[i].bm25 / fmax(usual, 1e-9) - 1) / 3);
-        describe(&pairs[i], ideas, query, itself, before);
+        pairs[i].features[SIMILAR_SCORE] = (float)fmin(1.5, pairs[i].bm25 / itself);
+        similar_look(&pairs[i], ideas, &view);
+        pairs[i].verdict = similar_verdict(&pairs[i]);
     }
     *found = n;
     return true;
@@ -360,17 +182,11 @@ static int by_verdict(const void *a, const void *b)
     return (x->row < y->row) - (x->row > y->row);
 }
 
-static int direction(const struct lineage_change *c)
-{
-    return !c->from_value.present || !c->to_value.present || c->from_value.value == c->to_value.value ? 0
-           : c->to_value.value > c->from_value.value ? 1 : -1;
-}
-
 static const char *reason(struct arena *arena, const struct similar_pair *pair)
 {
     struct buf out = {0};
     if (pair->knob) {
-        int a = direction(pair->knob), b = direction(pair->query_knob);
+        int a = change_direction(pair->knob), b = change_direction(pair->query_knob);
         buf_printf(&out, "same knob %s, ", pair->knob->name);
         if (changes_same_value(pair->knob, pair->query_knob))
             buf_printf(&out, "same value %s", pair->knob->to);

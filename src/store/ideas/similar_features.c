@@ -1,0 +1,293 @@
+/*
+ * similar_features.c: compares a query with a similar trial, as features from which similar_weights.c decides whether
+ * the trial already made the whole change.
+ */
+#include "ideas_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "citations.h"
+
+enum { MENTIONS_MAX = 64 }; /* mentions of trials in a query whose context is examined */
+
+/* General English words around the mention of a trial. */
+#define AGAIN_WORDS                                                                                                  \
+    " retry retried retrying rerun re-run resubmit resubmitted resubmission re-submit re-submission fix fixed fixes "   \
+    "fixing restore restores restoring reapply re-apply apply applying repeat re-test retest combine combining compose "  \
+    "composing revive reviving port porting reintroduce re-introduce crash crashed overran failure overrun "
+#define BASE_WORDS " on top onto over atop from base baseline since "
+#define ALIKE_WORDS                                                                                                  \
+    " like unlike analogous analog opposite symmetric mirror mirrors mirroring than vs versus extend extends extending "  \
+    "complementary complements orthogonal continues following beyond instead "
+
+double changes_same_knob(const struct lineage_ideas *ideas, const struct change_key *a, const struct change_key *b)
+{
+    double shared = 0, of_a = 0, of_b = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        double idf = terms_idf(&ideas->terms, a->words[i]);
+        of_a += idf;
+        for (size_t k = 0; k < b->n; k++)
+            if (a->words[i] == b->words[k]) {
+                shared += idf;
+                break;
+            }
+    }
+    for (size_t k = 0; k < b->n; k++)
+        of_b += terms_idf(&ideas->terms, b->words[k]);
+    double smaller = fmin(of_a, of_b), larger = fmax(of_a, of_b);
+    return larger > 0 && smaller > 0 ? 0.6 * shared / smaller + 0.4 * shared / larger : 0;
+}
+
+bool changes_same_value(const struct lineage_change *a, const struct lineage_change *b)
+{
+    return lineage_quantity_equal(a->to, b->to);
+}
+
+static const double SAME_KNOB = 0.6;
+
+/* Finds the row's change to the knob that a change of the query sets. If two names are equally similar, the change to
+ * the same value wins. Returns NULL if no name is similar enough. */
+static const struct lineage_change *counterpart(double *alike, bool *value, const struct lineage_ideas *ideas,
+                                                const struct lineage_change *change, const struct change_key *key,
+                                                const struct idea_row *row)
+{
+    const struct lineage_change *found = NULL;
+    *alike = 0;
+    *value = false;
+    for (size_t k = 0; k < row->idea.n_changes; k++) {
+        double knob = changes_same_knob(ideas, key, &row->keys[k]);
+        bool same = knob >= SAME_KNOB && changes_same_value(change, &row->changes[k]);
+        if (knob >= SAME_KNOB && (knob > *alike || (knob == *alike && same && !*value))) {
+            *alike = knob;
+            *value = same;
+            found = &row->changes[k];
+        }
+    }
+    return found;
+}
+
+int change_direction(const struct lineage_change *c)
+{
+    return !c->from_value.present || !c->to_value.present || c->from_value.value == c->to_value.value ? 0
+           : c->to_value.value > c->from_value.value ? 1 : -1;
+}
+
+static void compare_changes(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
+                            const struct idea_row *row)
+{
+    size_t wanted = 0, covered = 0, conflicts = 0;
+    bool conflict = false, other_way = false;
+    double worst = 1;
+    for (size_t i = 0; i < query->idea.n_changes; i++) {
+        double alike;
+        bool value;
+        const struct lineage_change *other = counterpart(&alike, &value, ideas, &query->changes[i], &query->keys[i], row);
+        if (other && (!pair->knob || value)) {
+            pair->knob = other;
+            pair->query_knob = &query->changes[i];
+        }
+        if (query->keys[i].budget)
+            continue;
+        wanted++;
+        covered += value;
+        conflict = conflict || (other && !value);
+        conflicts += other && !value;
+        other_way = other_way || (other && change_direction(other) * change_direction(&query->changes[i]) < 0);
+        if (value) {
+            pair->covered |= (uint64_t)1 << i;
+            worst = fmin(worst, alike);
+        }
+    }
+    float *f = pair->features;
+    f[SIMILAR_COVERED] = wanted ? (float)covered / (float)wanted : 0;
+    f[SIMILAR_ALL] = wanted && covered == wanted;
+    f[SIMILAR_KNOB] = covered ? (float)worst : 0;
+    f[SIMILAR_CONFLICT] = conflict;
+    f[SIMILAR_CONFLICTS] = wanted ? (float)conflicts / (float)wanted : 0;
+    f[SIMILAR_OTHER_WAY] = other_way;
+    f[SIMILAR_MORE] = row->idea.n_changes > query->idea.n_changes;
+    f[SIMILAR_NO_CHANGES] = !wanted;
+    f[SIMILAR_EXTRA] = !wanted && !row->idea.n_changes;
+}
+
+static bool has_term(const struct weights *w, uint32_t term)
+{
+    size_t low = 0, high = w->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (w->items[middle].term < term)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < w->n && w->items[low].term == term;
+}
+
+/* Whether a text contains the value of a change and most of its name. */
+static bool mentions(struct lineage_ideas *ideas, const struct idea_row *row, const struct lineage_change *change,
+                     const struct change_key *key)
+{
+    char number[40];
+    double shared = 0, all = 0;
+    if (!change->to_value.present)
+        return false;
+    int length = snprintf(number, sizeof number, "#%.5g", change->to_value.value);
+    if (!has_term(&row->text, terms_find(&ideas->terms, number, (size_t)length, false)))
+        return false;
+    for (size_t i = 0; i < key->n; i++) {
+        double idf = terms_idf(&ideas->terms, key->words[i]);
+        all += idf;
+        shared += has_term(&row->text, key->words[i]) ? idf : 0;
+    }
+    return all > 0 && shared >= 0.6 * all;
+}
+
+static bool has_outcome(const struct idea_row *row)
+{
+    return row->idea.status == LINEAGE_KEEP || row->idea.status == LINEAGE_DISCARD || row->idea.status == LINEAGE_BASELINE;
+}
+
+static float share_of_numbers(const struct weights *numbers, const struct weights *text)
+{
+    size_t shared = 0;
+    for (size_t i = 0; i < numbers->n; i++)
+        shared += has_term(text, numbers->items[i].term);
+    return numbers->n ? (float)shared / (float)numbers->n : 0;
+}
+
+static void compare_texts(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query,
+                          const struct idea_row *row)
+{
+    const struct terms *terms = &ideas->terms;
+    float *f = pair->features;
+    size_t wanted = 0, soft = 0;
+    for (size_t i = 0; i < query->idea.n_changes; i++) {
+        if (query->keys[i].budget)
+            continue;
+        wanted++;
+        soft += pair->covered >> i & 1 || mentions(ideas, row, &query->changes[i], &query->keys[i]);
+    }
+    f[SIMILAR_SOFT] = wanted ? (float)soft / (float)wanted : 0;
+    f[SIMILAR_ALL_SOFT] = wanted && soft == wanted;
+    f[SIMILAR_HEAD_IN] = (float)weights_share(terms, &query->head, &row->text);
+    f[SIMILAR_HEAD_OF] = (float)weights_share(terms, &row->head, &query->text);
+    f[SIMILAR_HEADS] = f[SIMILAR_HEAD_IN] * f[SIMILAR_HEAD_OF];
+    f[SIMILAR_COSINE] = (float)weights_cosine(terms, &query->text, &row->text);
+    f[SIMILAR_TECHNIQUE] = f[SIMILAR_NO_CHANGES] * f[SIMILAR_COSINE];
+    f[SIMILAR_ALL_HEAD] = f[SIMILAR_ALL] * f[SIMILAR_HEAD_IN];
+    f[SIMILAR_NUMBERS] = share_of_numbers(&query->head_numbers, &row->text);
+    f[SIMILAR_NUMBERS_OF] = share_of_numbers(&row->head_numbers, &query->text);
+    f[SIMILAR_TITLE_IN] = (float)weights_share(terms, &query->title, &row->text);
+    f[SIMILAR_TITLES] = (float)(weights_share(terms, &query->title, &row->title) * weights_share(terms, &row->title, &query->title));
+    f[SIMILAR_UNCOVERED] = f[SIMILAR_ALL] * (1 - f[SIMILAR_TITLE_IN]);
+    double most = terms_idf_rarest(terms);
+    f[SIMILAR_RAREST] = (float)(weights_rarest(terms, &query->head, &row->head, true) / most);
+    f[SIMILAR_MISSING] = (float)(weights_rarest(terms, &query->title, &row->text, false) / most);
+    f[SIMILAR_MISSING_OF] = (float)(weights_rarest(terms, &row->title, &query->text, false) / most);
+    f[SIMILAR_IDENTIFIERS] = (float)weights_share(terms, &query->identifiers, &row->identifiers);
+    f[SIMILAR_NO_IDENTIFIERS] = !query->identifiers.n;
+}
+
+/* The place of the two trials in the log. */
+static void compare_places(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct similar_query *view)
+{
+    const struct idea_row *query = view->row, *row = &ideas->rows[pair->row];
+    float *f = pair->features;
+    for (size_t i = 0; i < query->idea.n_cites; i++)
+        if (query->idea.cites[i] == pair->row) {
+            f[SIMILAR_CITES] = 1;
+            f[SIMILAR_CITED_AGAIN] = (view->mentions[i] & MENTION_AGAIN) != 0;
+            f[SIMILAR_CITED_EARLY] = (view->mentions[i] & MENTION_EARLY) != 0;
+            f[SIMILAR_CITED_BASE] = (view->mentions[i] & MENTION_BASE) != 0;
+            f[SIMILAR_CITED_ALIKE] = (view->mentions[i] & MENTION_ALIKE) != 0;
+        }
+    f[SIMILAR_AGAIN] = f[SIMILAR_CITES] * (float)query->reading.again;
+    f[SIMILAR_FAILED] = !has_outcome(row);
+    f[SIMILAR_FAILED_CITED] = f[SIMILAR_FAILED] * f[SIMILAR_CITES];
+    f[SIMILAR_SPECIALIST] = query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
+    f[SIMILAR_NEAR] = view->at > pair->row ? (float)exp(-(double)(view->at - pair->row) / 10) : 0;
+    f[SIMILAR_PARENT] = query->parent == pair->row;
+    f[SIMILAR_SIBLING] = query->parent != SIZE_MAX && query->parent == row->parent;
+    f[SIMILAR_FAILED_SIBLING] = f[SIMILAR_SIBLING] * f[SIMILAR_FAILED];
+}
+
+void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct similar_query *view)
+{
+    compare_changes(pair, ideas, view->row, &ideas->rows[pair->row]);
+    compare_texts(pair, ideas, view->row, &ideas->rows[pair->row]);
+    compare_places(pair, ideas, view);
+}
+
+/* ---- how the query mentions other trials ---- */
+
+struct mention_reader {
+    struct similar_query *view;
+    const struct lineage_ideas *ideas;
+    const struct tokens *t;
+    size_t i, n; /* the token after the last mention; number of mentions */
+};
+
+static unsigned kinds_of_mention(const struct tokens *t, size_t i)
+{
+    unsigned kinds = t->items[i].clause == 0 || i < 16 ? MENTION_EARLY : 0;
+    for (size_t k = i, steps = 0; k-- > 0 && steps < 5 && t->items[k].sentence == t->items[i].sentence; steps++) {
+        if (token_in(t, k, AGAIN_WORDS))
+            kinds |= MENTION_AGAIN;
+        if (steps < 2 && token_in(t, k, BASE_WORDS))
+            kinds |= MENTION_BASE;
+        if (token_in(t, k, ALIKE_WORDS))
+            kinds |= MENTION_ALIKE;
+    }
+    for (size_t k = i + 1; k < t->n && k < i + 3; k++)
+        if (token_in(t, k, " crash crashed overran failure overrun retry again "))
+            kinds |= MENTION_AGAIN;
+    return kinds;
+}
+
+/* Ids are compared without the zeros that pad them. */
+static bool same_id(const char *id, const char *text, size_t length)
+{
+    if (strncmp(id, "exp_", 4) == 0)
+        id += 4;
+    while (*id == '0')
+        id++;
+    while (length && *text == '0')
+        text++, length--;
+    return strlen(id) == length && memcmp(id, text, length) == 0;
+}
+
+static void read_mention(void *context, const char *id, size_t length)
+{
+    struct mention_reader *r = context;
+    const struct tokens *t = r->t;
+    const struct lineage_idea *idea = &r->view->row->idea;
+    size_t at = (size_t)(id - t->text);
+    if (++r->n > MENTIONS_MAX)
+        return;
+    while (r->i + 1 < t->n && t->items[r->i + 1].at <= at)
+        r->i++;
+    for (size_t k = 0; k < idea->n_cites; k++)
+        if (same_id(r->ideas->rows[idea->cites[k]].idea.exp_id, id, length))
+            r->view->mentions[k] |= (unsigned char)kinds_of_mention(t, r->i);
+}
+
+bool similar_query_read(struct similar_query *view, const struct lineage_ideas *ideas, const struct idea_row *row, size_t at)
+{
+    struct tokens t;
+    const char *text = row->idea.hypothesis;
+    size_t length = strlen(text);
+    view->row = row;
+    view->at = at;
+    memset(view->mentions, 0, sizeof view->mentions);
+    if (!row->idea.n_cites)
+        return true;
+    if (!tokens_read(&t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
+        return false;
+    struct mention_reader r = {.view = view, .ideas = ideas, .t = &t};
+    citations_each(&t, read_mention, &r);
+    free(t.items);
+    return true;
+}
