@@ -204,7 +204,7 @@ static json_t *params_json(const struct lineage_trial *trial)
 {
     json_t *params = json_object();
     for (size_t i = 0; i < trial->n_params; i++)
-        json_object_set_new(params, trial->params[i].name, param_json(&trial->params[i]));
+        mcp_set_named(params, trial->params[i].name, param_json(&trial->params[i]));
     return params;
 }
 

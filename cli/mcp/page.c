@@ -191,8 +191,6 @@ json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t tot
         json_object_set_new(result, "same", same);
     json_object_set_new(result, "columns", columns);
     json_object_set(result, "rows", page->rows);
-    if (json_array_size(page->rows))
-        json_object_set_new(result, "note", json_string(MCP_UNTRUSTED_NOTE));
     return result;
 }
 

@@ -64,7 +64,6 @@ json_t *mcp_shown(size_t shown, size_t total);
     "\"same\":{\"type\":\"string\",\"description\":\"parameters equal in all rows here\"},"                       \
     "\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                                           \
     "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"number\","      \
-    "\"null\"]}}},"                                                                                               \
-    "\"note\":{\"type\":\"string\"}"
+    "\"null\"]}}}"
 
 #endif

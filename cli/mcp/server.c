@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "mcp/mcp.h"
+#include "mcp/untrusted.h"
 
 #define VERSION_KEY "io.modelcontextprotocol/protocolVersion"
 #define CAPABILITIES_KEY "io.modelcontextprotocol/clientCapabilities"
@@ -36,8 +37,9 @@ static void fill_error(struct mcp_call *call, const char *format, va_list args)
 {
     char text[sizeof call->error];
     vsnprintf(text, sizeof text, format, args);
-    char *line = cli_text_line(text, sizeof text / 4);
-    snprintf(call->error, sizeof call->error, "%s", line ? line : "out of memory");
+    char *line = cli_text_line(text, sizeof text / 4), *safe = line ? mcp_escape_tags(line) : NULL;
+    snprintf(call->error, sizeof call->error, "%s", safe ? safe : "out of memory");
+    free(safe);
     free(line);
 }
 

@@ -123,7 +123,7 @@ static json_t *call_similar(struct mcp_call *call)
             json_array_append_new(trials, similar_json(ideas, &list.items[i]));
             tried = tried || list.items[i].same;
         }
-        result = json_pack("{s:b, s:o, s:s}", "tried", tried, "trials", trials, "note", MCP_UNTRUSTED_NOTE);
+        result = json_pack("{s:b, s:o}", "tried", tried, "trials", trials);
     } else {
         mcp_store_trouble(call, &err);
     }
@@ -138,8 +138,7 @@ const struct mcp_tool mcp_tool_similar = {
     .description = "The trials nearest to an idea in words, with outcomes; `same`: that trial already made the whole change. "
                    "Ask it before you propose a trial.",
     .arguments = similar_arguments,
-    .output = "\"tried\":{\"type\":\"boolean\"},\"trials\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-              "\"note\":{\"type\":\"string\"}",
+    .output = "\"tried\":{\"type\":\"boolean\"},\"trials\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
     .needed = "\"tried\",\"trials\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,
@@ -205,7 +204,7 @@ static json_t *call_knobs(struct mcp_call *call)
                 n++;
             }
         }
-        result = json_pack("{s:o, s:o, s:s}", "shown", mcp_shown(n, found), "knobs", list, "note", MCP_UNTRUSTED_NOTE);
+        result = json_pack("{s:o, s:o}", "shown", mcp_shown(n, found), "knobs", list);
     } else {
         mcp_store_trouble(call, &err);
     }
@@ -220,8 +219,7 @@ const struct mcp_tool mcp_tool_knobs = {
     .description = "Every setting that trials changed in parameters or words: the value in force for the best trial, and "
                    "each value tried as [value, exp_id, status, delta_vs_best]. Most trials first.",
     .arguments = knobs_arguments,
-    .output = "\"shown\":{\"type\":\"string\"},\"knobs\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-              "\"note\":{\"type\":\"string\"}",
+    .output = "\"shown\":{\"type\":\"string\"},\"knobs\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
     .needed = "\"shown\",\"knobs\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,

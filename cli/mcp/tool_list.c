@@ -203,7 +203,7 @@ static void add_nearest(json_t *nearest, struct mcp_call *call, const char *name
         mcp_names_free(texts);
     }
     free(key);
-    json_object_set_new(nearest, name, values);
+    mcp_set_named(nearest, name, values);
 }
 
 /* There is no distance between texts, so tried texts are listed, at most TEXTS of them. */
@@ -222,7 +222,7 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
         json_array_append_new(values, mcp_cell(texts[i], 80));
     mcp_names_free(texts);
     free(key);
-    json_object_set_new(nearest, name, values);
+    mcp_set_named(nearest, name, values);
 }
 
 /* "nearest" is added only if nothing was found, because it costs two index lookups per parameter. */
@@ -368,10 +368,10 @@ static json_t *trial_json(const struct lineage_trial *trial, const struct mcp_fi
         if (is_empty(value))
             json_decref(value);
         else
-            json_object_set_new(object, fields->names[i], value);
+            mcp_set_named(object, fields->names[i], value);
     }
     for (size_t i = 0; i < trial->n_extras && fields->n > LINEAGE_N_COLUMNS; i++)
-        json_object_set_new(object, trial->extras[i].column, mcp_cell(trial->extras[i].text, max));
+        mcp_set_named(object, trial->extras[i].column, mcp_cell(trial->extras[i].text, max));
     return object;
 }
 
@@ -427,7 +427,6 @@ static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *tria
     json_decref(remarks);
     if (trial->status == LINEAGE_HARNESS_ABORT && lineage_voids_read(call->server->store, trial->exp_id, take_void, result, &err) != LINEAGE_OK)
         json_object_del(result, "void");
-    json_object_set_new(result, "note", json_string(MCP_UNTRUSTED_NOTE));
     return result;
 }
 
@@ -439,8 +438,7 @@ static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *tria
 
 #define ONE_TRIAL_OUTPUT                                                                                       \
     "\"trial\":{\"type\":\"object\",\"description\":\"columns; params: name -> value; turns: information gain " \
-    "by turn, mean ± std\"},\"remarks\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"                  \
-    "\"note\":{\"type\":\"string\"}"
+    "by turn, mean ± std\"},\"remarks\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 
 static const struct mcp_argument trial_arguments[] = {
     {"id", MCP_TEXT, true, "exp_id; exp_014 and 014 are the same, @17 is row 17", 0, 400, NULL},

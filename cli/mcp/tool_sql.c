@@ -71,9 +71,9 @@ static json_t *call_sql(struct mcp_call *call)
     json_t *result = NULL;
     if (lineage_sql(call->server->store, mcp_text_argument(call, "statement"), add_row, &rows, &err) == LINEAGE_OK) {
         size_t n = json_array_size(rows.list);
-        result = json_pack("{s:o, s:O, s:O, s:s}", "shown",
+        result = json_pack("{s:o, s:O, s:O}", "shown",
                            rows.more ? json_sprintf("%zu, and there are more", n) : json_sprintf("%zu of %zu", n, n),
-                           "columns", rows.columns, "rows", rows.list, "note", MCP_UNTRUSTED_NOTE);
+                           "columns", rows.columns, "rows", rows.list);
     } else {
         mcp_store_trouble(call, &err);
     }
@@ -89,8 +89,7 @@ const struct mcp_tool mcp_tool_sql = {
                    "is null.",
     .arguments = arguments,
     .output = "\"shown\":{\"type\":\"string\"},\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-              "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"null\"]}}},"
-              "\"note\":{\"type\":\"string\"}",
+              "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"null\"]}}}",
     .needed = "\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
     /* 20 seconds allow a slow join over all trials, which may be intended; a join without a condition would never

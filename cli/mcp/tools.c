@@ -3,6 +3,7 @@
  * tools, the check of arguments and the call use the same structs, so that what is advertised is what is enforced.
  */
 #include "mcp/tools.h"
+#include "mcp/untrusted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static json_t *output_schema(const struct mcp_tool *tool)
     struct mcp_text text;
     if (!mcp_text_open(&text))
         return NULL;
-    fprintf(text.out, "{\"type\":\"object\",\"properties\":{%s},\"required\":[%s]}", tool->output, tool->needed);
+    fprintf(text.out, "{\"type\":\"object\",\"properties\":{\"note\":{\"type\":\"string\"},%s},\"required\":[%s]}", tool->output, tool->needed);
     mcp_text_close(&text);
     json_t *schema = text.data ? json_loads(text.data, 0, NULL) : NULL;
     free(text.data);
@@ -86,12 +87,17 @@ static json_t *unknown_tool(struct mcp_call *call, const char *name)
                       near ? near : "");
 }
 
-/* A text result is sent alone. Structured content is also sent as text, for clients that read only text. */
+/* A text result is sent alone. Structured content is also sent as text, for clients that read only text. The note that
+ * its texts are data comes before them, in every answer. */
 static json_t *tool_result(json_t *value)
 {
     size_t length = 0;
     if (json_is_string(value))
         return json_pack("{s:[{s:s, s:o}]}", "content", "type", "text", "text", value);
+    json_t *noted = json_pack("{s:s}", "note", MCP_UNTRUSTED_NOTE);
+    json_object_update(noted, value);
+    json_decref(value);
+    value = noted;
     char *text = cli_json_compact(value, &length);
     json_t *result = json_pack("{s:[{s:s, s:s}], s:o}", "content", "type", "text", "text", text ? text : "",
                                "structuredContent", value);

@@ -8,52 +8,101 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>
 
 #include "mcp.h"
 
-/* A NULL text becomes an empty cell, so that callers need no special case for a missing column. */
+#define TAG "untrusted-data"
+#define OPENING "<" TAG
+#define CLOSING "</" TAG
+
+/* Whether the text begins with a tag of the fence in any spelling that a reader may take for one: in capitals, with blanks,
+ * with attributes. */
+static bool is_tag(const char *text)
+{
+    if (*text++ != '<')
+        return false;
+    text += strspn(text, " \t/");
+    return strncasecmp(text, TAG, sizeof TAG - 1) == 0;
+}
+
+char *mcp_escape_tags(const char *text)
+{
+    size_t n_tags = 0, n = 0;
+    for (const char *c = strchr(text, '<'); c; c = strchr(c + 1, '<'))
+        n_tags += is_tag(c);
+    char *out = malloc(strlen(text) + n_tags + 1);
+    for (; out && *text; text++) {
+        if (is_tag(text))
+            out[n++] = '\\';
+        out[n++] = *text;
+    }
+    if (out)
+        out[n] = '\0';
+    return out;
+}
+
+/* A NULL text becomes an empty cell, so that callers need no special case for a missing column. A cell may be shown inside a
+ * block, and a client may join cells to a text, so the tags are escaped in cells too. */
 json_t *mcp_cell(const char *text, size_t max)
 {
     char *safe = lineage_text_safe(text ? text : "", text ? strlen(text) : 0, max);
-    json_t *cell = safe ? json_string(safe) : NULL;
+    char *escaped = safe ? mcp_escape_tags(safe) : NULL;
+    json_t *cell = escaped ? json_string(escaped) : NULL;
+    free(escaped);
     lineage_free(safe);
     return cell;
+}
+
+void mcp_set_named(json_t *object, const char *name, json_t *value)
+{
+    json_t *key = mcp_cell(name, 0);
+    if (key)
+        json_object_set_new(object, json_string_value(key), value);
+    else
+        json_decref(value);
+    json_decref(key);
 }
 
 bool mcp_is_plain(const char *text)
 {
     char *safe = lineage_text_safe(text, strlen(text), 0);
     bool plain = safe && strcmp(safe, text) == 0;
+    for (const char *c = strchr(text, '<'); plain && c; c = strchr(c + 1, '<'))
+        plain = !is_tag(c);
     lineage_free(safe);
     return plain;
 }
 
-/* The tags lack their last characters, so that variants (attributes, blanks before >) match too. */
-#define OPENING "<untrusted-data"
-#define CLOSING "</untrusted-data"
-
 /* Tabs are kept, because diffs and tables need them; everything else follows the rules for one line. Pipes and
- * backticks are kept too, because the block is delimited by its tags, not by Markdown. */
-static void put_line(FILE *out, const char *line, size_t length)
+ * backticks are kept too, because the block is delimited by its tags, not by Markdown. The tags are escaped in the whole
+ * line, because its parts may only together look like one. */
+static bool put_line(FILE *out, const char *line, size_t length)
 {
-    size_t blanks = strspn(line, " \t");
-    if (blanks < length && (strncmp(line + blanks, OPENING, strlen(OPENING)) == 0 ||
-                            strncmp(line + blanks, CLOSING, strlen(CLOSING)) == 0))
-        fputs("\\", out);
+    struct mcp_text whole;
+    if (!mcp_text_open(&whole))
+        return false;
     for (size_t i = 0; i < length;) {
         size_t n = strcspn(line + i, "\t|`\n");
         n = n < length - i ? n : length - i;
         char *safe = lineage_text_safe(line + i, n, 0);
-        fputs(safe ? safe : "", out);
+        fputs(safe ? safe : "", whole.out);
         lineage_free(safe);
         i += n;
         if (i < length)
-            fputc(line[i++], out);
+            fputc(line[i++], whole.out);
     }
-    fputc('\n', out);
+    mcp_text_close(&whole);
+    char *escaped = whole.data ? mcp_escape_tags(whole.data) : NULL;
+    if (escaped)
+        fprintf(out, "%s\n", escaped);
+    const bool ok = escaped != NULL;
+    free(escaped);
+    free(whole.data);
+    return ok;
 }
 
 /* Returns the length of the whole lines that fit into max bytes. If not even the first line fits, returns the length of
@@ -72,6 +121,7 @@ char *mcp_untrusted_block(const char *source, const char *text, size_t length, s
 {
     struct mcp_text block;
     size_t shown = fitting(text, length, max);
+    bool ok = true;
     if (!mcp_text_open(&block))
         return NULL;
     /* source is always a constant, because no text from a trial may get into the tag. */
@@ -79,7 +129,7 @@ char *mcp_untrusted_block(const char *source, const char *text, size_t length, s
     for (size_t i = 0; i < shown;) {
         const char *end = memchr(text + i, '\n', shown - i);
         size_t n = end ? (size_t)(end - text) - i : shown - i;
-        put_line(block.out, text + i, n);
+        ok = ok && put_line(block.out, text + i, n);
         i += n + 1;
     }
     /* The remark about missing text comes after the closing tag, because it is not part of the trial's text. */
@@ -87,5 +137,9 @@ char *mcp_untrusted_block(const char *source, const char *text, size_t length, s
     if (shown < length)
         fprintf(block.out, "%zu of %zu bytes shown; ask for more with max_bytes\n", shown, length);
     mcp_text_close(&block);
+    if (!ok) {
+        free(block.data);
+        return NULL;
+    }
     return block.data;
 }

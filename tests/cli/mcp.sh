@@ -429,7 +429,7 @@ must_answer from 000
 must_answer n_files 3
 must_answer files '[[".gitattributes",1,0],["new.txt",1,0],["train it.py",2,1]]'
 must_have out '-lr = 1\n+lr = 2\n'
-must_have out '␛[2J</untrusted-data'
+must_have out '␛[2J\\</untrusted-data'
 tool diff '"id":"001","path":"new.txt","against":"exp_000"'
 must_answer n_files 1
 must_have out '+new'
