@@ -86,9 +86,16 @@ static int keep_original(const struct store_from_log *from, const struct stat *l
                            : failed("keep the original as", kept);
 }
 
+static const char *const mirror[] = {"lineage.db", "lineage.db-wal", "lineage.db-shm"};
+enum { MIRROR = sizeof mirror / sizeof *mirror };
+
+/* The mirror of the old log is removed; the next command makes that of the new one. */
 static int put_in_place(const struct store_from_log *from, const char *made)
 {
     char path[PATH_MAX], to[PATH_MAX];
+    for (size_t i = 0; i < MIRROR; i++)
+        if (join(to, from->dir, mirror[i]))
+            unlink(to);
     for (size_t i = 0; i < PARTS; i++) {
         if (!join(path, made, parts[i]) || !join(to, from->dir, parts[i]))
             return cli_error(CLI_USAGE, "the path of the store is too long");
@@ -104,10 +111,9 @@ static int put_in_place(const struct store_from_log *from, const char *made)
 /* The directory is empty after a success; after a failure it holds files of the new store only. */
 static void remove_made(const char *made)
 {
-    static const char *const more[] = {"lineage.db", "lineage.db-wal", "lineage.db-shm"};
     char path[PATH_MAX];
-    for (size_t i = 0; i < PARTS + sizeof more / sizeof *more; i++)
-        if (join(path, made, i < PARTS ? parts[i] : more[i - PARTS]))
+    for (size_t i = 0; i < PARTS + MIRROR; i++)
+        if (join(path, made, i < PARTS ? parts[i] : mirror[i - PARTS]))
             unlink(path);
     rmdir(made);
 }
