@@ -15,6 +15,7 @@
 
 #include "cli.h"
 #include "git/work_tree_diff.h"
+#include "run/code_change.h"
 #include "run/code_ref.h"
 #include "run/command_settings.h"
 #include "git/read_command.h"
@@ -209,7 +210,7 @@ static json_t *run_json(const struct command_trial *t)
 }
 
 /* The state of the repository, with the name of the ref that keeps it. */
-static json_t *record_git(const char *dir, const char *workdir, const struct lineage_store *store, const struct command_trial *t)
+static json_t *record_git(const char *dir, const char *workdir, struct lineage_store *store, const struct command_trial *t)
 {
     char pool[PATH_MAX];
     char *provenance = NULL;
@@ -221,10 +222,12 @@ static json_t *record_git(const char *dir, const char *workdir, const struct lin
     json_t *git = work_tree_diff_write(dir, lineage_store_dir(store), pool);
     if (git && !t->no_refs)
         code_ref_name(git, workdir);
+    if (git)
+        code_change_find(git, store, t->identity.parent);
     return git;
 }
 
-bool provenance_write(json_t **recorded, const char *workdir, const struct lineage_store *store, const struct command_trial *t)
+bool provenance_write(json_t **recorded, const char *workdir, struct lineage_store *store, const struct command_trial *t)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     *recorded = NULL;

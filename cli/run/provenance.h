@@ -19,7 +19,7 @@
  * git, are not errors. *git is what was recorded of the repository (release it with json_decref), or NULL. Returns false
  * after printing the error.
  */
-bool provenance_write(json_t **git, const char *workdir, const struct lineage_store *store, const struct command_trial *trial);
+bool provenance_write(json_t **git, const char *workdir, struct lineage_store *store, const struct command_trial *trial);
 
 /* Whether the name [length] of a variable suggests that its value is secret. */
 bool provenance_is_secret(const char *name, size_t length);

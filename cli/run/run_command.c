@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "run/abandoned_trial.h"
+#include "run/code_change.h"
 #include "run/code_ref.h"
 #include "run/command_artifacts.h"
 #include "run/command_environment.h"
@@ -40,7 +41,7 @@ enum { STEPS_KEPT = 4096 };
 struct command_run {
     const struct command_trial *trial;
     struct lineage_store *store;
-    const struct trial_plan *plan;
+    struct trial_plan *plan;
     char dir[PATH_MAX]; /* the work directory, relative like the store's path */
     struct run_log log;
     char workdir[PATH_MAX], params[PATH_MAX], events[PATH_MAX]; /* absolute, because the command may work elsewhere */
@@ -56,6 +57,7 @@ struct command_run {
     bool watched;            /* the trial ran to its end, whatever that was */
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
     json_t *git; /* what provenance recorded of the repository; NULL: nothing */
+    char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the commit */
     struct trial_job job; /* with the settings that all stages have in common */
 };
 
@@ -89,6 +91,17 @@ static bool put_path(char out[PATH_MAX], const char *dir, const char *name)
     return cli_error(CLI_SYSTEM, "the path of %s in %s is too long", name, dir), false;
 }
 
+/* A trial of a sweep with files has named its code already. */
+static bool note_code(struct command_run *run)
+{
+    const char *named = run->plan->identity.code;
+    if (named && *named)
+        return true;
+    code_change_note(run->code, run->git);
+    run->plan->identity.code = run->code;
+    return true;
+}
+
 /*
  * The ref is made last. A trial that is killed earlier has run nothing and leaves nothing: its directory is removed without a
  * row. Later, the next command finds the name of the ref in that directory.
@@ -118,7 +131,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->hold = dir->fd;
     return (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && write_params(run) &&
            run_log_open(&run->log, dir->path) &&
-           (run->dry || provenance_write(&run->git, dir->path, run->store, t)) &&
+           (run->dry || provenance_write(&run->git, dir->path, run->store, t)) && note_code(run) &&
            abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
 }
 

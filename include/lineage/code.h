@@ -65,6 +65,23 @@ LINEAGE_API bool lineage_code_note_parse(struct lineage_code_note *note, const c
 /* Writes the piece and returns out. */
 LINEAGE_API const char *lineage_code_note_format(char out[LINEAGE_CODE_NOTE_MAX], const struct lineage_code_note *note);
 
+/*
+ * A trial of `lineage run` in a git repository has another piece, which names the commit with its code (refs/lineage/ID keeps
+ * it) and what changed against the code of its parent or, without one, of the best trial at the time:
+ *
+ *     commit 765b0812cafe, +3 -1 in train.py: def get_lr(step):
+ */
+#define LINEAGE_COMMIT_MAX 13 /* the first 12 hexadecimal digits of the commit, and NUL */
+
+struct lineage_commit_note {
+    char commit[LINEAGE_COMMIT_MAX];
+    char change[LINEAGE_DIFFSTAT_MAX]; /* "": nothing to compare with, or the same code */
+};
+
+/* Like the functions of lineage_code_note. */
+LINEAGE_API bool lineage_commit_note_parse(struct lineage_commit_note *note, const char *notes);
+LINEAGE_API const char *lineage_commit_note_format(char out[LINEAGE_CODE_NOTE_MAX], const struct lineage_commit_note *note);
+
 /* ---- reading ---- */
 
 struct lineage_code_file {

@@ -43,6 +43,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_code_source),
     SIZE(lineage_column),
     SIZE(lineage_column_name),
+    SIZE(lineage_commit_note),
     SIZE(lineage_compare_options),
     SIZE(lineage_comparison),
     SIZE(lineage_condition),

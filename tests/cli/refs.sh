@@ -122,6 +122,23 @@ must_run diff 000 001 -C repo/runs/a
 must_have out '+lr = 2'
 must_have out 'tools/prepare'
 
+# ---- the row says which commit it is and what changed against the parent or the best trial; the same code says nothing ----
+notes()
+{
+    awk -F '\t' -v id="$1" '$1 == id { print $17 }' repo/runs/a/results.tsv
+}
+piece()
+{
+    notes "$1" | tr ';' '\n' | sed -n 's/^ *\(commit [0-9a-f]*\)/\1/p'
+}
+must_equal "commit $(printf '%.12s' "$one")" "$(piece 000)"
+must_equal "commit $(git -C repo rev-parse refs/lineage/001 | cut -c 1-12), +4 -1 in more.py and 3 more files: staged" "$(piece 001)"
+must_equal '' "$(piece 002)"
+must_equal "commit $(git -C repo rev-parse refs/lineage/004.2 | cut -c 1-12), +1 -1 in train.py: def get_lr(step):" "$(piece 004)"
+must_equal '003 +1 -1 in train.py: def get_lr(step):' "$(json git.against repo/runs/a/provenance/004/run.json) $(json git.change repo/runs/a/provenance/004/run.json)"
+must_run show 004 -C repo/runs/a --format json
+must_equal '' "$(json params.step 2>/dev/null)" "a heading sets no parameter"
+
 # ---- the list; removing and adding ----
 run refs -C repo/runs/a
 must_exit 0

@@ -91,6 +91,27 @@ static void the_first_whole_piece_names_the_code(void **state)
     assert_note("the code " DIGEST, "none");
 }
 
+static void assert_commit(const char *notes, const char *want)
+{
+    struct lineage_commit_note note = {.change = "unchanged"};
+    char text[LINEAGE_CODE_NOTE_MAX];
+    bool found = lineage_commit_note_parse(&note, notes);
+    assert_string_equal(found ? lineage_commit_note_format(text, &note) : "none", want);
+    assert_true(found || strcmp(note.change, "unchanged") == 0);
+}
+
+static void the_first_whole_piece_names_the_commit(void **state)
+{
+    (void)state;
+    assert_commit("lr=1; commit 0123456789ab", "commit 0123456789ab");
+    assert_commit("commit 0123456789ab, +3 -1 in train.py: def get_lr(step): ; commit ffffffffffff",
+                  "commit 0123456789ab, +3 -1 in train.py: def get_lr(step):");
+    assert_commit("commit to it; commit 0123456789abc; commit 0123456789a; commit 0123456789ab,", "none");
+    assert_commit("code " DIGEST, "none");
+    assert_note("commit 0123456789ab", "none");
+    assert_commit(NULL, "none");
+}
+
 /* ---- files by digest ---- */
 
 struct place {
@@ -471,6 +492,7 @@ int main(void)
         cmocka_unit_test(a_diff_is_described_by_its_size_file_and_heading),
         cmocka_unit_test(lines_of_a_hunk_are_not_names),
         cmocka_unit_test(any_text_is_a_diff),
+        cmocka_unit_test(the_first_whole_piece_names_the_commit),
         cmocka_unit_test(the_first_whole_piece_names_the_code),
         cmocka_unit_test_setup_teardown(every_trial_gives_its_files_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(equal_objects_are_stored_once, set_up, tear_down),
