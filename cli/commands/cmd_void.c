@@ -6,6 +6,7 @@
 #include <lineage/voids.h>
 
 #include "cli.h"
+#include "run/code_ref.h"
 
 struct void_options {
     char *reason;
@@ -125,8 +126,12 @@ static int append_one(struct cli_session *session, const struct void_options *o,
             puts(row.exp_id);
         }
         say_best(session->store, before);
-        if (!o->undo)
+        if (o->undo) {
+            code_ref_take_back(session->store, row.parent_exp);
+        } else {
+            code_ref_remove(session->store, row.parent_exp);
             say_children(session->store, row.parent_exp);
+        }
     }
     free(before);
     lineage_trial_release(&row);
@@ -168,8 +173,9 @@ const struct cli_command cmd_void = {
                    "missing, the evaluator was broken, another job took the processor. It is then not ranked,\n"
                    "tried, proposed from, the best or part of a chain, and a night runs it again.\n\n"
                    "Rows are never changed: this appends a row that names the trial as its parent, and prints\n"
-                   "its id. --undo appends a row that takes the void back. Without ID, lists the void trials\n"
-                   "with the label and score of their own rows.",
+                   "its id. The git ref that keeps the trial's code is removed (`lineage refs`). --undo appends\n"
+                   "a row that takes the void back, and brings the ref back if git still has the commit. Without\n"
+                   "ID, lists the void trials with the label and score of their own rows.",
     .examples = "  lineage void 012 --reason 'NumPy was missing'\n"
                 "  lineage void 012 --undo\n"
                 "  lineage void --format json",

@@ -85,3 +85,11 @@ bool code_ref_add(const struct lineage_store *store, const char *exp_id)
     json_decref(run);
     return kept;
 }
+
+void code_ref_take_back(const struct lineage_store *store, const char *exp_id)
+{
+    json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
+    if (git && !json_is_true(json_object_get(run, "no_refs")) && trial_ref_is_allowed(git) && !trial_ref_exists(git))
+        keep(store, exp_id, run, git);
+    json_decref(run);
+}

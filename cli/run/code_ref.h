@@ -32,4 +32,7 @@ bool code_ref_remove(const struct lineage_store *store, const char *exp_id);
 /* Creates the ref of a recorded trial that has none, if its commit still exists. Returns whether there is one now. */
 bool code_ref_add(const struct lineage_store *store, const char *exp_id);
 
+/* Creates the ref that code_ref_remove has removed, if the commit still exists, unless the trial was run without refs. */
+void code_ref_take_back(const struct lineage_store *store, const char *exp_id);
+
 #endif

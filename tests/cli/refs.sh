@@ -156,6 +156,18 @@ must_run refs -C repo/runs/a --remove 004
 must_have out '0 refs removed'
 must_run refs -C repo/runs/a --add 004
 must_equal "$half" "$(ref 004.2)"
+# void removes the ref, and its undo brings it back while the commit exists.
+run void 004 --reason 'a slip' -C repo/runs/a
+must_exit 0
+must_equal '' "$(ref 004.2)"
+run void 004 --undo --reason 'no slip' -C repo/runs/a
+must_exit 0
+must_equal "$half" "$(ref 004.2)"
+run void 005 --reason 'without a ref' -C repo/runs/a
+must_exit 0
+run void 005 --undo --reason 'without a ref' -C repo/runs/a
+must_exit 0
+must_equal '' "$(json git.ref repo/runs/a/provenance/005/run.json 2>/dev/null)"
 # A ref that names something else by now is not ours to remove.
 git -C repo update-ref refs/lineage/004.2 "$one"
 must_run refs -C repo/runs/a --remove 004
