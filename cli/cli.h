@@ -303,7 +303,11 @@ int cli_list_finish(struct cli_list *list);         /* prints the remaining rows
 struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out);
 void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen);
 bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial);
-/* Prints all trials of a cursor and closes it; *n is set to their number. Returns an exit status. */
-int cli_print_cursor(struct lineage_cursor *cursor, enum cli_format format, struct cli_screen *screen, size_t *n);
+/* Prints all trials of a cursor and closes it; *n is set to their number. settings, or NULL, are those of the question
+ * (lineage_store_settings), shown beside the parameters of each trial and explained on standard error if there is
+ * no trial. Returns an exit status. */
+struct lineage_settings;
+int cli_print_cursor(struct lineage_cursor *cursor, const struct lineage_settings *settings, enum cli_format format,
+                     struct cli_screen *screen, size_t *n);
 
 #endif

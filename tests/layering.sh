@@ -25,7 +25,8 @@ src/store/log              log.h log_file.h digest_chain.h record_walk.h   inclu
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
 src/store/mirror           mirror.h statement.h connection.h ingest.h meta.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
 src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
-src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions
+src/store/settings         ask_settings.h              include/lineage src/store/internal.h src/store/log src/store/mirror src/store/questions
+src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions src/store/settings
 src/store/code             code_offer.h code_check.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
 src/store/append           append_state.h outbox_file.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
@@ -36,7 +37,7 @@ src/store/compare          -                           include/lineage src/store
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
 src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/append src/store/blobs src/store/code
-src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions src/store/append src/store/blobs
+src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions src/store/settings src/store/append src/store/blobs
 
 # Inner loops for several vector levels: of the core and of the trainer.
 src/hot                    *                           include/rlcore
@@ -78,7 +79,7 @@ src/trainer/run            -                           include/trainer include/r
 cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
-cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h propose_math.h propose_space.h   include/lineage cli/cli.h cli/support
+cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h propose_math.h propose_space.h   include/lineage cli/cli.h cli/support cli/output
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <lineage/search.h>
+#include <lineage/settings.h>
 #include <lineage/text.h>
 
 #include "cli.h"
@@ -112,7 +113,7 @@ static int work(struct cli_session *session, void *context)
                                         : lineage_query_open(&cursor, session->store, &o->query, &err);
     if (found != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
+    int status = cli_print_cursor(cursor, lineage_store_settings(session->store), session->format, &session->screen, &n);
     /* An empty result gives exit status 1 only with --exit-status: it is a valid answer, and must not end a script that
      * runs under `set -e`. */
     return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;
@@ -138,7 +139,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "beta is in RANGE", "RANGE"},
         {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "gamma is in RANGE", "RANGE"},
         {"param", 0, POPT_ARG_ARGV, &o.params, 0,
-         "a parameter, column or extra column is in RANGE or equals a TEXT",
+         "a parameter, setting, column or extra column is in RANGE or equals a TEXT",
          "NAME=RANGE|TEXTS"},
         {"metric", 0, POPT_ARG_ARGV, &o.metrics, 0, "the score is in RANGE; or the name of the score column",
          "RANGE|COLUMN"},
@@ -171,6 +172,10 @@ const struct cli_command cmd_query = {
                    "the\n"
                    "parameter. nan is in no range. Trials without a value to sort by are left out; equal\n"
                    "values keep file order.\n"
+                   "\n"
+                   "A name that no trial declares as a parameter is looked up among the settings that trials\n"
+                   "changed in words (`lineage knobs`). The answer then shows the source of each value:\n"
+                   "measured, stated, or inherited from the trial that set it.\n"
                    "\n"
                    "A DATE is ISO 8601 (2026-05-07, 2026-05-07T18:00+02:00, 2026-05, 2026-W19), or now,\n"
                    "today, yesterday, a weekday (the last one), '3 days ago', '12h', also with a time\n"

@@ -5,6 +5,7 @@
 
 #include <lineage/render.h>
 #include <lineage/search.h>
+#include <lineage/settings.h>
 #include <lineage/text.h>
 
 #include "cli.h"
@@ -102,7 +103,7 @@ static int work(struct cli_session *session, void *context)
     }
     int status = session->format == CLI_TABLE && session->screen.terminal
                      ? print_excerpts(cursor, &session->screen, words, &n)
-                     : cli_print_cursor(cursor, session->format, &session->screen, &n);
+                     : cli_print_cursor(cursor, lineage_store_settings(session->store), session->format, &session->screen, &n);
     free(words);
     return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;
 }

@@ -105,6 +105,18 @@ static void print_basis(const json_t *answer)
             json_string_value(json_object_get(answer, "method")), json_integer_value(json_object_get(trials, "measured")),
             json_integer_value(json_object_get(trials, "failed")), json_integer_value(json_object_get(trials, "running")),
             json_integer_value(json_object_get(trials, "elsewhere")));
+    const char *name;
+    json_t *sources;
+    json_object_foreach(json_object_get(answer, "source"), name, sources)
+    {
+        json_int_t n = 0;
+        const char *source;
+        json_t *count;
+        json_object_foreach(sources, source, count)
+            n += json_integer_value(count);
+        fprintf(stderr, "lineage: %" JSON_INTEGER_FORMAT " trial%s changed %s in words or in their programs\n", n, n == 1 ? "" : "s",
+                name);
+    }
 }
 
 static int work(struct cli_session *session, void *context)
@@ -157,7 +169,8 @@ const struct cli_command cmd_suggest = {
     .arguments = "[SWEEP]",
     .description =
         "Prints the setting to try next, as `lineage night --propose` would choose it, from the\n"
-        "trials of the store that have all parameters of the ranges. A RANGE is LOW:HIGH,\n"
+        "trials of the store that have all parameters of the ranges. Of a parameter that no trial\n"
+        "declares, the values that trials state in words count. A RANGE is LOW:HIGH,\n"
         "LOW:HIGH:SCALE or LOW:HIGH:SCALE:STEPS (SCALE is linear, log, integer or log-integer;\n"
         "STEPS is the number of points of a grid), or a list of values (8,16,32; adam,sgd).\n"
         "SWEEP is a file whose `ranges` and `propose` are used (schema/sweep.schema.json).\n"

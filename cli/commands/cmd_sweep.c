@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "output/display_width.h"
 #include "output/heat_map.h"
+#include "output/settings_out.h"
 
 /* Formats the labels of a cell: "1 crash, 2 keep". */
 static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
@@ -143,7 +144,7 @@ static json_t *untried_json(const struct lineage_sweep *sweep, const char *x, co
     return list;
 }
 
-static int print_json(const struct lineage_sweep *sweep, const char *x, const char *y)
+static int print_json(const struct lineage_sweep *sweep, const struct lineage_settings *settings, const char *x, const char *y)
 {
     json_t *root = json_object(), *cells = json_array();
     for (size_t i = 0; i < sweep->n_cells; i++)
@@ -152,6 +153,8 @@ static int print_json(const struct lineage_sweep *sweep, const char *x, const ch
     json_object_set_new(root, "untried", untried_json(sweep, x, y));
     json_object_set_new(root, "without", json_integer((json_int_t)sweep->without));
     json_object_set_new(root, "aborted", json_integer((json_int_t)sweep->aborted));
+    if (settings)
+        json_object_set_new(root, "source", cli_settings_sources_json(settings));
     cli_json_print(stdout, root, true);
     json_decref(root);
     return CLI_OK;
@@ -169,7 +172,7 @@ static void print_remarks(FILE *out, const struct lineage_sweep *sweep, const ch
 /* Prints the remarks below the table. On a terminal a remark may take several lines, and the list of untried pairs is
  * omitted, because the map shows them. */
 static void print_below(const struct cli_screen *screen, const struct lineage_sweep *sweep, const char *x, const char *y,
-                        bool untried)
+                        const struct lineage_settings *settings, bool untried)
 {
     char *text = NULL, *rest, *line;
     size_t length = 0;
@@ -179,6 +182,7 @@ static void print_below(const struct cli_screen *screen, const struct lineage_sw
     if (untried)
         print_untried(out, sweep, x, y);
     print_remarks(out, sweep, x, y);
+    cli_settings_explain(out, settings, "");
     if (fclose(out) == 0)
         for (rest = text; (line = strsep(&rest, "\n")) && *line;)
             display_wrapped(stdout, line, screen->terminal ? screen->width : SIZE_MAX);
@@ -188,14 +192,15 @@ static void print_below(const struct cli_screen *screen, const struct lineage_sw
 /* Draws the map only if no format was asked for. */
 static int print_sweep(struct cli_session *session, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
+    const struct lineage_settings *settings = lineage_store_settings(session->store);
     if (session->format == CLI_JSON)
-        return print_json(sweep, x, y);
+        return print_json(sweep, settings, x, y);
     if (session->format == CLI_TSV)
         return print_cells(sweep, x, y, CLI_TSV, &session->screen);
     bool map = session->screen.terminal && !session->format_text && y && heat_map_suits(sweep);
     int status = map ? heat_map_print(sweep, x, y, lineage_store_config(session->store)->direction, &session->screen)
                      : print_cells(sweep, x, y, CLI_TABLE, &session->screen);
-    print_below(&session->screen, sweep, x, y, !map);
+    print_below(&session->screen, sweep, x, y, settings, !map);
     return status;
 }
 
@@ -228,7 +233,8 @@ const struct cli_command cmd_sweep = {
                    "among kept, discarded and baseline trials, and the labels. For two parameters, pairs "
                    "that\n"
                    "were not tried although both values were are listed. Trials with harness_abort are left\n"
-                   "out. Exit status 1 if no trial has the parameters.\n"
+                   "out. Exit status 1 if no trial has the parameters. A name that no trial declares as a\n"
+                   "parameter is looked up among the settings that trials changed in words.\n"
                    "\n"
                    "On a terminal, two parameters are shown as a heat map: a tile for each pair, shaded by "
                    "its\n"

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <lineage/settings.h>
+
 #include "cli.h"
 
 #define MAX_WANTED 16
@@ -80,7 +82,7 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     if (lineage_tried(&cursor, session->store, o->wanted, o->n, tolerance, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
+    int status = cli_print_cursor(cursor, lineage_store_settings(session->store), session->format, &session->screen, &n);
     return status == CLI_OK && n == 0 ? report_aborted(session->store, o, tolerance) : status;
 }
 
@@ -93,7 +95,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "value of alpha to look for", "NUMBER"},
         {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "value of beta to look for", "NUMBER"},
         {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "value of gamma to look for", "NUMBER"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "value of any parameter to look for", "NAME=NUMBER|TEXT"},
+        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "value of any parameter or setting to look for", "NAME=NUMBER|TEXT"},
         {"tolerance", 0, POPT_ARG_STRING, &o.tolerance, 0,
          "largest difference that counts as equal, times max(1, |value|) (default: 1e-9)", "NUMBER"},
         CLI_SCREEN_OPTIONS(&session.screen),
@@ -107,9 +109,13 @@ const struct cli_command cmd_tried = {
     .description = "Lists the trials in which every given parameter has the given value: numbers within the\n"
                    "tolerance, texts exactly. Exit status 0 if there is one, 1 if the setting was not tried. "
                    "A\n"
-                   "trial that ended in harness_abort does not count.",
+                   "trial that ended in harness_abort does not count.\n"
+                   "\n"
+                   "A name that no trial declares as a parameter is looked up among the settings that trials\n"
+                   "changed in words (`lineage knobs`).",
     .examples = "  lineage tried --alpha 0.9 --gamma 1.0 || echo 'new ground'\n"
                 "  lineage tried --alpha 0.3 --param lr=3e-4 --tolerance 0.05\n"
-                "  lineage tried --param optimizer=adam --alpha 0.3",
+                "  lineage tried --param optimizer=adam --alpha 0.3\n"
+                "  lineage tried --param grad_clip_norm=0.5",
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <lineage/notes.h>
+#include <lineage/settings.h>
 #include <lineage/text.h>
 
 #include "mcp/untrusted.h"
@@ -96,12 +97,29 @@ static bool contains(char **names, const char *name)
     return false;
 }
 
+/* Whether a trial changed a setting of that name in words. If not, *near is a similar setting or NULL, valid until the next
+ * question. */
+static bool is_setting(struct mcp_call *call, const char *name, const char **near)
+{
+    const struct lineage_condition any = {.name = name};
+    const struct lineage_query query = {.conditions = &any, .n_conditions = 1, .limit = 1};
+    struct lineage_error err;
+    size_t n;
+    *near = NULL;
+    bool found = lineage_query_count(&n, call->server->store, &query, &err) == LINEAGE_OK;
+    const struct lineage_settings *settings = lineage_store_settings(call->server->store);
+    if (!found && settings && settings->n)
+        *near = settings->names[0].nearest;
+    return found && settings;
+}
+
 /* Lists as many names as fit, because a model that guessed a name needs the list of names. */
-static void unknown_param(struct mcp_call *call, const char *name, char **params)
+static void unknown_param(struct mcp_call *call, const char *name, char **params, const char *setting)
 {
     char known[500];
     size_t used = 0;
     const char *near = cli_nearest(name, (const char *const *)params);
+    near = near ? near : setting;
     known[0] = '\0';
     for (; *params && used < 400; params++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%.60s", used ? ", " : "", *params);
@@ -113,10 +131,11 @@ bool mcp_check_param(struct mcp_call *call, const char *name)
 {
     char **params = mcp_param_names(call->server, MAX_NAMES);
     bool known = params && contains(params, lineage_param_canonical(name));
+    const char *near = NULL;
     if (!params)
         mcp_trouble(call, "cannot list the parameters");
-    else if (!known)
-        unknown_param(call, name, params);
+    else if (!known && !(known = is_setting(call, name, &near)))
+        unknown_param(call, name, params, near);
     mcp_names_free(params);
     return known;
 }
@@ -136,7 +155,7 @@ static bool is_known(struct known_names *known, struct mcp_call *call, const cha
     return contains(known->params, lineage_param_canonical(name)) || contains(known->extras, name);
 }
 
-static bool unknown_field(struct known_names *known, struct mcp_call *call, const char *name)
+static bool unknown_field(struct known_names *known, struct mcp_call *call, const char *name, const char *setting)
 {
     const char *words[LINEAGE_N_COLUMNS + N_MORE_FIELDS + MAX_NAMES + 1] = {0};
     size_t n = 0;
@@ -147,6 +166,7 @@ static bool unknown_field(struct known_names *known, struct mcp_call *call, cons
     for (size_t i = 0; known->params && known->params[i]; i++)
         words[n++] = known->params[i];
     const char *near = cli_nearest(name, words);
+    near = near ? near : setting;
     mcp_trouble(call, "no field '%.60s'%s%s%s; use a column (exp_id, status, score, delta_vs_best, params, "
                 "hypothesis, notes, timestamp, ...) or any parameter", name, near ? " (did you mean '" : "",
                 near ? near : "", near ? "'?)" : "");
@@ -162,9 +182,20 @@ static bool choose(struct mcp_fields *fields, struct mcp_call *call, struct know
         return false;
     }
     if (!field && !is_known(known, call, name))
-        return unknown_field(known, call, name);
+        return unknown_field(known, call, name, NULL);
     fields->names[fields->n++] = field ? field : name;
     return true;
+}
+
+bool mcp_check_name(struct mcp_call *call, const char *name)
+{
+    struct known_names known = {0};
+    const char *near = NULL;
+    bool ok = known_field(name) || is_known(&known, call, name) || is_setting(call, name, &near) ||
+              unknown_field(&known, call, name, near);
+    mcp_names_free(known.params);
+    mcp_names_free(known.extras);
+    return ok;
 }
 
 /* The fallback is a constant list of known fields. */

@@ -21,8 +21,12 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
 char **mcp_param_names(struct mcp_server *server, size_t max);
 void mcp_names_free(char **names);
 
-/* Whether some trial has the parameter, in any spelling. If not, calls mcp_trouble with the nearest name. */
+/* Whether some trial has the parameter, in any spelling, or changed a setting of that name in words (lineage/settings.h).
+ * If not, calls mcp_trouble with the nearest name. */
 bool mcp_check_param(struct mcp_call *call, const char *name);
+
+/* Like mcp_check_param, but columns, extra columns and fields are known too. */
+bool mcp_check_name(struct mcp_call *call, const char *name);
 
 /* Returns one field of a trial; texts are shortened to max code points. `params` is an object, see page.h. */
 json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t max);

@@ -12,6 +12,7 @@
 
 #include "mcp/schema.h"
 #include "mcp/untrusted.h"
+#include "output/settings_out.h"
 
 /* FRAME_BYTES: approximate size of an answer without its rows, so that max_bytes covers the whole answer. */
 enum { TEXT_MAX = 160, SHORT_TEXT = 12, FRAME_BYTES = 260 };
@@ -29,11 +30,34 @@ void mcp_page_release(struct mcp_page *page)
     json_decref(page->rows);
 }
 
+/* Adds the settings in words to a trial's parameters: "0.115 (stated)", "0.05 (stated by 157)". */
+static void add_settings(json_t *params, const struct mcp_page *page, uint64_t seq)
+{
+    for (size_t i = 0; page->settings && i < page->settings->n; i++) {
+        const struct lineage_setting *setting = lineage_settings_get(page->settings, seq, i, 0);
+        if (!setting || json_object_get(params, page->settings->names[i].name))
+            continue;
+        json_t *value = mcp_cell(setting->text, 60), *by = mcp_cell(setting->set_by, 60);
+        json_object_set_new(params, page->settings->names[i].name,
+                            json_sprintf("%s (%s%s%s)", json_string_value(value), lineage_change_source_name(setting->source),
+                                         setting->own         ? ""
+                                         : *setting->set_by ? " by "
+                                                            : " as the first value",
+                                         setting->own ? "" : json_string_value(by)));
+        json_decref(value);
+        json_decref(by);
+    }
+}
+
 static json_t *row_json(const struct mcp_page *page, const struct lineage_trial *trial, size_t max)
 {
     json_t *row = json_array();
-    for (size_t i = 0; i < page->fields.n; i++)
-        json_array_append_new(row, mcp_field(trial, page->fields.names[i], max));
+    for (size_t i = 0; i < page->fields.n; i++) {
+        json_t *field = mcp_field(trial, page->fields.names[i], max);
+        if (strcmp(page->fields.names[i], "params") == 0)
+            add_settings(field, page, trial->seq);
+        json_array_append_new(row, field);
+    }
     return row;
 }
 
@@ -206,6 +230,14 @@ static enum lineage_status fill(struct mcp_page *page, struct lineage_cursor *cu
     return *more || status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+void mcp_set_source(json_t *result, const struct lineage_settings *settings)
+{
+    json_t *source = cli_settings_sources_json(settings);
+    if (result && source)
+        json_object_set(result, "source", source);
+    json_decref(source);
+}
+
 json_t *mcp_page_of_query(struct mcp_call *call, struct lineage_query *query, const char *fallback_fields)
 {
     struct mcp_page page;
@@ -221,9 +253,11 @@ json_t *mcp_page_of_query(struct mcp_call *call, struct lineage_query *query, co
         query->limit = page.limit + 1; /* one more row shows whether there is a next page */
         if (status == LINEAGE_OK)
             status = lineage_query_open(&cursor, call->server->store, query, &err);
+        page.settings = lineage_store_settings(call->server->store);
         if (status == LINEAGE_OK)
             status = fill(&page, cursor, &more, &err);
         result = status == LINEAGE_OK ? mcp_page_finish(&page, call, total, more) : mcp_store_trouble(call, &err);
+        mcp_set_source(result, page.settings);
     }
     lineage_cursor_close(cursor);
     mcp_page_release(&page);

@@ -9,6 +9,8 @@
 #ifndef MCP_PAGE_H
 #define MCP_PAGE_H
 
+#include <lineage/settings.h>
+
 #include "mcp/field.h"
 
 #define MCP_DEFAULT_BYTES 8000 /* size of an answer: about 3,500 tokens of names and numbers */
@@ -21,6 +23,7 @@
 struct mcp_page {
     struct mcp_fields fields;
     size_t max_bytes, limit;
+    const struct lineage_settings *settings; /* settings in words that the question named, shown with params; or NULL */
     json_t *rows;  /* params are objects until the page is finished */
     uint64_t last; /* seq of the last row */
     char last_id[128];
@@ -44,6 +47,9 @@ bool mcp_cursor(uint64_t *after, struct mcp_call *call);
 
 /* Returns a page of a query's results and sets the query's limit and after. Returns NULL after mcp_trouble. */
 json_t *mcp_page_of_query(struct mcp_call *call, struct lineage_query *query, const char *fallback_fields);
+
+/* Adds `source` to a result, {NAME: {SOURCE: TRIALS}}, if the question found settings in words. */
+void mcp_set_source(json_t *result, const struct lineage_settings *settings);
 
 /* Formats "20 of 431". */
 json_t *mcp_shown(size_t shown, size_t total);

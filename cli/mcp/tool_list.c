@@ -8,6 +8,7 @@
 
 #include <lineage/notes.h>
 #include <lineage/remarks.h>
+#include <lineage/settings.h>
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
@@ -79,18 +80,10 @@ static bool add_condition(struct conditions *conditions, struct mcp_call *call, 
     return false;
 }
 
-/* A name that is not a column must be a parameter or an extra column; the message suggests the nearest name, unlike the
- * store's own message. */
+/* The message about an unknown name suggests the nearest one, unlike the store's own message. */
 static bool check_name(struct mcp_call *call, const char *name)
 {
-    const json_t *given = call->arguments;
-    json_t *fields = json_pack("{s:[s]}", "fields", name);
-    struct mcp_fields chosen;
-    call->arguments = fields;
-    bool ok = strcmp(name, "line") == 0 || mcp_fields_choose(&chosen, call, "");
-    call->arguments = given;
-    json_decref(fields);
-    return ok;
+    return strcmp(name, "line") == 0 || mcp_check_name(call, name);
 }
 
 static bool read_where(struct conditions *conditions, struct mcp_call *call)
@@ -145,7 +138,7 @@ const struct mcp_tool mcp_tool_query = {
     .description = "Lists trials by parameters, score, status, time: newest first. Units: train_s and "
                    "total_s in seconds, delta_vs_best = score minus the best before; timestamps in UTC.",
     .arguments = query_arguments,
-    .output = MCP_LIST_OUTPUT,
+    .output = "\"source\":{\"type\":\"object\",\"description\":\"settings in words: trials by source\"}," MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,
@@ -185,6 +178,38 @@ static bool read_wanted(struct conditions *conditions, const char *wanted_texts[
     if (!conditions->n)
         mcp_trouble(call, "params: name at least one parameter, e.g. {\"alpha\": 0.9}");
     return conditions->n > 0;
+}
+
+/* Whether the last question found the name in words, so that its values are not those of a parameter. */
+static bool is_in_words(const struct mcp_call *call, const char *name)
+{
+    const struct lineage_settings *settings = lineage_store_settings(call->server->store);
+    for (size_t i = 0; settings && i < settings->n; i++)
+        if (strcmp(settings->names[i].name, name) == 0)
+            return settings->names[i].trials > 0;
+    return false;
+}
+
+/* Adds the nearest values of a setting in words: for a number the values below and above it, for a text at most TEXTS
+ * texts. */
+static void add_nearest_in_words(json_t *nearest, struct mcp_call *call, const char *name, const json_t *wanted)
+{
+    enum { TEXTS = 8 };
+    struct lineage_sweep sweep;
+    struct lineage_error err;
+    json_t *values = json_array();
+    if (lineage_sweep_load(call->server->store, name, NULL, &sweep, &err) == LINEAGE_OK) {
+        size_t above = 0;
+        while (above < sweep.n_xs && !sweep.x_texts[above] && sweep.xs[above] <= json_number_value(wanted))
+            above++;
+        for (size_t i = above - (above > 0); json_is_number(wanted) && i <= above && i < sweep.n_xs && !sweep.x_texts[i]; i++)
+            json_array_append_new(values, cli_json_number(sweep.xs[i]));
+        for (size_t i = 0; json_is_string(wanted) && i < sweep.n_xs && json_array_size(values) < TEXTS; i++)
+            if (sweep.x_texts[i])
+                json_array_append_new(values, mcp_cell(sweep.x_texts[i], 80));
+        lineage_sweep_release(&sweep);
+    }
+    json_object_set_new(nearest, name, values);
 }
 
 /* Adds the nearest tried values below and above, if no trial matched. */
@@ -247,8 +272,15 @@ static json_t *call_tried(struct mcp_call *call)
     if (tried)
         return result;
     json_t *nearest = json_object();
+    bool in_words[MAX_CONDITIONS] = {false};
+    size_t n = 0;
     json_object_foreach(json_object_get(call->arguments, "params"), name, value)
-        if (json_is_string(value))
+        in_words[n++] = is_in_words(call, name);
+    n = 0;
+    json_object_foreach(json_object_get(call->arguments, "params"), name, value)
+        if (in_words[n++])
+            add_nearest_in_words(nearest, call, name, value);
+        else if (json_is_string(value))
             add_texts_tried(nearest, call, name);
         else
             add_nearest(nearest, call, name, json_number_value(value));
@@ -262,7 +294,7 @@ const struct mcp_tool mcp_tool_tried = {
     .description = "Whether a setting was tried, and how it ended: the matching trials, newest first. If "
                    "there are none, the nearest values that were tried.",
     .arguments = tried_arguments,
-    .output = "\"tried\":{\"type\":\"boolean\"},"
+    .output = "\"tried\":{\"type\":\"boolean\"},\"source\":{\"type\":\"object\"},"
               "\"nearest\":{\"type\":\"object\",\"description\":\"parameter -> nearest tried values\"}," MCP_LIST_OUTPUT,
     .needed = "\"tried\",\"shown\",\"columns\",\"rows\"",
     .idempotent = true,

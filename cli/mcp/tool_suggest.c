@@ -65,7 +65,7 @@ const struct mcp_tool mcp_tool_suggest = {
     .arguments = arguments,
     .output = "\"method\":{\"type\":\"string\"},\"seed\":{\"type\":\"integer\"},"
               "\"trials\":{\"type\":\"object\",\"description\":\"in the ranges, elsewhere\"},"
-              "\"suggestions\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+              "\"source\":{\"type\":\"object\"},\"suggestions\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
               "\"exhausted\":{\"type\":\"boolean\",\"description\":\"all was tried\"}",
     .needed = "\"suggestions\",\"exhausted\"",
     .idempotent = true,

@@ -229,6 +229,7 @@ static json_t *call_sweep(struct mcp_call *call)
         return mcp_store_trouble(call, &err);
     if (start_of(&start, &s))
         result = sweep_page(&s, start);
+    mcp_set_source(result, lineage_store_settings(call->server->store));
     lineage_sweep_release(&s.sweep);
     return result;
 }
@@ -242,7 +243,7 @@ const struct mcp_tool mcp_tool_sweep = {
     .output = "\"shown\":{\"type\":\"string\"},\"next\":{\"type\":\"string\"},"
               "\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
               "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\"}},"
-              "\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},"
+              "\"source\":{\"type\":\"object\"},\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},"
               "\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, y], 20 at most\"},"
               "\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
     .needed = "\"shown\",\"columns\",\"rows\",\"untried\",\"without\"",

@@ -10,6 +10,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "output/settings_out.h"
 
 json_t *cli_json_figure(struct lineage_number number)
 {
@@ -112,7 +113,7 @@ void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen)
 }
 
 /* Texts are quoted as in notes, so that a cell can be pasted after --notes. */
-static char *params_text(const struct lineage_trial *trial)
+static char *params_text(const struct lineage_trial *trial, const struct lineage_settings *settings)
 {
     char *text = NULL, number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
     size_t length = 0;
@@ -121,14 +122,16 @@ static char *params_text(const struct lineage_trial *trial)
         fprintf(out, "%s%s=%s", i ? " " : "", trial->params[i].name,
                 trial->params[i].text ? lineage_param_text_format(quoted, trial->params[i].text)
                                       : lineage_number_format(number, trial->params[i].value));
-    if (out)
+    if (out) {
+        cli_settings_add(out, settings, trial->seq, trial->n_params > 0);
         fclose(out);
+    }
     return text;
 }
 
-bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial)
+static bool add_row(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_settings *settings)
 {
-    char *params = params_text(trial);
+    char *params = params_text(trial, settings);
     enum cli_style style = cli_label_style(trial->status);
     cli_list_text(list, trial->exp_id);
     cli_list_style(list, style, 0);
@@ -146,9 +149,15 @@ bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial
     return cli_list_end_row(list);
 }
 
+bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial)
+{
+    return add_row(list, trial, NULL);
+}
+
 /* Prints whole trials, not only the table's columns, one by one, because the result of a query may be larger than
  * memory. After a failure the array is left unterminated, so that a reader notices. */
-static int print_json(struct lineage_cursor *cursor, size_t *n, struct lineage_error *err)
+static int print_json(struct lineage_cursor *cursor, const struct lineage_settings *settings, size_t *n,
+                      struct lineage_error *err)
 {
     struct lineage_trial trial = {0};
     enum lineage_status status;
@@ -157,6 +166,8 @@ static int print_json(struct lineage_cursor *cursor, size_t *n, struct lineage_e
     putchar('[');
     while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
         json_t *object = cli_trial_json(&trial);
+        if (settings)
+            json_object_set_new(object, "settings", cli_settings_json(settings, trial.seq));
         FILE *text = open_memstream(&line, &length);
         if (text) {
             cli_json_print(text, object, false);
@@ -171,8 +182,8 @@ static int print_json(struct lineage_cursor *cursor, size_t *n, struct lineage_e
     return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(err);
 }
 
-static int print_list(struct lineage_cursor *cursor, enum cli_format format, struct cli_screen *screen, size_t *n,
-                      struct lineage_error *err)
+static int print_list(struct lineage_cursor *cursor, const struct lineage_settings *settings, enum cli_format format,
+                      struct cli_screen *screen, size_t *n, struct lineage_error *err)
 {
     struct lineage_trial trial = {0};
     enum lineage_status status;
@@ -180,18 +191,22 @@ static int print_list(struct lineage_cursor *cursor, enum cli_format format, str
     if (!list)
         return cli_no_memory();
     cli_trial_list_fit(list, screen);
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK && cli_trial_list_add(list, &trial))
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK && add_row(list, &trial, settings))
         ;
     *n = cli_list_rows(list);
     int result = cli_list_finish(list);
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? result : cli_fail(err);
 }
 
-int cli_print_cursor(struct lineage_cursor *cursor, enum cli_format format, struct cli_screen *screen, size_t *n)
+int cli_print_cursor(struct lineage_cursor *cursor, const struct lineage_settings *settings, enum cli_format format,
+                     struct cli_screen *screen, size_t *n)
 {
     struct lineage_error err;
     *n = 0;
-    int status = format == CLI_JSON ? print_json(cursor, n, &err) : print_list(cursor, format, screen, n, &err);
+    int status = format == CLI_JSON ? print_json(cursor, settings, n, &err)
+                                    : print_list(cursor, settings, format, screen, n, &err);
     lineage_cursor_close(cursor);
+    if (status == CLI_OK && *n == 0)
+        cli_settings_explain(stderr, settings, "lineage: ");
     return status;
 }

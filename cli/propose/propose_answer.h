@@ -15,7 +15,7 @@ struct propose_question {
 
 /*
  * {"method", "seed", "trials": {"measured", "failed", "running", "elsewhere"}, "suggestions": [{NAME: VALUE}],
- * "exhausted": bool}. Each suggestion counts as a running trial for the following suggestions. *out is a new reference,
+ * "exhausted": bool}, and "source": {NAME: {SOURCE: TRIALS}} if values of the ranges were found in words. Each suggestion counts as a running trial for the following suggestions. *out is a new reference,
  * NULL on failure.
  */
 enum lineage_status propose_answer_make(json_t **out, const struct propose_question *question,

@@ -48,6 +48,7 @@ void propose_past_release(struct propose_past *past)
 {
     free(past->trials);
     free(past->ids);
+    lineage_settings_release(&past->words);
     *past = (struct propose_past){0};
 }
 
@@ -63,17 +64,48 @@ static bool ended(enum propose_end *end, const struct lineage_trial *row)
     return compared ? row->score.present : row->status != LINEAGE_HARNESS_ABORT;
 }
 
-static bool read_setting(double *x, const struct propose_space *space, const struct lineage_number *fallback,
-                         const struct lineage_trial *row)
+/* What is read from rows, and what they show about the log. */
+struct reading {
+    struct propose_past *past;
+    const struct propose_space *space;
+    const struct lineage_number *fallback; /* [ranges], or NULL */
+    const char *sweep;                     /* or NULL */
+    size_t rows, params, declared[PROPOSE_RANGES_MAX]; /* rows, their parameters, and how many declare each range */
+};
+
+/* Reads the value that a trial states in words, or inherits. */
+static bool read_words(double *x, bool *own, const struct lineage_settings *words, const struct propose_range *range,
+                       uint64_t seq)
 {
-    for (size_t i = 0; i < space->n; i++) {
-        const struct lineage_param *param = lineage_trial_find_param(row, space->ranges[i].name);
-        if (!param && fallback && fallback[i].present)
-            x[i] = fallback[i].value;
-        else if (!param || !propose_value_of(&x[i], &space->ranges[i], param))
-            return false;
+    for (size_t i = 0; i < words->n; i++) {
+        const struct lineage_setting *setting =
+            strcmp(words->names[i].name, range->name) == 0 ? lineage_settings_get(words, seq, i, 0) : NULL;
+        if (!setting)
+            continue;
+        const struct lineage_param param = {range->name, setting->value.value, setting->value.present ? NULL : setting->text};
+        *own = *own || setting->own;
+        return propose_value_of(x, range, &param);
     }
-    return true;
+    return false;
+}
+
+/* A trial that only inherits its values says nothing about them: it was run for another change. */
+static bool read_setting(double *x, struct reading *r, const struct lineage_number *fallback, const struct lineage_trial *row)
+{
+    bool own = false, all = true;
+    for (size_t i = 0; i < r->space->n; i++) {
+        const struct propose_range *range = &r->space->ranges[i];
+        const struct lineage_param *param = lineage_trial_find_param(row, range->name);
+        r->declared[i] += param != NULL;
+        if (param)
+            all = propose_value_of(&x[i], range, param) && all;
+        else if (fallback && fallback[i].present)
+            x[i] = fallback[i].value;
+        else
+            all = read_words(&x[i], &own, &r->past->words, range, row->seq) && all;
+        own = own || param || fallback;
+    }
+    return all && own;
 }
 
 static bool is_of_sweep(const struct lineage_trial *row, const char *sweep)
@@ -82,23 +114,21 @@ static bool is_of_sweep(const struct lineage_trial *row, const char *sweep)
     return sweep && lineage_night_link_parse(&link, row->notes) && strcmp(link.sweep, sweep) == 0;
 }
 
-static bool add_row(struct propose_past *past, const struct propose_space *space, const struct lineage_number *fallback,
-                    const char *sweep, const struct lineage_trial *row)
+static bool add_row(struct reading *r, const struct lineage_trial *row)
 {
     struct propose_trial trial = {.score = row->score.value};
-    if (fallback && !is_of_sweep(row, sweep))
-        fallback = NULL;
+    const struct lineage_number *fallback = is_of_sweep(row, r->sweep) ? r->fallback : NULL;
+    r->rows++;
+    r->params += row->n_params;
     if (!ended(&trial.end, row))
         return true;
-    if (read_setting(trial.x, space, fallback, row))
-        return add(past, &trial, row->exp_id);
-    past->elsewhere++;
+    if (read_setting(trial.x, r, fallback, row))
+        return add(r->past, &trial, row->exp_id);
+    r->past->elsewhere++;
     return true;
 }
 
-static enum lineage_status read_rows(struct propose_past *past, struct lineage_store *store,
-                                     const struct propose_space *space, const struct lineage_number *fallback,
-                                     const char *sweep, struct lineage_error *err)
+static enum lineage_status read_rows(struct reading *r, struct lineage_store *store, struct lineage_error *err)
 {
     const struct lineage_query all = {0};
     struct lineage_cursor *cursor;
@@ -108,11 +138,49 @@ static enum lineage_status read_rows(struct propose_past *past, struct lineage_s
     if (status != LINEAGE_OK)
         return status;
     while (added && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK)
-        added = add_row(past, space, fallback, sweep, &row);
+        added = add_row(r, &row);
     lineage_cursor_close(cursor);
     if (!added)
         return cli_no_memory_error(err);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* ---- settings in words ---- */
+
+/* Looks the ranges up in words by the rule of lineage/settings.h; *found tells whether some trial changed one of them. */
+static enum lineage_status find_words(struct propose_past *past, bool *found, const struct reading *r,
+                                      struct lineage_store *store, struct lineage_error *err)
+{
+    const char *names[PROPOSE_RANGES_MAX];
+    struct lineage_ideas *ideas = NULL;
+    size_t n = 0;
+    *found = false;
+    for (size_t i = 0; i < r->space->n; i++)
+        if (!r->declared[i] || (2 * r->params < r->rows && r->declared[i] < r->rows))
+            names[n++] = r->space->ranges[i].name;
+    if (!n || !r->rows)
+        return LINEAGE_OK;
+    enum lineage_status status = lineage_ideas_load(&ideas, store, err);
+    if (status == LINEAGE_OK)
+        status = lineage_settings_find(&past->words, ideas, names, n, err);
+    lineage_ideas_release(ideas);
+    for (size_t i = 0; status == LINEAGE_OK && i < past->words.n; i++)
+        *found = *found || past->words.names[i].trials > 0;
+    return status;
+}
+
+/* The rows are read a second time if their words say more, because only the first time shows which ranges they declare. */
+static enum lineage_status read_all(struct propose_past *past, struct lineage_store *store, struct reading *r,
+                                    struct lineage_error *err)
+{
+    bool found = false;
+    enum lineage_status status = read_rows(r, store, err);
+    if (status == LINEAGE_OK && !r->sweep)
+        status = find_words(past, &found, r, store, err);
+    if (status != LINEAGE_OK || !found)
+        return status;
+    past->n = past->measured = past->failed = past->elsewhere = 0;
+    return read_rows(r, store, err);
 }
 
 /* ---- running trials ---- */
@@ -152,8 +220,9 @@ enum lineage_status propose_past_read(struct propose_past *past, struct lineage_
                                       const char *sweep, struct lineage_error *err)
 {
     struct running running = {past, space, true};
+    struct reading reading = {.past = past, .space = space, .fallback = fallback, .sweep = sweep};
     *past = (struct propose_past){0};
-    enum lineage_status status = read_rows(past, store, space, fallback, sweep, err);
+    enum lineage_status status = read_all(past, store, &reading, err);
     if (status == LINEAGE_OK)
         running_each(lineage_store_dir(store), add_running, &running);
     return running.added ? status : cli_no_memory_error(err);

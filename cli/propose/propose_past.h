@@ -1,7 +1,8 @@
 /*
  * propose_past.h: reads the trials of a store as the past for a proposer.
  *
- * A trial is part of the past if it has a value in every range. It counts as measured if its label is keep, discard or
+ * A trial is part of the past if it has a value in every range. `lineage suggest` also takes values that trials state in
+ * words: of ranges that no trial declares, and in a log that is in words of every range (lineage/settings.h). It counts as measured if its label is keep, discard or
  * baseline and its score is finite. With every other label it counts as failed, except harness_abort, which says
  * nothing about the setting. Running trials are read from their work directories (support/running_files.h).
  */
@@ -11,6 +12,7 @@
 #include <jansson.h>
 
 #include <lineage/query.h>
+#include <lineage/settings.h>
 
 #include "propose/propose_ranges.h"
 
@@ -20,12 +22,13 @@ struct propose_past {
     size_t n, room;
     size_t measured, failed, running; /* how many of them */
     size_t elsewhere;                 /* number of trials that lack a value in at least one range */
+    struct lineage_settings words;    /* names and sources of the ranges whose values were looked up in words */
 };
 
 /*
  * Reads the rows and the running trials; call propose_past_release in any case. fallback [space->n], or NULL, holds the
- * value of each range for rows that do not name the parameter. A trial without a value in a range and without a
- * fallback for it is not part of the past.
+ * value of each range for rows of that sweep that do not name the parameter. A trial without a value in a range and
+ * without a fallback for it is not part of the past. sweep is NULL for `lineage suggest`.
  */
 enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,
                                       const struct propose_space *space, const struct lineage_number *fallback,

@@ -17,6 +17,7 @@
 #include <lineage/render.h>
 #include <lineage/report.h>
 #include <lineage/search.h>
+#include <lineage/settings.h>
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
@@ -84,6 +85,9 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_report_proposer),
     SIZE(lineage_report_reason),
     SIZE(lineage_report_value),
+    SIZE(lineage_setting),
+    SIZE(lineage_setting_name),
+    SIZE(lineage_settings),
     SIZE(lineage_similar),
     SIZE(lineage_similar_list),
     SIZE(lineage_span),

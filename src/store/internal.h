@@ -8,7 +8,8 @@
  *   log/        the rows as an append-only log of bytes: log.h the interface, log_file.c results.tsv
  *   postgres/   the same log on a server: log_postgres.c; pg.h a connection, server_name.h the name of such a store
  *   mirror/     lineage.db, the SQLite database built from the log, or one in memory: how it follows the log
- *   questions/  what can be asked about the trials, answered by the mirror; the public functions that ask
+ *   questions/  what can be asked about the trials, answered by the mirror; public functions that ask
+ *   settings/   questions whose names may be settings in words: it joins questions/ and ideas/
  *   append/     the rules of an append (ids, parents, keep or discard, deltas), import, the outbox
  *   blobs/      files that trials start from, on a server
  *   code/       files and diffs that trials ran, named by their digests
@@ -35,6 +36,7 @@
 struct mirror;
 struct log;
 struct append_state;
+struct settings_state;
 
 struct lineage_store {
     char *dir;
@@ -45,6 +47,8 @@ struct lineage_store {
     struct log *log;
     struct mirror *mirror;
     struct append_state *append; /* what this handle knows about the end of the log; created by the first append */
+    struct settings_state *settings; /* settings in words that a question named; created by the first such question */
+    bool settings_on; /* the question that is being asked finds their values in the mirror (questions/setting_rows.c) */
 };
 
 /* Returns LINEAGE_EINVAL in a forked child of the process that opened the store. Parent and child would share the

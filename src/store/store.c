@@ -23,6 +23,7 @@
 #include "log/log_file.h"
 #include "postgres/log_postgres.h"
 #include "postgres/server_name.h"
+#include "settings/ask_settings.h"
 
 static enum lineage_status open_dir(int *fd, const char *dir, struct lineage_error *err)
 {
@@ -317,6 +318,7 @@ void lineage_store_close(struct lineage_store *store)
         append_close(store);
         mirror_close(store->mirror);
     }
+    settings_close(store);
     log_close(store->log);
     if (store->dir_fd >= 0)
         fs_close(store->dir_fd);

@@ -3,7 +3,6 @@
  * opens, and rows are loaded one by one. So a slow caller holds no transaction open, and a large answer takes eight
  * bytes per row.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include <lineage/move.h>
@@ -19,17 +18,6 @@ struct lineage_cursor {
     struct arena arena; /* of the current trial */
 };
 
-/* Makes an empty cursor and brings the mirror up to date. */
-static enum lineage_status begin(struct lineage_cursor **cursor, struct lineage_store *store,
-                                 struct lineage_error *err)
-{
-    *cursor = calloc(1, sizeof **cursor);
-    if (!*cursor)
-        return store_no_memory(err);
-    (*cursor)->mirror = store->mirror;
-    return mirror_sync(store->mirror, err);
-}
-
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
                                       struct lineage_error *err)
 {
@@ -43,87 +31,38 @@ enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mir
     return LINEAGE_OK;
 }
 
-/* Frees the cursor if the question failed. */
-static enum lineage_status finish(struct lineage_cursor **cursor, enum lineage_status status)
-{
-    if (status == LINEAGE_OK)
-        return LINEAGE_OK;
-    lineage_cursor_close(*cursor);
-    *cursor = NULL;
-    return status;
-}
-
-struct cursor_question {
-    struct lineage_cursor *cursor;
-    const struct lineage_query *query;
-    const struct lineage_param *wanted;
-    size_t n_wanted;
-    double tolerance;
+struct new_question {
+    struct lineage_store *store;
+    uint64_t after;
+    struct mirror_seqs found;
 };
 
-/* Drops seqs that were collected before damage was found; otherwise they would be in the list twice. */
-static void forget_found(struct lineage_cursor *cursor)
+static enum lineage_status ask_new(void *question, struct lineage_error *err)
 {
-    free(cursor->found.items);
-    cursor->found = (struct mirror_seqs){0};
-}
-
-static enum lineage_status ask_query(void *question, struct lineage_error *err)
-{
-    const struct cursor_question *q = question;
-    forget_found(q->cursor);
-    return mirror_query(q->cursor->mirror, q->query, &q->cursor->found, err);
-}
-
-static enum lineage_status ask_tried(void *question, struct lineage_error *err)
-{
-    const struct cursor_question *q = question;
-    forget_found(q->cursor);
-    return mirror_tried(q->cursor->mirror, q->wanted, q->n_wanted, q->tolerance, &q->cursor->found, err);
-}
-
-/* The whole list is collected here, before any trial is returned, so that collecting can start again if lineage.db
- * turns out to be damaged. */
-enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
-                                       const struct lineage_query *query, struct lineage_error *err)
-{
-    enum lineage_status status = begin(cursor, store, err);
-    if (status == LINEAGE_OK)
-        status = mirror_ask(store->mirror, ask_query, &(struct cursor_question){.cursor = *cursor, .query = query}, err);
-    return finish(cursor, status);
+    struct new_question *q = question;
+    const struct lineage_query query = {.after = q->after};
+    free(q->found.items);
+    q->found = (struct mirror_seqs){0};
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    return status == LINEAGE_OK ? mirror_query(q->store->mirror, &query, &q->found, err) : status;
 }
 
 /* If the last trial comes from a record that has no line end yet, it is left out. */
 enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after,
                                        uint64_t *rows, struct lineage_error *err)
 {
-    const struct lineage_query query = {.after = after};
+    struct new_question q = {store, after, {0}};
     *rows = 0;
-    enum lineage_status status = lineage_query_open(cursor, store, &query, err);
-    if (status != LINEAGE_OK)
-        return status;
-    struct mirror_seqs *found = &(*cursor)->found;
-    *rows = mirror_position(store->mirror)->rows;
-    while (found->n && (uint64_t)found->items[found->n - 1] > *rows)
-        found->n--;
-    return LINEAGE_OK;
-}
-
-enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
-                                  const struct lineage_param *wanted, size_t n_wanted, double tolerance,
-                                  struct lineage_error *err)
-{
     *cursor = NULL;
-    if (!n_wanted || !(tolerance >= 0) || isinf(tolerance))
-        return store_fail(err, LINEAGE_EINVAL,
-                          n_wanted ? "tolerance must be a finite number from 0 on"
-                                   : "name at least one parameter to look for");
-    enum lineage_status status = begin(cursor, store, err);
-    if (status == LINEAGE_OK)
-        status = mirror_ask(store->mirror, ask_tried,
-                            &(struct cursor_question){.cursor = *cursor, .wanted = wanted, .n_wanted = n_wanted,
-                                                      .tolerance = tolerance}, err);
-    return finish(cursor, status);
+    enum lineage_status status = mirror_ask(store->mirror, ask_new, &q, err);
+    if (status != LINEAGE_OK) {
+        free(q.found.items);
+        return status;
+    }
+    *rows = mirror_position(store->mirror)->rows;
+    while (q.found.n && (uint64_t)q.found.items[q.found.n - 1] > *rows)
+        q.found.n--;
+    return mirror_cursor_new(cursor, store->mirror, &q.found, err);
 }
 
 struct row_question {

@@ -73,6 +73,8 @@ static void name_number(char out[96], const struct named *named, const char *row
 {
     if (named->kind == NAME_PARAM)
         snprintf(out, 96, "param(%s.notes, ?)", row);
+    else if (named->kind == NAME_SETTING)
+        snprintf(out, 96, "(SELECT min(value) FROM temp.setting_rows WHERE seq = %s.seq AND key = ?)", row);
     else
         snprintf(out, 96, "(SELECT number FROM extras WHERE seq = %s.seq AND name = ?)", row);
 }
@@ -453,27 +455,28 @@ enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_que
 static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted,
                                        size_t n_wanted, double tolerance, struct lineage_error *err)
 {
-    struct lead lead = {.named = {NAME_UNKNOWN, NULL}, .limit = LIMIT_OF_COUNT};
+    struct lead lead = {.named = {NAME_UNKNOWN, NULL}, .limit = LIMIT_OF_COUNT, .at = SIZE_MAX};
     enum lineage_status status = LINEAGE_OK;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; status == LINEAGE_OK && i < n_wanted; i++) {
             double slack = tolerance * fmax(1, fabs(wanted[i].value));
-            struct named named = {NAME_PARAM, lineage_param_canonical(wanted[i].name)};
+            struct named named;
+            status = name_find_param(b->mirror, wanted[i].name, &named, err);
             struct lineage_condition condition = {
                 .name = named.name, .range = {{true, wanted[i].value - slack}, {true, wanted[i].value + slack}}};
             if (wanted[i].text) {
                 condition.texts = &wanted[i].text;
                 condition.n_texts = 1;
             }
-            if (!pass)
+            if (!pass && status == LINEAGE_OK)
                 status = lead_consider(b, &lead, &named, &condition, i, err);
-            else if (lead.at != i)
+            else if (pass && lead.at != i)
                 query_add_condition(b, &named, &condition);
         }
         if (!pass)
             lead_add_source(b, &lead);
     }
-    buf_puts(&b->sql, " AND t.status <> 'harness_abort' ORDER BY l.seq");
+    buf_printf(&b->sql, " AND t.status <> 'harness_abort' ORDER BY %s.seq", lead.found ? "l" : "t");
     if (status == LINEAGE_OK && b->sql.failed)
         status = store_fail(err, LINEAGE_ELIMIT, "too many parameters to look for");
     return status;

@@ -23,14 +23,18 @@ static bool is_any(const struct lineage_condition *condition)
 }
 
 /* Refuses a condition on a parameter whose trials all have the other kind of value, because no trial could match. */
-static enum lineage_status check_kind(struct mirror *mirror, const char *name, const struct lineage_condition *condition,
-                                      struct lineage_error *err)
+static enum lineage_status check_kind(struct mirror *mirror, const struct named *named,
+                                      const struct lineage_condition *condition, struct lineage_error *err)
 {
-    static const char numbers_sql[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value < '' LIMIT 1";
-    static const char texts_sql[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value >= '' LIMIT 1";
+    static const char param_numbers[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value < '' LIMIT 1";
+    static const char param_texts[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value >= '' LIMIT 1";
+    static const char setting_numbers[] = "SELECT 1 FROM temp.setting_rows WHERE key = ?1 AND value < '' LIMIT 1";
+    static const char setting_texts[] = "SELECT 1 FROM temp.setting_rows WHERE key = ?1 AND value >= '' LIMIT 1";
     enum lineage_status status = LINEAGE_OK;
-    bool numbers = name_exists(mirror, numbers_sql, name, &status, err);
-    bool texts = name_exists(mirror, texts_sql, name, &status, err);
+    const char *name = named->name;
+    bool param = named->kind == NAME_PARAM;
+    bool numbers = name_exists(mirror, param ? param_numbers : setting_numbers, name, &status, err);
+    bool texts = name_exists(mirror, param ? param_texts : setting_texts, name, &status, err);
     if (status != LINEAGE_OK || is_any(condition) || numbers == texts)
         return status;
     if (numbers && condition->n_texts)
@@ -52,7 +56,8 @@ enum lineage_status query_resolve_condition(struct mirror *mirror,
     if (status == LINEAGE_OK && named->kind == NAME_NUMBER_COLUMN && condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "column '%s' holds numbers; '%.60s' is not a number", named->name,
                           condition->texts[0]);
-    return status == LINEAGE_OK && named->kind == NAME_PARAM ? check_kind(mirror, named->name, condition, err) : status;
+    bool checked = named->kind == NAME_PARAM || named->kind == NAME_SETTING;
+    return status == LINEAGE_OK && checked ? check_kind(mirror, named, condition, err) : status;
 }
 
 /* Adds `= ?` or `IN (?, ?)`. A single text uses `=`, so that the index returns the rows in the order of the log and no
@@ -66,6 +71,24 @@ static void add_texts(struct builder *b, const struct lineage_condition *conditi
         builder_bind_text(b, condition->texts[i]);
     }
     buf_puts(&b->sql, condition->n_texts == 1 ? "" : ")");
+}
+
+/* A trial may give a setting several values, so each of them is tested. Texts are compared without regard to case, as
+ * people write them. */
+static void add_setting(struct builder *b, const struct named *named, const struct lineage_condition *condition)
+{
+    const struct lineage_range *range = &condition->range;
+    buf_puts(&b->sql, " AND t.seq IN (SELECT seq FROM temp.setting_rows WHERE key = ?");
+    builder_bind_text(b, named->name);
+    if (condition->n_texts) {
+        buf_puts(&b->sql, " AND value COLLATE NOCASE");
+        add_texts(b, condition);
+    } else if (!is_any(condition)) {
+        buf_puts(&b->sql, " AND value BETWEEN ? AND ?");
+        builder_bind_number(b, range->low.present ? range->low.value : (double)-INFINITY);
+        builder_bind_number(b, range->high.present ? range->high.value : (double)INFINITY);
+    }
+    buf_puts(&b->sql, ")");
 }
 
 static void add_text_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition)
@@ -88,6 +111,10 @@ void query_add_condition(struct builder *b, const struct named *named,
     const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}}, *range = &condition->range;
     const char *value = "param(t.notes, ?)";
     char column[96];
+    if (named->kind == NAME_SETTING) {
+        add_setting(b, named, condition);
+        return;
+    }
     if (condition->n_texts) {
         add_text_condition(b, named, condition);
         return;

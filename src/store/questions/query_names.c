@@ -94,20 +94,36 @@ static bool is_param(struct mirror *mirror, const char *param, enum lineage_stat
            name_exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
 }
 
-/* Accepts only parameters, for example for the axis of a sweep, where a column would make no sense. */
-enum lineage_status name_check_param(struct mirror *mirror, const char *name,
-                                       struct lineage_error *err)
+static bool is_setting(struct mirror *mirror, const char *name, enum lineage_status *status, struct lineage_error *err)
+{
+    return mirror_store(mirror)->settings_on &&
+           name_exists(mirror, "SELECT 1 FROM temp.setting_rows WHERE key = ? LIMIT 1", name, status, err);
+}
+
+enum lineage_status name_find_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (is_param(mirror, lineage_param_canonical(name), &status, err) || status != LINEAGE_OK)
+    *out = (struct named){NAME_PARAM, lineage_param_canonical(name)};
+    if (is_setting(mirror, name, &status, err))
+        *out = (struct named){NAME_SETTING, name};
+    return status;
+}
+
+enum lineage_status name_resolve_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    *out = (struct named){NAME_SETTING, name};
+    if (is_setting(mirror, name, &status, err) || status != LINEAGE_OK)
+        return status;
+    *out = (struct named){NAME_PARAM, lineage_param_canonical(name)};
+    if (is_param(mirror, out->name, &status, err) || status != LINEAGE_OK)
         return status;
     return unknown_name(mirror, name, err);
 }
 
 /* Extra columns come last, because they differ from file to file, and a new extra column must not change what a query
- * for a parameter finds. */
-enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
-                                 struct lineage_error *err)
+ * for a parameter finds. The kind is NAME_UNKNOWN if the name is none of them. */
+static enum lineage_status find_name(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     *out = (struct named){NAME_UNKNOWN, name};
@@ -120,13 +136,42 @@ enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct
         return LINEAGE_OK;
     }
     const char *param = lineage_param_canonical(name);
-    if (is_param(mirror, param, &status, err)) {
+    if (is_setting(mirror, name, &status, err))
+        out->kind = NAME_SETTING;
+    else if (status == LINEAGE_OK && is_param(mirror, param, &status, err))
         *out = (struct named){NAME_PARAM, param};
-        return LINEAGE_OK;
-    }
-    if (status == LINEAGE_OK && is_extra(mirror, name))
+    else if (status == LINEAGE_OK && is_extra(mirror, name))
         out->kind = NAME_EXTRA;
-    if (status == LINEAGE_OK && out->kind == NAME_UNKNOWN)
-        return unknown_name(mirror, name, err);
     return status;
+}
+
+enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
+                                 struct lineage_error *err)
+{
+    enum lineage_status status = find_name(mirror, name, out, err);
+    return status == LINEAGE_OK && out->kind == NAME_UNKNOWN ? unknown_name(mirror, name, err) : status;
+}
+
+enum lineage_status mirror_find_name(struct mirror *mirror, const char *name, enum mirror_name *kind, struct lineage_error *err)
+{
+    struct named found;
+    enum lineage_status status = find_name(mirror, name, &found, err);
+    *kind = found.kind == NAME_UNKNOWN ? MIRROR_NAME_UNKNOWN : found.kind == NAME_PARAM ? MIRROR_NAME_PARAM : MIRROR_NAME_COLUMN;
+    return status;
+}
+
+/* A store with hundreds of different values is not in words, however many trials it has. */
+enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    *in_words = false;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT count(*), sum(n) FROM (SELECT n FROM param_values LIMIT 200)", err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *in_words = sqlite3_column_int64(stmt, 0) < 200 &&
+                    2 * (uint64_t)sqlite3_column_int64(stmt, 1) < mirror_position(mirror)->rows;
+    return mirror_end_rows(stmt, status);
 }

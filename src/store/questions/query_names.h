@@ -4,7 +4,8 @@
 
 #include "questions.h"
 
-enum name_kind { NAME_NUMBER_COLUMN, NAME_TEXT_COLUMN, NAME_PARAM, NAME_EXTRA, NAME_UNKNOWN };
+/* NAME_SETTING: a setting in words, whose values are in the temporary table setting_rows (setting_rows.h). */
+enum name_kind { NAME_NUMBER_COLUMN, NAME_TEXT_COLUMN, NAME_PARAM, NAME_EXTRA, NAME_SETTING, NAME_UNKNOWN };
 
 struct named {
     enum name_kind kind;
@@ -15,9 +16,12 @@ struct named {
  * constant. */
 enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
 
-/* Returns LINEAGE_EINVAL, with the known names, unless some trial has the parameter. alpha, beta and gamma are allowed
- * before the first trial. */
-enum lineage_status name_check_param(struct mirror *mirror, const char *name, struct lineage_error *err);
+/* Finds what only a parameter or a setting in words may be called, such as the axis of a sweep: returns LINEAGE_EINVAL,
+ * with the known names, unless some trial has it. alpha, beta and gamma are allowed before the first trial. */
+enum lineage_status name_resolve_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
+
+/* Finds a parameter or a setting in words; the kind is NAME_PARAM if it is neither. */
+enum lineage_status name_find_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
 
 /* Whether `sql`, a constant statement that takes the name, returns a row. Returns false after a failure too; see
  * *status. */

@@ -12,6 +12,7 @@
 #include <lineage/query.h>
 #include <lineage/report.h>
 #include <lineage/voids.h>
+#include <lineage/settings.h>
 
 #include "../mirror/mirror.h"
 
@@ -112,6 +113,27 @@ enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_que
 /* Finds the trials near the wanted values (lineage_tried). */
 enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
                                  double tolerance, struct mirror_seqs *found, struct lineage_error *err);
+
+/* What a name is: a column or extra column, a parameter that some trial declares, or none of them. */
+enum mirror_name { MIRROR_NAME_UNKNOWN, MIRROR_NAME_PARAM, MIRROR_NAME_COLUMN };
+enum lineage_status mirror_find_name(struct mirror *mirror, const char *name, enum mirror_name *kind, struct lineage_error *err);
+
+/* Whether the trials are described in words: they declare fewer parameters than one for every second trial. Reads at most
+ * 200 rows of sums. */
+enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, struct lineage_error *err);
+
+/*
+ * Settings in words for one question: fill puts the values into a temporary table, in which the questions above and
+ * below then find these names, until drop. The values are those of trials that gave a value to at least one of the
+ * settings (lineage/settings.h), and those of trials that declare a parameter of that name. Set store->settings_on in
+ * between.
+ */
+enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings,
+                                         struct lineage_error *err);
+void mirror_settings_drop(struct mirror *mirror);
+
+/* Counts the trials that declare a parameter of that name. */
+enum lineage_status mirror_count_declared(struct mirror *mirror, const char *name, size_t *n, struct lineage_error *err);
 
 /* Loads the coverage of one or two parameters (lineage_sweep_load). A table without cells is not a failure here. */
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,

@@ -12,10 +12,6 @@ struct question {
     const char *id;
     struct lineage_trial *trial;
     struct lineage_chain *chain;
-    const struct lineage_query *query;
-    size_t *n;
-    const char *x, *y;
-    struct lineage_sweep *sweep;
 };
 
 /* Sets *seq to the trial that the user named. The message about a missing id is made here, because the mirror does not
@@ -84,41 +80,6 @@ enum lineage_status lineage_chain_load(struct lineage_store *store, const char *
                                        struct lineage_chain *chain, struct lineage_error *err)
 {
     return mirror_ask(store->mirror, ask_chain, &(struct question){.store = store, .id = id, .chain = chain}, err);
-}
-
-static enum lineage_status ask_count(void *question, struct lineage_error *err)
-{
-    const struct question *q = question;
-    *q->n = 0;
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    return status == LINEAGE_OK ? mirror_count(q->store->mirror, q->query, q->n, err) : status;
-}
-
-enum lineage_status lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage_query *query,
-                                        struct lineage_error *err)
-{
-    return mirror_ask(store->mirror, ask_count, &(struct question){.store = store, .query = query, .n = n}, err);
-}
-
-static enum lineage_status ask_sweep(void *question, struct lineage_error *err)
-{
-    const struct question *q = question;
-    *q->sweep = (struct lineage_sweep){0};
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    return status == LINEAGE_OK ? mirror_sweep(q->store->mirror, q->x, q->y, q->sweep, err) : status;
-}
-
-/* For the mirror a table without cells is not a failure, but for a user who asked for the table it is. */
-enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *x, const char *y,
-                                       struct lineage_sweep *sweep, struct lineage_error *err)
-{
-    enum lineage_status status =
-        mirror_ask(store->mirror, ask_sweep, &(struct question){.store = store, .x = x, .y = y, .sweep = sweep}, err);
-    if (status == LINEAGE_OK && !sweep->n_cells) {
-        lineage_sweep_release(sweep);
-        return store_fail(err, LINEAGE_ENOTFOUND, "no trial has %s%s%s", x, y ? " and " : "", y ? y : "");
-    }
-    return status;
 }
 
 struct sql_question {

@@ -54,6 +54,17 @@ static const char few_sql[] =
     " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
 enum { FEW_ROWS = 2000 };
 
+/* Settings in words have no sums and no place in the notes. Each statement joins what it needs. */
+#define SETTINGS "temp.setting_rows"
+#define TWO(a, b) \
+    "SELECT p.value AS x, q.value AS y, t.status, t.score, t.exp_id FROM " a " p JOIN " b " q ON q.seq = p.seq AND q.key = ?2" \
+    " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY x, y, p.seq"
+static const char setting_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM " SETTINGS " p"
+                                  " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
+static const char setting_setting_sql[] = TWO(SETTINGS, SETTINGS);
+static const char setting_param_sql[] = TWO(SETTINGS, "param_rows");
+static const char param_setting_sql[] = TWO("param_rows", SETTINGS);
+
 struct sweeping {
     struct lineage_sweep *sweep;
     size_t capacity;
@@ -199,12 +210,12 @@ static enum lineage_status list_axes(struct lineage_sweep *sweep, struct lineage
     return ok ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* y is NULL for each_sql. */
-static enum lineage_status load_rows(struct sweeping *s, struct mirror *mirror, const char *x, const char *y, size_t *n,
-                                     struct lineage_error *err)
+/* y is NULL for a statement of one parameter. */
+static enum lineage_status load_rows(struct sweeping *s, struct mirror *mirror, const char *sql, const char *x, const char *y,
+                                     size_t *n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, y ? few_sql : each_sql, err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
@@ -317,7 +328,7 @@ static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, c
     if (status == LINEAGE_OK && sweep->n_cells > *n / ROWS_A_VALUE) {
         lineage_sweep_release(sweep);
         s->capacity = *n = 0;
-        return load_rows(s, mirror, x, NULL, n, err);
+        return load_rows(s, mirror, each_sql, x, NULL, n, err);
     }
     for (size_t i = 0; status == LINEAGE_OK && i < sweep->n_cells; i++) {
         status = sign_zero(mirror, x, 0, sweep->cells[i].x_text, &sweep->cells[i].x, err);
@@ -547,19 +558,32 @@ static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, c
     struct pairing p = {.n_by_seq = (size_t)mirror_position(mirror)->rows + 2};
     enum lineage_status status = read_axis(mirror, x, &p, note_x, err);
     if (status == LINEAGE_OK)
-        status = p.n <= FEW_ROWS ? load_rows(s, mirror, x, y, n, err) : load_many(s, mirror, x, y, &p, n, err);
+        status = p.n <= FEW_ROWS ? load_rows(s, mirror, few_sql, x, y, n, err) : load_many(s, mirror, x, y, &p, n, err);
     release_pairing(&p);
     return status;
 }
 
+/* y is NULL for one setting. */
+static const char *sql_of_settings(const struct named *x, const struct named *y)
+{
+    if (!y)
+        return setting_sql;
+    if (x->kind != y->kind)
+        return x->kind == NAME_SETTING ? setting_param_sql : param_setting_sql;
+    return setting_setting_sql;
+}
+
 /* Trials without the parameter are counted, because a table of ten cells from a store of a thousand trials should say
  * so. */
-static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
+static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
                                 struct lineage_error *err)
 {
     size_t n = 0, rows = (size_t)mirror_position(mirror)->rows;
-    enum lineage_status status = y ? load_two(s, mirror, lineage_param_canonical(x), lineage_param_canonical(y), &n, err)
-                                   : load_one(s, mirror, lineage_param_canonical(x), &n, err);
+    enum lineage_status status;
+    if (x->kind == NAME_SETTING || (y && y->kind == NAME_SETTING))
+        status = load_rows(s, mirror, sql_of_settings(x, y), x->name, y ? y->name : NULL, &n, err);
+    else
+        status = y ? load_two(s, mirror, x->name, y->name, &n, err) : load_one(s, mirror, x->name, &n, err);
     s->sweep->without = rows > n ? rows - n : 0;
     return status == LINEAGE_OK ? list_axes(s->sweep, err) : status;
 }
@@ -567,8 +591,8 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
 /* All reads are in one transaction, because another process may remove the provisional row in between, and a sum or a
  * parameter would then refer to a missing row. It ends with COMMIT instead of ROLLBACK, because a cursor of the handle
  * may be open. */
-static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
-                                        struct lineage_error *err)
+static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirror, const struct named *x,
+                                        const struct named *y, struct lineage_error *err)
 {
     enum lineage_status status = mirror_exec(mirror, "BEGIN", err);
     if (status != LINEAGE_OK)
@@ -583,11 +607,12 @@ enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const cha
 {
     struct sweeping s = {.sweep = sweep, .higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER};
     *sweep = (struct lineage_sweep){0};
-    enum lineage_status status = name_check_param(mirror, x, err);
+    struct named names[2];
+    enum lineage_status status = name_resolve_param(mirror, x, &names[0], err);
     if (status == LINEAGE_OK && y)
-        status = name_check_param(mirror, y, err);
+        status = name_resolve_param(mirror, y, &names[1], err);
     if (status == LINEAGE_OK)
-        status = load_at_once(&s, mirror, x, y, err);
+        status = load_at_once(&s, mirror, &names[0], y ? &names[1] : NULL, err);
     if (status != LINEAGE_OK)
         lineage_sweep_release(sweep);
     return status;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../format/arena.h"
+#include "../settings/ask_settings.h"
 #include "search_index.h"
 #include "search_words.h"
 
@@ -72,7 +73,7 @@ enum lineage_status lineage_search(struct lineage_cursor **cursor, struct lineag
     struct search_question q = {
         .store = store, .expression = parsed.expression.data, .filter = filter ? filter : &all};
     if (status == LINEAGE_OK)
-        status = mirror_ask(store->mirror, find, &q, err);
+        status = ask_settings_of_query(store, q.filter, find, &q, err);
     search_words_release(&parsed);
     if (status == LINEAGE_OK)
         return mirror_cursor_new(cursor, store->mirror, &q.found, err);

@@ -1,0 +1,189 @@
+/* ask_settings.c: see ask_settings.h. */
+#include "ask_settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/settings.h>
+
+/* The settings that were found last. They are kept for the next question, because a client that counts and lists, or asks
+ * for page after page, names the same settings each time. */
+struct settings_state {
+    struct lineage_settings found;
+    struct log_state log; /* the log that they were read from */
+    bool asked;           /* they belong to the last question */
+};
+
+void settings_close(struct lineage_store *store)
+{
+    if (store->settings)
+        lineage_settings_release(&store->settings->found);
+    free(store->settings);
+    store->settings = NULL;
+}
+
+const struct lineage_settings *lineage_store_settings(const struct lineage_store *store)
+{
+    return store->settings && store->settings->asked ? &store->settings->found : NULL;
+}
+
+/* ---- finding ---- */
+
+static bool is_current(const struct settings_state *state, const struct mirror_position *at, const char *const *names, size_t n)
+{
+    bool same = state->found.n == n && log_is_same(&state->log, &at->log) && state->log.size == at->log.size &&
+                state->log.revision == at->log.revision && state->log.records == at->log.records;
+    for (size_t i = 0; same && i < n; i++)
+        same = strcmp(state->found.names[i].name, names[i]) == 0;
+    return same;
+}
+
+static enum lineage_status find_settings(struct lineage_store *store, const char *const *names, size_t n,
+                                         struct lineage_error *err)
+{
+    struct lineage_settings found;
+    struct lineage_ideas *ideas = NULL;
+    if (!store->settings && !(store->settings = calloc(1, sizeof *store->settings)))
+        return store_no_memory(err);
+    struct settings_state *state = store->settings;
+    if (is_current(state, mirror_position(store->mirror), names, n))
+        return LINEAGE_OK;
+    enum lineage_status status = lineage_ideas_load(&ideas, store, err);
+    if (status == LINEAGE_OK)
+        status = lineage_settings_find(&found, ideas, names, n, err);
+    lineage_ideas_release(ideas);
+    for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {
+        size_t declared;
+        status = mirror_count_declared(store->mirror, names[i], &declared, err);
+        if (status == LINEAGE_OK && declared)
+            found.names[i].sources[LINEAGE_CHANGE_DECLARED] = declared;
+        else if (status != LINEAGE_OK)
+            lineage_settings_release(&found);
+    }
+    if (status != LINEAGE_OK)
+        return status;
+    lineage_settings_release(&state->found);
+    state->found = found;
+    state->log = mirror_position(store->mirror)->log;
+    return LINEAGE_OK;
+}
+
+/* Names to look up in words, each once: first those that the mirror does not know, then, if the log is in words, those
+ * that few trials declare. */
+struct open_names {
+    const char **names; /* [n] */
+    size_t n, unknown;
+};
+
+static enum lineage_status list_open(struct open_names *open, struct lineage_store *store, const struct named_question *named,
+                                     struct lineage_error *err)
+{
+    bool in_words = false;
+    enum lineage_status status = mirror_is_in_words(store->mirror, &in_words, err);
+    for (int params = 0; params <= in_words && status == LINEAGE_OK; params++) {
+        for (size_t i = 0; i < named->n && status == LINEAGE_OK; i++) {
+            enum mirror_name kind;
+            bool listed = false;
+            status = mirror_find_name(store->mirror, named->names[i], &kind, err);
+            for (size_t k = 0; k < open->n && !listed; k++)
+                listed = strcmp(open->names[k], named->names[i]) == 0;
+            if (status == LINEAGE_OK && !listed && kind == (params ? MIRROR_NAME_PARAM : MIRROR_NAME_UNKNOWN))
+                open->names[open->n++] = named->names[i];
+        }
+        open->unknown = params ? open->unknown : open->n;
+    }
+    return status;
+}
+
+/* ---- asking ---- */
+
+struct filled {
+    struct lineage_store *store;
+    const struct named_question *named;
+};
+
+static enum lineage_status ask_filled(void *question, struct lineage_error *err)
+{
+    const struct filled *f = question;
+    struct lineage_store *store = f->store;
+    enum lineage_status status = mirror_sync(store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_settings_fill(store->mirror, &store->settings->found, err);
+    if (status == LINEAGE_OK) {
+        store->settings_on = true;
+        status = f->named->ask(f->named->question, err);
+        store->settings_on = false;
+    }
+    mirror_settings_drop(store->mirror);
+    return status;
+}
+
+/* Adds a setting of a similar name to the message about an unknown name: `..'lrr'; did you mean 'lr'? known are ..`. */
+static void suggest(struct lineage_error *err, const struct lineage_settings *settings)
+{
+    char text[sizeof err->text];
+    const char *list = strstr(err->text, "; known are");
+    for (size_t i = 0; list && i < settings->n; i++) {
+        char quoted[80];
+        snprintf(quoted, sizeof quoted, "'%.60s'", settings->names[i].name);
+        if (settings->names[i].trials || !settings->names[i].nearest || !strstr(err->text, quoted))
+            continue;
+        snprintf(text, sizeof text, "%.*s; did you mean '%.60s', a setting that trials changed? %s", (int)(list - err->text),
+                 err->text, settings->names[i].nearest, list + 2);
+        memcpy(err->text, text, sizeof text);
+        return;
+    }
+}
+
+/* A question of which the mirror knows all names has its answer, unless the log is in words: then trials that state a
+ * value belong to the answer as well. */
+enum lineage_status ask_settings(struct lineage_store *store, const struct named_question *named, struct lineage_error *err)
+{
+    struct filled filled = {store, named};
+    struct open_names open = {0};
+    struct lineage_error why;
+    size_t found = 0, unknown_found = 0;
+    if (store->settings)
+        store->settings->asked = false;
+    enum lineage_status answer = mirror_ask(store->mirror, named->ask, named->question, err);
+    if ((answer != LINEAGE_OK && answer != LINEAGE_EINVAL) || !named->n)
+        return answer;
+
+    open.names = calloc(named->n, sizeof *open.names);
+    enum lineage_status status = open.names ? list_open(&open, store, named, &why) : store_no_memory(&why);
+    if (status == LINEAGE_OK && open.n && open.n <= LINEAGE_SETTINGS_NAMES) {
+        status = find_settings(store, open.names, open.n, &why);
+        if (status == LINEAGE_OK)
+            store->settings->asked = true;
+        for (size_t i = 0; i < open.n && status == LINEAGE_OK; i++) {
+            found += store->settings->found.names[i].trials > 0;
+            unknown_found += i < open.unknown && store->settings->found.names[i].trials > 0;
+        }
+    }
+    free(open.names);
+    if (status != LINEAGE_OK)
+        return store_give(err, &why);
+    if (found && (unknown_found == open.unknown || named->untold))
+        return mirror_ask(store->mirror, ask_filled, &filled, err);
+    if (answer == LINEAGE_EINVAL && err && store->settings)
+        suggest(err, &store->settings->found);
+    return answer;
+}
+
+enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query,
+                                          mirror_question_fn *ask, void *question, struct lineage_error *err)
+{
+    struct named_question named = {.ask = ask, .question = question};
+    const char **names = calloc(query->n_conditions + 1, sizeof *names);
+    if (!names)
+        return store_no_memory(err);
+    for (size_t i = 0; i < query->n_conditions; i++)
+        names[named.n++] = query->conditions[i].name;
+    if (query->sort)
+        names[named.n++] = query->sort + (query->sort[0] == '-');
+    named.names = names;
+    enum lineage_status status = ask_settings(store, &named, err);
+    free(names);
+    return status;
+}

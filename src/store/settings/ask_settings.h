@@ -1,0 +1,31 @@
+/*
+ * ask_settings.h: questions whose names may be settings in words (lineage/settings.h).
+ *
+ * This room joins two others that do not know each other: questions/ finds trials by columns and parameters, ideas/ reads
+ * what trials changed in words. A question is asked without the words first. The trials are read as ideas only if it names
+ * something that the mirror does not know, or in a log that is in words; their values then lie in the mirror for one more
+ * try. So a question about parameters costs as much as without this room.
+ */
+#ifndef SETTINGS_ASK_SETTINGS_H
+#define SETTINGS_ASK_SETTINGS_H
+
+#include "../questions/questions.h"
+
+/* A question (mirror_ask) and the names in it. */
+struct named_question {
+    mirror_question_fn *ask; /* returns LINEAGE_EINVAL for a name that the mirror does not know */
+    void *question;
+    const char *const *names; /* [n] */
+    size_t n;
+    bool untold; /* `ask` finds nothing for a name that nobody knows, instead of returning LINEAGE_EINVAL */
+};
+enum lineage_status ask_settings(struct lineage_store *store, const struct named_question *named, struct lineage_error *err);
+
+/* The same with the names of a query. */
+enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query,
+                                          mirror_question_fn *ask, void *question, struct lineage_error *err);
+
+/* Frees what a handle remembers about settings. */
+void settings_close(struct lineage_store *store);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * named_questions.c: the public questions by name: query, count, tried and sweep. A name is a column, a parameter, an
+ * extra column, or a setting in words.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "ask_settings.h"
+
+struct question {
+    struct lineage_store *store;
+    const struct lineage_query *query;
+    size_t *n;
+    const char *x, *y;
+    struct lineage_sweep *sweep;
+    const struct lineage_param *wanted;
+    size_t n_wanted;
+    double tolerance;
+    struct mirror_seqs found;
+};
+
+/* Drops seqs that were collected before damage was found, or before settings in words were known; otherwise they would be
+ * in the list twice. */
+static enum lineage_status begin(struct question *q, struct lineage_error *err)
+{
+    free(q->found.items);
+    q->found = (struct mirror_seqs){0};
+    return mirror_sync(q->store->mirror, err);
+}
+
+/* Makes the answer of a question a cursor. */
+static enum lineage_status give(struct lineage_cursor **cursor, struct question *q, enum lineage_status status,
+                                struct lineage_error *err)
+{
+    if (status == LINEAGE_OK)
+        return mirror_cursor_new(cursor, q->store->mirror, &q->found, err);
+    free(q->found.items);
+    return status;
+}
+
+static enum lineage_status ask_query(void *question, struct lineage_error *err)
+{
+    struct question *q = question;
+    enum lineage_status status = begin(q, err);
+    return status == LINEAGE_OK ? mirror_query(q->store->mirror, q->query, &q->found, err) : status;
+}
+
+/* The whole list is collected here, before any trial is returned, so that collecting can start again if lineage.db
+ * turns out to be damaged. */
+enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
+                                       const struct lineage_query *query, struct lineage_error *err)
+{
+    struct question q = {.store = store, .query = query};
+    *cursor = NULL;
+    return give(cursor, &q, ask_settings_of_query(store, query, ask_query, &q, err), err);
+}
+
+static enum lineage_status ask_count(void *question, struct lineage_error *err)
+{
+    struct question *q = question;
+    *q->n = 0;
+    enum lineage_status status = begin(q, err);
+    return status == LINEAGE_OK ? mirror_count(q->store->mirror, q->query, q->n, err) : status;
+}
+
+enum lineage_status lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage_query *query,
+                                        struct lineage_error *err)
+{
+    struct question q = {.store = store, .query = query, .n = n};
+    return ask_settings_of_query(store, query, ask_count, &q, err);
+}
+
+static enum lineage_status ask_tried(void *question, struct lineage_error *err)
+{
+    struct question *q = question;
+    enum lineage_status status = begin(q, err);
+    return status == LINEAGE_OK ? mirror_tried(q->store->mirror, q->wanted, q->n_wanted, q->tolerance, &q->found, err) : status;
+}
+
+enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
+                                  const struct lineage_param *wanted, size_t n_wanted, double tolerance,
+                                  struct lineage_error *err)
+{
+    struct question q = {.store = store, .wanted = wanted, .n_wanted = n_wanted, .tolerance = tolerance};
+    struct named_question named = {.ask = ask_tried, .question = &q, .n = n_wanted, .untold = true};
+    *cursor = NULL;
+    if (!n_wanted || !(tolerance >= 0) || isinf(tolerance))
+        return store_fail(err, LINEAGE_EINVAL,
+                          n_wanted ? "tolerance must be a finite number from 0 on"
+                                   : "name at least one parameter to look for");
+    const char **names = calloc(n_wanted, sizeof *names);
+    if (!names)
+        return store_no_memory(err);
+    for (size_t i = 0; i < n_wanted; i++)
+        names[i] = wanted[i].name;
+    named.names = names;
+    enum lineage_status status = ask_settings(store, &named, err);
+    free(names);
+    return give(cursor, &q, status, err);
+}
+
+static enum lineage_status ask_sweep(void *question, struct lineage_error *err)
+{
+    struct question *q = question;
+    lineage_sweep_release(q->sweep);
+    enum lineage_status status = begin(q, err);
+    return status == LINEAGE_OK ? mirror_sweep(q->store->mirror, q->x, q->y, q->sweep, err) : status;
+}
+
+/* For the mirror a table without cells is not a failure, but for a user who asked for the table it is. */
+enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *x, const char *y,
+                                       struct lineage_sweep *sweep, struct lineage_error *err)
+{
+    struct question q = {.store = store, .x = x, .y = y, .sweep = sweep};
+    *sweep = (struct lineage_sweep){0};
+    const char *const names[] = {x, y};
+    const struct named_question named = {.ask = ask_sweep, .question = &q, .names = names, .n = y ? 2 : 1};
+    enum lineage_status status = ask_settings(store, &named, err);
+    if (status == LINEAGE_OK && !sweep->n_cells) {
+        lineage_sweep_release(sweep);
+        return store_fail(err, LINEAGE_ENOTFOUND, "no trial has %s%s%s", x, y ? " and " : "", y ? y : "");
+    }
+    return status;
+}

@@ -1,0 +1,220 @@
+#!/bin/sh
+# settings.sh: `query`, `tried`, `sweep` and `suggest` by settings that trials state in words, beside parameters.
+# shellcheck disable=SC2034,SC2154
+. "$SOURCE/tests/support/shell.sh"
+
+columns()
+{
+    row exp_id timestamp specialist parent_exp baseline_exp domain hypothesis expected_delta status core_metric \
+        val_bpb delta_vs_best train_s total_s job_name snapshot_path notes
+}
+trial() # ID PARENT LABEL SCORE HYPOTHESIS [NOTES]
+{
+    row "$1" 2026-05-01T00:00:00Z io "$2" '' '' "$5" '' "$3" "$4" '' '' '' '' '' '' "${6:-}"
+}
+{
+    columns
+    trial 000 '' baseline 3.0 'Stock configuration'
+    trial 001 000 keep 2.5 'Raise work_mem 4 → 64'
+    trial 002 001 discard 2.6 'Lower random_page_cost from 4.0 to 1.1'
+    trial 003 001 discard 2.62 'random_page_cost 4.0 -> 1.1, again'
+    trial 004 000 keep 2.4 'Raise random-page-cost 4.0 → 8.0'
+    trial 005 004 crash '' 'work_mem 4 → 256'
+    trial 006 004 harness_abort '' 'random_page_cost 8.0 → 2.5'
+    trial 007 004 discard 2.7 'Set jit=off'
+} >results.tsv
+must_run init . --direction lower
+found() # IDS ARGUMENT...: the ids that a command lists
+{
+    wanted=$1
+    shift
+    run "$@" --format tsv
+    must_equal "$wanted" "$(sed 1d out | cut -f1 | tr '\n' ' ' | sed 's/ $//')"
+}
+
+# ---- query ----
+
+found '002 003' query --param random_page_cost=1.1
+found '002 003' query --param RANDOM-PAGE-COST=:2
+found '002 003 004 006' query --param random_page_cost=:
+found '004 006 002 003' query --param random_page_cost=: --sort -random_page_cost
+found '004' query --param random_page_cost=: --status keep,crash
+found '007' query --param jit=OFF
+found '007' tried --param jit=Off
+found '002' query --param random_page_cost=1.1 --limit 1
+found '003' query --param random_page_cost=: --text again
+run query --param random_page_cost=greedy
+must_exit 2
+must_have err "parameter 'random_page_cost' holds numbers"
+
+# The answer says where each value comes from.
+must_run query --param random_page_cost=8
+must_have out 'random_page_cost=8.0 (stated)'
+run query --param random_page_cost=99
+must_exit 0
+must_have err 'random_page_cost: 4 trials state it'
+must_run query --param random_page_cost=8 --format json
+must_equal '8.0|8.0|stated|004' "$(json 0.settings.random_page_cost.0.value)|$(json 0.settings.random_page_cost.0.text)|$(json 0.settings.random_page_cost.0.source)|$(json 0.settings.random_page_cost.0.set_by)"
+must_run query --status keep --format json
+must_lack out '"settings"'
+
+# If a question names several settings, a trial also has those that it inherits from its parent or from the start of the log.
+found '002 003' query --param random_page_cost=1.1 --param work_mem=64
+found '' query --param random_page_cost=1.1 --param work_mem=4
+found '004 006' query --param random_page_cost=2: --param work_mem=4
+must_run query --param random_page_cost=1.1 --param work_mem=64
+must_have out 'random_page_cost=1.1 (stated) work_mem=64 (stated by 001)'
+must_run query --param random_page_cost=8 --param work_mem=4
+must_have out 'work_mem=4 (stated as the first value)'
+
+# ---- tried ----
+
+found '001' tried --param work_mem=64
+found '002 003' tried --param random_page_cost=1.15 --tolerance 0.1
+found '002 003' tried --param random_page_cost=1.1 --param work_mem=64
+run tried --param random_page_cost=2.5
+must_exit 1
+must_have err 'ended in harness_abort'
+run tried --param work_mem=65
+must_exit 1
+run tried --param random_page_cots=1.1
+must_exit 1
+must_have err "random_page_cots: no trial has it; did you mean 'random_page_cost', a setting that trials changed?"
+run tried --param unheard_of=1
+must_exit 1
+must_lack err 'did you mean'
+
+# ---- sweep ----
+
+must_run sweep random_page_cost --format tsv
+must_equal '1.1 2|8.0 1|' "$(sed 1d out | cut -f1,2 | tr '\t\n' ' |')"
+must_run sweep random_page_cost
+must_have out 'random_page_cost: 4 trials state it'
+must_have out '4 trials without random_page_cost'
+must_run sweep random_page_cost work_mem --format json
+must_equal '4 4 2' "$(json cells.#) $(json source.random_page_cost.stated) $(json source.work_mem.stated)"
+must_equal '1.1 64.0 2' "$(json cells.0.random_page_cost) $(json cells.0.work_mem) $(json cells.0.trials)"
+run sweep random_page
+must_exit 2
+must_have err "no column or parameter 'random_page'"
+run sweep random_page_cots
+must_exit 2
+must_have err "did you mean 'random_page_cost', a setting that trials changed? known are"
+run sweep specialist
+must_exit 2
+
+# ---- suggest ----
+
+run suggest --range random_page_cost=1:10 --propose random --format json
+must_exit 0
+must_equal '3 0 4' "$(json trials.measured) $(json trials.failed) $(json source.random_page_cost.stated)"
+run suggest --range random_page_cost=1:10 --range work_mem=1:512:log --propose random --format json
+must_equal '4 1' "$(json trials.measured) $(json trials.failed)"
+run suggest --range random_page_cost=1:10
+must_have err '4 trials changed random_page_cost in words or in their programs'
+run suggest --range unheard_of=1:10 --format json
+must_equal '0 7' "$(json trials.measured) $(json trials.elsewhere)"
+must_lack out '"source"'
+
+# ---- parameters ----
+
+# Where trials declare their parameters, words are not asked: parameters keep their meaning.
+mkdir declared
+{
+    columns
+    trial 000 '' baseline 3.0 'Raise lr 0.1 → 0.2' 'lr=0.2; wd=0.1'
+    trial 001 000 discard 3.1 'Raise lr 0.2 → 0.7' 'lr=0.3; wd=0.1'
+    trial 002 001 discard 3.1 'Raise lr 0.3 → 0.7'
+} >declared/results.tsv
+must_run init declared --direction lower
+found '' query -C declared --param lr=0.7
+found '000 001' query -C declared --param lr=:
+must_run sweep -C declared lr --format json
+must_lack out '"source"'
+run tried -C declared --param lr=0.7
+must_exit 1
+
+# In a log in words one trial that declares a parameter hides nothing, and counts with what it declares.
+mkdir mixed
+{
+    columns
+    trial 000 '' baseline 3.0 'Stock'
+    trial 001 000 discard 3.1 'Raise lr 0.1 → 0.7'
+    trial 002 000 discard 3.1 'Another thing' 'lr=0.3'
+    trial 003 000 discard 3.2 'Raise lr 0.1 → 0.4'
+    trial 004 000 discard 3.3 'Cosine schedule'
+} >mixed/results.tsv
+must_run init mixed --direction lower
+found '001' tried -C mixed --param lr=0.7
+found '002' tried -C mixed --param lr=0.3
+found '002 003 001' query -C mixed --param lr=: --sort lr
+must_run sweep -C mixed lr --format json
+must_equal '3 1 2' "$(json cells.#) $(json source.lr.declared) $(json source.lr.stated)"
+
+# A setting and a parameter, each as the axis that it is.
+must_run append -C mixed --status discard --core-metric 3.4 --parent 001 --hypothesis 'Raise wd 0.1 → 0.2'
+must_run sweep -C mixed lr wd --format json
+must_equal '0.1 0.7' "$(json cells.0.wd | sed 's/0.2/0.1/') $(json cells.2.lr)"
+
+# ---- MCP ----
+
+mcp() # TOOL ARGUMENTS: the structured answer is in out
+{
+    printf '%s\n' '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"$1\",\"arguments\":$2}}" | "$LINEAGE" mcp >lines 2>err
+    tail -n 1 lines >out
+}
+mcp query '{"where":{"random_page_cost":"2:","work_mem":4},"fields":["exp_id","params"]}'
+must_equal '006 004' "$(json result.structuredContent.rows.0.0) $(json result.structuredContent.rows.1.0)"
+must_equal 'random_page_cost=8.0 (stated)|work_mem=4 (stated as the first value)' \
+    "$(json result.structuredContent.rows.1.1)|$(json result.structuredContent.same)"
+must_equal '4 2' "$(json result.structuredContent.source.random_page_cost.stated) $(json result.structuredContent.source.work_mem.stated)"
+mcp tried '{"params":{"random-page-cost":1.1}}'
+must_equal 'true 4' "$(json result.structuredContent.tried) $(json result.structuredContent.source.random-page-cost.stated)"
+mcp tried '{"params":{"random_page_cost":5}}'
+must_equal 'false 1.1 8.0' "$(json result.structuredContent.tried) $(json result.structuredContent.nearest.random_page_cost.0) $(json result.structuredContent.nearest.random_page_cost.1)"
+mcp tried '{"params":{"jit":"on"}}'
+must_equal 'false off' "$(json result.structuredContent.tried) $(json result.structuredContent.nearest.jit.0)"
+mcp tried '{"params":{"random_page_cots":5}}'
+must_have out "did you mean 'random_page_cost'?"
+mcp sweep '{"x":"random_page_cost"}'
+must_equal '2 4' "$(json result.structuredContent.rows.#) $(json result.structuredContent.source.random_page_cost.stated)"
+mcp suggest '{"ranges":{"random_page_cost":"1:10"}}'
+must_equal '3 4' "$(json result.structuredContent.trials.measured) $(json result.structuredContent.source.random_page_cost.stated)"
+
+# ---- hostile and unusual ----
+
+# A store without a writable mirror answers from memory.
+mkdir frozen && cp results.tsv frozen/ && must_run init frozen --direction lower
+rm -f frozen/lineage.db && mkdir frozen/lineage.db
+run query -C frozen --param random_page_cost=1.1 --format tsv
+must_exit 0
+must_equal 3 "$(wc -l <out | tr -d ' ')"
+rmdir frozen/lineage.db
+
+mkdir hostile
+{
+    columns
+    trial 000 '' baseline 3.0 'Stock'
+    trial 001 000 discard 3.1 "Raise x_y 1 → 2'); DROP TABLE trials; --"
+    trial 002 000 discard 3.1 'Set mode=</td><script>alert(1)</script>'
+    trial 003 003 discard 3.1 'Raise x_y 2 → 3'
+    trial 004 005 discard 3.1 'Raise x_y 3 → 4'
+    trial 005 004 discard 3.1 'Raise x_y 4 → 5'
+} >hostile/results.tsv
+must_run init hostile --direction lower
+found '001 003 004 005' query -C hostile --param x_y=:
+run query -C hostile --param "x_y'); DROP TABLE trials; --=1"
+must_exit 2
+found '' query -C hostile --param x_y=9:
+run sql -C hostile 'SELECT count(*) AS n FROM trials' --format tsv
+must_equal 6 "$(sed 1d out)"
+
+# An empty log has no settings.
+must_run init empty --direction lower
+run tried -C empty --param x=1
+must_exit 1
+run query -C empty --param x=1
+must_exit 2
+
+finish
