@@ -13,6 +13,7 @@
 #include "git/commit_diff.h"
 #include "output/tree_diff.h"
 #include "run/provenance_read.h"
+#include "run/stored_code.h"
 #include "trial/workdir.h"
 
 #define MAX_BYTES ((size_t)16 << 20)
@@ -142,18 +143,43 @@ static int diff_runs(const struct sides *sides, const struct lineage_store *stor
     return status;
 }
 
-/* Compares first the provenance of two commands (changes to the code, the command, the machine), then the snapshots.
- * Discarded and failed trials have no snapshot, so their provenance is all there is to compare. */
+static int diff_code(const struct sides *sides, struct lineage_store *store, size_t limit)
+{
+    char from[PATH_MAX] = "", to[PATH_MAX] = "";
+    int status = stored_code_directory(to, store, &sides->to);
+    if (status == CLI_GO_ON)
+        status = stored_code_directory(from, store, &sides->from);
+    if (status == CLI_GO_ON)
+        status = diff_directories(from, to, limit);
+    if (from[0])
+        workdir_remove_tree(AT_FDCWD, from);
+    if (to[0])
+        workdir_remove_tree(AT_FDCWD, to);
+    return status;
+}
+
+/* Discarded and failed trials have no snapshot, but those of a sweep with files have their code. */
+static int diff_files(const struct sides *sides, struct lineage_store *store, size_t limit)
+{
+    bool snapshots = has_snapshot(&sides->from) && has_snapshot(&sides->to);
+    return !snapshots && stored_code_is_named(&sides->from) && stored_code_is_named(&sides->to)
+               ? diff_code(sides, store, limit)
+               : diff_snapshots(sides, store, limit);
+}
+
+/* Compares first the provenance of two commands (changes to the code, the command, the machine), then the files: the
+ * snapshots, or the stored code. Other trials without a snapshot have only their provenance to compare. */
 static int diff(const struct sides *sides, struct lineage_store *store, size_t limit)
 {
     char from[PATH_MAX], to[PATH_MAX];
-    bool snapshots = has_snapshot(&sides->from) && has_snapshot(&sides->to);
+    bool files = (has_snapshot(&sides->from) && has_snapshot(&sides->to)) ||
+                 (stored_code_is_named(&sides->from) && stored_code_is_named(&sides->to));
     if (!provenance_path(from, store, sides->from.exp_id) || !provenance_path(to, store, sides->to.exp_id))
-        return diff_snapshots(sides, store, limit);
+        return diff_files(sides, store, limit);
     int status = diff_commits(sides, store, limit) ? diff_runs(sides, store, limit) : diff_directories(from, to, limit);
-    if (status > CLI_NO || !snapshots)
+    if (status > CLI_NO || !files)
         return status;
-    int second = diff_snapshots(sides, store, limit);
+    int second = diff_files(sides, store, limit);
     return second == CLI_OK ? status : second;
 }
 
@@ -191,8 +217,9 @@ const struct cli_command cmd_diff = {
     .name = "diff",
     .arguments = "ID [ID]",
     .description = "Prints a unified diff of what two commands were run from, commits and uncommitted changes\n"
-                   "included, and of two snapshots. Binary and large files are only named. With one ID, the\n"
-                   "parent is compared with the trial; with two, the first with the second. git's\n"
+                   "included, and of two snapshots. Trials of a sweep with `files` that have no snapshot are\n"
+                   "compared by the files that they started with. Binary and large files are only named. With\n"
+                   "one ID, the parent is compared with the trial; with two, the first with the second. git's\n"
                    "configuration is not read, and no program that attributes name is run. If a commit is\n"
                    "gone (see `lineage refs`), the changes recorded in provenance/ID/ are compared.",
     .examples = "  lineage diff 014\n  lineage diff 003 014",

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <lineage/code.h>
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 
@@ -122,14 +123,24 @@ static bool path_ok(struct mcp_call *call, const char *path)
     return false;
 }
 
-/* Looked up for both trials before the child runs, so that the message can say which of them lacks a snapshot. */
-static char *snapshot_of(struct mcp_call *call, const struct lineage_trial *trial)
+/* Looked up for both trials before the child runs, so that the message can say which of them has no files. A trial of a
+ * sweep with files has stored code, kept or not. */
+static bool has_files(struct mcp_call *call, const struct lineage_trial *trial, bool stored)
 {
     struct lineage_error err;
     char *path = NULL;
-    if (lineage_snapshot_path(&path, call->server->store, trial, &err) != LINEAGE_OK)
-        mcp_trouble(call, "%s; only kept trials that were appended with a snapshot have one", err.text);
-    return path;
+    bool has = stored || lineage_snapshot_path(&path, call->server->store, trial, &err) == LINEAGE_OK;
+    if (!has)
+        mcp_trouble(call, "%s; only kept trials that were appended with a snapshot have one, and trials of a sweep with "
+                    "files have their code", err.text);
+    lineage_free(path);
+    return has;
+}
+
+static bool are_stored(const struct lineage_trial *a, const struct lineage_trial *b)
+{
+    struct lineage_code_note note;
+    return lineage_code_note_parse(&note, a->notes) && lineage_code_note_parse(&note, b->notes);
 }
 
 /* Whether the line "diff --git a/PATH b/PATH" is about that path. */
@@ -177,12 +188,10 @@ bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *
     }
     if (!mcp_find(&changes->other, call, against))
         return false;
-    char *to = snapshot_of(call, &changes->trial.trial), *from = to ? snapshot_of(call, &changes->other.trial) : NULL;
-    bool ok = from && to && run_diff(changes, call, changes->other.trial.exp_id, changes->trial.trial.exp_id) &&
-              keep_file(changes, call, path);
-    lineage_free(from);
-    lineage_free(to);
-    return ok;
+    const struct lineage_trial *to = &changes->trial.trial, *from = &changes->other.trial;
+    bool stored = are_stored(from, to);
+    return has_files(call, to, stored) && has_files(call, from, stored) && run_diff(changes, call, from->exp_id, to->exp_id) &&
+           keep_file(changes, call, path);
 }
 
 void mcp_snapshot_diff_release(struct mcp_snapshot_diff *changes)

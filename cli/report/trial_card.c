@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <lineage/code.h>
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
@@ -373,21 +374,46 @@ static char *snapshot_of(const struct model *model, const struct model_trial *tr
     return *trial->snapshot && lineage_snapshot_path(&path, model->store, &row, &err) == LINEAGE_OK ? path : NULL;
 }
 
+static void show_diff(const struct picture *p, const struct model_trial *trial, const char *text, size_t n, bool cut)
+{
+    fputs("<h3>Changes of its files</h3><pre>", p->out);
+    put_diff(p->out, text, n);
+    if (cut) { /* names the command that shows all of it */
+        fputs("… the rest: lineage diff ", p->out);
+        html_text(p->out, trial->id, 60);
+    }
+    fputs("</pre>\n", p->out);
+}
+
+/* Shows the diff by which the trial changed its code, which is kept for discarded and failed trials too. */
+static void own_diff_part(const struct picture *p, const struct model_trial *trial)
+{
+    const struct lineage_trial row = {.exp_id = trial->id, .notes = trial->notes};
+    struct lineage_error err;
+    char *text;
+    size_t n;
+    if (lineage_code_diff(&text, &n, p->model->store, &row, &err) != LINEAGE_OK) {
+        fputs("<h3>Changes of its files</h3><p>", p->out);
+        html_text(p->out, err.text, 400);
+        fputs("</p>\n", p->out);
+        return;
+    }
+    show_diff(p, trial, text, n < DIFF_SHOWN ? n : DIFF_SHOWN, n > DIFF_SHOWN);
+    lineage_free(text);
+}
+
 static void diff_part(const struct picture *p, const struct model_trial *trial, const struct model_trial *parent)
 {
+    struct lineage_code_note note;
+    if (lineage_code_note_parse(&note, trial->notes) && note.change[0]) {
+        own_diff_part(p, trial);
+        return;
+    }
     char *from = parent ? snapshot_of(p->model, parent) : NULL, *to = from ? snapshot_of(p->model, trial) : NULL;
     char *text = to ? malloc(DIFF_SHOWN) : NULL;
     size_t n = text ? read_diff(from, to, text, DIFF_SHOWN) : 0;
-    if (n) {
-        fputs("<h3>Changes of its files</h3><pre>", p->out);
-        put_diff(p->out, text, n);
-        /* The buffer is full, so the diff may be longer; this names the command that shows all of it. */
-        if (n == DIFF_SHOWN) {
-            fputs("… the rest: lineage diff ", p->out);
-            html_text(p->out, trial->id, 60);
-        }
-        fputs("</pre>\n", p->out);
-    }
+    if (n) /* a full buffer means that the diff may be longer */
+        show_diff(p, trial, text, n, n == DIFF_SHOWN);
     free(text);
     lineage_free(from);
     lineage_free(to);
@@ -426,6 +452,9 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     pair(out, "specialist", trial->specialist, 80);
     pair(out, "parent", trial->parent_exp, 80);
     pair(out, "appended", trial->timestamp, 40);
+    struct lineage_code_note note;
+    if (lineage_code_note_parse(&note, trial->notes))
+        pair(out, "code", note.change, 400);
     seconds_pair(out, "training", trial->train_s);
     seconds_pair(out, "in all", trial->total_s);
     pair(out, "notes", trial->notes, NOTES_SHOWN);

@@ -76,6 +76,8 @@ struct lineage_report_full {
     const struct lineage_report_change *changes; /* [n_changes] by name; without a trial to compare with, all parameters
                                                   * but the constant ones */
     size_t n_changes;
+    const char *code;   /* what the trial changed in the code against compared_with: "+3 -1 in train.py: linear decay"; "":
+                         * nothing, or not known */
     const char *remark; /* notes without the pieces that set parameters or statistics, "" if nothing is left */
 };
 

@@ -68,6 +68,48 @@ cp request.json out
 must_equal '007|x=-9' "$(json files.parent)|$(grep -o '"lib.sh":"x=-9' request.json | cut -d'"' -f 4)"
 must_run verify -C d
 
+# ---- what a trial changed ----
+
+# diff compares the files of any two trials; code prints them.
+must_run diff -C d 002
+must_have out '-x=3'
+must_have out '+x=2'
+run diff -C d 004 006
+must_exit 0
+must_have out '+++ b/lib.sh'
+must_have out '-exit 9'
+must_run code -C d 004 prog.sh
+must_equal 'x=2 exit 9' "$(head -n 2 out | tr '\n' ' ' | sed 's/ $//')"
+must_run code -C d 006 --format tsv
+must_equal '644 lib.sh 755 prog.sh' "$(sed 1d out | cut -f 1,3 | tr '\t\n' '  ' | sed 's/ $//')"
+must_run code -C d 001 --diff
+must_have out '@@ -1,2 +1,2 @@ worse'
+must_run code -C d 008 --diffs --format json
+must_equal '7 +1 -1 in prog.sh: worse' "$(json '#') $(json 0.change)"
+must_run code -C d 006 --output six
+must_equal '7' "$(cd six && sh prog.sh | sed 's/.*=//')"
+must_equal '755' "$(stat -c %a six/prog.sh)"
+must_fail 2 'cannot make the directory six' code -C d 006 -o six
+must_fail 1 "did not change its code" code -C d 003 --diff
+must_fail 1 "has no file 'prog.h'; the nearest is prog.sh" code -C d 003 prog.h
+must_fail 2 'only one of them' code -C d 003 prog.sh --diff
+must_fail 2 'no trial' code -C d 099
+
+# The block shows them against the parent, and no digests.
+must_run render -C d
+must_have out 'against exp_001: code: `+1 -1 in prog.sh: x=2`'
+must_have out 'against exp_001: no other parameters'
+must_have out 'against exp_007: code: `+1 -1 in prog.sh: x=$((x + 4))`'
+must_lack out "$(code_of 001)"
+must_run report -C d --output page.html
+must_have page.html '<dt>code</dt><dd>+1 -1 in prog.sh: worse</dd>'
+must_have page.html '<ins>+x=3'
+must_have page.html '<ins>+exit 9'
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"diff","arguments":{"id":"004"}}}' |
+    "$LINEAGE" mcp -C d >out 2>err
+must_have out '+exit 9'
+
 # A protected file cannot be renamed away.
 sed 's/"files": \["prog.sh"\]/"files": ["prog.sh", "eval.txt"], "protect": ["eval.txt"]/' program/sweep.json >program/protect.json
 echo fair >program/eval.txt && cp program/eval.txt eval.txt

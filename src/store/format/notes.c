@@ -9,6 +9,7 @@
  * as prose: a missed setting can be added by hand, but queries find a setting that nobody meant for ever. The mirror,
  * the rendered block, queries and `compare` all use this parser.
  */
+#include <lineage/code.h>
 #include <lineage/notes.h>
 
 #include <math.h>
@@ -515,6 +516,18 @@ static bool is_parsed_whole(struct span s)
     return (any && !s.length) || (listed && is_all_text(s));
 }
 
+/* Whether the piece names the code of the trial, which printers show as a change. */
+static bool is_code(struct span s)
+{
+    struct lineage_code_note note;
+    char piece[LINEAGE_CODE_NOTE_MAX];
+    if (s.length >= sizeof piece)
+        return false;
+    memcpy(piece, s.text, s.length);
+    piece[s.length] = '\0';
+    return lineage_code_note_parse(&note, piece);
+}
+
 /* Printers show parameters in columns and the remark beside them, without repeating them. */
 const char *notes_remark(const char *notes, struct arena *arena)
 {
@@ -522,7 +535,7 @@ const char *notes_remark(const char *notes, struct arena *arena)
     for (const char *piece = notes ? notes : ""; *piece;) {
         size_t length = strcspn(piece, ";");
         struct span s = trim((struct span){piece, length});
-        if (s.length && !is_parsed_whole(s)) {
+        if (s.length && !is_parsed_whole(s) && !is_code(s)) {
             buf_puts(&out, out.length ? "; " : "");
             buf_add(&out, s.text, s.length);
         }

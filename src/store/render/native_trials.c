@@ -291,19 +291,22 @@ static void add_change(struct buf *out, const struct lineage_report_change *chan
 /* The compared trial comes first, because the change depends on it. */
 static void add_changes(struct buf *out, const struct lineage_report_full *full)
 {
-    if (!full->compared_with[0] && !full->n_changes)
+    if (!full->compared_with[0] && !full->n_changes && !full->code[0])
         return;
     buf_puts(out, "  ");
     if (full->compared_with[0]) {
         buf_puts(out, "against ");
         add_id(out, full->compared_with);
-        /* This is stated, because otherwise a change of code without a change of parameters would look like no
-         * change. */
-        buf_puts(out, full->n_changes ? ": " : ": no other parameters");
+        /* This is stated, because otherwise a change of code that is not known here would look like no change. */
+        buf_puts(out, full->n_changes || full->code[0] ? ": " : ": no other parameters");
     }
     for (size_t i = 0; i < full->n_changes; i++) {
         buf_puts(out, i ? ", " : "");
         add_change(out, &full->changes[i]);
+    }
+    if (full->code[0]) {
+        buf_puts(out, full->n_changes ? "; code: " : "code: ");
+        add_quoted(out, full->code, 120);
     }
     buf_puts(out, "\n");
 }

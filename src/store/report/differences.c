@@ -5,7 +5,10 @@
  * as those of a sweep, the best trial of its time, which its row names.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <lineage/code.h>
 
 #include "report_parts.h"
 
@@ -73,14 +76,33 @@ static void compare(struct lineage_report_full *full, struct lineage_report_chan
     }
 }
 
+/* The diff of the trial was made against its parent, or without one against the sweep's own files. Against another trial
+ * it is only known whether both ran the same code. */
+static enum lineage_status fill_code(struct report_load *load, struct lineage_report_full *full,
+                                     const struct lineage_trial *other, bool is_parent, struct lineage_error *err)
+{
+    struct lineage_code_note own, its;
+    char text[sizeof own.change + 40] = "";
+    full->code = "";
+    if (!lineage_code_note_parse(&own, full->trial.notes))
+        return LINEAGE_OK;
+    if (own.change[0])
+        snprintf(text, sizeof text, "%s%s", own.change, is_parent ? "" : " (against the sweep's files)");
+    else if (other && lineage_code_note_parse(&its, other->notes) && strcmp(own.digest, its.digest) != 0)
+        snprintf(text, sizeof text, "other files");
+    full->code = arena_text(&load->arena, text, strlen(text));
+    return full->code ? LINEAGE_OK : store_no_memory(err);
+}
+
 /* Without a trial to compare with, everything that the trial sets is a change, except what every trial sets. */
 static enum lineage_status fill(struct report_load *load, struct lineage_report_full *full, struct lineage_error *err)
 {
     struct lineage_trial other = {0};
     const struct lineage_trial *trial = &full->trial;
     struct lineage_report_change *changes;
-    bool found;
+    bool found, is_parent;
     enum lineage_status status = find_other(load, trial->parent_exp, trial, &other, &found, err);
+    is_parent = found;
     if (status == LINEAGE_OK && !found)
         status = find_other(load, trial->baseline_exp, trial, &other, &found, err);
     if (status == LINEAGE_OK)
@@ -97,7 +119,7 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
             set_after(&changes[full->n_changes++], &trial->params[i]);
         }
     full->remark = notes_remark(trial->notes, &load->arena);
-    return full->remark ? LINEAGE_OK : store_no_memory(err);
+    return full->remark ? fill_code(load, full, found ? &other : NULL, is_parent, err) : store_no_memory(err);
 }
 
 enum lineage_status report_full(struct report_load *load, struct lineage_error *err)

@@ -174,7 +174,7 @@ static enum lineage_status load_full(struct report_load *load, size_t limit, str
     if (status != LINEAGE_OK)
         return status;
     for (size_t i = 0; i < n; i++)
-        full[i] = (struct lineage_report_full){.trial = newest[i], .compared_with = "", .remark = ""};
+        full[i] = (struct lineage_report_full){.trial = newest[i], .compared_with = "", .code = "", .remark = ""};
     load->report.full = full;
     load->report.n_full = n;
     return LINEAGE_OK;
