@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/code.h>
+#include <lineage/render.h>
+#include <lineage/snapshot.h>
 #include <lineage/text.h>
 
 #include "cli.h"
@@ -28,6 +31,9 @@ struct rerun {
     char dir[PATH_MAX];
     struct command_trial trial;
     char notes[LINEAGE_NAME_MAX + 32];
+    char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the code; "": it has none */
+    char *parent_snapshot;
+    const char *cannot; /* why it cannot start; NULL: it can, as far as is known */
 };
 
 /* ---- where to run it ---- */
@@ -77,7 +83,7 @@ static int make_tree(struct rerun *o)
         return cli_error(CLI_SYSTEM, "cannot make a directory in %s: %s", lineage_store_dir(o->session.store),
                          strerror(errno));
     if (!work_tree_diff_restore(o->provenance, json_object_get(o->origin, "git"), o->tree))
-        return CLI_SYSTEM;
+        o->cannot = "its commit cannot be checked out with the changes of then";
     n = snprintf(o->dir, sizeof o->dir, "%s%s", o->tree, below_top(o));
     if (n < 0 || (size_t)n >= sizeof o->dir)
         return cli_error(CLI_SYSTEM, "a path is too long");
@@ -95,6 +101,48 @@ static int choose_directory(struct rerun *o)
     snprintf(o->dir, sizeof o->dir, "%s", dir ? dir : "");
     return access(o->dir, X_OK) == 0 ? CLI_GO_ON
                                      : cli_error(CLI_USAGE, "cannot work in %s: %s", o->dir, strerror(errno));
+}
+
+/* ---- the files of a sweep ---- */
+
+/* Puts the files that the trial started with into the work directory. */
+static bool fill_workdir(void *context, const char *workdir, char why[TRIAL_TEXT_MAX])
+{
+    struct rerun *o = context;
+    struct lineage_code code = {0};
+    struct lineage_error err = {0};
+    enum lineage_status status = LINEAGE_OK;
+    if (o->cannot) {
+        snprintf(why, TRIAL_TEXT_MAX, "%s", o->cannot);
+        return false;
+    }
+    if (o->code[0])
+        status = lineage_code_load(&code, o->session.store, &o->was, &err);
+    if (o->code[0] && status == LINEAGE_OK)
+        status = lineage_code_write(o->session.store, &code, workdir, &err);
+    lineage_code_release(&code);
+    snprintf(why, TRIAL_TEXT_MAX, "%.500s", err.text);
+    return status == LINEAGE_OK;
+}
+
+/* A trial of a sweep with files also starts from its parent's snapshot, if the parent has one. */
+static int find_start(struct rerun *o)
+{
+    struct lineage_code_note note;
+    struct lineage_trial parent = {0};
+    struct lineage_error err;
+    if (!lineage_code_note_parse(&note, o->was.notes))
+        return CLI_GO_ON;
+    lineage_code_note_format(o->code, &note);
+    if (!o->was.parent_exp || !*o->was.parent_exp)
+        return CLI_GO_ON;
+    enum lineage_status status = lineage_find(o->session.store, o->was.parent_exp, &parent, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_snapshot_path(&o->parent_snapshot, o->session.store, &parent, &err);
+    if (status == LINEAGE_ENOTFOUND && parent.snapshot_path && *parent.snapshot_path)
+        cli_say(err.text); /* it was kept, and is gone */
+    lineage_trial_release(&parent);
+    return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 
 /* ---- comparing the score ---- */
@@ -157,9 +205,14 @@ static int run_again(struct rerun *o)
                                           .domain = o->was.domain,
                                           .hypothesis = o->was.hypothesis,
                                           .parent = o->was.parent_exp,
+                                          .code = o->code,
                                           .notes = o->notes,
+                                          .repeats_measured = lineage_label_is_measured(o->was.status),
                                           .name = o->notes};
     t->rerun_of = o->was.exp_id;
+    t->parent_snapshot = o->parent_snapshot;
+    t->fill = fill_workdir;
+    t->fill_context = o;
     t->quiet = o->quiet;
     t->interrupts = &interrupts;
     use_same_level(o);
@@ -170,7 +223,9 @@ static int run_again(struct rerun *o)
         puts(row.exp_id);
         if (outcome.reason[0])
             cli_error(CLI_NO, "%s: %s", lineage_label_name(row.status), outcome.reason);
-        status = outcome.end == TRIAL_INTERRUPTED ? CLI_INTERRUPTED : compare(o, &row);
+        status = outcome.end == TRIAL_INTERRUPTED  ? CLI_INTERRUPTED
+                 : outcome.end == TRIAL_NOT_STARTED ? CLI_SYSTEM
+                                                    : compare(o, &row);
     }
     interrupts_release(&interrupts);
     lineage_trial_release(&row);
@@ -190,6 +245,8 @@ static int work(struct cli_session *session, void *context)
     int status = find_origin(o);
     if (status == CLI_GO_ON)
         status = choose_directory(o);
+    if (status == CLI_GO_ON)
+        status = find_start(o);
     if (status == CLI_GO_ON)
         status = command_from_provenance(&o->trial, o->run, o->dir) ? run_again(o) : CLI_USAGE;
     /* The checkout is removed after a failure too; otherwise one checkout per attempt would fill the disk. */
@@ -212,6 +269,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
     command_trial_release(&o->trial);
     lineage_trial_release(&o->was);
+    lineage_free(o->parent_snapshot);
     json_decref(o->run);
     json_decref(o->origin);
     free(o);
@@ -226,7 +284,9 @@ const struct cli_command cmd_rerun = {
                    "had then (provenance/ID/), its parameters, seeds and limits, in a new directory. Prints\n"
                    "whether the score is the same. Files that git ignores are missing there; --here uses "
                    "the\n"
-                   "original directory in its present state. Exit status: 0 the same score, 1 another.",
+                   "original directory in its present state. A trial of a sweep with `files` gets the files\n"
+                   "that it started with. If it was measured then and fails now, or cannot start, the new row\n"
+                   "is a harness_abort. Exit status: 0 the same score, 1 another, 3 it could not start.",
     .examples = "  lineage rerun 014\n  lineage rerun 014 --here",
     .run = run,
 };

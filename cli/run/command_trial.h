@@ -65,7 +65,6 @@ struct command_trial {
     const char *dir;             /* where the commands work; NULL: where this process works */
     const char *rerun_of;        /* exp_id of the trial that is run again, for which git is not queried; NULL: none */
     const char *refused;         /* why the trial cannot run, which becomes its row; NULL: it can */
-    bool repeats_measured;       /* a run again of a trial that was measured: a failure is a harness_abort */
     /* Puts files into the work directory (an absolute path). Returns false, with the reason in why, if that is
      * impossible; the trial then has a row (harness_abort). NULL: no files. */
     bool (*fill)(void *context, const char *workdir, char why[TRIAL_TEXT_MAX]);

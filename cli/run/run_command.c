@@ -195,6 +195,9 @@ static bool run_words(struct command_run *run, struct trial_outcome *outcome, st
         job.argv = made.argv;
         job.environment = made.environment;
         ok = run_job(run, outcome, &job);
+        /* A run again that cannot start has a row, so that everybody sees that it cannot be repeated here. */
+        if (!ok && t->rerun_of)
+            snprintf(run->not_started, sizeof run->not_started, "the command %.400s could not be started", made.argv[0]);
     } else {
         cli_no_memory();
     }
@@ -423,7 +426,7 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     const struct command_trial *t = run->trial;
     size_t seeds = t->seeds ? t->seeds : 1;
     run->job = *job;
-    *outcome = (struct trial_outcome){.repeats_measured = t->repeats_measured};
+    *outcome = (struct trial_outcome){0};
     if (t->preflight && !run_preflight(run, outcome))
         return false;
     if (!has_failed(outcome) && !run_seeds(run, outcome, results, seeds))

@@ -27,7 +27,7 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
         [TRIAL_ABANDONED] = LINEAGE_HARNESS_ABORT,
         [TRIAL_NOT_STARTED] = LINEAGE_HARNESS_ABORT,
     };
-    if (outcome->repeats_measured && !(outcome->end == TRIAL_FINISHED && results->score.present))
+    if (results->plan->identity.repeats_measured && !(outcome->end == TRIAL_FINISHED && results->score.present))
         return LINEAGE_HARNESS_ABORT;
     if (outcome->end == TRIAL_FINISHED)
         return results->score.present ? LINEAGE_BASELINE : results->lost_score ? LINEAGE_CRASH : LINEAGE_HARNESS_ABORT;

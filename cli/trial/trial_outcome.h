@@ -45,7 +45,6 @@ struct trial_outcome {
     bool processor;     /* with an overrun of a time limit: the limit of processor seconds was exceeded */
     double used;        /* with an overrun of a time limit: seconds that were used; 0: only known to be more than the
                            limit */
-    bool repeats_measured; /* the trial repeats one that was measured, so its failure says nothing about its setting */
     bool out_of_memory; /* with TRIAL_MEMORY_OVERRUN: the kernel killed it; details in text */
     int unseen;         /* number of processes that could not be ended; -1: unknown */
     bool has_seed;      /* the trial ran with several seeds, and failed with this one */

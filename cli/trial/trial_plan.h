@@ -25,6 +25,7 @@ struct trial_identity {
     const char *code;     /* the piece of notes that names the code (lineage/code.h); may be written by `prepare` */
     const char *notes;    /* pieces of notes to write before the reason */
     const char *proposer; /* recorded as a parameter of the row, but not passed to the command */
+    bool repeats_measured; /* the trial repeats one that was measured, so a failure says nothing about its setting */
     bool baseline;        /* label a finished trial baseline instead of keep or discard */
     const char *name;     /* for progress */
 };

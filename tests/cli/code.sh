@@ -117,6 +117,68 @@ printf '%s\n' '{"parent": "base", "diff": "diff --git a/eval.txt b/mine.txt\nsim
 run night program/protect.json -C e --planner 'cat one' --trials 1
 must_have err 'it touches the protected file eval.txt'
 
+# ---- again ----
+
+# A rerun gets the files that the trial started with, whatever became of the sweep's own since then.
+cp program/prog.sh program/prog.before
+echo 'echo METRIC loss=1000' >program/prog.sh
+for id in 000 001 002 006 007 008; do
+    run rerun -C d $id -q
+    must_exit 0
+    must_have err "the score of $id came out the same"
+    must_equal "$(code_of $id)|$(change_of $id)|$(cell $id 4)" "$(code_of "$(cat out)")|$(change_of "$(cat out)")|$(cell "$(cat out)" 4)"
+done
+mv program/prog.before program/prog.sh
+# The best trial cannot start today: that says nothing about its setting.
+best=007
+file=$(sed -n 's/^file [0-7]* \([0-9a-f]*\) lib.sh$/\1/p' d/lineage_code/"$(code_of $best)")
+cp d/lineage_code/"$file" kept-file
+rm d/lineage_code/"$file"
+run rerun -C d $best -q
+must_exit 3
+must_equal harness_abort "$(cell "$(cat out)" 9)"
+must_have d/results.tsv "not started: lineage_code/$file is gone"
+cp kept-file d/lineage_code/"$file"
+
+# A failure of a trial that was measured says nothing about its setting either, and no proposer avoids it.
+printf '[ ! -e %s/full ] || exit 4\necho METRIC loss=$1\n' "$PWD" >once.sh
+cat >once.json <<'END'
+{"name": "once", "direction": "lower", "score": "loss", "command": ["sh", "once.sh", "{x}"], "ranges": {"x": "0:1"}}
+END
+run night once.json -C o --propose random --trials 1
+must_exit 0
+run suggest once.json -C o --propose tpe --format json
+must_exit 0
+cp out before.json
+touch full
+run rerun -C o 000 -q
+must_exit 1
+must_have err 'harness_abort: failed'
+rm full
+must_run suggest once.json -C o --propose tpe --format json
+must_match_file before.json out
+mv once.sh away.sh
+run rerun -C o 000 -q # sh starts, and does not find its script
+must_equal 'harness_abort harness_abort' "$(tail -n 2 o/results.tsv | cut -f 9 | tr '\n' ' ' | sed 's/ $//')"
+mv away.sh once.sh
+printf '#!/bin/sh\necho METRIC loss=1\n' >gone.sh
+chmod 755 gone.sh
+run run -C o -q -m loss -- ./gone.sh
+id=$(cat out)
+rm gone.sh
+run rerun -C o "$id" -q
+must_exit 3
+must_equal 'harness_abort' "$(tail -n 1 o/results.tsv | cut -f 9)"
+must_have o/results.tsv 'not started: the command ./gone.sh could not be started'
+# A trial that failed then and fails again is the failure that it was.
+run run -C o -q -m loss -- sh -c 'exit 5'
+id=$(cat out)
+run rerun -C o "$id" -q
+must_exit 0
+must_equal 'crash' "$(tail -n 1 o/results.tsv | cut -f 9)"
+must_run verify -C d
+must_run verify -C o
+
 # ---- files that are gone ----
 
 rows=$(wc -l <d/results.tsv)

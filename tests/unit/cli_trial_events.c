@@ -408,6 +408,7 @@ static void every_end_has_a_label_and_a_reason(void **state)
         {{.end = TRIAL_SILENT}, {NULL}, LINEAGE_CRASH, "it said nothing for 9 s, stopped"},
         {{.end = TRIAL_NOT_FINITE, .text = "loss is not a finite number"}, {NULL}, LINEAGE_CRASH, "loss is not a finite number, stopped"},
         {{.end = TRIAL_ABANDONED}, {NULL}, LINEAGE_HARNESS_ABORT, "the process that watched it was killed"},
+        {{.end = TRIAL_NOT_STARTED, .text = "n"}, {NULL}, LINEAGE_HARNESS_ABORT, "not started: n"},
         {{.end = TRIAL_INTERRUPTED}, {NULL}, LINEAGE_HARNESS_ABORT, "interrupted by the user"},
         {{.end = TRIAL_FINISHED}, {"{\"score\": NaN}"}, LINEAGE_CRASH, "its score is not a finite number"},
         {{.end = TRIAL_FINISHED, .looked = "looked for `x`"}, {"{\"step\": 1}"}, LINEAGE_HARNESS_ABORT, "exit 0 without a score: looked for `x`"},
