@@ -142,8 +142,8 @@ const struct cli_command cmd_code = {
     .name = "code",
     .arguments = "ID [FILE]",
     .description = "Lists the files that a trial of a sweep with `files` ran, or prints one of them, in the\n"
-                   "state in which the trial started. They are kept for every trial, also for discarded and failed ones\n"
-                   "(schema/FORMAT.md). Exit status: 0 done, 1 no such file or diff.",
+                   "state in which the trial started. They are kept for every trial, also for discarded and\n"
+                   "failed ones (schema/FORMAT.md). Exit status: 0 done, 1 no such file or diff.",
     .examples = "  lineage code 014\n  lineage code 014 train.py >train.py\n  lineage code 014 --diff\n"
                 "  lineage code 014 --output /tmp/014",
     .run = run,
