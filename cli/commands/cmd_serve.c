@@ -4,7 +4,7 @@
 #include "cli.h"
 #include "serve/live_server.h"
 
-enum { PORT = 8790 };
+enum { PORT = 8790, PORTS = 20 };
 
 static void print_notice(void *context, const struct lineage_notice *notice)
 {
@@ -22,7 +22,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     int no_token = 0;
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&where),
-        {"port", 0, POPT_ARG_STRING, &port, 0, "port on 127.0.0.1; 0: any free port (default: 8790)", "N"},
+        {"port", 0, POPT_ARG_STRING, &port, 0, "port on 127.0.0.1; 0: any free port (default: the first free one from 8790 on)", "N"},
         {"no-token", 0, POPT_ARG_NONE, &no_token, 0,
          "answer requests that lack the token of the printed address", NULL},
         POPT_TABLEEND};
@@ -40,6 +40,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     if (!cli_direction_parse(&server.store.direction, where.direction))
         goto done;
     server.port = (unsigned)number;
+    server.ports = port ? 1 : PORTS;
     server.no_token = no_token;
     server.dir = where.dir ? where.dir : ".";
     server.store.metric = where.metric;

@@ -372,18 +372,33 @@ static void quiet(void *context, const char *format, va_list args)
 
 /* ---- start and stop ---- */
 
-static int start(struct server *server)
+static struct MHD_Daemon *listen_on(struct server *server, unsigned port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)server->options->port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    /* poll instead of epoll: with epoll, version 0.9.75 does not notice a client that closed right after half a
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    /* MHD_OPTION_LISTENING_ADDRESS_REUSE stays off: with it two servers can listen on one port, and each gets some of the
+     * requests. A port that was in use until just now can be taken without it.
+     *
+     * poll instead of epoll: with epoll, version 0.9.75 does not notice a client that closed right after half a
      * request, and 64 of those occupy all connections for IDLE_SECONDS. */
-    server->daemon = server->http.start_daemon(
-        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, (uint16_t)server->options->port, NULL,
+    return server->http.start_daemon(
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, (uint16_t)port, NULL,
         NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_BYTES, MHD_OPTION_LISTENING_ADDRESS_REUSE, (unsigned)1, MHD_OPTION_END);
+        (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+}
+
+static int start(struct server *server)
+{
+    const unsigned first = server->options->port;
+    unsigned port = first;
+    while (!(server->daemon = listen_on(server, port)) && errno == EADDRINUSE && port + 1 < first + server->options->ports)
+        port++;
+    if (server->daemon && port > first) {
+        char text[80];
+        snprintf(text, sizeof text, "port %u is in use; this server takes %u", first, port);
+        cli_say(text);
+    }
     if (!server->daemon)
         return cli_error(CLI_SYSTEM, "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with "
                                      "--port, or 0 for any free one",

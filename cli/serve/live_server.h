@@ -8,6 +8,7 @@
 
 struct server_options {
     unsigned port; /* 0: any free port */
+    unsigned ports; /* number of ports to try from `port` on, where others are busy; at least 1 */
     bool no_token;
     const char *dir;                     /* directory of the store */
     struct lineage_open_options store; /* options for opening the store */
