@@ -44,9 +44,10 @@ LINEAGE_API const char *lineage_change_source_name(enum lineage_change_source so
 struct lineage_change {
     const char *name; /* as written in the text: "GPTQ block_size" */
     const char *knob; /* the normalised name, equal for all spellings of one knob in this set: "block size gptq" */
-    const char *from; /* the old value as written; NULL if the text does not state it */
-    const char *to;   /* the new value as written */
-    struct lineage_number from_value, to_value; /* the values as numbers: 32K is 32768, 1 % is 0.01; absent for text */
+    const char *from; /* the old value as written, with its unit; NULL if the text does not state it */
+    const char *to;   /* the new value as written, with its unit */
+    struct lineage_number from_value, to_value; /* the values as numbers: 32K is 32768, 1 % is 0.01; absent for text. Units
+                                                   do not count, but both are in the unit of the new value */
     enum lineage_change_source source;
 };
 
@@ -57,7 +58,8 @@ struct lineage_change {
 LINEAGE_API bool lineage_quantity_parse(double *value, const char *text, size_t length);
 
 /* Whether two written values are equal. Numbers are compared by value (32K equals both 32000 and 32768; 786k equals
- * 786432). Other texts are compared by their letters and digits, ignoring case. */
+ * 786432), with their units if both have one (1GB equals 1024MB, 4MB equals 4 but not 4GB). Other texts are compared by
+ * their letters and digits, ignoring case. */
 LINEAGE_API bool lineage_quantity_equal(const char *a, const char *b);
 
 /* One trial of a set. */

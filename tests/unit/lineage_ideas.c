@@ -94,6 +94,27 @@ static void spellings_of_one_number_are_equal(void **state)
     assert_false(lineage_quantity_equal("(0.9, 0.95)", "(0.9, 0.99)"));
     assert_true(lineage_quantity_equal("Adam-W", "adamw"));
     assert_false(lineage_quantity_equal("adam", "0"));
+    assert_true(lineage_quantity_equal("4MB", "4"));
+    assert_true(lineage_quantity_equal("4MB", "4 mb"));
+    assert_false(lineage_quantity_equal("4MB", "4GB"));
+    assert_true(lineage_quantity_equal("1GB", "1024MB"));
+    assert_true(lineage_quantity_equal("300 ms", "0.3s"));
+    assert_true(lineage_quantity_equal("90 min", "1.5h"));
+    assert_false(lineage_quantity_equal("90 min", "90 mb"));
+    assert_true(lineage_quantity_equal("3ep", "3 epochs"));
+    assert_false(lineage_quantity_equal("3 layers", "3 epochs"));
+}
+
+static void both_values_are_in_the_unit_of_the_new_one(void **state)
+{
+    struct lineage_ideas *ideas = new_set();
+    (void)state;
+    add(ideas, "1", "Raise shared_buffers 512MB → 1GB", "");
+    settle(ideas);
+    const struct lineage_idea *idea = lineage_ideas_get(ideas, 0);
+    assert_int_equal(idea->n_changes, 1);
+    assert_true(idea->changes[0].from_value.value == 0.5 && idea->changes[0].to_value.value == 1);
+    lineage_ideas_release(ideas);
 }
 
 /* ---- readings ---- */
@@ -110,7 +131,7 @@ static void a_changed_reading_has_a_new_version(void **state)
     static const struct {
         unsigned version;
         uint64_t digest;
-    } known = {2, 0x9edc78a6d3a43d85};
+    } known = {3, 0x0};
     static const char *const texts[][2] = {
         {"Lower mixup_alpha 0.4 → 0.2 on top of exp_012", "wd=0.1; grad_clip=1.0 | retry of 588, unlike #041"},
         {"Raise entropy bonus from 1% to 2%; keeps shared_buffers=512K", "gives val_bpb 1.08 because of decay"},
@@ -196,6 +217,10 @@ static void settings_are_read_in_all_forms(void **state)
         {"Decoder learning rates: backbone×0.5, neck×0.8", "backbone - 0.5;neck - 0.8;"},
         {"Give rare classes a 2.5 sampling weight", "rare classes sampling weight - 2.5;"},
         {"Rescale shared stage gradients by 1/(n_shared+1)=1/3", "shared stage gradients - 1/3;"},
+        {"Raise work_mem 4MB → 64MB", "work_mem 4MB 64MB;"},
+        {"Raise shared_buffers from 512 MB to 1 GB", "shared_buffers 512 MB 1 GB;"},
+        {"Extend the eval budget 198s→270s", "eval budget 198s 270s;"},
+        {"Set statement_timeout=300ms (was 1s)", "statement_timeout 1s 300ms;"},
     };
     (void)state;
     settings_are_read_from(cases, sizeof cases / sizeof *cases);
@@ -583,6 +608,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_read_as_people_write_them),
+        cmocka_unit_test(both_values_are_in_the_unit_of_the_new_one),
         cmocka_unit_test(a_changed_reading_has_a_new_version),
         cmocka_unit_test(spellings_of_one_number_are_equal),
         cmocka_unit_test(settings_are_read_in_all_forms),

@@ -2,6 +2,7 @@
  * ideas_internal.h: the internals of a set of ideas.
  *
  *   idea_tokens.c  text → words, numbers, arrows, marks
+ *   units.c        the unit behind a number
  *   knob_words.c   names and words in one spelling
  *   stated.c       the settings that a text may state as changed: candidates
  *   stated_features.c, stated_weights.c  which of them it does change

@@ -7,9 +7,10 @@
 
 #include "idea_tokens.h"
 #include "stated.h"
+#include "units.h"
 
-/* Reads a whole text as one value. */
-static bool whole(struct token *token, const char *text, size_t length)
+/* Reads a whole text as one value. *unit receives the word behind the number, with length 0 if there is none. */
+static bool whole(struct token *token, struct span *unit, const char *text, size_t length)
 {
     struct tokens t;
     struct span span;
@@ -22,6 +23,7 @@ static bool whole(struct token *token, const char *text, size_t length)
     if (ok) {
         *token = t.items[end - 1];
         token->value = number.value;
+        *unit = end < t.n ? (struct span){t.items[end].at, t.items[end].length} : (struct span){0};
     }
     free(t.items);
     return ok;
@@ -30,7 +32,8 @@ static bool whole(struct token *token, const char *text, size_t length)
 bool lineage_quantity_parse(double *value, const char *text, size_t length)
 {
     struct token token;
-    if (!whole(&token, text, length))
+    struct span unit;
+    if (!whole(&token, &unit, text, length))
         return false;
     *value = token.value;
     return true;
@@ -62,13 +65,16 @@ static bool next_letter(const char **text, char *c)
 bool lineage_quantity_equal(const char *a, const char *b)
 {
     struct token x, y;
-    bool number = whole(&x, a, strlen(a));
-    if (number != whole(&y, b, strlen(b)))
+    struct span of_a, of_b;
+    double ratio;
+    bool number = whole(&x, &of_a, a, strlen(a));
+    if (number != whole(&y, &of_b, b, strlen(b)))
         return false;
     if (number) {
         double slack = fmax(x.slack, y.slack);
-        return is_near(x.value, y.value, slack) || (x.other != 0 && is_near(x.other, y.value, slack)) ||
-               (y.other != 0 && is_near(x.value, y.other, slack));
+        return units_agree(&ratio, a + of_a.at, of_a.length, b + of_b.at, of_b.length) &&
+               (is_near(x.value * ratio, y.value, slack) || (x.other != 0 && is_near(x.other * ratio, y.value, slack)) ||
+                (y.other != 0 && is_near(x.value * ratio, y.other, slack)));
     }
     for (char c, d;;) {
         bool more = next_letter(&a, &c);

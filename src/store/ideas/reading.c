@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "citations.h"
+#include "units.h"
 
 enum { NOTES_TOKENS = 160, TITLE_TOKENS = 8 };
 
@@ -80,6 +81,19 @@ static struct lineage_number unsigned_zero(struct lineage_number number)
     return number;
 }
 
+/* A value with the unit behind it. *unit receives the unit alone. */
+static struct span with_unit(struct span *unit, const struct tokens *t, struct span value)
+{
+    size_t i = 0;
+    *unit = (struct span){value.at + value.length, 0};
+    while (i < t->n && t->items[i].at < unit->at)
+        i++;
+    if (!value.length || !unit_at(t, i))
+        return value;
+    *unit = (struct span){t->items[i].at, t->items[i].length};
+    return (struct span){value.at, unit->at + unit->length - value.at};
+}
+
 /* Reads the changes. *clause receives the clause of the first one, UINT32_MAX if there is none. */
 static bool read_changes(struct reading *reading, uint32_t *clause, struct reader *r, const struct tokens *t,
                          struct arena *arena)
@@ -96,12 +110,17 @@ static bool read_changes(struct reading *reading, uint32_t *clause, struct reade
     bool ok = changes || !n;
     for (size_t i = 0; ok && i < n; i++) {
         const struct stated *c = chosen[i];
+        struct span from_unit, to_unit, from = with_unit(&from_unit, t, c->from), to = with_unit(&to_unit, t, c->to);
+        double ratio;
         changes[i] = (struct read_change){.name = name_of(arena, t->text, c),
-                                          .from = text_of(arena, t->text, c->from),
-                                          .to = text_of(arena, t->text, c->to),
+                                          .from = text_of(arena, t->text, from),
+                                          .to = text_of(arena, t->text, to),
                                           .from_value = unsigned_zero(c->from_value),
                                           .to_value = unsigned_zero(c->to_value),
                                           .budget = for_budget(t, c->to.at + c->to.length)};
+        /* 512MB → 1GB is a rise: both numbers count in the unit of the new value. */
+        if (units_agree(&ratio, t->text + from_unit.at, from_unit.length, t->text + to_unit.at, to_unit.length))
+            changes[i].from_value.value *= ratio;
         ok = changes[i].name && changes[i].to && (changes[i].from || !c->from.length);
     }
     reading->changes = changes;
