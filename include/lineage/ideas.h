@@ -128,6 +128,27 @@ LINEAGE_API const struct lineage_idea *lineage_ideas_get(const struct lineage_id
  * Returns false if no trial has it. */
 LINEAGE_API bool lineage_ideas_find(size_t *index, const struct lineage_ideas *ideas, const char *id);
 
+/*
+ * What a person decided about names of knobs. LINEAGE_KNOBS_SAME: all of the names are one knob, which is shown by the
+ * first name; so it merges knobs, and renames one. LINEAGE_KNOBS_DIFFERENT: each of the names is a knob of its own, also
+ * if the log suggests that they are one. Names are compared like those of changes: MUON-WD is muon_wd.
+ */
+enum lineage_knob_relation { LINEAGE_KNOBS_SAME, LINEAGE_KNOBS_DIFFERENT };
+struct lineage_knob_rule {
+    enum lineage_knob_relation relation;
+    const char *const *names; /* [n] */
+    size_t n;
+};
+#define LINEAGE_KNOB_RULES 64      /* most rules of a set */
+#define LINEAGE_KNOB_RULE_NAMES 64 /* most names of a rule */
+
+/* Adds rules to a set before lineage_ideas_settle. LINEAGE_EINVAL names the contradiction if a name is in two lists of
+ * one knob, or if names that must differ are one name or one knob. The rules of lineage.json ("knobs") are added with the
+ * first trials of the store. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_rules(struct lineage_ideas *ideas,
+                                                                          const struct lineage_knob_rule *rules, size_t n,
+                                                                          struct lineage_error *err);
+
 /* ---- similar trials ---- */
 
 struct lineage_similar {

@@ -21,7 +21,7 @@ struct lineage_knob_try {
 };
 
 struct lineage_knob {
-    const char *name; /* the spelling that most of its changes use */
+    const char *name; /* the spelling that most of its changes use, or the name that a rule gives it */
     const char *knob; /* the normalised name, see struct lineage_change */
     const char *value; /* value in force for the best trial; NULL if the log does not show it */
     size_t set_by;     /* the trial that set that value; SIZE_MAX if it is known only from the `from` of other trials */

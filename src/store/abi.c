@@ -59,6 +59,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_import_stats),
     SIZE(lineage_insight),
     SIZE(lineage_knob),
+    SIZE(lineage_knob_rule),
     SIZE(lineage_knob_try),
     SIZE(lineage_knobs),
     SIZE(lineage_night_link),

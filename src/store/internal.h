@@ -37,12 +37,14 @@ struct mirror;
 struct log;
 struct append_state;
 struct settings_state;
+struct config_more;
 
 struct lineage_store {
     char *dir;
     int dir_fd;
     pid_t owner; /* the process that opened it */
     struct lineage_config config; /* direction resolved, metric as configured or overridden */
+    struct config_more *more;     /* the other settings, see format/config.h */
     struct lineage_open_options options;
     struct log *log;
     struct mirror *mirror;

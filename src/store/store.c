@@ -34,18 +34,19 @@ static enum lineage_status open_dir(int *fd, const char *dir, struct lineage_err
                             "cannot open the store %s", dir);
 }
 
-/* *log is set as by config_parse. */
-static enum lineage_status read_config(struct lineage_config *config, char **log, int dir_fd, struct lineage_error *err)
+/* *more is set as by config_parse. */
+static enum lineage_status read_config(struct lineage_config *config, struct config_more *more, int dir_fd,
+                                       struct lineage_error *err)
 {
     struct buf text = {0};
     enum lineage_status status = fs_read_file(dir_fd, PLACE_CONFIG, &text, err);
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
-    if (log)
-        *log = NULL;
+    if (more)
+        *more = (struct config_more){0};
     if (status == LINEAGE_ENOTFOUND)
         status = LINEAGE_OK;
     else if (status == LINEAGE_OK)
-        status = config_parse(config, log, text.data ? text.data : "", text.length, err);
+        status = config_parse(config, more, text.data ? text.data : "", text.length, err);
     buf_release(&text);
     return status;
 }
@@ -76,7 +77,7 @@ static enum lineage_status write_config(int dir_fd, const struct lineage_config 
             status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " is already there and says something else");
         return status;
     }
-    config_write(&text, config);
+    config_write(&text, config, NULL);
     if (text.failed)
         status = store_no_memory(err);
     else
@@ -101,7 +102,7 @@ static enum lineage_status create_on_server(const char *log, const struct lineag
     struct buf text = {0};
     struct lineage_config in_force;
     char *there = NULL;
-    config_write(&text, config);
+    config_write(&text, config, NULL);
     enum lineage_status status = text.failed ? store_no_memory(err) : log_postgres_create(log, text.data, &there, err);
     if (status == LINEAGE_OK)
         status = config_parse(&in_force, NULL, there, strlen(there), err);
@@ -116,16 +117,16 @@ static enum lineage_status create_on_server(const char *log, const struct lineag
 static enum lineage_status create_in_dir(const char *dir, const struct lineage_config *config, struct lineage_error *err)
 {
     struct lineage_config there;
-    char *log = NULL;
+    struct config_more more = {0};
     int dir_fd = -1;
     enum lineage_status status = make_dir(dir, err);
     if (status == LINEAGE_OK)
         status = open_dir(&dir_fd, dir, err);
     if (status == LINEAGE_OK)
-        status = read_config(&there, &log, dir_fd, err);
+        status = read_config(&there, &more, dir_fd, err);
     if (status == LINEAGE_OK)
-        status = log ? create_on_server(log, config, err) : write_config(dir_fd, config, err);
-    free(log);
+        status = more.log ? create_on_server(more.log, config, err) : write_config(dir_fd, config, err);
+    config_more_release(&more);
     if (dir_fd >= 0)
         fs_close(dir_fd);
     return status;
@@ -149,21 +150,22 @@ bool lineage_is_server(const char *place)
 }
 
 /* The current settings, and the text that they were read from. */
-static enum lineage_status read_settings(struct lineage_store *store, struct lineage_config *config, struct buf *text,
-                                         struct lineage_error *err)
+static enum lineage_status read_settings(struct lineage_store *store, struct lineage_config *config,
+                                         struct config_more *more, struct buf *text, struct lineage_error *err)
 {
     if (!log_has_requests(store->log))
-        return read_config(config, NULL, store->dir_fd, err);
+        return read_config(config, more, store->dir_fd, err);
     enum lineage_status status = log_postgres_settings(store->log, text, err);
-    return status == LINEAGE_OK ? config_parse(config, NULL, text->data ? text->data : "", text->length, err) : status;
+    return status == LINEAGE_OK ? config_parse(config, more, text->data ? text->data : "", text->length, err) : status;
 }
 
-static enum lineage_status write_settings(struct lineage_store *store, const struct buf *before, const struct lineage_config *config,
+static enum lineage_status write_settings(struct lineage_store *store, const struct buf *before,
+                                          const struct lineage_config *config, const struct config_more *more,
                                           struct lineage_error *err)
 {
     struct buf text = {0};
     enum lineage_status status = LINEAGE_OK;
-    config_write(&text, config);
+    config_write(&text, config, more);
     if (text.failed)
         status = store_no_memory(err);
     else if (log_has_requests(store->log))
@@ -181,8 +183,9 @@ enum lineage_status lineage_store_set_noise(struct lineage_store *store, double 
                                             struct lineage_error *err)
 {
     struct lineage_config config;
+    struct config_more more = {0};
     struct buf before = {0};
-    enum lineage_status status = read_settings(store, &config, &before, err);
+    enum lineage_status status = read_settings(store, &config, &more, &before, err);
     if (status == LINEAGE_OK && config.noise_std > 0)
         status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " has a noise floor");
     if (status == LINEAGE_OK && !(std > 0))
@@ -192,7 +195,8 @@ enum lineage_status lineage_store_set_noise(struct lineage_store *store, double 
     if (status == LINEAGE_OK)
         status = config_check(&config, err);
     if (status == LINEAGE_OK)
-        status = write_settings(store, &before, &config, err);
+        status = write_settings(store, &before, &config, &more, err);
+    config_more_release(&more);
     buf_release(&before);
     if (status == LINEAGE_OK) {
         store->config.noise_std = std;
@@ -246,8 +250,9 @@ static enum lineage_status ask_server(struct lineage_store *store, struct lineag
         remember_settings(store->dir_fd, text.data);
     else if (status == LINEAGE_EAWAY)
         status = settings_from_before(store, &text, err);
+    config_more_release(store->more);
     if (status == LINEAGE_OK)
-        status = config_parse(&store->config, NULL, text.data ? text.data : "", text.length, err);
+        status = config_parse(&store->config, store->more, text.data ? text.data : "", text.length, err);
     buf_release(&text);
     return status;
 }
@@ -282,11 +287,14 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         return store_no_memory(err);
     store->dir_fd = -1;
     store->owner = getpid();
-    enum lineage_status status = find_dir(store, dir, err);
+    store->more = calloc(1, sizeof *store->more);
+    enum lineage_status status = store->more ? find_dir(store, dir, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
         status = open_dir(&store->dir_fd, store->dir, err);
     if (status == LINEAGE_OK)
-        status = read_config(&store->config, &server, store->dir_fd, err);
+        status = read_config(&store->config, store->more, store->dir_fd, err);
+    if (status == LINEAGE_OK && store->more->log && !(server = strdup(store->more->log)))
+        status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = open_log(store, server, err);
     if (status == LINEAGE_OK)
@@ -322,6 +330,9 @@ void lineage_store_close(struct lineage_store *store)
     log_close(store->log);
     if (store->dir_fd >= 0)
         fs_close(store->dir_fd);
+    if (store->more)
+        config_more_release(store->more);
+    free(store->more);
     free(store->dir);
     free(store);
 }

@@ -48,7 +48,7 @@ must_have out '- noise, an estimate: scores of equal trials have a standard devi
 must_have out '- exp_001 keep -0.5 `Raise shared_buffers 128MB → 256MB`'
 must_have out '- exp_007 size_blocked 2.1, artifact_bytes 1700 (largest kept: 1500)'
 must_have out '- random_page_cost: 3 trials, 0 failed, +0.1 to +0.4: 002, 003, 004'
-must_have out '(work_mem 4 → 64)'
+must_have out '(work_mem 4MB → 64MB)'
 must_have out '006'
 cp out first
 must_run render
@@ -73,4 +73,25 @@ must_run append --status discard --core-metric 9 --hypothesis "$(printf 'set `x`
 must_run render
 ! grep -q '^## Evil' out || fail 'a hypothesis made a heading'
 
+# A person corrects the names of knobs in lineage.json.
+printf '{"direction": "lower", "knobs": {"same": [["page cost", "random_page_cost", "work-mem"]]}}\n' >lineage.json
+for name in random_page_cost work_mem 'page cost'; do
+    must_run knobs "$name" --format json
+    must_equal 'page cost 4' "$(json name) $(json tries.#)" "$name"
+done
+must_run knobs --min 4 --format tsv
+must_equal 'page cost' "$(sed 1d out | cut -f1)"
+printf '{"direction": "lower", "knobs": {"different": [["random_page_cost", "work_mem"]]}}\n' >lineage.json
+must_run knobs random_page_cost --format json
+must_equal 3 "$(json tries.#)"
+printf '{"direction": "lower", "knobs": {"same": [["lr", "beta"], ["beta", "rate"]]}}\n' >lineage.json
+run knobs
+must_exit 2
+must_have err "'beta' is in two lists"
+must_run best
+printf '{"direction": "lower", "knobs": {"merge": [["a", "b"]]}}\n' >lineage.json
+run knobs
+must_exit 2
+must_have err 'lineage.json: knobs must be an object with lists of lists of names in "same" and "different"'
+printf '{"direction": "lower"}\n' >lineage.json
 finish

@@ -25,7 +25,7 @@ static void read_config(const char *text, size_t size)
     struct buf out = {0};
     if (config_parse(&config, NULL, text, size, NULL) != LINEAGE_OK)
         return;
-    config_write(&out, &config);
+    config_write(&out, &config, NULL);
     fuzz_assert(config_parse(&again, NULL, out.data, out.length, NULL) == LINEAGE_OK);
     fuzz_assert(strcmp(config.metric, again.metric) == 0 && config.direction == again.direction);
     buf_release(&out);

@@ -35,6 +35,15 @@ static void wrong_settings_are_refused(void **state)
     assert_refused("{\"noise_seeds\": 4294967296}", "noise_seeds");
     assert_refused("{\"noise_seeds\": \"four\", \"min_delta\": 1}", "noise_seeds");
     assert_refused("{\"metric\": \"a\", \"metric\": \"b\"}", "duplicate");
+    static const char *const knobs[] = {"[]", "1", "\"a\"", "null", "{\"same\": 1}", "{\"same\": [\"a\", \"b\"]}",
+                                        "{\"same\": [[]]}", "{\"same\": [[\"a\"]]}", "{\"same\": [[\"a\", 1]]}",
+                                        "{\"same\": [[\"a\", \"\"]]}", "{\"equal\": [[\"a\", \"b\"]]}", "{\"different\": {}}",
+                                        "{\"same\": [[\"a\", \"0123456789012345678901234567890123456789012345678901234567890123\"]]}"};
+    for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "{\"knobs\": %s}", knobs[i]);
+        assert_refused(text, "knobs must be");
+    }
 }
 
 static void settings_come_round(void **state)
@@ -43,13 +52,60 @@ static void settings_come_round(void **state)
                                     .min_delta = 0.1, .noise_std = 1e-5, .noise_seeds = 4}, back;
     struct buf text = {0};
     (void)state;
-    config_write(&text, &config);
+    config_write(&text, &config, NULL);
     assert_int_equal(config_parse(&back, NULL, text.data, text.length, NULL), LINEAGE_OK);
     assert_string_equal(back.metric, config.metric);
     assert_string_equal(back.metric_label, "x");
     assert_int_equal(back.direction, LINEAGE_HIGHER);
     assert_true(back.min_delta == 0.1 && back.noise_std == 1e-5 && back.noise_seeds == 4);
     buf_release(&text);
+}
+
+static void rules_of_knobs_come_round(void **state)
+{
+    static const char text[] = "{\"knobs\": {\"different\": [[\"wd\", \"embed_wd\"]], \"same\": [[\"lr\", \"a \\\"q\\\"\"],"
+                               " [\"x\", \"y\", \"z\"]]}, \"noise_std\": 1}";
+    struct lineage_config config;
+    struct config_more more, back;
+    struct buf written = {0};
+    (void)state;
+    assert_int_equal(config_parse(&config, &more, text, strlen(text), NULL), LINEAGE_OK);
+    assert_int_equal(more.n_rules, 3);
+    config_write(&written, &config, &more);
+    assert_int_equal(config_parse(&config, &back, written.data, written.length, NULL), LINEAGE_OK);
+    assert_int_equal(back.n_rules, 3);
+    assert_true(config.noise_std == 1);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(back.rules[i].relation, i < 2 ? LINEAGE_KNOBS_SAME : LINEAGE_KNOBS_DIFFERENT);
+        assert_int_equal(back.rules[i].n, i == 1 ? 3 : 2);
+        for (size_t k = 0; k < back.rules[i].n; k++)
+            assert_string_equal(back.rules[i].names[k], more.rules[i].names[k]);
+    }
+    assert_string_equal(back.rules[0].names[1], "a \"q\"");
+    buf_release(&written);
+    config_more_release(&more);
+    config_more_release(&back);
+}
+
+/* Measuring the noise writes lineage.json again. */
+static void setting_the_noise_keeps_the_rules(void **state)
+{
+    static const char text[] = "{\"knobs\": {\"same\": [[\"lr\", \"rate\"]]}}";
+    char *dir = make_dir(), *path = join(dir, "lineage.json");
+    struct lineage_store *store;
+    struct lineage_error err;
+    size_t length;
+    (void)state;
+    write_file(path, text, strlen(text));
+    assert_int_equal(lineage_store_open(&store, dir, NULL, &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_set_noise(store, 0.5, 2, &err), LINEAGE_OK);
+    lineage_store_close(store);
+    char *now = read_file(path, &length);
+    assert_non_null(strstr(now, "\"same\": [[\"lr\", \"rate\"]]"));
+    assert_non_null(strstr(now, "noise_std"));
+    free(now);
+    free(path);
+    remove_dir(dir);
 }
 
 static void a_store_is_created_once(void **state)
@@ -130,7 +186,7 @@ static void an_override_is_a_possible_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_settings_are_refused), cmocka_unit_test(settings_come_round),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_settings_are_refused), cmocka_unit_test(settings_come_round), cmocka_unit_test(rules_of_knobs_come_round), cmocka_unit_test(setting_the_noise_keeps_the_rules),
                                        cmocka_unit_test(a_store_is_created_once),
                                        cmocka_unit_test(what_could_not_be_read_back_is_not_written),
                                        cmocka_unit_test(other_settings_are_not_written_over),

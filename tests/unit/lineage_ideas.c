@@ -105,6 +105,109 @@ static void spellings_of_one_number_are_equal(void **state)
     assert_false(lineage_quantity_equal("3 layers", "3 epochs"));
 }
 
+/* ---- rules for names ---- */
+
+/* The knobs of three trials that change the named settings, as numbers: equal knobs have equal numbers. */
+static void knobs_with_rules(size_t knobs[3], const char *const names[3], const struct lineage_knob_rule *rules, size_t n_rules)
+{
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_error err;
+    for (int i = 0; i < 3; i++) {
+        char id[8], text[128];
+        snprintf(id, sizeof id, "%d", i);
+        snprintf(text, sizeof text, "Set %s=0.%d", names[i], i + 1);
+        add(ideas, id, text, "");
+    }
+    assert_int_equal(lineage_ideas_add_rules(ideas, rules, n_rules, &err), LINEAGE_OK);
+    settle(ideas);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(lineage_ideas_get(ideas, i)->n_changes, 1);
+        for (knobs[i] = 0; strcmp(lineage_ideas_get(ideas, knobs[i])->changes[0].knob,
+                                  lineage_ideas_get(ideas, i)->changes[0].knob) != 0; knobs[i]++)
+            ;
+    }
+    lineage_ideas_release(ideas);
+}
+
+static void a_person_merges_and_separates_knobs(void **state)
+{
+    static const char *const names[] = {"muon_wd", "opt.weight_decay", "MuonWD"};
+    static const char *const one[] = {"decay", "Weight-Decay", "muon wd"}, *const two[] = {"muon_wd", "weight_decay"};
+    static const struct lineage_knob_rule same = {LINEAGE_KNOBS_SAME, one, 3}, different = {LINEAGE_KNOBS_DIFFERENT, two, 2};
+    size_t knobs[3];
+    (void)state;
+    knobs_with_rules(knobs, names, NULL, 0);
+    assert_true(knobs[0] == 0 && knobs[1] == 1 && knobs[2] == 0);
+    knobs_with_rules(knobs, names, &same, 1);
+    assert_true(knobs[0] == 0 && knobs[1] == 0 && knobs[2] == 0);
+    knobs_with_rules(knobs, names, &different, 1);
+    assert_true(knobs[0] == 0 && knobs[1] == 1 && knobs[2] == 0);
+}
+
+/* A log that shows that two names are one, by an abbreviation. */
+static void a_person_separates_what_the_log_joins(void **state)
+{
+    static const char *const two[] = {"muon_wd", "muon_weight_decay"};
+    static const struct lineage_knob_rule different = {LINEAGE_KNOBS_DIFFERENT, two, 2};
+    (void)state;
+    for (int separate = 0; separate < 2; separate++) {
+        struct lineage_ideas *ideas = new_set();
+        struct lineage_similar_list list;
+        struct lineage_error err;
+        for (int i = 0; i < 12; i++) {
+            char id[8], text[128];
+            snprintf(id, sizeof id, "%d", i);
+            snprintf(text, sizeof text, i % 2 ? "Replace loop %d by a scan" : i % 4 ? "Set muon_wd=0.%d, a weight_decay"
+                                                                              : "Set muon_weight_decay=0.%d, the wd", i + 1);
+            add(ideas, id, text, "");
+        }
+        if (separate)
+            assert_int_equal(lineage_ideas_add_rules(ideas, &different, 1, &err), LINEAGE_OK);
+        settle(ideas);
+        const char *a = lineage_ideas_get(ideas, 0)->changes[0].knob, *b = lineage_ideas_get(ideas, 2)->changes[0].knob;
+        assert_int_equal(strcmp(a, b) == 0, !separate);
+        assert_int_equal(lineage_ideas_similar_text(&list, ideas, "Set muon_weight_decay=0.3", 20, &err), LINEAGE_OK);
+        bool named = false;
+        for (size_t i = 0; i < list.n; i++)
+            named = named || (list.items[i].trial == 2 && strncmp(list.items[i].why, "same knob", 9) == 0);
+        assert_int_equal(named, !separate);
+        lineage_similar_release(&list);
+        lineage_ideas_release(ideas);
+    }
+}
+
+static void contradictory_rules_are_refused(void **state)
+{
+    static const char *const ab[] = {"alpha", "beta"}, *const bc[] = {"beta", "gamma"}, *const aa[] = {"opt_lr", "OptLr"},
+                             *const none[] = {"alpha", "--"};
+    static const struct {
+        struct lineage_knob_rule rules[2];
+        size_t n;
+        const char *why;
+    } cases[] = {
+        {{{LINEAGE_KNOBS_SAME, ab, 2}, {LINEAGE_KNOBS_SAME, bc, 2}}, 2, "'beta' is in two lists"},
+        {{{LINEAGE_KNOBS_SAME, ab, 2}, {LINEAGE_KNOBS_DIFFERENT, ab, 2}}, 2, "in a list of names of one knob"},
+        {{{LINEAGE_KNOBS_DIFFERENT, aa, 2}}, 1, "spellings of one name"},
+        {{{LINEAGE_KNOBS_SAME, none, 2}}, 1, "no word"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lineage_ideas *ideas = new_set();
+        struct lineage_error err;
+        assert_int_equal(lineage_ideas_add_rules(ideas, cases[i].rules, cases[i].n, &err), LINEAGE_EINVAL);
+        if (!strstr(err.text, cases[i].why))
+            fail_msg("'%s' does not say '%s'", err.text, cases[i].why);
+        lineage_ideas_release(ideas);
+    }
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_error err;
+    static const struct lineage_knob_rule different = {LINEAGE_KNOBS_DIFFERENT, ab, 2};
+    for (int i = 0; i < LINEAGE_KNOB_RULES; i++)
+        assert_int_equal(lineage_ideas_add_rules(ideas, &different, 1, &err), LINEAGE_OK);
+    assert_int_equal(lineage_ideas_add_rules(ideas, &different, 1, &err), LINEAGE_EINVAL);
+    lineage_ideas_release(ideas);
+}
+
 static void both_values_are_in_the_unit_of_the_new_one(void **state)
 {
     struct lineage_ideas *ideas = new_set();
@@ -131,7 +234,7 @@ static void a_changed_reading_has_a_new_version(void **state)
     static const struct {
         unsigned version;
         uint64_t digest;
-    } known = {3, 0x0};
+    } known = {3, 0x28b484fde21c6370};
     static const char *const texts[][2] = {
         {"Lower mixup_alpha 0.4 → 0.2 on top of exp_012", "wd=0.1; grad_clip=1.0 | retry of 588, unlike #041"},
         {"Raise entropy bonus from 1% to 2%; keeps shared_buffers=512K", "gives val_bpb 1.08 because of decay"},
@@ -609,6 +712,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_read_as_people_write_them),
         cmocka_unit_test(both_values_are_in_the_unit_of_the_new_one),
+        cmocka_unit_test(a_person_merges_and_separates_knobs),
+        cmocka_unit_test(a_person_separates_what_the_log_joins),
+        cmocka_unit_test(contradictory_rules_are_refused),
         cmocka_unit_test(a_changed_reading_has_a_new_version),
         cmocka_unit_test(spellings_of_one_number_are_equal),
         cmocka_unit_test(settings_are_read_in_all_forms),

@@ -15,7 +15,7 @@
 #include "json_text.h"
 
 static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
-                                   "noise_std", "noise_seeds",  "log", NULL};
+                                   "noise_std", "noise_seeds", "knobs", "log", NULL};
 
 static bool is_known(const char *key)
 {
@@ -74,6 +74,68 @@ static enum lineage_status read_seeds(unsigned *out, const json_t *value, struct
     return LINEAGE_OK;
 }
 
+/* The members of "knobs", in the order in which they are written. */
+static const struct {
+    const char *key;
+    enum lineage_knob_relation relation;
+} relations[] = {{"same", LINEAGE_KNOBS_SAME}, {"different", LINEAGE_KNOBS_DIFFERENT}};
+enum { N_RELATIONS = sizeof relations / sizeof *relations };
+
+/* One list of names: ["muon_wd", "weight_decay"]. */
+static enum lineage_status read_rule(struct lineage_knob_rule *rule, const json_t *list, struct arena *arena,
+                                     struct lineage_error *err)
+{
+    size_t n = json_array_size(list);
+    const char **names = n >= 2 && n <= LINEAGE_KNOB_RULE_NAMES ? arena_alloc(arena, n, sizeof *names) : NULL;
+    if (n < 2 || n > LINEAGE_KNOB_RULE_NAMES)
+        return wrong("knobs", "lists of 2 to 64 names each", err);
+    for (size_t i = 0; names && i < n; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (!name || !*name || strlen(name) >= LINEAGE_NAME_MAX)
+            return wrong("knobs", "lists of names, each a string of 1 to 63 bytes", err);
+        names[i] = arena_text(arena, name, strlen(name));
+        if (!names[i])
+            return store_no_memory(err);
+    }
+    rule->names = names;
+    rule->n = n;
+    return names ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* {"same": [["muon_wd", "weight_decay"]], "different": [["wd", "embed_wd"]]}. Without `more` it is only checked. */
+static enum lineage_status read_knobs(struct config_more *more, json_t *value, struct lineage_error *err)
+{
+    struct config_more spare = {0}, *into = more ? more : &spare;
+    enum lineage_status status = LINEAGE_OK;
+    const char *key;
+    json_t *lists;
+    size_t n = 0, most = 0;
+    json_object_foreach(value, key, lists) {
+        size_t i = 0;
+        while (i < N_RELATIONS && strcmp(relations[i].key, key) != 0)
+            i++;
+        if (i == N_RELATIONS || !json_is_array(lists))
+            return wrong("knobs", "an object with lists of lists of names in \"same\" and \"different\"", err);
+        most += json_array_size(lists);
+    }
+    if (!json_is_object(value) || most > LINEAGE_KNOB_RULES)
+        return wrong("knobs", "an object with at most 64 lists of names", err);
+    struct lineage_knob_rule *rules = arena_alloc(&into->arena, most + 1, sizeof *rules);
+    if (!rules)
+        return store_no_memory(err);
+    for (size_t i = 0; i < N_RELATIONS && status == LINEAGE_OK; i++) {
+        lists = json_object_get(value, relations[i].key);
+        for (size_t k = 0; k < json_array_size(lists) && status == LINEAGE_OK; k++) {
+            rules[n].relation = relations[i].relation;
+            status = read_rule(&rules[n++], json_array_get(lists, k), &into->arena, err);
+        }
+    }
+    into->rules = rules;
+    into->n_rules = n;
+    config_more_release(&spare);
+    return status;
+}
+
 static enum lineage_status read_key(struct lineage_config *config, const char *key, const json_t *value,
                                     struct lineage_error *err)
 {
@@ -87,19 +149,36 @@ static enum lineage_status read_key(struct lineage_config *config, const char *k
         return read_positive(&config->min_delta, key, value, err);
     if (strcmp(key, "noise_std") == 0)
         return read_positive(&config->noise_std, key, value, err);
-    if (strcmp(key, "log") == 0)
-        return json_is_string(value) ? LINEAGE_OK : wrong(key, "a string", err);
     return read_seeds(&config->noise_seeds, value, err);
 }
 
-enum lineage_status config_parse(struct lineage_config *config, char **log, const char *text, size_t length,
+/* The keys whose values are not in struct lineage_config. */
+static enum lineage_status read_more(struct config_more *more, const char *key, json_t *value,
+                                     struct lineage_error *err)
+{
+    if (strcmp(key, "knobs") == 0)
+        return read_knobs(more, value, err);
+    if (!json_is_string(value))
+        return wrong(key, "a string", err);
+    if (more)
+        more->log = arena_text(&more->arena, json_string_value(value), json_string_length(value));
+    return more && !more->log ? store_no_memory(err) : LINEAGE_OK;
+}
+
+void config_more_release(struct config_more *more)
+{
+    arena_release(&more->arena);
+    *more = (struct config_more){0};
+}
+
+enum lineage_status config_parse(struct lineage_config *config, struct config_more *more, const char *text, size_t length,
                                  struct lineage_error *err)
 {
     const char *key;
     json_t *value;
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
-    if (log)
-        *log = NULL;
+    if (more)
+        *more = (struct config_more){0};
     /* Jansson would silently let the last of two equal keys win, but only the file's author knows which value was
      * meant. */
     json_t *root;
@@ -113,8 +192,10 @@ enum lineage_status config_parse(struct lineage_config *config, char **log, cons
         if (!is_known(key))
             status = store_fail(err, LINEAGE_ECORRUPT,
                                 "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
-                                "min_delta, noise_std, noise_seeds, log",
+                                "min_delta, noise_std, noise_seeds, knobs, log",
                                 key);
+        else if (strcmp(key, "knobs") == 0 || strcmp(key, "log") == 0)
+            status = read_more(more, key, value, err);
         else
             status = read_key(config, key, value, err);
     }
@@ -122,24 +203,52 @@ enum lineage_status config_parse(struct lineage_config *config, char **log, cons
     if (status == LINEAGE_OK && json_object_get(root, "log") && json_object_size(root) > 1)
         status = store_fail(err, LINEAGE_ECORRUPT, "lineage.json: beside \"log\" there is nothing else, for the settings of a "
                                                    "log on a server are kept there");
-    if (status == LINEAGE_OK && log && json_object_get(root, "log") &&
-        !(*log = strdup(json_string_value(json_object_get(root, "log")))))
-        status = store_no_memory(err);
     json_decref(root);
     return status;
 }
 
 /* Uses Jansson, because it knows which characters JSON must escape. */
-static void put_string(struct buf *out, const char *key, const char *text)
+static void put_quoted(struct buf *out, const char *text)
 {
     json_t *string = json_string(text);
     char *quoted = json_dumps(string, JSON_ENCODE_ANY);
     if (quoted)
-        buf_printf(out, ",\n  \"%s\": %s", key, quoted);
+        buf_puts(out, quoted);
     else
         out->failed = true;
     lineage_free(quoted);
     json_decref(string);
+}
+
+static void put_string(struct buf *out, const char *key, const char *text)
+{
+    buf_printf(out, ",\n  \"%s\": ", key);
+    put_quoted(out, text);
+}
+
+static void put_rules(struct buf *out, const struct config_more *more)
+{
+    size_t n_lists = 0;
+    for (size_t i = 0; i < N_RELATIONS; i++) {
+        size_t n = 0;
+        for (size_t k = 0; k < more->n_rules; k++) {
+            if (more->rules[k].relation != relations[i].relation)
+                continue;
+            if (n++)
+                buf_puts(out, ", [");
+            else
+                buf_printf(out, "%s    \"%s\": [[", n_lists++ ? ",\n" : ",\n  \"knobs\": {\n", relations[i].key);
+            for (size_t j = 0; j < more->rules[k].n; j++) {
+                buf_puts(out, j ? ", " : "");
+                put_quoted(out, more->rules[k].names[j]);
+            }
+            buf_put(out, ']');
+        }
+        if (n)
+            buf_put(out, ']');
+    }
+    if (n_lists)
+        buf_puts(out, "\n  }");
 }
 
 /* Does not use Jansson, because its %.17g would write 0.1 as 0.10000000000000001 into a file that people edit. A zero
@@ -151,7 +260,7 @@ static void put_number(struct buf *out, const char *key, double value)
         buf_printf(out, ",\n  \"%s\": %s", key, lineage_number_format(number, value));
 }
 
-void config_write(struct buf *out, const struct lineage_config *config)
+void config_write(struct buf *out, const struct lineage_config *config, const struct config_more *more)
 {
     buf_printf(out, "{\n  \"direction\": \"%s\"", config->direction == LINEAGE_HIGHER ? "higher" : "lower");
     if (config->metric[0])
@@ -162,6 +271,8 @@ void config_write(struct buf *out, const struct lineage_config *config)
     put_number(out, "noise_std", config->noise_std);
     if (config->noise_seeds)
         buf_printf(out, ",\n  \"noise_seeds\": %u", config->noise_seeds);
+    if (more)
+        put_rules(out, more);
     buf_puts(out, "\n}\n");
 }
 

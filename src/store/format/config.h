@@ -2,16 +2,25 @@
 #ifndef FORMAT_CONFIG_H
 #define FORMAT_CONFIG_H
 
+#include <lineage/ideas.h>
 #include <lineage/store.h>
 
 #include "arena.h"
 
+/* Settings that struct lineage_config has no place for. A zeroed struct is empty. */
+struct config_more {
+    char *log; /* name of the server that has the log and the settings; NULL if the log is results.tsv */
+    const struct lineage_knob_rule *rules; /* [n_rules] what a person decided about names of knobs */
+    size_t n_rules;
+    struct arena arena; /* owns all of it */
+};
+void config_more_release(struct config_more *more);
+
 /* config_write leaves out members that are zero. config_parse returns LINEAGE_ECORRUPT for malformed JSON, unknown keys
- * and wrong types. *log, if not NULL, becomes the name of the server that has the log and the settings (the caller
- * frees it), or NULL if the log is results.tsv. */
-enum lineage_status config_parse(struct lineage_config *config, char **log, const char *text, size_t length,
+ * and wrong types. *more, which may be NULL, is filled in anew and released by the caller, also after a failure. */
+enum lineage_status config_parse(struct lineage_config *config, struct config_more *more, const char *text, size_t length,
                                  struct lineage_error *err);
-void config_write(struct buf *out, const struct lineage_config *config);
+void config_write(struct buf *out, const struct lineage_config *config, const struct config_more *more);
 
 /* Whether the settings, once written, can be parsed again. */
 enum lineage_status config_check(const struct lineage_config *config, struct lineage_error *err);

@@ -43,9 +43,11 @@ static bool name_key(struct lineage_ideas *ideas, struct lineage_change *change,
     const char *list[CHANGE_WORDS];
     char copy[CHANGE_WORDS][KNOB_WORD_MAX], knob[CHANGE_WORDS * (KNOB_WORD_MAX + 1)] = "", stem[KNOB_WORD_MAX];
     size_t n = 0, length = 0;
-    knob_words_split(&words, change->name, strlen(change->name));
+    const char *ruled = knob_rule_name(ideas, change->name, &key->apart), *name = ruled ? ruled : change->name;
+    knob_words_split(&words, name, strlen(name));
     for (size_t i = 0; i < words.n; i++) {
-        const char *meaning = short_word_meaning(ideas, words.words[i]);
+        /* A knob that a person keeps apart from others is only what its name spells. */
+        const char *meaning = key->apart ? NULL : short_word_meaning(ideas, words.words[i]);
         const char *text = meaning ? meaning : words.words[i];
         knob_words_split(&longer, text, strlen(text));
         for (size_t k = 0; k < longer.n && n < CHANGE_WORDS; k++) {

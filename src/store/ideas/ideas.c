@@ -37,6 +37,7 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     word_book_release(&ideas->book);
     reader_release(&ideas->reader);
     knobs_release(ideas);
+    knob_rules_release(ideas);
     HASH_CLEAR(hh, ideas->places);
     terms_release(&ideas->terms);
     free(ideas->rows);

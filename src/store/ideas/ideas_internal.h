@@ -10,6 +10,7 @@
  *   idea_terms.c   the dictionary of a log
  *   short_words.c  wd: weight decay
  *   knob_merge.c   block_size and GPTQ block_size
+ *   knob_rules.c   what a person decided about names
  *   word_book.c    the words of a set, each with a number
  *   reading.c      what one trial's texts say, without regard to other trials
  *   reading_cache.c  readings in lineage.db
@@ -40,6 +41,7 @@ struct change_key {
     uint32_t words[CHANGE_WORDS];
     size_t n;
     bool budget;  /* made only to stay within a limit, so not part of the idea */
+    uint64_t apart; /* two keys that share a bit and differ in their words are different knobs; see knob_rules.c */
 };
 
 /* One text that was read, or one trial. */
@@ -82,6 +84,7 @@ struct posting {
 
 struct short_word;
 struct knob;
+struct ruled_name;
 struct id_place;
 
 struct lineage_ideas {
@@ -99,6 +102,9 @@ struct lineage_ideas {
     struct short_word *short_words; /* abbreviations and their meanings as the log shows them (wd: weight decay) */
     struct short_word **by_initials; /* the same, by their letters; see short_words.c */
     struct knob *knobs;
+    struct ruled_name *ruled_names;
+    size_t n_rules, n_apart;
+    const struct lineage_store *ruled_by; /* the store whose rules were added */
     struct id_place *places;
     const char *columns[COLUMNS_MAX]; /* columns outside the 17, as in the first row: results, never settings */
     size_t n_columns;
@@ -161,6 +167,11 @@ void short_words_release(struct lineage_ideas *ideas);
 bool knobs_merge(struct lineage_ideas *ideas);
 const char *knob_merged(const struct lineage_ideas *ideas, const char *text);
 void knobs_release(struct lineage_ideas *ideas);
+
+/* The name by which a person wants a knob to be called, NULL if no rule joins it with others. *apart, which may be NULL,
+ * is set as in struct change_key. */
+const char *knob_rule_name(const struct lineage_ideas *ideas, const char *name, uint64_t *apart);
+void knob_rules_release(struct lineage_ideas *ideas);
 
 /* ---- comparing ---- */
 

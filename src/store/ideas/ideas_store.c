@@ -15,6 +15,8 @@
 
 #include <lineage/query.h>
 
+#include "../format/config.h"
+#include "../internal.h"
 #include "reading_cache.h"
 
 /* Adds the measured changes of trials[first..). Nothing measures a trial yet. */
@@ -28,21 +30,32 @@ static enum lineage_status add_measured(struct lineage_ideas *ideas, struct line
     return LINEAGE_OK;
 }
 
+static enum lineage_status add_rows(struct lineage_ideas *ideas, struct lineage_store *store,
+                                    const struct lineage_query *query, struct lineage_error *err)
+{
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_trial trial;
+    enum lineage_status status = lineage_query_open(&cursor, store, query, err);
+    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        status = lineage_ideas_add(ideas, &trial, false, err);
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status; /* the end */
+}
+
 enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas, struct lineage_store *store,
                                             const struct lineage_query *query, struct lineage_error *err)
 {
     static const struct lineage_query all = {0};
-    struct lineage_cursor *cursor = NULL;
-    struct lineage_trial trial;
     size_t first = lineage_ideas_count(ideas);
     if (query && query->sort)
         return store_fail(err, LINEAGE_EINVAL, "a set of ideas takes trials in the order of the log, not sorted by '%s'",
                           query->sort);
-    enum lineage_status status = lineage_query_open(&cursor, store, query ? query : &all, err);
-    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        status = lineage_ideas_add(ideas, &trial, false, err);
-    lineage_cursor_close(cursor);
-    if (status == LINEAGE_ENOTFOUND) /* the end */
+    enum lineage_status status = add_rows(ideas, store, query ? query : &all, err);
+    if (status == LINEAGE_OK && ideas->ruled_by != store) {
+        ideas->ruled_by = store;
+        status = lineage_ideas_add_rules(ideas, store->more->rules, store->more->n_rules, err);
+    }
+    if (status == LINEAGE_OK)
         status = reading_cache_read(ideas, store, first, err);
     return status == LINEAGE_OK ? add_measured(ideas, store, first, err) : status;
 }

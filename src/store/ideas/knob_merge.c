@@ -133,7 +133,7 @@ bool knobs_merge(struct lineage_ideas *ideas)
                 with_word[knob->key->words[i]] = knob;
             }
     for (struct knob *knob = ideas->knobs; knob; knob = knob->hh.next)
-        if (knob->key->n >= 2)
+        if (knob->key->n >= 2 && !knob->key->apart)
             knob->into = longer_name(knob, with_word);
     free(with_word);
     for (size_t i = 0; i < ideas->n; i++)

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../fail.h"
-#include "../format/arena.h"
+#include "ideas_internal.h"
 
 /* A change and the trial that made it, used for sorting. */
 struct tried {
@@ -154,6 +153,10 @@ enum lineage_status lineage_knobs_find(struct lineage_knobs *knobs, const struct
             struct lineage_knob_try *attempt = &knob->tries[knob->n++];
             *attempt = (struct lineage_knob_try){.trial = tried[i].trial, .change = tried[i].change};
             take_direction(knob, attempt, lineage_ideas_get(ideas, tried[i].trial));
+        }
+        for (size_t i = from; i < to && ideas->n_rules; i++) {
+            const char *name = knob_rule_name(ideas, tried[i].change->name, NULL);
+            knob->name = name ? name : knob->name;
         }
         find_value(knob, tried + from, to - from, on_line);
         qsort(knob->tries, knob->n, sizeof *knob->tries, by_value);

@@ -26,6 +26,8 @@ enum { MENTIONS_MAX = 64 }; /* mentions of trials in a query whose context is ex
 double changes_same_knob(const struct lineage_ideas *ideas, const struct change_key *a, const struct change_key *b)
 {
     double shared = 0, of_a = 0, of_b = 0;
+    if ((a->apart & b->apart) && (a->n != b->n || memcmp(a->words, b->words, a->n * sizeof *a->words) != 0))
+        return 0;
     for (size_t i = 0; i < a->n; i++) {
         double idf = terms_idf(&ideas->terms, a->words[i]);
         of_a += idf;
