@@ -8,6 +8,7 @@ CREATE INDEX IF NOT EXISTS kept_by_score ON trials(score) WHERE status IN ('keep
 CREATE INDEX IF NOT EXISTS kept_by_score_down ON trials(score DESC) WHERE status IN ('keep', 'baseline');
 CREATE INDEX IF NOT EXISTS night_rows_by_key ON night_rows(key);
 CREATE INDEX IF NOT EXISTS extras_by_number ON extras(name, number, seq);
+CREATE INDEX IF NOT EXISTS metrics_by_number ON metric_rows(name, number, seq);
 -- Four comparisons instead of NOT IN: for a list of this length SQLite builds a table for each row that it indexes.
 CREATE INDEX IF NOT EXISTS failed_by_label ON trials(status)
     WHERE status <> 'keep' AND status <> 'discard' AND status <> 'baseline' AND status <> 'harness_abort';

@@ -12,6 +12,7 @@ DELETE FROM param_rows WHERE seq = ?1;
 DELETE FROM turn_stats WHERE seq = ?1;
 DELETE FROM step_metrics WHERE seq = ?1;
 DELETE FROM extras WHERE seq = ?1;
+DELETE FROM metric_rows WHERE seq = ?1;
 DELETE FROM night_rows WHERE seq = ?1;
 DELETE FROM readings WHERE seq = ?1;
 DELETE FROM change_rows WHERE seq = ?1;

@@ -40,6 +40,23 @@ static bool set_param(struct append_request *request, const char *name, double v
     return true;
 }
 
+bool append_set_metric(struct append_request *request, const char *name, double value)
+{
+    size_t i = 0;
+    while (i < request->trial.n_metrics && strcmp(request->metrics[i].name, name) != 0)
+        i++;
+    if (i == APPEND_MAX_METRICS || strlen(name) >= LINEAGE_NAME_MAX) {
+        cli_error(CLI_USAGE, "append: metric '%.40s': %s", name,
+                  i == APPEND_MAX_METRICS ? "more than 64 metrics" : "the name is too long");
+        return false;
+    }
+    strcpy(request->metric_names[i], name);
+    request->metrics[i] = (struct lineage_param){request->metric_names[i], value, NULL};
+    request->trial.n_metrics += i == request->trial.n_metrics;
+    request->trial.metrics = request->metrics;
+    return true;
+}
+
 bool append_set_param(struct append_request *request, const char *name, double value)
 {
     return set_param(request, name, value, NULL);
@@ -129,6 +146,21 @@ static bool take_params(struct append_request *request, const json_t *params)
     return true;
 }
 
+static bool take_metrics(struct append_request *request, const json_t *metrics)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(metrics))
+        return wrong_type("metrics", "an object");
+    json_object_foreach((json_t *)(uintptr_t)metrics, name, value) {
+        if (!json_is_number(value))
+            return wrong_type(name, "a number");
+        if (!append_set_metric(request, name, json_number_value(value)))
+            return false;
+    }
+    return true;
+}
+
 /* A missing `n` is recorded as 0, which means unknown. */
 static bool take_turns(struct append_request *request, const json_t *turns)
 {
@@ -177,10 +209,10 @@ static bool take_number(struct append_request *request, const char *key, const j
  * score. */
 static bool unknown_key(const char *key)
 {
-    const char *known[LINEAGE_N_COLUMNS + 6] = {"params", "turns", "telemetry", "ig_clip_scale_mean",
+    const char *known[LINEAGE_N_COLUMNS + 7] = {"params", "metrics", "turns", "telemetry", "ig_clip_scale_mean",
                                                 "ig_clip_scale_std"};
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
-        known[5 + i] = lineage_column(i)->name;
+        known[6 + i] = lineage_column(i)->name;
     const char *near = cli_nearest(key, known);
     cli_error(CLI_USAGE, "append: unknown key '%.60s' in the JSON%s%s%s", key, near ? "; did you mean '" : "",
               near ? near : "", near ? "'?" : "");
@@ -193,6 +225,8 @@ static bool take_key(struct append_request *request, const char *key, const json
         return true;
     if (strcmp(key, "params") == 0)
         return take_params(request, value);
+    if (strcmp(key, "metrics") == 0)
+        return take_metrics(request, value);
     if (strcmp(key, "turns") == 0)
         return take_turns(request, value);
     if (strcmp(key, "telemetry") == 0)

@@ -6,6 +6,7 @@
 
 #define APPEND_MAX_PARAMS 64
 #define APPEND_MAX_TURNS 64
+#define APPEND_MAX_METRICS 64
 
 struct append_request {
     struct lineage_trial trial; /* borrows from the command line, the JSON and the members below */
@@ -13,6 +14,8 @@ struct append_request {
     struct lineage_param params[APPEND_MAX_PARAMS];
     char names[APPEND_MAX_PARAMS][LINEAGE_NAME_MAX];
     struct lineage_turn_stat turns[APPEND_MAX_TURNS];
+    struct lineage_param metrics[APPEND_MAX_METRICS];
+    char metric_names[APPEND_MAX_METRICS][LINEAGE_NAME_MAX];
     json_t *json;    /* --json: the current object, kept because the trial borrows its strings */
     const char *path; /* --json: the file's path, its text, and where the next object begins */
     char *text;
@@ -28,6 +31,9 @@ bool append_set_param(struct append_request *request, const char *name, double v
 
 /* Sets a parameter to a text, which must outlive the request. */
 bool append_set_text(struct append_request *request, const char *name, const char *text);
+
+/* Sets a metric and replaces an earlier one of the same name. Prints a message and returns false on failure. */
+bool append_set_metric(struct append_request *request, const char *name, double value);
 
 /* Sets a column by name. Prints a message and returns false if the text is not a value of that column. */
 bool append_set_column(struct append_request *request, const char *name, const char *text);

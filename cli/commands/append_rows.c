@@ -9,6 +9,8 @@ struct append_row_memory {
     struct lineage_param *params;
     char (*names)[LINEAGE_NAME_MAX];
     struct lineage_turn_stat *turns;
+    struct lineage_param *metrics;
+    char (*metric_names)[LINEAGE_NAME_MAX];
     json_t *json;
 };
 
@@ -36,8 +38,15 @@ static bool copy_settings(struct lineage_trial *trial, struct append_row_memory 
     memory->params = calloc(n + 1, sizeof *memory->params);
     memory->names = calloc(n + 1, sizeof *memory->names);
     memory->turns = calloc(trial->n_turns + 1, sizeof *memory->turns);
-    if (!memory->params || !memory->names || !memory->turns)
+    memory->metrics = calloc(trial->n_metrics + 1, sizeof *memory->metrics);
+    memory->metric_names = calloc(trial->n_metrics + 1, sizeof *memory->metric_names);
+    if (!memory->params || !memory->names || !memory->turns || !memory->metrics || !memory->metric_names)
         return false;
+    for (size_t i = 0; i < trial->n_metrics; i++) {
+        memcpy(memory->metric_names[i], request->metric_names[i], sizeof *memory->metric_names);
+        memory->metrics[i] = request->metrics[i];
+        memory->metrics[i].name = memory->metric_names[i];
+    }
     for (size_t i = 0; i < n; i++) {
         memcpy(memory->names[i], request->names[i], sizeof *memory->names);
         memory->params[i] = request->params[i];
@@ -47,6 +56,7 @@ static bool copy_settings(struct lineage_trial *trial, struct append_row_memory 
         memcpy(memory->turns, request->turns, trial->n_turns * sizeof *memory->turns);
     trial->params = memory->params;
     trial->turns = memory->turns;
+    trial->metrics = memory->metrics;
     return true;
 }
 
@@ -75,6 +85,8 @@ void append_rows_release(struct append_rows *rows)
         free(rows->memory[i].params);
         free(rows->memory[i].names);
         free(rows->memory[i].turns);
+        free(rows->memory[i].metrics);
+        free(rows->memory[i].metric_names);
         json_decref(rows->memory[i].json);
     }
     free(rows->trials);

@@ -23,7 +23,7 @@ struct append_options {
     struct column_option columns[N_COLUMN_OPTIONS];
     char *metric, *json, *batch, *telemetry, *snapshot, *alpha, *beta, *gamma;
     char *min_delta, *noise_std, *noise_seeds;
-    char **params;
+    char **params, **metrics;
     struct cli_texts texts;
     char *again, *again_notes;
     int no_sync, allow_missing_parent, check_tried;
@@ -88,6 +88,18 @@ static bool set_params(struct append_options *o)
     return true;
 }
 
+static bool set_metrics(struct append_options *o)
+{
+    char name[LINEAGE_NAME_MAX];
+    const char *text;
+    double value;
+    for (char **option = o->metrics; option && *option; option++)
+        if (!cli_assignment_parse(name, &text, "measured", *option) || !cli_number_parse(&value, name, text) ||
+            !append_set_metric(&o->request, name, value))
+            return false;
+    return true;
+}
+
 static bool set_how(struct append_options *o)
 {
     struct lineage_append_options *how = &o->request.options;
@@ -127,7 +139,7 @@ static bool has_status(const struct append_options *o)
 static bool fill_request(struct append_options *o)
 {
     bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) &&
-              (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) && set_how(o);
+              (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) && set_metrics(o) && set_how(o);
     if (ok && o->again) {
         o->again_notes = cli_notes_again(o->request.trial.notes, o->again);
         ok = o->again_notes && append_set_column(&o->request, "notes", o->again_notes);
@@ -153,7 +165,7 @@ static bool fill_rows(struct append_options *o)
         ok = append_rows_add(&o->rows, request);
         if (!ok || !append_has_next(request))
             return ok;
-        ok = append_take_next(request) && set_columns(o) && set_params(o) && has_status(o);
+        ok = append_take_next(request) && set_columns(o) && set_params(o) && set_metrics(o) && has_status(o);
     }
     return ok;
 }
@@ -253,6 +265,7 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"beta", 0, POPT_ARG_STRING, &o->beta, 0, "parameter beta", "NUMBER"},
         {"gamma", 0, POPT_ARG_STRING, &o->gamma, 0, "parameter gamma", "NUMBER"},
         {"param", 0, POPT_ARG_ARGV, &o->params, 0, "any parameter; may be repeated", "NAME=NUMBER|TEXT"},
+        {"measured", 0, POPT_ARG_ARGV, &o->metrics, 0, "a metric beside the score; may be repeated", "NAME=NUMBER"},
         {"json", 0, POPT_ARG_STRING, &o->json, 0,
          "take the trial, or several, from JSON objects; options override them", "FILE|-"},
         {"batch", 0, POPT_ARG_STRING, &o->batch, 0,
@@ -325,7 +338,8 @@ const struct cli_command cmd_append = {
         "--json takes an object (schema/trial.schema.json) whose keys are the columns: exp_id,\n"
         "timestamp, specialist, parent_exp, baseline_exp, domain, hypothesis, expected_delta,\n"
         "status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path,\n"
-        "notes; and params {NAME: NUMBER or TEXT}, turns [{turn, mean, std, n}], telemetry {..},\n"
+        "notes; and params {NAME: NUMBER or TEXT}, metrics {NAME: NUMBER}, telemetry {..},\n"
+        "turns [{turn, mean, std, n}],\n"
         "ig_clip_scale_mean, ig_clip_scale_std. Unknown keys are refused.\n"
         "Several objects, for example one per line, are appended together: all of them or none.\n"
         "The parent of one may be an earlier one. The ids are printed in the same order.\n"

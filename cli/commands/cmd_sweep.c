@@ -92,7 +92,7 @@ static void print_untried(FILE *out, const struct lineage_sweep *sweep, const ch
 {
     char a[LINEAGE_PARAM_QUOTED_MAX], b[LINEAGE_PARAM_QUOTED_MAX];
     size_t next = 0, shown = 0, untried = sweep->n_xs * sweep->n_ys - sweep->n_cells;
-    if (!y || !untried)
+    if (!y || !untried || sweep->measured)
         return;
     fprintf(out, "untried (%zu):", untried);
     for (size_t i = 0; i < sweep->n_xs && shown < 20; i++)
@@ -134,7 +134,7 @@ static json_t *untried_json(const struct lineage_sweep *sweep, const char *x, co
 {
     json_t *list = json_array();
     size_t next = 0;
-    for (size_t i = 0; y && i < sweep->n_xs; i++)
+    for (size_t i = 0; y && !sweep->measured && i < sweep->n_xs; i++)
         for (size_t j = 0; j < sweep->n_ys; j++)
             if (is_next(sweep, next, i, j))
                 next++;
@@ -234,7 +234,8 @@ const struct cli_command cmd_sweep = {
                    "that\n"
                    "were not tried although both values were are listed. Trials with harness_abort are left\n"
                    "out. Exit status 1 if no trial has the parameters. A name that no trial declares as a\n"
-                   "parameter is looked up among the settings that trials changed in words.\n"
+                   "parameter is looked up among the settings that trials changed in words. A metric or a\n"
+                   "numeric extra column can replace a parameter; untried pairs are then not listed.\n"
                    "\n"
                    "On a terminal, two parameters are shown as a heat map: a tile for each pair, shaded by "
                    "its\n"

@@ -1,5 +1,5 @@
 /*
- * field.c: fields of trials, and trials by id. Every name that a client may give (columns, parameters, extra columns,
+ * field.c: fields of trials, and trials by id. Every name that a client may give (columns, parameters, metrics, extra columns,
  * ids) is looked up here, so that all tools suggest the same nearest name for a misspelt one.
  */
 #include "mcp/field.h"
@@ -76,7 +76,7 @@ char **mcp_param_names(struct mcp_server *server, size_t max)
                          max);
 }
 
-static const char *const more_fields[] = {"score", "params", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row"};
+static const char *const more_fields[] = {"score", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row"};
 enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
 
 /* Returns the name in the table, because the caller choose_fallback passes a name in a temporary buffer. */
@@ -143,16 +143,18 @@ bool mcp_check_param(struct mcp_call *call, const char *name)
 /* A field that is not a column may be a parameter or an extra column. The two lists of names are loaded at most once
  * per call. */
 struct known_names {
-    char **params, **extras;
+    char **params, **metrics, **extras;
 };
 
 static bool is_known(struct known_names *known, struct mcp_call *call, const char *name)
 {
     if (!known->params) {
         known->params = mcp_param_names(call->server, MAX_NAMES);
+        known->metrics = mcp_sql_texts(call->server, "SELECT DISTINCT name FROM metric_rows LIMIT 100", 100);
         known->extras = mcp_sql_texts(call->server, "SELECT DISTINCT name FROM extras LIMIT 100", 100);
     }
-    return contains(known->params, lineage_param_canonical(name)) || contains(known->extras, name);
+    return contains(known->params, lineage_param_canonical(name)) || contains(known->metrics, name) ||
+           (strncmp(name, "metrics.", 8) == 0 && contains(known->metrics, name + 8)) || contains(known->extras, name);
 }
 
 static bool unknown_field(struct known_names *known, struct mcp_call *call, const char *name, const char *setting)
@@ -220,6 +222,7 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
     if (ok && !fields->n)
         choose_fallback(fields, fallback);
     mcp_names_free(known.params);
+    mcp_names_free(known.metrics);
     mcp_names_free(known.extras);
     return ok;
 }
@@ -257,6 +260,9 @@ static json_t *other_json(const struct lineage_trial *trial, const char *name, s
     const struct lineage_param *param = lineage_trial_find_param(trial, lineage_param_canonical(name));
     if (param)
         return param_json(param);
+    double metric;
+    if (lineage_trial_metric(&metric, trial, strncmp(name, "metrics.", 8) == 0 ? name + 8 : name))
+        return cli_json_number(metric);
     for (size_t i = 0; i < trial->n_extras; i++)
         if (strcmp(trial->extras[i].column, name) == 0)
             return mcp_cell(trial->extras[i].text, max);
@@ -278,6 +284,8 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
         return cli_json_figure(trial->score);
     if (strcmp(name, "params") == 0)
         return params_json(trial);
+    if (strcmp(name, "metrics") == 0)
+        return cli_json_params(trial->metrics, trial->n_metrics);
     if (strcmp(name, "turns") == 0)
         return turns_json(trial);
     if (strcmp(name, "ig_clip_scale_mean") == 0)

@@ -423,7 +423,7 @@ static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *
 
 #define ALL_FIELDS                                                                                             \
     "exp_id,timestamp,specialist,parent_exp,baseline_exp,domain,hypothesis,expected_delta,status,score,"        \
-    "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,turns,"              \
+    "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,metrics,turns,"      \
     "ig_clip_scale_mean,ig_clip_scale_std"
 
 /* Takes the first 20 remarks; false ends the reading of the file. */

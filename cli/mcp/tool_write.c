@@ -36,6 +36,7 @@ static const struct mcp_argument append_arguments[] = {
     {"domain", MCP_TEXT, false, "area of the change, e.g. optimizer", 0, WORD, NULL},
     {"expected_delta", MCP_TEXT, false, "expected improvement, e.g. +0.02", 0, WORD, NULL},
     {"params", MCP_PARAMS, false, "parameter -> value, e.g. {\"alpha\": 0.3, \"optimizer\": \"adam\"}", 0, 0, NULL},
+    {"metrics", MCP_PARAMS, false, "metric -> number, e.g. {\"train_loss\": 2.1}", 0, 0, NULL},
     {"train_s", MCP_NUMBER, false, "training time in seconds", 0, 1e9, NULL},
     {"total_s", MCP_NUMBER, false, "total time in seconds", 0, 1e9, NULL},
     {"job_name", MCP_TEXT, false, "name of the job", 0, WORD, NULL},
@@ -67,6 +68,21 @@ static bool read_params(struct lineage_trial *trial, struct lineage_param *param
     return true;
 }
 
+static bool read_metrics(struct lineage_trial *trial, struct lineage_param *metrics, struct mcp_call *call)
+{
+    const char *name;
+    json_t *value;
+    trial->metrics = metrics;
+    json_object_foreach(json_object_get(call->arguments, "metrics"), name, value) {
+        if (!lineage_param_name_ok(name) || !json_is_number(value)) {
+            mcp_trouble(call, "metrics: '%.60s' must be a number, and its name a letter, then letters, digits, _ . -", name);
+            return false;
+        }
+        metrics[trial->n_metrics++] = (struct lineage_param){name, json_number_value(value), NULL};
+    }
+    return true;
+}
+
 static json_t *appended(const struct lineage_trial *row)
 {
     json_t *result = json_pack("{s:o, s:s}", "exp_id", mcp_id(row), "status", lineage_label_name(row->status));
@@ -78,7 +94,7 @@ static json_t *appended(const struct lineage_trial *row)
 
 static json_t *call_append(struct mcp_call *call)
 {
-    struct lineage_param params[MAX_PARAMS];
+    struct lineage_param params[MAX_PARAMS], metrics[MAX_PARAMS];
     struct lineage_append_options options;
     struct lineage_error err;
     struct lineage_trial row = {0}, trial = {.hypothesis = mcp_text_argument(call, "hypothesis"),
@@ -95,7 +111,7 @@ static json_t *call_append(struct mcp_call *call)
     lineage_append_options_init(&options);
     /* "auto" is the only choice of the schema that is not a label. */
     options.auto_status = !lineage_label_parse(&trial.status, mcp_text_argument(call, "status"));
-    if (!read_params(&trial, params, call))
+    if (!read_params(&trial, params, call) || !read_metrics(&trial, metrics, call))
         return NULL;
     /* Uses the same path as `lineage append`, so the row is either complete or absent. */
     call->server->deadline = 0; /* writing is not aborted halfway */

@@ -93,6 +93,8 @@ static void print_lines(FILE *out, const struct lineage_trial *trial, const stru
             print_text(out, screen, trial->params[i].name, trial->params[i].text, CLI_PLAIN);
         else
             print_number(out, screen, trial->params[i].name, (struct lineage_number){true, trial->params[i].value}, CLI_PLAIN);
+    for (size_t i = 0; i < trial->n_metrics; i++)
+        print_number(out, screen, trial->metrics[i].name, (struct lineage_number){true, trial->metrics[i].value}, CLI_PLAIN);
     for (size_t i = 0; i < trial->n_turns; i++)
         print_turn(out, screen, &trial->turns[i]);
 }

@@ -63,6 +63,8 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_object_set_new(object, "ig_clip_scale_mean", cli_json_figure(trial->ig_clip_scale_mean));
     json_object_set_new(object, "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std));
     json_object_set_new(object, "params", cli_json_params(trial->params, trial->n_params));
+    if (trial->n_metrics)
+        json_object_set_new(object, "metrics", cli_json_params(trial->metrics, trial->n_metrics));
     /* Turns and extra columns are left out if empty, because most trials have neither. */
     if (trial->n_turns)
         json_object_set_new(object, "turns", turns_json(trial));

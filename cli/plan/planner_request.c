@@ -32,6 +32,8 @@ static json_t *trial_json(const struct lineage_trial *trial)
         json_object_set_new(json, "score", cli_json_number(trial->score.value));
     if (trial->delta_vs_best.present)
         json_object_set_new(json, "delta_vs_best", cli_json_number(trial->delta_vs_best.value));
+    if (trial->n_metrics)
+        json_object_set_new(json, "metrics", cli_json_params(trial->metrics, trial->n_metrics));
     json_object_set_new(json, "notes", short_text(trial->notes));
     return json;
 }

@@ -73,10 +73,10 @@ static bool is_measured(enum lineage_label label)
     return label == LINEAGE_KEEP || label == LINEAGE_DISCARD || label == LINEAGE_BASELINE;
 }
 
-static const struct lineage_param *keep_params(struct model *model, const struct lineage_trial *trial)
+static const struct lineage_param *keep_params(struct model *model, const struct lineage_param *list, size_t n)
 {
-    struct lineage_param *params = keep(model, trial->params, trial->n_params * sizeof *params);
-    for (size_t i = 0; params && i < trial->n_params; i++)
+    struct lineage_param *params = keep(model, list, n * sizeof *params);
+    for (size_t i = 0; params && i < n; i++)
         if (!(params[i].name = keep_text(model, params[i].name)) ||
             (params[i].text && !(params[i].text = keep_text(model, params[i].text))))
             return NULL;
@@ -99,11 +99,13 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     out->total_s = if_finite(trial->total_s);
     out->measured = is_measured(trial->status) && out->score.present;
     out->dated = *out->timestamp && lineage_time_parse(&out->time, out->timestamp, 0, NULL) == LINEAGE_OK;
-    out->params = keep_params(model, trial);
+    out->params = keep_params(model, trial->params, trial->n_params);
+    out->metrics = keep_params(model, trial->metrics, trial->n_metrics);
+    out->n_metrics = trial->n_metrics;
     out->n_params = trial->n_params;
     out->turns = keep(model, trial->turns, trial->n_turns * sizeof *trial->turns);
     out->n_turns = trial->n_turns;
-    return out->params && out->turns;
+    return out->params && out->metrics && out->turns;
 }
 
 /* Doubles the array, because the number of trials is known only at the end of the walk. */

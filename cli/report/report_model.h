@@ -31,6 +31,8 @@ struct model_trial {
     size_t n_params;
     const struct lineage_turn_stat *turns;
     size_t n_turns;
+    const struct lineage_param *metrics;
+    size_t n_metrics;
 };
 
 /* A parameter with more than one value. */

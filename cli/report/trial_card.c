@@ -141,6 +141,18 @@ static void params_part(FILE *out, const struct model_trial *trial, const struct
     fputs(rest ? "</p>" : "", out);
 }
 
+/* What was measured beside the score, in one line. */
+static void metrics_part(FILE *out, const struct model_trial *trial)
+{
+    for (size_t i = 0; i < trial->n_metrics; i++) {
+        fputs(i ? ", " : "<p class=\"how\">Measured: ", out);
+        html_text(out, trial->metrics[i].name, 60);
+        putc('=', out);
+        put_value(out, &trial->metrics[i]);
+    }
+    fputs(trial->n_metrics ? "</p>" : "", out);
+}
+
 /* ---- step curves ---- */
 
 struct curve {
@@ -460,6 +472,7 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     pair(out, "notes", trial->notes, NOTES_SHOWN);
     fputs("</dl>\n", out);
     params_part(out, trial, parent);
+    metrics_part(out, trial);
     curves_part(p, trial);
     gains_part(p, trial);
     if (with_diff)

@@ -108,7 +108,8 @@ static void read_plan(struct abandoned *l)
                                                .night = text_of(l, "night"),
                                                .code = text_of(l, "code")},
                                   .score_key = score,
-                                  .score_label = score};
+                                  .score_label = score,
+                                  .record_metrics = true};
     read_params(l);
 }
 

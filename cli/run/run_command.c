@@ -179,6 +179,7 @@ static bool run_job(struct command_run *run, struct trial_outcome *outcome, cons
         read_evidence(run, outcome, since);
     outcome->total_s += before.total_s;
     outcome->peak_bytes = fmax(outcome->peak_bytes, before.peak_bytes);
+    outcome->peak_gpu_bytes = fmax(outcome->peak_gpu_bytes, before.peak_gpu_bytes);
     outcome->unseen = outcome->unseen ? outcome->unseen : before.unseen;
     return true;
 }
@@ -384,6 +385,7 @@ static void end_as(struct trial_outcome *outcome, struct trial_results *results,
     *outcome = blamed->outcome;
     outcome->total_s = all.total_s;
     outcome->peak_bytes = all.peak_bytes;
+    outcome->peak_gpu_bytes = all.peak_gpu_bytes;
     outcome->unseen = all.unseen;
     results->step = blamed->step;
     results->steps = blamed->steps;
@@ -472,8 +474,6 @@ static void remark(void *context, const struct trial_results *results, const str
         n += (size_t)snprintf(out + n, size - n, "%s", run->scores);
     else if (run->measured > 1)
         n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
-    if (outcome->peak_bytes > 0)
-        n += (size_t)snprintf(out + n, size - n, "%speak memory %.1f MB", n ? ", " : "", outcome->peak_bytes / 1e6);
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)

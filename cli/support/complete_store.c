@@ -85,7 +85,8 @@ void complete_ids(const struct completion *c)
 void complete_params(const struct completion *c, const char *suffix)
 {
     ask(c, suffix, "WITH RECURSIVE k(x) AS (SELECT min(key) FROM param_values UNION ALL SELECT (SELECT min(key) FROM"
-                   " param_values WHERE key > x) FROM k WHERE x IS NOT NULL) SELECT x FROM k WHERE x IS NOT NULL");
+                   " param_values WHERE key > x) FROM k WHERE x IS NOT NULL) SELECT x FROM k WHERE x IS NOT NULL"
+                   " UNION SELECT DISTINCT name FROM metric_rows");
 }
 
 void complete_param_values(const struct completion *c, const char *param, size_t length)

@@ -41,6 +41,7 @@ struct trial_outcome {
     int signal, exit_status;
     double total_s;     /* wall time of the child */
     double peak_bytes;  /* largest memory sample, or the control group's peak; 0: unknown */
+    double peak_gpu_bytes; /* largest sample of GPU memory of all its processes; 0: none, or no GPU */
     bool late;          /* another process appended a row for the same trial of the night first; this run has no row */
     bool processor;     /* with an overrun of a time limit: the limit of processor seconds was exceeded */
     double used;        /* with an overrun of a time limit: seconds that were used; 0: only known to be more than the

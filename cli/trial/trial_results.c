@@ -15,8 +15,27 @@ void trial_results_init(struct trial_results *results, const struct trial_plan *
     snprintf(results->phase, sizeof results->phase, "%s", TRIAL_PHASE_TRAIN);
 }
 
+void trial_results_end_run(struct trial_results *results)
+{
+    for (size_t i = 0; i < results->values.n; i++) {
+        const struct metric_value *metric = &results->values.metrics[i];
+        size_t k = 0;
+        while (k < results->n_totals && strcmp(results->totals[k].name, metric->rule.name) != 0)
+            k++;
+        if (k == METRIC_VALUES_MAX || !isfinite(metric->value))
+            continue;
+        results->n_totals += k == results->n_totals;
+        strcpy(results->totals[k].name, metric->rule.name);
+        results->totals[k].sum += metric->value;
+        results->totals[k].n++;
+    }
+    results->n_runs++;
+}
+
 void trial_results_next_run(struct trial_results *results, size_t run)
 {
+    if (run > 1)
+        trial_results_end_run(results);
     results->run = run;
     results->score = (struct lineage_number){0};
     results->score_channel = TRIAL_CHANNEL_NONE;

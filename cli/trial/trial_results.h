@@ -16,6 +16,9 @@
 
 enum { TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096, TRIAL_KERNELS_MAX = 128 };
 
+/* Metrics that the watcher adds to those of the trial. */
+enum { TRIAL_OWN_METRICS = 2 };
+
 struct trial_results {
     const struct trial_plan *plan;
     bool started; /* the trial reported something other than a failure */
@@ -33,6 +36,12 @@ struct trial_results {
     size_t run;       /* number of the run, from 1, if the trial has several runs; else 0 */
     struct metric_value scored; /* the values of the score on its channel */
     struct metric_values values; /* of all metrics, the score's own name included; empty unless the plan records them */
+    struct {
+        char name[METRIC_NAME_BYTES];
+        double sum;
+        size_t n; /* runs with a finite value */
+    } totals[METRIC_VALUES_MAX]; /* of the metrics over the runs that have ended */
+    size_t n_totals, n_runs;
     bool skipped;     /* the latest event holds only values of a step that is not kept */
     char kernels[TRIAL_KERNELS_MAX]; /* for telemetry; "": not reported */
     double train_s, eval_s; /* by the trial's own clock; below 0: not reported */
@@ -43,6 +52,8 @@ struct trial_results {
     struct lineage_param params[TRIAL_PARAMS_MAX];
     char names[TRIAL_PARAMS_MAX][LINEAGE_NAME_MAX];
     size_t n_params;
+    struct lineage_param metrics[METRIC_VALUES_MAX + TRIAL_OWN_METRICS];
+    char metric_names[METRIC_VALUES_MAX + TRIAL_OWN_METRICS][METRIC_NAME_BYTES];
     struct lineage_number clip_scale_mean, clip_scale_std;
     struct lineage_turn_stat turns[TRIAL_TURNS_MAX];
     size_t n_turns;
@@ -55,6 +66,10 @@ void trial_results_release(struct trial_results *results);
 
 /* Begins the next of several runs; the first is 1. Its steps get a list of their own, and it has no score yet. */
 void trial_results_next_run(struct trial_results *results, size_t run);
+
+/* Adds the metrics of a run that has ended to the totals. Called for each run but the last by trial_results_next_run, and
+ * for the last one when the row is made. */
+void trial_results_end_run(struct trial_results *results);
 
 /* Takes one event. */
 void trial_results_event(struct trial_results *results, const struct trial_event *event);

@@ -128,6 +128,51 @@ static void fill_measures(struct trial_results *results, const struct trial_outc
     trial->n_turns = results->n_turns;
 }
 
+/*
+ * Copies the metric's name in the form that notes allow: `eval/top 1` becomes eval_top_1. Of two names that become one,
+ * the first counts.
+ */
+static void add_metric(struct trial_results *results, size_t *n, const char *name, double value)
+{
+    char *copy = results->metric_names[*n];
+    snprintf(copy, METRIC_NAME_BYTES, "%s%s", lineage_param_name_ok((char[]){name[0], '\0'}) ? "" : "m_", name);
+    for (char *c = copy; *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("_.-", *c)))
+            *c = '_';
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(results->metrics[i].name, copy) == 0)
+            return;
+    if (lineage_param_name_ok(copy) && lineage_param_canonical(copy) == copy)
+        results->metrics[(*n)++] = (struct lineage_param){copy, value, NULL};
+}
+
+/*
+ * With several seeds, a metric is its mean over them, if each seed has it. The peaks that were sampled outside of the
+ * trial are added, unless the trial reports them itself.
+ */
+static void fill_metrics(struct trial_results *results, const struct trial_outcome *outcome, struct lineage_trial *trial)
+{
+    const double mebibyte = 1 << 20;
+    size_t n = 0;
+    if (!results->plan->record_metrics)
+        return;
+    trial_results_end_run(results);
+    for (size_t i = 0; i < results->n_totals; i++) {
+        double mean = results->totals[i].sum / (double)results->totals[i].n;
+        if (results->totals[i].n != results->n_runs)
+            continue;
+        if (strcmp(results->totals[i].name, "val_bpb") == 0 && outcome->end == TRIAL_FINISHED)
+            trial->val_bpb = (struct lineage_number){true, mean};
+        add_metric(results, &n, results->totals[i].name, mean);
+    }
+    if (outcome->peak_bytes > 0)
+        add_metric(results, &n, "peak_memory_mb", round(outcome->peak_bytes / mebibyte * 10) / 10);
+    if (outcome->peak_gpu_bytes > 0)
+        add_metric(results, &n, "peak_vram_mb", round(outcome->peak_gpu_bytes / mebibyte * 10) / 10);
+    trial->metrics = results->metrics;
+    trial->n_metrics = n;
+}
+
 /* ---- the row ---- */
 
 /* Adds the planned parameters, unless the trial itself reported them. */
@@ -161,6 +206,7 @@ bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome
     fill_params(results, trial);
     fill_notes(results, outcome, remark);
     fill_measures(results, outcome, trial);
+    fill_metrics(results, outcome, trial);
     trial->notes = results->notes;
     if (!results->started)
         return true;

@@ -19,6 +19,7 @@
 #include "cli.h"
 #include "metrics/line_reader.h"
 #include "metrics/metric_lines.h"
+#include "trial/gpu_memory.h"
 #include "trial/peers.h"
 #include "trial/process_tree.h"
 #include "trial/trial_process.h"
@@ -55,6 +56,8 @@ struct watch {
     struct line_reader events, printed[2]; /* printed: standard output, standard error */
     struct peers peers;
     struct metric_lines metrics;
+    struct gpu_memory gpu;
+    double gpu_looked; /* when GPU memory was sampled last */
     double began;
     double phase_began, phase_limit; /* phase_limit 0: none */
     double cpu_began, cpu_limit;     /* the same for processor seconds */
@@ -281,8 +284,17 @@ static int patience(const struct watch *w)
     return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
 }
 
-/* Bytes in use; 0 without /proc. */
-static double sample_memory(const struct watch *w)
+/* The GPU is sampled no more often than needed for its peak, because each sample asks the driver. */
+static void sample_gpu(struct watch *w, const struct process_tree *tree)
+{
+    if (!w->job->guarded || cli_now() - w->gpu_looked < 1e-3 * PEAK_INTERVAL_MS || !gpu_memory_ready(&w->gpu))
+        return;
+    w->gpu_looked = cli_now();
+    w->outcome->peak_gpu_bytes = fmax(w->outcome->peak_gpu_bytes, gpu_memory_read(&w->gpu, tree));
+}
+
+/* Returns the resident bytes; 0 without /proc. */
+static double sample_memory(struct watch *w)
 {
     struct process_tree tree;
     if (w->job->guarded)
@@ -290,6 +302,7 @@ static double sample_memory(const struct watch *w)
     else
         process_tree_read_group(&tree, w->process.pid);
     double bytes = process_tree_memory(&tree);
+    sample_gpu(w, &tree);
     process_tree_release(&tree);
     return bytes;
 }
@@ -301,7 +314,9 @@ static double sample_memory(const struct watch *w)
 static void look_at_memory(struct watch *w)
 {
     bool grouped = trial_process_is_grouped(&w->process);
-    double bytes = grouped ? trial_cgroup_memory(&w->process.group) : sample_memory(w);
+    double bytes = !grouped || (w->job->guarded && !w->gpu.missing) ? sample_memory(w) : 0;
+    if (grouped)
+        bytes = trial_cgroup_memory(&w->process.group);
     if (bytes > w->outcome->peak_bytes)
         w->outcome->peak_bytes = bytes;
     if (!grouped && w->job->settings.memory_bytes > 0 && bytes > w->job->settings.memory_bytes)
@@ -545,6 +560,7 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     if (metric_lines_gave_up(&w.metrics, given_up, sizeof given_up))
         cli_say(given_up);
     metric_lines_release(&w.metrics);
+    gpu_memory_release(&w.gpu);
     peers_release(&w.peers);
     line_reader_release(&w.events);
     line_reader_release(&w.printed[0]);

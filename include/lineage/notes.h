@@ -5,6 +5,7 @@
  * piece is one of
  *     ig_clip_scale mean=NUMBER std=NUMBER [words]          statistics of the clip scale
  *     info_gain turn=INT mean=NUMBER std=NUMBER [n=INT]     information gain of one turn index
+ *     metrics NAME=NUMBER [, NAME=NUMBER]...                what was measured beside the score, to the end of the piece
  *     NAME=NUMBER [, NAME=NUMBER]... [words]                parameters that are numbers
  *     [NAME=NUMBER, ]... NAME=TEXT [, NAME=TEXT]...         parameters that are text, to the end of the piece
  *     discarded: NUMBER, needs more|less than NUMBER        why append discarded a trial; not interpreted
@@ -34,7 +35,7 @@
 extern "C" {
 #endif
 
-/* Parses notes into trial->ig_clip_scale_*, params and turns; the trial owns the arrays (lineage_trial_release). The
+/* Parses notes into trial->ig_clip_scale_*, params, metrics and turns; the trial owns the arrays (lineage_trial_release). The
  * trial's other members stay unchanged. Any text is allowed; the only failure is LINEAGE_ENOMEM. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_notes_parse(struct lineage_trial *trial, const char *notes, struct lineage_error *err);

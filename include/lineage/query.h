@@ -57,7 +57,8 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_range_parse(struct lineage_range *range, const char *text, struct lineage_error *err);
 
 /*
- * A range of a parameter, a numeric column, an extra column that holds numbers, or ig_clip_scale_mean/_std. With
+ * A range of a parameter, a metric, a numeric column, an extra column that holds numbers, or ig_clip_scale_mean/_std. Of
+ * a parameter and a metric with one name the parameter counts; `metrics.NAME` is the metric. With
  * n_texts > 0, the value must equal one of the texts, and the name is a parameter, a text column or an extra column. A
  * range without bounds and without texts holds for every trial that has the parameter, number or text. Asking for texts
  * of a parameter that has only numbers, or for a range of a parameter that has only texts, returns LINEAGE_EINVAL,
@@ -78,7 +79,7 @@ struct lineage_query {
     const char *until;      /* timestamp < until */
     const struct lineage_condition *conditions; /* all must hold; `score` names the score column */
     size_t n_conditions;
-    const char *sort; /* column, parameter or score; leading `-` = descending; NULL = file order.
+    const char *sort; /* column, parameter, metric, extra column or score; leading `-` = descending; NULL = file order.
                          Rows without a value are left out; ties keep file order. `-seq`: newest first. */
     uint64_t after;   /* seq of a trial: only those that come behind it in the sorted list, none if it has no
                          value to sort by; 0 = from the front. Rows are never taken out, so a page that begins
@@ -118,7 +119,7 @@ lineage_tree_walk(struct lineage_store *store,
                   bool (*visit)(void *context, const struct lineage_tree_node *node), void *context,
                   struct lineage_error *err);
 
-/* Coverage of one or two parameters: one cell per combination of values that was tried. */
+/* Coverage of one or two parameters, metrics or numeric extra columns: one cell per combination of values. */
 struct lineage_sweep_cell {
     double x, y;      /* y is 0 for a sweep of one parameter */
     const char *x_text, *y_text; /* the value if it is text (x or y is then nan), else NULL */
@@ -136,10 +137,11 @@ struct lineage_sweep {
     size_t n_xs, n_ys;
     size_t without; /* trials that lack one of the parameters */
     size_t aborted; /* harness_abort trials, which say nothing about the setting and are in no cell */
+    bool measured;  /* an axis was measured and not set, so a pair without a cell is not "untried" */
 };
 
-/* Loads the coverage; y is NULL for one parameter. Returns LINEAGE_ENOTFOUND if no trial has all of the parameters. A
- * parameter that no trial has (except alpha, beta and gamma) returns LINEAGE_EINVAL, with the known names in the
+/* Loads the coverage; y is NULL for one axis. Returns LINEAGE_ENOTFOUND if no trial has all of the names. A
+ * name that no trial has (except alpha, beta and gamma) returns LINEAGE_EINVAL, with the known names in the
  * message. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sweep_load(struct lineage_store *store, const char *x, const char *y, struct lineage_sweep *sweep,

@@ -3,7 +3,7 @@
  *
  * The 17 columns are in the order of results.tsv, which fieldkit.lineage and the Auto-Research-Recipes harness share.
  * Text is UTF-8; NULL and "" are the same (an empty cell). What the store reads from a row beyond the columns
- * (parameters, clip-scale statistics, information gain per turn) is on disk in `notes`, in the grammar of
+ * (parameters, metrics, clip-scale statistics, information gain per turn) is on disk in `notes`, in the grammar of
  * lineage/notes.h, so that results.tsv alone is enough to rebuild everything.
  *
  * A NUL byte inside a cell, which other tools can write, reads as the two bytes C0 80 (modified UTF-8).
@@ -116,6 +116,8 @@ struct lineage_trial {
     size_t n_params;
     const struct lineage_turn_stat *turns; /* ascending turn */
     size_t n_turns;
+    const struct lineage_param *metrics; /* what was measured beside the score; numbers, sorted by name when read */
+    size_t n_metrics;
 
     /* Set when read. */
     const struct lineage_extra *extras; /* columns outside the 17, in file order */
@@ -134,6 +136,9 @@ LINEAGE_API bool lineage_trial_param(double *value, const struct lineage_trial *
 
 /* The parameter with that canonical name, number or text; NULL if the trial does not have it. */
 LINEAGE_API const struct lineage_param *lineage_trial_find_param(const struct lineage_trial *trial, const char *name);
+
+/* Reads a metric by its name; false if the trial does not have it. */
+LINEAGE_API bool lineage_trial_metric(double *value, const struct lineage_trial *trial, const char *name);
 
 /* The columns by position, for generic code (tables, JSON). The value of a column is a text, a label or a number. */
 enum lineage_column_kind { LINEAGE_COLUMN_TEXT, LINEAGE_COLUMN_LABEL, LINEAGE_COLUMN_NUMBER };

@@ -185,4 +185,118 @@ run run --dry-metrics hostile.log -m acc
 must_exit 0
 must_have out 'score: acc 5.0'
 must_equal '' "$(tr -d '\n' <out | tr -dc '\001-\037\177')"
+
+# ---- every metric is a column ----
+cat >two.sh <<'END'
+echo "train_loss 2.$1 val_loss 3.$1 eval/top 1: 0.$1"
+[ "$1" != 3 ] || echo "METRIC extra=$1"
+END
+for n in 1 3 2; do
+    must_run run -C cols --direction lower -q -p alpha=0.$n -m val_loss -m train_loss -m 'eval/top 1' -- sh two.sh $n
+done
+must_have cols/results.tsv 'alpha=0.1; metrics train_loss=2.1, val_loss=3.1, eval_top_1=0.1'
+must_equal '0.1 2.3 0.3 3.0 ' "$(for m in 000:eval_top_1 001:train_loss 001:eval_top_1 001:extra; do
+    run show -C cols "${m%:*}" --format json; printf '%s ' "$(json "metrics.${m#*:}")"; done)"
+must_run show -C cols 001
+must_have out 'eval_top_1          0.3'
+must_run query -C cols --param train_loss=2.15: --sort train_loss --format tsv
+must_equal '002 001 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
+must_run query -C cols --param eval_top_1=:0.25 --param alpha=0.15: --sort -train_loss --format tsv
+must_equal '002 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
+must_run query -C cols --sort -train_loss --limit 1 --format tsv
+must_equal '001 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
+must_run query -C cols --param extra=: --format tsv
+must_equal '001 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
+must_fail 2 "metric 'train_loss' holds numbers; 'low' is not a number" query -C cols --param train_loss=low
+must_fail 2 "no column or parameter 'train_los'" query -C cols --param train_los=1
+must_run sweep -C cols train_loss --format tsv
+must_equal '2.1 1 3.1 000 ' "$(sed -n 2p out | cut -f 1-4 | tr '\t' ' ') "
+must_run sweep -C cols alpha train_loss --format json
+must_equal '3 0 0.2 2.2' "$(json 'cells.#') $(json 'untried.#') $(json cells.1.alpha) $(json cells.1.train_loss)"
+must_run sql -C cols "SELECT exp_id, value FROM metrics WHERE key = 'extra'" --format tsv
+must_equal "001${tab}3.0" "$(sed 1d out)"
+must_run report -C cols -o report.html
+must_have report.html 'Measured: '
+must_have report.html 'eval_top_1=0.3'
+must_run verify -C cols
+cp cols/results.tsv rows.tsv
+must_run rebuild -C cols
+must_match_file rows.tsv cols/results.tsv
+must_run query -C cols --param train_loss=2.3 --format tsv
+must_equal 001 "$(sed 1d out | cut -f 1)"
+# A parameter has precedence over a metric of its name, which the prefix reaches.
+must_run append -C cols --status discard --core-metric 4 --alpha 0.7 --measured alpha=9 --measured train_loss=7
+must_run query -C cols --param alpha=0.6: --format tsv
+must_equal 003 "$(sed 1d out | cut -f 1)"
+must_run query -C cols --param metrics.alpha=9 --format tsv
+must_equal 003 "$(sed 1d out | cut -f 1)"
+must_run query -C cols --param alpha=9 --format tsv
+must_equal '' "$(sed 1d out | cut -f 1)"
+printf '{"status": "discard", "core_metric": 5, "metrics": {"train_loss": 8.5}, "notes": "seen before"}' >trial.json
+must_run append -C cols --json trial.json
+must_equal 'metrics train_loss=8.5; seen before' "$(field cols 17)"
+printf '{"status": "discard", "core_metric": 5, "metrics": {"train_loss": "8"}}' >trial.json
+must_fail 2 'train_loss' append -C cols --json trial.json
+must_fail 2 "metric name '9x'" append -C cols --status discard --core-metric 1 --measured 9x=1
+must_fail 2 'metric train_loss is set to another value' append -C cols --status discard --core-metric 1 \
+    --notes 'metrics train_loss=1' --measured train_loss=2
+# Notes that only look like metrics are prose and set nothing; metrics count wherever they are, and end no settings.
+must_run append -C cols --status discard --core-metric 5 --notes 'metrics look=1 good; lr=5'
+must_run append -C cols --status discard --core-metric 5 --notes 'metrics seen=1; lr=5; prose; metrics late=2'
+must_run show -C cols 006 --format json
+must_equal '1.0 2.0 5.0' "$(json metrics.seen) $(json metrics.late) $(json params.lr)"
+must_run show -C cols 005 --format json
+must_equal '{} ' "$(json params) $(json metrics 2>/dev/null)"
+must_run append -C cols --status discard --core-metric 5 --notes 'reverted: lr=5 was silly; batch=9'
+must_run show -C cols 007 --format json
+must_equal '{}' "$(json params)"
+must_run verify -C cols
+
+# The mean over the seeds, if each has the metric; val_bpb has a column of its own.
+must_run run -C seeds --direction lower -q --seeds 2 -m val_bpb -m loss -m odd -- \
+    sh -c 'echo "val_bpb: {seed}, loss: 1{seed}"; [ {seed} = 2 ] || echo odd=3'
+must_have seeds/results.tsv 'metrics val_bpb=1.5, loss=11.5;'
+must_equal '1.5 1.5' "$(field seeds 10) $(field seeds 11)"
+# A hundred metrics: the first 64 are recorded.
+must_run run -C many --direction lower -q -- sh -c 'i=0; while [ $i -lt 100 ]; do echo "METRIC score=1 m$i=$i"; i=$((i + 1)); done'
+must_equal 64 "$(field many 17 | tr ',;' '\n\n' | grep -c 'm[0-9]*=')"
+
+# A planner gets the metrics of the trials.
+cat >planner <<'END'
+#!/bin/sh
+cat >request.json
+echo '{"params": {"alpha": 5}}'
+END
+chmod +x planner
+cat >plan.json <<END
+{"name": "n", "command": ["sh", "$PWD/two.sh", "{alpha}"], "metrics": ["val_loss", "train_loss"], "ranges": {"alpha": [0, 9]}}
+END
+run night plan.json -C cols --planner "$PWD/planner" --trials 1 --hours 1 -q
+must_equal '000 2.1' "$(json chain.0.exp_id request.json) $(json chain.0.metrics.train_loss request.json)"
+
+# ---- GPU memory, by a library that stands in for the driver's ----
+if "$CC" -shared -fPIC -o libnvidia-ml.so.1 "$SOURCE/tests/support/fake_nvml.c" 2>cc.err; then
+    cat >gpu.sh <<'END'
+sleep 60 &
+printf '0 %s 1000\n1 %s 200\n0 %s -1\n0 1 5000\n1 %s 300\n' $$ $$ $$ $! >"$FAKE_NVML"
+tries=0
+until [ "$(wc -c <"$FAKE_NVML.asked" 2>/dev/null || echo 0)" -ge 4 ]; do sleep 0.05; tries=$((tries + 1)); [ $tries -lt 400 ] || break; done
+echo loss=1
+[ -z "$1" ] || echo "peak_vram_mb: $1"
+END
+    FAKE_NVML=$PWD/processes
+    LD_LIBRARY_PATH=$PWD${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export FAKE_NVML LD_LIBRARY_PATH
+    : >processes
+    must_run run -C gpu --direction lower -q -m loss -- sh gpu.sh
+    must_have gpu/results.tsv 'peak_vram_mb=1500.0'
+    rm -f processes.asked
+    must_run run -C gpu -q -m loss -m peak_vram_mb -- sh gpu.sh 45060.2
+    must_equal 45060.2 "$(run show -C gpu 001 --format json; json metrics.peak_vram_mb)"
+    # A library without the functions is no GPU.
+    echo 'int nothing;' >empty.c
+    "$CC" -shared -fPIC -o libnvidia-ml.so.1 empty.c
+    must_run run -C gpu -q -m loss -- sh -c 'sleep 1.2; echo loss=3'
+    must_equal 0 "$(field gpu 17 | grep -c vram)"
+fi
 finish

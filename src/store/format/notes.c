@@ -1,5 +1,5 @@
 /*
- * notes.c: settings in the notes cell (grammar in lineage/notes.h).
+ * notes.c: settings and metrics in the notes cell (grammar in lineage/notes.h).
  *
  * Only the beginning of a `;`-separated piece can set anything, and only before the first piece of prose. The
  * characters after a number decide whether it is a value at all: `0.9→0.95` and `0.3%` are prose.
@@ -45,9 +45,9 @@ struct found_turn {
 struct notes_builder {
     struct lineage_trial *trial;
     struct arena *arena;
-    struct found_param *params;
+    struct found_param *params, *metrics;
     struct found_turn *turns;
-    size_t n_params, n_turns;
+    size_t n_params, n_metrics, n_turns;
     bool prose; /* a piece of prose was found: settings after it count as prose */
     bool failed;
 };
@@ -250,6 +250,37 @@ static void put_param(struct notes_builder *b, struct span name, double value, c
     b->n_params++;
 }
 
+/* Whether the piece, behind the word `metrics`, is a list of numbers with names to its end. Anything else is prose. */
+static bool is_metrics(struct span s)
+{
+    struct span name;
+    double value;
+    while (take_setting(&s, &name, &value)) {
+        s = skip_blanks(s);
+        if (!s.length)
+            return true;
+        if (s.text[0] != ',')
+            return false;
+        s = skip_blanks(skip(s, 1));
+    }
+    return false;
+}
+
+static void parse_metrics(struct notes_builder *b, struct span s)
+{
+    struct span name;
+    double value;
+    while (!b->failed && take_setting(&s, &name, &value)) {
+        const char *copy = arena_text(b->arena, name.text, name.length);
+        b->failed = !copy;
+        b->metrics[b->n_metrics] = (struct found_param){{copy, value, NULL}, b->n_metrics};
+        b->n_metrics += copy != NULL;
+        s = skip_blanks(s);
+        if (s.length)
+            s = skip_blanks(skip(s, 1));
+    }
+}
+
 /* ---- texts ---- */
 
 /* Characters of a word other than letters and digits. Characters that are symbols in prose (an arrow, a question mark)
@@ -372,12 +403,15 @@ static void parse_settings(struct notes_builder *b, struct span s)
         parse_texts(b, s);
 }
 
-/* Statistics and links count wherever they are in the notes. Settings count only before the first piece of prose: in
+/* Statistics, metrics and links count wherever they are in the notes. Settings count only before the first piece of prose: in
  * `reverted: lr=5 was silly; batch=9` a person says what was tried once, not what this trial ran with. */
 static void parse_piece(struct notes_builder *b, struct span s)
 {
     s = trim(s);
-    if (begins_with(&s, "ig_clip_scale")) {
+    struct span measured = s;
+    if (begins_with(&measured, "metrics") && is_metrics(measured)) {
+        parse_metrics(b, measured);
+    } else if (begins_with(&s, "ig_clip_scale")) {
         parse_clip_scale(b, s);
     } else if (begins_with(&s, "info_gain")) {
         parse_turn(b, s);
@@ -405,18 +439,20 @@ static int by_turn(const void *a, const void *b)
     return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* Keeps the last parameter of each name, sorted by name. */
-static bool keep_params(struct notes_builder *b)
+/* Keeps the last parameter, or metric, of each name, sorted by name. */
+static bool keep_last(struct notes_builder *b, struct found_param *found, size_t n_found,
+                      const struct lineage_param **params, size_t *n_params)
 {
-    struct lineage_param *params = arena_alloc(b->arena, b->n_params, sizeof *params);
+    struct lineage_param *kept = arena_alloc(b->arena, n_found, sizeof *kept);
     size_t n = 0;
-    qsort(b->params, b->n_params, sizeof *b->params, by_name);
-    for (size_t i = 0; params && i < b->n_params; i++)
-        if (i + 1 == b->n_params || strcmp(b->params[i].param.name, b->params[i + 1].param.name) != 0)
-            params[n++] = b->params[i].param;
-    b->trial->params = params;
-    b->trial->n_params = n;
-    return params != NULL;
+    if (n_found)
+        qsort(found, n_found, sizeof *found, by_name);
+    for (size_t i = 0; kept && i < n_found; i++)
+        if (i + 1 == n_found || strcmp(found[i].param.name, found[i + 1].param.name) != 0)
+            kept[n++] = found[i].param;
+    *params = kept;
+    *n_params = n;
+    return kept != NULL;
 }
 
 static bool keep_turns(struct notes_builder *b)
@@ -478,8 +514,8 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
                                 struct lineage_error *err)
 {
     trial->ig_clip_scale_mean = trial->ig_clip_scale_std = (struct lineage_number){0};
-    trial->n_params = trial->n_turns = 0;
-    trial->params = NULL;
+    trial->n_params = trial->n_turns = trial->n_metrics = 0;
+    trial->params = trial->metrics = NULL;
     trial->turns = NULL;
     size_t most = notes ? count(notes, '=') : 0; /* a setting needs a `=` */
     if (!most)
@@ -487,7 +523,9 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
     struct notes_builder b = {.trial = trial, .arena = arena};
     b.params = arena_alloc(arena, most, sizeof *b.params);
     b.turns = arena_alloc(arena, count(notes, ';') + 1, sizeof *b.turns);
-    b.failed = !b.params || !b.turns;
+    bool measured = strstr(notes, "metrics") != NULL; /* most notes have none, and cost no array for it */
+    b.metrics = measured ? arena_alloc(arena, most, sizeof *b.metrics) : b.params;
+    b.failed = !b.params || !b.turns || !b.metrics;
     for (const char *piece = notes; !b.failed; piece++) {
         size_t length = strcspn(piece, ";");
         parse_piece(&b, (struct span){piece, length});
@@ -495,7 +533,8 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
         if (!*piece)
             break;
     }
-    if (b.failed || !keep_params(&b) || !keep_turns(&b))
+    if (b.failed || !keep_last(&b, b.params, b.n_params, &trial->params, &trial->n_params) ||
+        (measured && !keep_last(&b, b.metrics, b.n_metrics, &trial->metrics, &trial->n_metrics)) || !keep_turns(&b))
         return store_no_memory(err);
     return LINEAGE_OK;
 }
@@ -504,8 +543,10 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
  * whole, because cutting it would leave half a sentence. */
 static bool is_parsed_whole(struct span s)
 {
-    struct span name;
+    struct span name, measured = s;
     double value;
+    if (begins_with(&measured, "metrics") && is_metrics(measured))
+        return true;
     bool any = false, listed = !begins_with(&s, "ig_clip_scale") && !begins_with(&s, "info_gain");
     while (take_setting(&s, &name, &value)) {
         any = true;

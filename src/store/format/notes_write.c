@@ -1,4 +1,4 @@
-/* notes_write.c: writes the parameters and statistics of a trial into the notes of its row, where notes.c parses them.
+/* notes_write.c: writes the parameters, metrics and statistics of a trial into the notes of its row, where notes.c parses them.
  */
 #include <lineage/notes.h>
 
@@ -75,6 +75,26 @@ static void add_turns(struct buf *out, const struct lineage_trial *trial, const 
     }
 }
 
+/* Adds the metrics that the notes do not have, as one piece; returns the name of one that they give another value. */
+static const char *add_metrics(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < trial->n_metrics; i++) {
+        const struct lineage_param *metric = &trial->metrics[i];
+        double value;
+        if (lineage_trial_metric(&value, said, metric->name)) {
+            if (!same(value, metric->value))
+                return metric->name;
+            continue;
+        }
+        buf_printf(out, "%s%s=", n++ ? ", " : "metrics ", metric->name);
+        buf_add_number(out, metric->value);
+    }
+    if (n)
+        buf_puts(out, "; ");
+    return NULL;
+}
+
 /* Settings are written before the text of the caller, because only the beginning of a piece can set anything, and prose
  * may lack the semicolon that would end it. Two values for one setting are refused, because only the caller knows which
  * value the trial used. */
@@ -87,6 +107,9 @@ static enum lineage_status compose(struct buf *out, const struct lineage_trial *
         if (!add_param(out, &trial->params[i], said))
             return store_fail(err, LINEAGE_EINVAL, "notes: %s is set to another value than the parameter %s",
                               lineage_param_canonical(trial->params[i].name), trial->params[i].name);
+    const char *metric = add_metrics(out, trial, said);
+    if (metric)
+        return store_fail(err, LINEAGE_EINVAL, "notes: metric %s is set to another value than the trial's", metric);
     add_turns(out, trial, said);
     return LINEAGE_OK;
 }

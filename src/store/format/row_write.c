@@ -165,6 +165,16 @@ static enum lineage_status check_param(const struct lineage_param *param, struct
     return LINEAGE_OK;
 }
 
+/* An alias would come back under another name, which no query for the metric would find. */
+static enum lineage_status check_metric(const struct lineage_param *metric, struct lineage_error *err)
+{
+    if (!metric->name || !lineage_param_name_ok(metric->name) || lineage_param_canonical(metric->name) != metric->name)
+        return store_fail(err, LINEAGE_EINVAL,
+                          "metric name '%s' is not letters, digits, `_`, `.`, `-` beginning with a letter",
+                          metric->name ? metric->name : "");
+    return check_number(metric->name, (struct lineage_number){true, metric->value}, err);
+}
+
 static enum lineage_status check_turn(const struct lineage_turn_stat *turn, struct lineage_error *err)
 {
     if (isfinite(turn->mean) && isfinite(turn->std))
@@ -183,6 +193,8 @@ enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_
         status = check_number("ig_clip_scale_std", trial->ig_clip_scale_std, err);
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++)
         status = check_param(&trial->params[i], err);
+    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_metrics; i++)
+        status = check_metric(&trial->metrics[i], err);
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_turns; i++)
         status = check_turn(&trial->turns[i], err);
     return status;

@@ -87,6 +87,16 @@ bool lineage_trial_param(double *value, const struct lineage_trial *trial, const
     return true;
 }
 
+bool lineage_trial_metric(double *value, const struct lineage_trial *trial, const char *name)
+{
+    for (size_t i = 0; i < trial->n_metrics; i++)
+        if (strcmp(trial->metrics[i].name, name) == 0) {
+            *value = trial->metrics[i].value;
+            return true;
+        }
+    return false;
+}
+
 /*
  * Both spellings give the same number, because exp_014 and 014 name the same trial. At most 18 digits fit in an SQLite
  * integer, in which the mirror stores the next id, with room for + 1; a longer sequence of digits is a hash that
@@ -141,7 +151,8 @@ static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *i
     struct lineage_param *params = arena_alloc(arena, in->n_params, sizeof *params);
     struct lineage_turn_stat *turns = arena_alloc(arena, in->n_turns, sizeof *turns);
     struct lineage_extra *extras = arena_alloc(arena, in->n_extras, sizeof *extras);
-    if (!params || !turns || !extras) {
+    struct lineage_param *metrics = arena_alloc(arena, in->n_metrics, sizeof *metrics);
+    if (!params || !turns || !extras || !metrics) {
         *ok = false;
         return;
     }
@@ -153,6 +164,9 @@ static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *i
     for (size_t i = 0; i < in->n_extras; i++)
         extras[i] = (struct lineage_extra){copy(arena, in->extras[i].column, ok),
                                            copy(arena, in->extras[i].text, ok)};
+    for (size_t i = 0; i < in->n_metrics; i++)
+        metrics[i] = (struct lineage_param){copy(arena, in->metrics[i].name, ok), in->metrics[i].value, NULL};
+    out->metrics = metrics;
     out->params = params;
     out->turns = turns;
     out->extras = extras;

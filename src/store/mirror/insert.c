@@ -134,6 +134,25 @@ static enum lineage_status insert_extras(struct mirror *mirror, const struct lin
     return status;
 }
 
+static enum lineage_status insert_metrics(struct mirror *mirror, const struct lineage_trial *trial,
+                                          struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_metrics; i++) {
+        if (isnan(trial->metrics[i].value)) /* has no place in an order */
+            continue;
+        status = mirror_prepare(mirror, &stmt, "REPLACE INTO metric_rows VALUES (?,?,?)", err);
+        if (status != LINEAGE_OK)
+            break;
+        sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
+        bind_text(stmt, 2, trial->metrics[i].name);
+        sqlite3_bind_double(stmt, 3, trial->metrics[i].value);
+        status = mirror_run(mirror, stmt, err);
+    }
+    return status;
+}
+
 /* An interrupted trial is not recorded as a trial of its night, so that it can be run again. */
 enum lineage_status mirror_insert_night(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
@@ -167,6 +186,8 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
         status = insert_turns(mirror, trial, err);
     if (status == LINEAGE_OK)
         status = insert_extras(mirror, trial, err);
+    if (status == LINEAGE_OK)
+        status = insert_metrics(mirror, trial, err);
     if (status == LINEAGE_OK)
         status = mirror_insert_night(mirror, trial, err);
     return status;

@@ -3,7 +3,7 @@
  * value, and every name that a user gave, is bound.
  *
  * The cost of a query must depend on what it returns, not on the size of the store, because agents ask all night and
- * the store only grows. So there are two ways to the rows. First, each condition on a parameter or an extra column has
+ * the store only grows. So there are two ways to the rows. First, each condition on a parameter, a metric or an extra column has
  * an index: the condition that leads to the fewest rows is read from its index, and the other conditions are tested row
  * by row (param_function.c). Second, for a short sorted list the rows are walked in that order until the list is full.
  * SQLite's planner cannot choose between them, because it has no statistics here (ANALYZE would have to be repeated as
@@ -68,7 +68,7 @@ static void name_column(struct order *order)
     snprintf(order->after, sizeof order->after, "a.%s", order->by.name);
 }
 
-/* Writes the expression for the number of a parameter or extra column, in the row with the alias `row`. */
+/* Writes the expression for the number of a parameter, metric or extra column, in the row with the alias `row`. */
 static void name_number(char out[96], const struct named *named, const char *row)
 {
     if (named->kind == NAME_PARAM)
@@ -76,7 +76,7 @@ static void name_number(char out[96], const struct named *named, const char *row
     else if (named->kind == NAME_SETTING)
         snprintf(out, 96, "(SELECT min(value) FROM temp.setting_rows WHERE seq = %s.seq AND key = ?)", row);
     else
-        snprintf(out, 96, "(SELECT number FROM extras WHERE seq = %s.seq AND name = ?)", row);
+        snprintf(out, 96, "(SELECT number FROM %s WHERE seq = %s.seq AND name = ?)", name_table(named->kind)->table, row);
 }
 
 /* If the leading condition is on the sort key, the value comes from its index and is not parsed from notes again. */
@@ -89,7 +89,7 @@ static void name_values(struct order *order, const struct lead *lead)
     order->bound = !led;
     order->seq = led ? "l.seq" : "t.seq";
     if (led)
-        snprintf(order->value, sizeof order->value, "l.%s", order->by.kind == NAME_PARAM ? "value" : "number");
+        snprintf(order->value, sizeof order->value, "l.%s", name_table(order->by.kind)->value);
     else
         name_number(order->value, &order->by, "t");
 }
@@ -202,8 +202,7 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
         if (status == LINEAGE_OK)
             status = lead_consider(b, lead, &named, &query->conditions[i], i, err);
     }
-    if (status == LINEAGE_OK && !lead->found &&
-        (sort->kind == NAME_PARAM || sort->kind == NAME_EXTRA))
+    if (status == LINEAGE_OK && !lead->found && name_table(sort->kind))
         *lead = (struct lead){.named = *sort, .at = SIZE_MAX, .found = true};
     return status;
 }
@@ -234,7 +233,7 @@ static bool can_walk(const struct plan *plan, const struct lineage_query *query)
         return false;
     if (plan->order.by_seq)
         return true;
-    if (by->kind == NAME_PARAM || by->kind == NAME_EXTRA)
+    if (name_table(by->kind))
         return !(plan->lead.found && plan->lead.named.kind == by->kind && strcmp(plan->lead.named.name, by->name) == 0);
     for (size_t i = 0; i < sizeof indexed / sizeof *indexed; i++)
         if (strcmp(indexed[i], by->name) == 0)
@@ -261,10 +260,10 @@ static enum lineage_status add_indexed(struct builder *b, const char *columns, c
                                        const struct lineage_query *query, struct lineage_error *err)
 {
     const struct named *by = &plan->order.by;
-    bool param = by->kind == NAME_PARAM;
+    const struct named_table *from = name_table(by->kind);
     buf_printf(&b->sql, "SELECT %s FROM ", columns);
     if (plan->lead.found) {
-        buf_printf(&b->sql, "%s l WHERE l.%s = ?", param ? "param_rows" : "extras", param ? "key" : "name");
+        buf_printf(&b->sql, "%s l WHERE l.%s = ?", from->table, from->name);
         builder_bind_text(b, by->name);
     } else {
         buf_puts(&b->sql, "trials t WHERE 1");
@@ -314,9 +313,11 @@ static enum lineage_status add_walk(struct builder *b, struct plan *plan, const 
 {
     const struct named *by = &plan->order.by;
     enum lineage_status status;
-    plan->lead = (struct lead){.named = *by, .at = SIZE_MAX, .found = by->kind == NAME_PARAM || by->kind == NAME_EXTRA};
+    plan->lead = (struct lead){.named = *by, .at = SIZE_MAX, .found = name_table(by->kind) != NULL};
     describe_order(&plan->order, &plan->lead);
-    const char *columns = !plan->lead.found ? "t.seq" : by->kind == NAME_PARAM ? "l.seq, l.value" : "l.seq, l.number";
+    char columns[32] = "t.seq";
+    if (plan->lead.found)
+        snprintf(columns, sizeof columns, "l.seq, l.%s", name_table(by->kind)->value);
     buf_puts(&b->sql, "SELECT t.seq FROM (");
     if (plan->order.down && !plan->order.by_seq) {
         status = add_walk_down(b, columns, plan, query, err);

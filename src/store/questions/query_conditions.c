@@ -53,6 +53,9 @@ enum lineage_status query_resolve_condition(struct mirror *mirror,
     if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN && !condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers",
                           named->name);
+    if (status == LINEAGE_OK && named->kind == NAME_METRIC && condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "metric '%s' holds numbers; '%.60s' is not a number", named->name,
+                          condition->texts[0]);
     if (status == LINEAGE_OK && named->kind == NAME_NUMBER_COLUMN && condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "column '%s' holds numbers; '%.60s' is not a number", named->name,
                           condition->texts[0]);
@@ -110,7 +113,7 @@ void query_add_condition(struct builder *b, const struct named *named,
 {
     const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}}, *range = &condition->range;
     const char *value = "param(t.notes, ?)";
-    char column[96];
+    char column[96], of_row[96];
     if (named->kind == NAME_SETTING) {
         add_setting(b, named, condition);
         return;
@@ -130,8 +133,11 @@ void query_add_condition(struct builder *b, const struct named *named,
         query_add_range(b, column, range);
         return;
     }
-    if (named->kind == NAME_EXTRA)
-        value = "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
+    if (named->kind != NAME_PARAM) {
+        snprintf(of_row, sizeof of_row, "(SELECT number FROM %s WHERE seq = t.seq AND name = ?)",
+                 name_table(named->kind)->table);
+        value = of_row;
+    }
     buf_printf(&b->sql, " AND %s BETWEEN ? AND ?", value);
     builder_bind_text(b, named->name);
     builder_bind_number(b, range->low.present ? range->low.value : any.low.value);
@@ -146,12 +152,18 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
     static const char params[] =
         "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
         " BETWEEN ?2 AND ?3 LIMIT ?4)";
+    static const char metrics[] =
+        "SELECT count(*) FROM (SELECT 1 FROM metric_rows WHERE name = ?1 AND number"
+        " BETWEEN ?2 AND ?3 LIMIT ?4)";
     static const char extras[] =
         "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
         " BETWEEN ?2 AND ?3 LIMIT ?4)";
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, named->kind == NAME_PARAM ? params : extras, err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt,
+                                                named->kind == NAME_PARAM    ? params
+                                                : named->kind == NAME_METRIC ? metrics
+                                                                             : extras,
+                                                err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
@@ -204,7 +216,7 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
                                   struct lineage_error *err)
 {
     int64_t n;
-    if (named->kind != NAME_PARAM && (named->kind != NAME_EXTRA || condition->n_texts))
+    if (!name_table(named->kind) || (named->kind == NAME_EXTRA && condition->n_texts))
         return LINEAGE_OK;
     enum lineage_status status = query_count_rows(b->mirror, named, condition, lead->limit, &n, err);
     if (status == LINEAGE_OK && (!lead->found || n < lead->n))
@@ -216,7 +228,7 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
  * has no statistics here and would guess. */
 void lead_add_source(struct builder *b, const struct lead *lead)
 {
-    bool param = lead->named.kind == NAME_PARAM;
+    const struct named_table *from = lead->found ? name_table(lead->named.kind) : NULL;
     struct lineage_range range = lead->condition.range;
     if (!lead->found) {
         buf_puts(&b->sql, "SELECT t.seq FROM trials t WHERE 1");
@@ -225,7 +237,7 @@ void lead_add_source(struct builder *b, const struct lead *lead)
     buf_printf(&b->sql,
                "SELECT l.seq FROM %s l CROSS JOIN trials t ON t.seq = l.seq WHERE l.%s = ? AND "
                "l.%s IS NOT NULL",
-               param ? "param_rows" : "extras", param ? "key" : "name", param ? "value" : "number");
+               from->table, from->name, from->value);
     builder_bind_text(b, lead->named.name);
     if (lead->condition.n_texts) {
         buf_puts(&b->sql, " AND l.value");
@@ -235,10 +247,11 @@ void lead_add_source(struct builder *b, const struct lead *lead)
     if (range.low.present && !range.high.present) /* excludes texts, which sort after all numbers */
         range.high = (struct lineage_number){true, (double)INFINITY};
     if (range.low.present && range.low.value == range.high.value) {
-        buf_printf(&b->sql, " AND l.%s = ?",
-                   param ? "value" : "number"); /* rows of one value are in the order of the log */
+        buf_printf(&b->sql, " AND l.%s = ?", from->value); /* rows of one value are in the order of the log */
         builder_bind_number(b, range.low.value);
     } else {
-        query_add_range(b, param ? "l.value" : "l.number", &range);
+        char value[16];
+        snprintf(value, sizeof value, "l.%s", from->value);
+        query_add_range(b, value, &range);
     }
 }

@@ -1,5 +1,5 @@
 /*
- * query_names.c: resolves names of columns, parameters and extra columns. An unknown name is an error whose message
+ * query_names.c: resolves names of columns, parameters, metrics and extra columns. An unknown name is an error whose message
  * lists the known names, because an agent that mistyped a parameter would take "no rows" for "never tried". A column
  * has precedence over a parameter with the same name, so that a parameter cannot hide a column that every store has.
  */
@@ -59,7 +59,8 @@ static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
     buf_puts(out, " score ig_clip_scale_mean ig_clip_scale_std");
     enum lineage_status status = mirror_prepare(
         mirror, &stmt,
-        "SELECT DISTINCT key FROM param_values UNION SELECT DISTINCT name FROM extras LIMIT 40",
+        "SELECT DISTINCT key FROM param_values UNION SELECT DISTINCT name FROM metric_rows UNION"
+        " SELECT DISTINCT name FROM extras LIMIT 40",
         err);
     while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         buf_printf(out, " %s", mirror_text(stmt, 0));
@@ -109,23 +110,49 @@ enum lineage_status name_find_param(struct mirror *mirror, const char *name, str
     return status;
 }
 
-enum lineage_status name_resolve_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
+const struct named_table *name_table(enum name_kind kind)
 {
-    enum lineage_status status = LINEAGE_OK;
-    *out = (struct named){NAME_SETTING, name};
-    if (is_setting(mirror, name, &status, err) || status != LINEAGE_OK)
-        return status;
-    *out = (struct named){NAME_PARAM, lineage_param_canonical(name)};
-    if (is_param(mirror, out->name, &status, err) || status != LINEAGE_OK)
-        return status;
-    return unknown_name(mirror, name, err);
+    static const struct named_table tables[] = {
+        [NAME_PARAM] = {"param_rows", "key", "value"},
+        [NAME_METRIC] = {"metric_rows", "name", "number"},
+        [NAME_EXTRA] = {"extras", "name", "number"},
+    };
+    return kind == NAME_PARAM || kind == NAME_METRIC || kind == NAME_EXTRA ? &tables[kind] : NULL;
 }
 
-/* Extra columns come last, because they differ from file to file, and a new extra column must not change what a query
- * for a parameter finds. The kind is NAME_UNKNOWN if the name is none of them. */
+/* Finds everything but the columns of trials. What was set has precedence over what was measured; `metrics.NAME` is a
+ * metric even so. Extra columns come last, because they differ from file to file, and a new extra column must not change
+ * what a query for a parameter finds. The kind is NAME_UNKNOWN if the name is none of them. */
+static enum lineage_status find_value(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
+{
+    static const char metric_sql[] = "SELECT 1 FROM metric_rows WHERE name = ? LIMIT 1";
+    enum lineage_status status = LINEAGE_OK;
+    bool prefixed = strncmp(name, "metrics.", 8) == 0 && name_exists(mirror, metric_sql, name + 8, &status, err);
+    const char *param = lineage_param_canonical(name);
+    *out = (struct named){NAME_UNKNOWN, name};
+    if (prefixed)
+        *out = (struct named){NAME_METRIC, name + 8};
+    else if (status == LINEAGE_OK && is_setting(mirror, name, &status, err))
+        out->kind = NAME_SETTING;
+    else if (status == LINEAGE_OK && is_param(mirror, param, &status, err))
+        *out = (struct named){NAME_PARAM, param};
+    else if (name_exists(mirror, metric_sql, name, &status, err))
+        out->kind = NAME_METRIC;
+    else if (status == LINEAGE_OK && is_extra(mirror, name))
+        out->kind = NAME_EXTRA;
+    return status;
+}
+
+/* The columns of trials are refused, because nearly every trial has a value of its own there. */
+enum lineage_status name_resolve_axis(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
+{
+    enum lineage_status status = find_value(mirror, name, out, err);
+    return status == LINEAGE_OK && out->kind == NAME_UNKNOWN ? unknown_name(mirror, name, err) : status;
+}
+
+/* The kind is NAME_UNKNOWN if the name is none of them. */
 static enum lineage_status find_name(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     *out = (struct named){NAME_UNKNOWN, name};
     if (is_number_column(name)) {
         out->kind = NAME_NUMBER_COLUMN;
@@ -135,14 +162,7 @@ static enum lineage_status find_name(struct mirror *mirror, const char *name, st
         out->kind = NAME_TEXT_COLUMN;
         return LINEAGE_OK;
     }
-    const char *param = lineage_param_canonical(name);
-    if (is_setting(mirror, name, &status, err))
-        out->kind = NAME_SETTING;
-    else if (status == LINEAGE_OK && is_param(mirror, param, &status, err))
-        *out = (struct named){NAME_PARAM, param};
-    else if (status == LINEAGE_OK && is_extra(mirror, name))
-        out->kind = NAME_EXTRA;
-    return status;
+    return find_value(mirror, name, out, err);
 }
 
 enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,

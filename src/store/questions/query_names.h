@@ -1,24 +1,30 @@
-/* query_names.h: what a name in a query stands for: a column, a parameter or an extra column. */
+/* query_names.h: what a name in a query stands for: a column, a parameter, a metric or an extra column. */
 #ifndef QUESTIONS_QUERY_NAMES_H
 #define QUESTIONS_QUERY_NAMES_H
 
 #include "questions.h"
 
 /* NAME_SETTING: a setting in words, whose values are in the temporary table setting_rows (setting_rows.h). */
-enum name_kind { NAME_NUMBER_COLUMN, NAME_TEXT_COLUMN, NAME_PARAM, NAME_EXTRA, NAME_SETTING, NAME_UNKNOWN };
+enum name_kind { NAME_NUMBER_COLUMN, NAME_TEXT_COLUMN, NAME_PARAM, NAME_METRIC, NAME_EXTRA, NAME_SETTING, NAME_UNKNOWN };
 
 struct named {
     enum name_kind kind;
-    const char *name; /* name of the column or extra column, or canonical name of the parameter */
+    const char *name; /* name of the column, metric or extra column, or canonical name of the parameter */
 };
+
+/* The table with an index by name and value for this kind, and its columns; NULL for the columns of trials. */
+struct named_table {
+    const char *table, *name, *value;
+};
+const struct named_table *name_table(enum name_kind kind);
 
 /* Returns LINEAGE_EINVAL, with a list of the known names, for an unknown one. out->name points into name or at a
  * constant. */
 enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
 
-/* Finds what only a parameter or a setting in words may be called, such as the axis of a sweep: returns LINEAGE_EINVAL,
- * with the known names, unless some trial has it. alpha, beta and gamma are allowed before the first trial. */
-enum lineage_status name_resolve_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
+/* Resolves the name of an axis: a parameter, a setting in words, a metric or a numeric extra column. Returns
+ * LINEAGE_EINVAL, with the known names, for any other. alpha, beta and gamma are parameters before the first trial. */
+enum lineage_status name_resolve_axis(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
 
 /* Finds a parameter or a setting in words; the kind is NAME_PARAM if it is neither. */
 enum lineage_status name_find_param(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);

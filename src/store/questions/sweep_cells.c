@@ -1,5 +1,5 @@
 /*
- * sweep_cells.c: lists which values of one or two parameters were tried, and their scores. Rows come in the order of
+ * sweep_cells.c: lists which values of one or two parameters, metrics or extra columns occurred, and their scores. Rows come in the order of
  * their values, so a cell is complete when the next cell begins. Cells are distinguished by the exact number: 0.1 + 0.2
  * is not 0.3, as in the notes.
  */
@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <lineage/notes.h>
 
 #include "../mirror/statement.h"
 #include "query_names.h"
@@ -39,6 +37,12 @@ static const char zero_sql[] =
  * the rows. */
 static const char each_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p"
                                " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
+/* Metrics and extra columns have no sums, so each row of them is read. */
+static const char each_metric_sql[] = "SELECT p.number, 0.0, t.status, t.score, t.exp_id FROM metric_rows p"
+                                      " JOIN trials t ON t.seq = p.seq WHERE p.name = ?1 ORDER BY p.number, p.seq";
+static const char each_extra_sql[] =
+    "SELECT p.number, 0.0, t.status, t.score, t.exp_id FROM extras p"
+    " JOIN trials t ON t.seq = p.seq WHERE p.name = ?1 AND p.number IS NOT NULL ORDER BY p.number, p.seq";
 enum { ROWS_A_VALUE = 4 }; /* with fewer rows per value, on average, each row is read */
 enum { FEW_TRIALS = 4 }; /* up to this many trials of a value are as fast to read as the index */
 
@@ -46,6 +50,9 @@ enum { FEW_TRIALS = 4 }; /* up to this many trials of a value are as fast to rea
  * memory, which takes 20 bytes per row. A join would look up each row, and parsing the notes would cost ten times as
  * much. */
 static const char axis_sql[] = "SELECT value, seq FROM param_rows WHERE key = ?1 ORDER BY value, seq";
+static const char axis_metric_sql[] = "SELECT number, seq FROM metric_rows WHERE name = ?1 ORDER BY number, seq";
+static const char axis_extra_sql[] = "SELECT number, seq FROM extras WHERE name = ?1 AND number IS NOT NULL"
+                                     " ORDER BY number, seq";
 static const char rows_sql[] = "SELECT seq, status, score, exp_id FROM trials WHERE seq >= ?1 ORDER BY seq";
 /* If the first parameter has few rows, the second is read from the notes of these rows (param_function.c), because
  * reading its whole index for a handful of rows would cost more. */
@@ -227,16 +234,16 @@ static enum lineage_status load_rows(struct sweeping *s, struct mirror *mirror, 
     return mirror_end_rows(stmt, status);
 }
 
-static enum lineage_status sign_zero(struct mirror *mirror, const char *key, size_t seq, const char *text, double *value,
-                                     struct lineage_error *err)
+static enum lineage_status sign_zero(struct mirror *mirror, const struct named *named, size_t seq, const char *text,
+                                     double *value, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    if (text || *value != 0)
+    if (text || *value != 0 || named->kind != NAME_PARAM)
         return LINEAGE_OK;
     enum lineage_status status = mirror_prepare(mirror, &stmt, zero_sql, err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
     sqlite3_bind_int64(stmt, 2, (int64_t)seq);
     status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_OK)
@@ -320,10 +327,13 @@ static enum lineage_status read_sums(struct sweeping *s, struct mirror *mirror, 
     return mirror_end_rows(stmt, status);
 }
 
-static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, const char *x, size_t *n,
+static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, const struct named *named, size_t *n,
                                     struct lineage_error *err)
 {
     struct lineage_sweep *sweep = s->sweep;
+    const char *x = named->name;
+    if (named->kind != NAME_PARAM)
+        return load_rows(s, mirror, named->kind == NAME_METRIC ? each_metric_sql : each_extra_sql, x, NULL, n, err);
     enum lineage_status status = read_sums(s, mirror, x, n, err);
     if (status == LINEAGE_OK && sweep->n_cells > *n / ROWS_A_VALUE) {
         lineage_sweep_release(sweep);
@@ -331,7 +341,7 @@ static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, c
         return load_rows(s, mirror, each_sql, x, NULL, n, err);
     }
     for (size_t i = 0; status == LINEAGE_OK && i < sweep->n_cells; i++) {
-        status = sign_zero(mirror, x, 0, sweep->cells[i].x_text, &sweep->cells[i].x, err);
+        status = sign_zero(mirror, named, 0, sweep->cells[i].x_text, &sweep->cells[i].x, err);
         if (status == LINEAGE_OK && sweep->cells[i].best.present)
             status = name_best(mirror, x, &sweep->cells[i], err);
     }
@@ -405,14 +415,15 @@ static bool note_y(struct pairing *p, sqlite3_stmt *stmt)
     return true;
 }
 
-static enum lineage_status read_axis(struct mirror *mirror, const char *key, struct pairing *p,
+static enum lineage_status read_axis(struct mirror *mirror, const struct named *named, struct pairing *p,
                                      bool (*note)(struct pairing *, sqlite3_stmt *), struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, axis_sql, err);
+    const char *sql = named->kind == NAME_METRIC ? axis_metric_sql : named->kind == NAME_EXTRA ? axis_extra_sql : axis_sql;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         if (is_known(p, stmt) && !note(p, stmt)) {
             status = store_no_memory(err);
@@ -472,7 +483,7 @@ static enum lineage_status go_to(struct mirror *mirror, sqlite3_stmt *stmt, size
     return status;
 }
 
-static enum lineage_status sign_zeros(struct mirror *mirror, const char *x, const char *y, size_t seq,
+static enum lineage_status sign_zeros(struct mirror *mirror, const struct named *x, const struct named *y, size_t seq,
                                       struct lineage_sweep_cell *cell, struct lineage_error *err)
 {
     enum lineage_status status = sign_zero(mirror, x, seq, cell->x_text, &cell->x, err);
@@ -480,7 +491,7 @@ static enum lineage_status sign_zeros(struct mirror *mirror, const char *x, cons
 }
 
 /* Trials are read in the order of the log, so that the first of equal scores is named and each page is read once. */
-static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
+static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
                                       const struct pairing *p, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -535,7 +546,7 @@ static void release_pairing(struct pairing *p)
     free(p->by_seq);
 }
 
-static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
+static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
                                      struct pairing *p, size_t *n, struct lineage_error *err)
 {
     p->by_seq = calloc(p->n_by_seq, sizeof *p->by_seq);
@@ -551,14 +562,15 @@ static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, 
     return status;
 }
 
-static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const char *x, const char *y, size_t *n,
+static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y, size_t *n,
                                     struct lineage_error *err)
 {
     /* Seqs are counted from 1, and the provisional row may add one more. */
     struct pairing p = {.n_by_seq = (size_t)mirror_position(mirror)->rows + 2};
     enum lineage_status status = read_axis(mirror, x, &p, note_x, err);
+    bool few = p.n <= FEW_ROWS && x->kind == NAME_PARAM && y->kind == NAME_PARAM;
     if (status == LINEAGE_OK)
-        status = p.n <= FEW_ROWS ? load_rows(s, mirror, few_sql, x, y, n, err) : load_many(s, mirror, x, y, &p, n, err);
+        status = few ? load_rows(s, mirror, few_sql, x->name, y->name, n, err) : load_many(s, mirror, x, y, &p, n, err);
     release_pairing(&p);
     return status;
 }
@@ -583,7 +595,7 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
     if (x->kind == NAME_SETTING || (y && y->kind == NAME_SETTING))
         status = load_rows(s, mirror, sql_of_settings(x, y), x->name, y ? y->name : NULL, &n, err);
     else
-        status = y ? load_two(s, mirror, x->name, y->name, &n, err) : load_one(s, mirror, x->name, &n, err);
+        status = y ? load_two(s, mirror, x, y, &n, err) : load_one(s, mirror, x, &n, err);
     s->sweep->without = rows > n ? rows - n : 0;
     return status == LINEAGE_OK ? list_axes(s->sweep, err) : status;
 }
@@ -602,17 +614,29 @@ static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirro
     return status;
 }
 
+static bool is_measured(const struct named *axis)
+{
+    return axis->kind == NAME_METRIC || axis->kind == NAME_EXTRA;
+}
+
 enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
                                  struct lineage_error *err)
 {
     struct sweeping s = {.sweep = sweep, .higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER};
     *sweep = (struct lineage_sweep){0};
-    struct named names[2];
-    enum lineage_status status = name_resolve_param(mirror, x, &names[0], err);
+    struct named axes[2];
+    enum lineage_status status = name_resolve_axis(mirror, x, &axes[0], err);
     if (status == LINEAGE_OK && y)
-        status = name_resolve_param(mirror, y, &names[1], err);
+        status = name_resolve_axis(mirror, y, &axes[1], err);
+    if (status == LINEAGE_OK) {
+        bool words = axes[0].kind == NAME_SETTING || (y && axes[1].kind == NAME_SETTING);
+        sweep->measured = is_measured(&axes[0]) || (y && is_measured(&axes[1]));
+        if (words && sweep->measured)
+            status = store_fail(err, LINEAGE_EINVAL, "one of '%.60s' and '%.60s' is a setting in words, the other was measured; "
+                                                     "only settings and parameters can be crossed", x, y);
+    }
     if (status == LINEAGE_OK)
-        status = load_at_once(&s, mirror, &names[0], y ? &names[1] : NULL, err);
+        status = load_at_once(&s, mirror, &axes[0], y ? &axes[1] : NULL, err);
     if (status != LINEAGE_OK)
         lineage_sweep_release(sweep);
     return status;

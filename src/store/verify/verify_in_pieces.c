@@ -151,7 +151,8 @@ static enum lineage_status compare(struct pieces *p, unsigned kinds, const struc
 static enum lineage_status forget_rows(struct mirror *apart)
 {
     return mirror_exec(apart, "DELETE FROM param_rows; DELETE FROM param_values; DELETE FROM turn_stats;"
-                       "DELETE FROM voided; DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM night_rows; DELETE FROM findings; DELETE FROM trials", NULL);
+                       "DELETE FROM voided; DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM metric_rows;"
+                       "DELETE FROM night_rows; DELETE FROM findings; DELETE FROM trials", NULL);
 }
 
 static enum lineage_status compare_pieces(struct pieces *p)

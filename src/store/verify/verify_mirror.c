@@ -32,6 +32,10 @@ static const struct {
      "SELECT t.line, t.exp_id, e.* FROM extras e JOIN trials t ON t.seq = e.seq"
      " WHERE e.seq <= ?1 AND ?2 AND e.seq > ?3 ORDER BY e.seq, e.name",
      VERIFY_BY_ROW},
+    {"metrics",
+     "SELECT t.line, t.exp_id, m.* FROM metric_rows m JOIN trials t ON t.seq = m.seq"
+     " WHERE m.seq <= ?1 AND ?2 AND m.seq > ?3 ORDER BY m.seq, m.name",
+     VERIFY_BY_ROW},
     {"night_rows",
      "SELECT t.line, t.exp_id, n.* FROM night_rows n JOIN trials t ON t.seq = n.seq"
      " WHERE n.seq <= ?1 AND ?2 AND n.seq > ?3 ORDER BY n.seq",
