@@ -10,6 +10,7 @@
 #include <lineage/ideas.h>
 #include <lineage/insights.h>
 #include <lineage/knobs.h>
+#include <lineage/measured.h>
 #include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/queue.h>
@@ -42,6 +43,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_code_file),
     SIZE(lineage_code_note),
     SIZE(lineage_code_source),
+    SIZE(lineage_code_change),
     SIZE(lineage_column),
     SIZE(lineage_column_name),
     SIZE(lineage_commit_note),
@@ -62,6 +64,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_knob_rule),
     SIZE(lineage_knob_try),
     SIZE(lineage_knobs),
+    SIZE(lineage_measured),
+    SIZE(lineage_measured_change),
     SIZE(lineage_night_link),
     SIZE(lineage_notice),
     SIZE(lineage_novelty_claim),

@@ -17,6 +17,7 @@
  *   move/       the log as bytes: export, exact import
  *   verify/     everything that can be wrong with a store, lineage.db included
  *   ideas/      what trials changed and what their texts say: changes, citations, similar trials, claims of novelty
+ *   measured/   what trials changed in their programs, found by comparing files
  *   compare/    variants over seeds
  *   report/     what a store tells the planner of the next trial, as one struct
  *   render/     printers of a report: the session-start block in its styles

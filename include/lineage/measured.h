@@ -1,0 +1,104 @@
+/*
+ * lineage/measured.h: what a trial changed in its program, found by comparing files instead of reading what the trial
+ * says about itself.
+ *
+ * Compared are literals at places where settings are: assignments and defaults in Python, C, shell, YAML, TOML and JSON,
+ * keyword arguments, options of argparse, os.environ.get("LR", 0.02), #define, ${LR:-0.02}, entries of configuration
+ * files, and options and environment of the command. A literal is identified by its name and by what encloses it, so
+ * moving a line is not a change. Everything else that changed is counted in lines, by file and by function.
+ *
+ * The two sides of a trial are its snapshot and that of its nearest ancestor that has one. A trial of `lineage run`
+ * without a snapshot has its provenance: if both sides ran the same commit, their recorded diffs are compared. The
+ * command is compared with the command of the nearest ancestor that has one.
+ *
+ * Limits, so that any file costs no more than its length: files above LINEAGE_MEASURED_FILE bytes are only named, at
+ * most LINEAGE_MEASURED_FILES files and LINEAGE_MEASURED_BYTES bytes of each side are read, links, pipes and devices are
+ * never opened, and names that begin with a dot are left out. `incomplete` is set where a limit was reached.
+ */
+#ifndef LINEAGE_MEASURED_H
+#define LINEAGE_MEASURED_H
+
+#include <lineage/store.h>
+#include <lineage/trial.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LINEAGE_MEASURED_FILE ((size_t)1 << 20)
+#define LINEAGE_MEASURED_FILES ((size_t)4000)
+#define LINEAGE_MEASURED_BYTES ((size_t)32 << 20)
+#define LINEAGE_MEASURED_CHANGES ((size_t)256)
+
+/* One setting with another value. */
+struct lineage_measured_change {
+    const char *file;  /* "train.py"; "" for the command */
+    const char *scope; /* enclosing class and function, "GPT.forward"; "" outside of them */
+    const char *name;  /* "warmdown_frac"; an argument of a call has the call in front: "AdamW.weight_decay" */
+    const char *from;  /* NULL if the other side does not have the setting */
+    const char *to;
+    struct lineage_number from_value, to_value; /* absent for texts */
+    uint32_t line;     /* in the new file; 0 for the command */
+};
+
+enum lineage_code_kind {
+    LINEAGE_CODE_TEXT,
+    LINEAGE_CODE_BINARY, /* not counted in lines */
+    LINEAGE_CODE_LARGE   /* above LINEAGE_MEASURED_FILE: compared by size only */
+};
+
+/* The changed lines of a file (heading NULL), followed by those of each function or class in it. */
+struct lineage_code_change {
+    const char *file;
+    const char *heading; /* "GPT.forward"; "" for lines outside of any function; NULL for the sum of the file */
+    size_t added, removed;
+    enum lineage_code_kind kind;
+};
+
+struct lineage_measured {
+    const char *against; /* the ancestor whose code was compared; "" if no code was compared */
+    const char *command_against; /* the ancestor whose command was compared; "" for none */
+    struct lineage_measured_change *changes; /* [n_changes] the command's first, then by file and line */
+    size_t n_changes;
+    struct lineage_code_change *code; /* [n_code] by file */
+    size_t n_code;
+    bool incomplete; /* a limit was reached, so there may be more */
+    void *memory;
+};
+
+/* Measures a trial against its ancestors. A trial that has nothing to compare gives an empty answer and LINEAGE_OK.
+ * Release the answer with lineage_measured_release, also after a failure. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_trial(struct lineage_measured *measured,
+                                                                        struct lineage_store *store,
+                                                                        const struct lineage_trial *trial,
+                                                                        struct lineage_error *err);
+
+/* Compares two snapshots of one store, for example a trial's with the root's. LINEAGE_ENOTFOUND if one of them has
+ * none. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_snapshots(struct lineage_measured *measured,
+                                                                            struct lineage_store *store,
+                                                                            const struct lineage_trial *from,
+                                                                            const struct lineage_trial *to,
+                                                                            struct lineage_error *err);
+
+/* Compares two directories that are open for reading. Both stay open. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_directories(struct lineage_measured *measured, int from_fd,
+                                                                              int to_fd, struct lineage_error *err);
+
+/* Reads a unified diff. Only its hunks are known, so a removed literal is matched with an added one in the same file that
+ * has the same name and heading. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_diff(struct lineage_measured *measured, const char *diff,
+                                                                       size_t length, struct lineage_error *err);
+
+/* Compares the options, overrides and environment of two commands, each an array of words. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_measure_commands(struct lineage_measured *measured, const char *const *from, size_t n_from, const char *const *to,
+                         size_t n_to, struct lineage_error *err);
+
+LINEAGE_API void lineage_measured_release(struct lineage_measured *measured);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,55 @@
+/* code_tokens.h: the text of a program, in Python or in C, as tokens. */
+#ifndef MEASURED_CODE_TOKENS_H
+#define MEASURED_CODE_TOKENS_H
+
+#include "literals.h"
+
+enum token_kind {
+    CODE_NAME,
+    CODE_NUMBER,
+    CODE_STRING,    /* of one line, without prefixes that change its meaning */
+    CODE_TEXT,      /* any other string: of several lines, formatted, bytes */
+    CODE_OP,
+    CODE_NEWLINE,   /* Python: the end of a logical line */
+    CODE_DIRECTIVE  /* C: a line that begins with #, continued lines included */
+};
+
+struct code_token {
+    uint32_t at, length, line;
+    uint32_t indent; /* columns before the first token of a line; of other tokens unspecified */
+    enum token_kind kind;
+};
+
+struct code_tokens {
+    const char *text;
+    struct code_token *items;
+    size_t n, capacity;
+    enum language language;
+    bool failed; /* out of memory */
+};
+
+/* Splits text[0..length), length < 4 GiB. The first line has the number `line`. Release with code_tokens_release. */
+void code_tokens_split(struct code_tokens *tokens, enum language language, const char *text, size_t length, uint32_t line);
+void code_tokens_release(struct code_tokens *tokens);
+
+/* Whether token `at` exists and is that text. */
+bool code_is(const struct code_tokens *tokens, size_t at, const char *text);
+
+/* Whether a name is one of the words in the list, each surrounded by blanks. */
+bool code_among(const struct code_tokens *tokens, size_t at, const char *list);
+
+/* Whether the token is an operator of one character. */
+static inline bool code_op(const struct code_tokens *tokens, size_t at, char op)
+{
+    const struct code_token *t = &tokens->items[at];
+    return t->kind == CODE_OP && t->length == 1 && tokens->text[t->at] == op;
+}
+
+/* The contents of a CODE_STRING, without quotes. */
+static inline const char *code_string(const struct code_tokens *tokens, size_t at, size_t *length)
+{
+    *length = tokens->items[at].length >= 2 ? tokens->items[at].length - 2 : 0;
+    return tokens->text + tokens->items[at].at + 1;
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* collecting.c: see collecting.h. */
+#include "collecting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "constant.h"
+#include "line_changes.h"
+
+/* A file of results changes with every run. It is recognised by numbers that nobody writes by hand. */
+enum { WRITTEN_DIGITS = 7, CODE_MAX = 4096 };
+
+static bool grow(void **items, size_t n, size_t *capacity, size_t size)
+{
+    if (n < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 32;
+    void *more = realloc(*items, wanted * size);
+    if (!more)
+        return false;
+    *items = more;
+    *capacity = wanted;
+    return true;
+}
+
+static const char *copy(struct collecting *c, const char *text)
+{
+    const char *out = text ? arena_text(&c->arena, text, strlen(text)) : NULL;
+    c->failed = c->failed || (text && !out);
+    return out;
+}
+
+void collect_change(struct collecting *c, const struct lineage_measured_change *change)
+{
+    if (c->n_changes == LINEAGE_MEASURED_CHANGES) {
+        c->incomplete = true;
+        return;
+    }
+    if (!grow((void **)&c->changes, c->n_changes, &c->changes_capacity, sizeof *c->changes)) {
+        c->failed = true;
+        return;
+    }
+    struct lineage_measured_change *mine = &c->changes[c->n_changes++];
+    *mine = *change;
+    mine->file = copy(c, change->file);
+    mine->scope = copy(c, change->scope);
+    mine->name = copy(c, change->name);
+    mine->from = copy(c, change->from);
+    mine->to = copy(c, change->to);
+}
+
+void collect_code(struct collecting *c, const char *file, const char *heading, size_t added, size_t removed,
+                  enum lineage_code_kind kind)
+{
+    if (c->n_code == CODE_MAX) {
+        c->incomplete = true;
+        return;
+    }
+    if (!grow((void **)&c->code, c->n_code, &c->code_capacity, sizeof *c->code)) {
+        c->failed = true;
+        return;
+    }
+    bool same_file = c->n_code && strcmp(c->code[c->n_code - 1].file, file) == 0;
+    c->code[c->n_code] = (struct lineage_code_change){.file = same_file ? c->code[c->n_code - 1].file : copy(c, file),
+                                                      .heading = copy(c, heading),
+                                                      .added = added,
+                                                      .removed = removed,
+                                                      .kind = kind};
+    c->n_code++;
+}
+
+/* ---- literals ---- */
+
+/* Digits from the first that is not 0, of a number with a fraction. */
+static size_t digits_of(const char *text)
+{
+    size_t n = 0;
+    bool point = false;
+    for (; *text && (*text | 0x20) != 'e'; text++) {
+        point = point || *text == '.';
+        n += *text >= '0' && *text <= '9' && (n || *text != '0');
+    }
+    return point ? n : 0;
+}
+
+struct literal_difference {
+    const struct literal *before, *after;
+};
+
+struct differences {
+    struct literal_difference *items;
+    size_t n, capacity;
+    bool measured_value, failed;
+};
+
+static void take(void *context, const struct literal *before, const struct literal *after)
+{
+    struct differences *d = context;
+    if (before && digits_of(before->value) >= WRITTEN_DIGITS && digits_of(after->value) >= WRITTEN_DIGITS)
+        d->measured_value = true;
+    if (grow((void **)&d->items, d->n, &d->capacity, sizeof *d->items))
+        d->items[d->n++] = (struct literal_difference){before, after};
+    else
+        d->failed = true;
+}
+
+void collect_literals(struct collecting *c, const char *path, struct literal_set *from, struct literal_set *to)
+{
+    struct differences d = {0};
+    bool ok = literals_compare(from, to, take, &d) && !d.failed;
+    enum language language = language_of(path, "", 0);
+    bool results = d.measured_value && (language == LANGUAGE_JSON || language == LANGUAGE_YAML || language == LANGUAGE_TOML);
+    c->failed = c->failed || !ok;
+    c->incomplete = c->incomplete || from->truncated || to->truncated;
+    for (size_t i = 0; ok && !results && i < d.n; i++) {
+        const struct literal *before = d.items[i].before, *after = d.items[i].after;
+        struct lineage_measured_change change = {.file = path,
+                                                 .scope = after->scope,
+                                                 .name = after->name,
+                                                 .from = before ? before->value : NULL,
+                                                 .to = after->value,
+                                                 .from_value = before ? before->number : (struct lineage_number){0},
+                                                 .to_value = after->number,
+                                                 .line = after->line};
+        collect_change(c, &change);
+    }
+    free(d.items);
+}
+
+/* ---- lines ---- */
+
+/* Lines of one function. */
+struct heading {
+    const char *scope;
+    size_t added, removed;
+};
+
+static int by_scope(const void *a, const void *b)
+{
+    return strcmp(((const struct heading *)a)->scope, ((const struct heading *)b)->scope);
+}
+
+static void count_heading(struct heading *list, size_t *n, const char *scope, bool added)
+{
+    /* Lines come in order, so a run of lines is in the same function; the same function twice is added up later. */
+    if (!*n || strcmp(list[*n - 1].scope, scope) != 0)
+        list[(*n)++] = (struct heading){.scope = scope};
+    list[*n - 1].added += added;
+    list[*n - 1].removed += !added;
+}
+
+static void collect_lines(struct collecting *c, const char *path, const struct line_changes *lines,
+                          const struct literal_set *from, const struct literal_set *to)
+{
+    struct heading *list = malloc((lines->n_added + lines->n_removed + 1) * sizeof *list);
+    size_t n = 0;
+    if (!list) {
+        c->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < lines->from_lines; i++)
+        if (lines->removed[i])
+            count_heading(list, &n, literals_scope_of(from, (uint32_t)i + 1), false);
+    for (size_t i = 0; i < lines->to_lines; i++)
+        if (lines->added[i])
+            count_heading(list, &n, literals_scope_of(to, (uint32_t)i + 1), true);
+    if (n)
+        qsort(list, n, sizeof *list, by_scope);
+    collect_code(c, path, NULL, lines->n_added, lines->n_removed, LINEAGE_CODE_TEXT);
+    for (size_t i = 0, k; i < n; i = k) {
+        size_t added = 0, removed = 0;
+        for (k = i; k < n && strcmp(list[k].scope, list[i].scope) == 0; k++) {
+            added += list[k].added;
+            removed += list[k].removed;
+        }
+        collect_code(c, path, list[i].scope, added, removed, LINEAGE_CODE_TEXT);
+    }
+    free(list);
+}
+
+void collect_file(struct collecting *c, const char *path, const struct file_text *from, const struct file_text *to)
+{
+    static const struct file_text none = {"", 0};
+    const struct file_text *old = from->text ? from : &none, *new = to->text ? to : &none;
+    struct literal_set before = {0}, after = {0};
+    struct line_changes lines;
+    if (memchr(old->text, '\0', old->length) || memchr(new->text, '\0', new->length)) {
+        collect_code(c, path, NULL, 0, 0, LINEAGE_CODE_BINARY);
+        return;
+    }
+    literals_read(&before, language_of(path, old->text, old->length), "", false, old->text, old->length);
+    literals_read(&after, language_of(path, new->text, new->length), "", false, new->text, new->length);
+    if (before.failed || after.failed || !line_changes_find(&lines, old->text, old->length, new->text, new->length)) {
+        c->failed = true;
+    } else {
+        if (lines.n_added || lines.n_removed)
+            collect_lines(c, path, &lines, &before, &after);
+        line_changes_release(&lines);
+        if (from->text && to->text)
+            collect_literals(c, path, &before, &after);
+    }
+    literals_release(&before);
+    literals_release(&after);
+}
+
+enum lineage_status collect_finish(struct collecting *c, struct lineage_measured *measured, struct lineage_error *err)
+{
+    struct arena *arena = c->failed ? NULL : malloc(sizeof *arena);
+    *measured = (struct lineage_measured){.against = "", .command_against = ""};
+    measured->changes = arena ? arena_alloc(&c->arena, c->n_changes + 1, sizeof *measured->changes) : NULL;
+    measured->code = arena ? arena_alloc(&c->arena, c->n_code + 1, sizeof *measured->code) : NULL;
+    bool ok = measured->changes && measured->code;
+    if (ok) {
+        if (c->n_changes)
+            memcpy(measured->changes, c->changes, c->n_changes * sizeof *measured->changes);
+        if (c->n_code)
+            memcpy(measured->code, c->code, c->n_code * sizeof *measured->code);
+        measured->n_changes = c->n_changes;
+        measured->n_code = c->n_code;
+        measured->incomplete = c->incomplete;
+        *arena = c->arena;
+        measured->memory = arena;
+    } else {
+        *measured = (struct lineage_measured){.against = "", .command_against = ""};
+        arena_release(&c->arena);
+        free(arena);
+    }
+    free(c->changes);
+    free(c->code);
+    *c = (struct collecting){0};
+    return ok ? LINEAGE_OK : store_no_memory(err);
+}
+
+void lineage_measured_release(struct lineage_measured *measured)
+{
+    if (measured->memory)
+        arena_release(measured->memory);
+    free(measured->memory);
+    *measured = (struct lineage_measured){.against = "", .command_against = ""};
+}

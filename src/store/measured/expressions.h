@@ -1,0 +1,33 @@
+/* expressions.h: the literals of one expression or call, and where in it they are. */
+#ifndef MEASURED_EXPRESSIONS_H
+#define MEASURED_EXPRESSIONS_H
+
+#include "constant.h"
+
+struct reading {
+    struct literal_set *set;
+    struct code_tokens tokens;
+    const char *scope;   /* enclosing classes and functions; lives as long as the set */
+    bool in_function;    /* a new literal in a function is a variable, not a setting */
+    uint32_t *pending;   /* [capacity of tokens] literals of the items that are being read; a stack */
+    size_t n_pending;
+};
+
+/* What an expression is assigned to. */
+struct target {
+    const char *name; /* "" if the expression is not assigned */
+    size_t length;
+    bool setting;     /* a new value is a new setting */
+};
+
+/* Reads tokens[from..to) as one expression. If the whole expression is a constant, it is one literal with the name of
+ * the target. Otherwise each literal in it is identified by the call, argument or operation that it belongs to. */
+void expression_read(struct reading *r, size_t from, size_t to, const struct target *target);
+
+/* Reads the parameters of a function between tokens[from..to): each default is a setting with the parameter's name. */
+void parameters_read(struct reading *r, size_t from, size_t to);
+
+/* The last part of tokens[from..to) that is a name with dots, without a leading self or this; false if it is none. */
+bool target_of(struct target *target, const struct reading *r, size_t from, size_t to);
+
+#endif

@@ -1,0 +1,285 @@
+/* literals.c: a set of literals, and how two sets are compared. */
+#include "literals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <lineage/text.h>
+
+uint64_t literal_hash(uint64_t hash, const char *text, size_t length)
+{
+    return XXH3_64bits_withSeed(text, length, hash + 0x9E3779B97F4A7C15u);
+}
+
+bool literal_name_ok(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F)
+            return false;
+    return length > 0 && lineage_text_is_utf8(text, length);
+}
+
+static bool grow(void **items, size_t n, size_t *capacity, size_t size)
+{
+    if (n < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 64;
+    void *more = realloc(*items, wanted * size);
+    if (!more)
+        return false;
+    *items = more;
+    *capacity = wanted;
+    return true;
+}
+
+void literals_add(struct literal_set *set, const struct literal_place *place, const struct constant *value)
+{
+    if (set->n == LITERALS_MAX) {
+        set->truncated = true;
+        return;
+    }
+    if (place->name_length >= LITERAL_NAME_MAX || !literal_name_ok(place->name, place->name_length))
+        return;
+    if (!grow((void **)&set->items, set->n, &set->capacity, sizeof *set->items)) {
+        set->failed = true;
+        return;
+    }
+    uint64_t name_hash = literal_hash(0, place->name, place->name_length);
+    struct literal literal = {.key = literal_hash(place->context, place->name, place->name_length),
+                              .within = place->within,
+                              .name_hash = name_hash,
+                              .scope = place->scope,
+                              .name = arena_text(&set->arena, place->name, place->name_length),
+                              .value = arena_text(&set->arena, value->text, value->length),
+                              .number = value->number,
+                              .line = place->line,
+                              .order = (uint32_t)set->n,
+                              .setting = place->setting};
+    if (literal.name && literal.value)
+        set->items[set->n++] = literal;
+    else
+        set->failed = true;
+}
+
+void literals_add_call(struct literal_set *set, uint64_t key)
+{
+    if (set->n_calls == LITERALS_MAX)
+        return;
+    if (grow((void **)&set->calls, set->n_calls, &set->calls_capacity, sizeof *set->calls))
+        set->calls[set->n_calls++] = key;
+    else
+        set->failed = true;
+}
+
+void literals_add_scope(struct literal_set *set, uint32_t line, const char *scope)
+{
+    if (set->n_scopes && strcmp(set->scopes[set->n_scopes - 1].scope, scope) == 0)
+        return;
+    if (set->n_scopes == LITERALS_MAX)
+        return;
+    if (grow((void **)&set->scopes, set->n_scopes, &set->scopes_capacity, sizeof *set->scopes))
+        set->scopes[set->n_scopes++] = (struct scope_line){line, scope};
+    else
+        set->failed = true;
+}
+
+const char *literals_scope_of(const struct literal_set *set, uint32_t line)
+{
+    size_t low = 0, high = set->n_scopes;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->scopes[middle].line <= line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? set->scopes[low - 1].scope : "";
+}
+
+void literals_release(struct literal_set *set)
+{
+    free(set->items);
+    free(set->calls);
+    free(set->scopes);
+    arena_release(&set->arena);
+    *set = (struct literal_set){0};
+}
+
+/* ---- comparing ---- */
+
+bool literal_equal(const struct literal *a, const struct literal *b)
+{
+    if (a->number.present && b->number.present)
+        return a->number.value == b->number.value;
+    return a->number.present == b->number.present && strcmp(a->value, b->value) == 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct literal *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A difference, before it is reported in the order of the lines. */
+struct difference {
+    const struct literal *before, *after;
+};
+
+static int by_line(const void *a, const void *b)
+{
+    const struct literal *x = ((const struct difference *)a)->after, *y = ((const struct difference *)b)->after;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct literal *x = *(const struct literal *const *)a, *y = *(const struct literal *const *)b;
+    if (x->name_hash != y->name_hash)
+        return x->name_hash < y->name_hash ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* The literals of one side by name, to find settings that moved to another place. */
+struct by_name {
+    const struct literal **items;
+    size_t n;
+};
+
+static bool index_names(struct by_name *names, const struct literal_set *set)
+{
+    names->items = malloc((set->n + 1) * sizeof *names->items);
+    names->n = set->n;
+    if (!names->items)
+        return false;
+    for (size_t i = 0; i < set->n; i++)
+        names->items[i] = &set->items[i];
+    qsort(names->items, set->n, sizeof *names->items, by_name);
+    return true;
+}
+
+static size_t first_of_name(const struct by_name *names, uint64_t name_hash)
+{
+    size_t low = 0, high = names->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (names->items[middle]->name_hash < name_hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t find_key(const struct literal_set *set, uint64_t key)
+{
+    size_t low = 0, high = set->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->items[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has_key(const struct literal_set *set, uint64_t key)
+{
+    size_t at = find_key(set, key);
+    return at < set->n && set->items[at].key == key;
+}
+
+struct comparing {
+    const struct literal_set *from, *to;
+    struct by_name names;
+    struct difference *found;
+    size_t n;
+};
+
+/* A literal that the other side has nowhere under this key. It moved if the other side has a setting of that name which
+ * is gone from its place; with the same value anywhere, it is not new either. */
+static void take_new(struct comparing *c, const struct literal *after)
+{
+    const struct literal *moved = NULL;
+    size_t n_moved = 0;
+    bool setting = after->setting || (after->within && bsearch(&after->within, c->from->calls, c->from->n_calls,
+                                                               sizeof *c->from->calls, by_number));
+    if (!setting || strcmp(after->value, "none") == 0)
+        return;
+    size_t seen = 0;
+    for (size_t i = first_of_name(&c->names, after->name_hash);
+         i < c->names.n && c->names.items[i]->name_hash == after->name_hash && seen < 64; i++, seen++) {
+        const struct literal *before = c->names.items[i];
+        if (!before->setting && !after->within)
+            continue;
+        if (literal_equal(before, after))
+            return;
+        if (!has_key(c->to, before->key)) {
+            moved = before;
+            n_moved++;
+        }
+    }
+    c->found[c->n++] = (struct difference){n_moved == 1 ? moved : NULL, after};
+}
+
+static void compare_group(struct comparing *c, const struct literal *from, size_t n_from, const struct literal *to,
+                          size_t n_to)
+{
+    while (n_from && n_to && literal_equal(from, to)) {
+        from++, to++;
+        n_from--, n_to--;
+    }
+    while (n_from && n_to && literal_equal(&from[n_from - 1], &to[n_to - 1])) {
+        n_from--;
+        n_to--;
+    }
+    for (size_t i = 0; n_from == n_to && i < n_to; i++)
+        if (!literal_equal(&from[i], &to[i]))
+            c->found[c->n++] = (struct difference){&from[i], &to[i]};
+}
+
+bool literals_compare(struct literal_set *from, struct literal_set *to,
+                      void (*found)(void *context, const struct literal *before, const struct literal *after),
+                      void *context)
+{
+    struct comparing c = {.from = from, .to = to};
+    if (from->n)
+        qsort(from->items, from->n, sizeof *from->items, by_key);
+    if (to->n)
+        qsort(to->items, to->n, sizeof *to->items, by_key);
+    if (from->n_calls)
+        qsort(from->calls, from->n_calls, sizeof *from->calls, by_number);
+    c.found = malloc((to->n + 1) * sizeof *c.found);
+    bool ok = c.found && index_names(&c.names, from) && !from->failed && !to->failed;
+    for (size_t at = 0, i = 0, end, j; ok && at < to->n; at = end, i = j) {
+        uint64_t key = to->items[at].key;
+        for (end = at + 1; end < to->n && to->items[end].key == key; end++)
+            ;
+        while (i < from->n && from->items[i].key < key)
+            i++;
+        for (j = i; j < from->n && from->items[j].key == key; j++)
+            ;
+        if (i == j && !from->truncated)
+            take_new(&c, &to->items[at]);
+        else if (i != j)
+            compare_group(&c, from->items + i, j - i, to->items + at, end - at);
+    }
+    if (ok && c.n)
+        qsort(c.found, c.n, sizeof *c.found, by_line);
+    for (size_t i = 0; ok && i < c.n; i++)
+        found(context, c.found[i].before, c.found[i].after);
+    free(c.found);
+    free(c.names.items);
+    return ok;
+}

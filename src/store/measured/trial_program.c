@@ -1,0 +1,341 @@
+/*
+ * trial_program.c: see trial_program.h.
+ *
+ * Two diffs against the same commit are compared by what they did: a setting that only the new one changed has changed,
+ * a setting that only the old one changed is back at its value in the commit, and a setting that both changed went from
+ * the one value to the other. Lines are compared in the same way, by file.
+ */
+#include "trial_program.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "../format/json_text.h"
+
+enum { RUN_MAX = 1 << 20, DIFF_MAX = 16 << 20, WORDS_MAX = 4096, ID_MAX = 200 };
+
+/* Opens the directory path[0..] below dir_fd, one name after the other, without following a link. */
+static int open_below(int dir_fd, const char *path)
+{
+    char name[NAME_MAX + 1];
+    int fd = -1;
+    if (path[0] == '/')
+        return -1;
+    while (*path) {
+        size_t length = strcspn(path, "/");
+        bool sound = length && length <= NAME_MAX && !(length == 2 && memcmp(path, "..", 2) == 0);
+        int next = -1;
+        if (sound) {
+            memcpy(name, path, length);
+            name[length] = '\0';
+            next = fs_open(fd < 0 ? dir_fd : fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        }
+        if (fd >= 0)
+            fs_close(fd);
+        if ((fd = next) < 0)
+            return -1;
+        path += length;
+        path += strspn(path, "/");
+    }
+    return fd;
+}
+
+/* Reads a regular file of at most `max` bytes to the end of out. Returns false if there is none. */
+static bool read_file(struct buf *out, int dir_fd, const char *name, size_t max)
+{
+    struct stat st;
+    int fd = fs_open(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    bool good = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= max &&
+                buf_reserve(out, (size_t)st.st_size);
+    ssize_t n = good ? fs_read_at(fd, out->data + out->length, (size_t)st.st_size, 0) : -1;
+    if (n >= 0) {
+        out->length += (size_t)n;
+        out->data[out->length] = '\0';
+    }
+    if (fd >= 0)
+        fs_close(fd);
+    return n >= 0;
+}
+
+void program_open(struct program *program, int store_fd, const struct lineage_trial *trial)
+{
+    struct lineage_error ignored;
+    struct buf text = {0};
+    size_t length = strlen(trial->exp_id);
+    *program = (struct program){.snapshot_fd = -1, .provenance_fd = -1};
+    if (trial->snapshot_path && *trial->snapshot_path)
+        program->snapshot_fd = open_below(store_fd, trial->snapshot_path);
+    if (!length || length > ID_MAX || trial->exp_id[0] == '.' || strchr(trial->exp_id, '/'))
+        return;
+    int places = fs_open(store_fd, PLACE_PROVENANCE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (places < 0)
+        return;
+    program->provenance_fd = fs_open(places, trial->exp_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    fs_close(places);
+    if (program->provenance_fd >= 0 && read_file(&text, program->provenance_fd, "run.json", RUN_MAX) &&
+        json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_OK &&
+        !json_is_object(program->run)) {
+        json_decref(program->run);
+        program->run = NULL;
+    }
+    buf_release(&text);
+}
+
+void program_close(struct program *program)
+{
+    if (program->snapshot_fd >= 0)
+        fs_close(program->snapshot_fd);
+    if (program->provenance_fd >= 0)
+        fs_close(program->provenance_fd);
+    json_decref(program->run);
+    *program = (struct program){.snapshot_fd = -1, .provenance_fd = -1};
+}
+
+bool program_is_known(const struct program *program)
+{
+    return program->snapshot_fd >= 0 || program->run;
+}
+
+/* ---- commands ---- */
+
+/* The words of a command, with the variables of --env in front as assignments. Returns NULL if there is no command. */
+static const char **words_of(const struct program *program, struct arena *arena, size_t *n, bool *failed)
+{
+    const json_t *command = json_object_get(program->run, "command"), *value;
+    json_t *env = json_object_get(program->run, "env");
+    const char *name;
+    size_t count = json_array_size(command);
+    if (!json_is_array(command) || !count || count + json_object_size(env) > WORDS_MAX)
+        return NULL;
+    const char **words = arena_alloc(arena, count + json_object_size(env), sizeof *words);
+    *n = 0;
+    *failed = *failed || !words;
+    if (!words)
+        return NULL;
+    json_object_foreach(env, name, value)
+    {
+        const char *text = json_string_value(value);
+        char *word = text ? arena_alloc(arena, strlen(name) + strlen(text) + 2, 1) : NULL;
+        if (word) {
+            strcpy(word, name);
+            strcat(word, "=");
+            words[(*n)++] = strcat(word, text);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *word = json_string_value(json_array_get(command, i));
+        words[(*n)++] = word ? word : "";
+    }
+    return words;
+}
+
+bool program_compare_commands(struct collecting *c, const struct program *from, const struct program *to)
+{
+    struct arena arena = {0};
+    size_t n_from, n_to;
+    const char **before = words_of(from, &arena, &n_from, &c->failed), **after = words_of(to, &arena, &n_to, &c->failed);
+    if (before && after)
+        collect_commands(c, before, n_from, after, n_to);
+    arena_release(&arena);
+    return before && after;
+}
+
+/* ---- code ---- */
+
+static const char *commit_of(const struct program *program)
+{
+    return json_string_value(json_object_get(json_object_get(program->run, "git"), "commit"));
+}
+
+static const char *text_of(const char *text)
+{
+    return text ? text : "";
+}
+
+static bool is_same_place(const struct lineage_measured_change *a, const struct lineage_measured_change *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->file, b->file) == 0 && strcmp(a->scope, b->scope) == 0;
+}
+
+static void collect_settings(struct collecting *c, const struct collecting *from, const struct collecting *to)
+{
+    bool used[LINEAGE_MEASURED_CHANGES] = {false};
+    for (size_t i = 0; i < to->n_changes; i++) {
+        struct lineage_measured_change change = to->changes[i];
+        bool same = false;
+        for (size_t k = 0; k < from->n_changes; k++) {
+            const struct lineage_measured_change *before = &from->changes[k];
+            if (used[k] || !is_same_place(before, &change) || strcmp(text_of(before->from), text_of(change.from)) != 0)
+                continue;
+            used[k] = true;
+            same = strcmp(before->to, change.to) == 0;
+            change.from = before->to;
+            change.from_value = before->to_value;
+            break;
+        }
+        if (!same)
+            collect_change(c, &change);
+    }
+    for (size_t k = 0; k < from->n_changes; k++) {
+        struct lineage_measured_change change = from->changes[k];
+        if (used[k] || !change.from)
+            continue;
+        change.from = from->changes[k].to;
+        change.from_value = from->changes[k].to_value;
+        change.to = from->changes[k].from;
+        change.to_value = from->changes[k].from_value;
+        change.line = 0; /* not part of the new diff */
+        collect_change(c, &change);
+    }
+}
+
+/* A changed line of a diff, and the file that it is in. */
+struct diff_line {
+    uint64_t hash, file; /* hashes: of file, sign and text; of the file's name */
+    const char *name;
+    size_t name_length;
+    bool added;
+};
+
+struct diff_lines {
+    struct diff_line *items;
+    size_t n, capacity;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct diff_line *x = a, *y = b;
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+static bool split_diff(struct diff_lines *lines, const struct buf *diff)
+{
+    struct diff_line at = {0};
+    for (const char *line = diff->data, *end = diff->data + diff->length, *next; line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        size_t n = stop ? (size_t)(stop - line) : (size_t)(end - line);
+        next = stop ? stop + 1 : end;
+        if (n > 6 && (memcmp(line, "+++ b/", 6) == 0 || memcmp(line, "--- a/", 6) == 0)) {
+            at.name = line + 6;
+            at.name_length = n - 6;
+            at.file = literal_hash(0, at.name, at.name_length);
+        }
+        if (n > 4 && (memcmp(line, "+++ ", 4) == 0 || memcmp(line, "--- ", 4) == 0))
+            continue;
+        if (!at.name || !n || (line[0] != '+' && line[0] != '-'))
+            continue;
+        if (lines->n == lines->capacity) {
+            size_t capacity = lines->capacity ? 2 * lines->capacity : 256;
+            struct diff_line *items = realloc(lines->items, capacity * sizeof *items);
+            if (!items)
+                return false;
+            lines->items = items;
+            lines->capacity = capacity;
+        }
+        at.hash = literal_hash(at.file, line, n);
+        at.added = line[0] == '+';
+        lines->items[lines->n++] = at;
+    }
+    if (lines->n)
+        qsort(lines->items, lines->n, sizeof *lines->items, by_hash);
+    return true;
+}
+
+static int by_file(const void *a, const void *b)
+{
+    const struct diff_line *x = a, *y = b;
+    return (x->file > y->file) - (x->file < y->file);
+}
+
+/* Counts the lines that one diff has and the other has not. A line that only the old diff added is removed now. */
+static void collect_diff_lines(struct collecting *c, const struct buf *from, const struct buf *to)
+{
+    struct diff_lines old = {0}, new = {0}, other = {0};
+    bool ok = split_diff(&old, from) && split_diff(&new, to);
+    other.items = ok ? malloc((old.n + new.n + 1) * sizeof *other.items) : NULL;
+    ok = other.items != NULL;
+    for (size_t i = 0, k = 0; ok && (i < old.n || k < new.n);) {
+        if (k == new.n || (i < old.n && old.items[i].hash < new.items[k].hash)) {
+            other.items[other.n] = old.items[i++];
+            other.items[other.n].added = !other.items[other.n].added;
+            other.n++;
+        } else if (i == old.n || new.items[k].hash < old.items[i].hash)
+            other.items[other.n++] = new.items[k++];
+        else
+            i++, k++;
+    }
+    if (ok && other.n)
+        qsort(other.items, other.n, sizeof *other.items, by_file);
+    for (size_t i = 0; ok && i < other.n;) {
+        const struct diff_line *first = &other.items[i];
+        size_t added = 0, removed = 0;
+        for (; i < other.n && other.items[i].file == first->file; i++) {
+            added += other.items[i].added;
+            removed += !other.items[i].added;
+        }
+        const char *name = arena_text(&c->arena, first->name, first->name_length);
+        if (name)
+            collect_code(c, name, NULL, added, removed, LINEAGE_CODE_TEXT);
+        ok = name != NULL;
+    }
+    c->failed = c->failed || !ok;
+    free(old.items);
+    free(new.items);
+    free(other.items);
+}
+
+static void release(struct collecting *c)
+{
+    arena_release(&c->arena);
+    free(c->changes);
+    free(c->code);
+}
+
+static void compare_diffs(struct collecting *c, const struct program *from, const struct program *to)
+{
+    static const char *const names[] = {"staged.diff", "unstaged.diff"};
+    struct collecting before = {0}, after = {0};
+    struct buf old = {0}, new = {0};
+    for (size_t i = 0; i < 2; i++) {
+        read_file(&old, from->provenance_fd, names[i], DIFF_MAX);
+        read_file(&new, to->provenance_fd, names[i], DIFF_MAX);
+    }
+    bool same = old.length == new.length && (!old.length || memcmp(old.data, new.data, old.length) == 0);
+    if (!same && !old.failed && !new.failed) {
+        collect_diff(&before, old.data, old.length);
+        collect_diff(&after, new.data, new.length);
+        collect_settings(c, &before, &after);
+        collect_diff_lines(c, &old, &new);
+    }
+    c->failed = c->failed || before.failed || after.failed || old.failed || new.failed;
+    c->incomplete = c->incomplete || before.incomplete || after.incomplete;
+    release(&before);
+    release(&after);
+    buf_release(&old);
+    buf_release(&new);
+    int old_files = fs_open(from->provenance_fd, "untracked", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int new_files = fs_open(to->provenance_fd, "untracked", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (old_files >= 0 || new_files >= 0)
+        collect_trees(c, old_files, new_files);
+    if (old_files >= 0)
+        fs_close(old_files);
+    if (new_files >= 0)
+        fs_close(new_files);
+}
+
+bool program_compare_code(struct collecting *c, const struct program *from, const struct program *to)
+{
+    if (from->snapshot_fd >= 0 && to->snapshot_fd >= 0) {
+        collect_trees(c, from->snapshot_fd, to->snapshot_fd);
+        return true;
+    }
+    const char *old = commit_of(from), *new = commit_of(to);
+    if (!old || !new || strcmp(old, new) != 0)
+        return false;
+    compare_diffs(c, from, to);
+    return true;
+}
