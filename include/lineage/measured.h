@@ -41,18 +41,18 @@ struct lineage_measured_change {
     uint32_t line;     /* in the new file; 0 for the command */
 };
 
-enum lineage_code_kind {
-    LINEAGE_CODE_TEXT,
-    LINEAGE_CODE_BINARY, /* not counted in lines */
-    LINEAGE_CODE_LARGE   /* above LINEAGE_MEASURED_FILE: compared by size only */
+enum lineage_lines_kind {
+    LINEAGE_LINES_COUNTED,
+    LINEAGE_LINES_BINARY, /* not counted in lines */
+    LINEAGE_LINES_LARGE   /* above LINEAGE_MEASURED_FILE: compared by size only */
 };
 
-/* The changed lines of a file (heading NULL), followed by those of each function or class in it. */
-struct lineage_code_change {
+/* The number of changed lines of a file (heading NULL), followed by those of each function or class in it. */
+struct lineage_measured_lines {
     const char *file;
     const char *heading; /* "GPT.forward"; "" for lines outside of any function; NULL for the sum of the file */
     size_t added, removed;
-    enum lineage_code_kind kind;
+    enum lineage_lines_kind kind;
 };
 
 struct lineage_measured {
@@ -60,8 +60,8 @@ struct lineage_measured {
     const char *command_against; /* the ancestor whose command was compared; "" for none */
     struct lineage_measured_change *changes; /* [n_changes] the command's first, then by file and line */
     size_t n_changes;
-    struct lineage_code_change *code; /* [n_code] by file */
-    size_t n_code;
+    struct lineage_measured_lines *lines; /* [n_lines] by file */
+    size_t n_lines;
     bool incomplete; /* a limit was reached, so there may be more */
     void *memory;
 };

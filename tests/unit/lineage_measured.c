@@ -57,9 +57,9 @@ static const char *code_text(const struct lineage_measured *measured)
     static char text[4096];
     size_t n = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < measured->n_code; i++) {
-        const struct lineage_code_change *c = &measured->code[i];
-        const char *kind = c->kind == LINEAGE_CODE_BINARY ? " binary" : c->kind == LINEAGE_CODE_LARGE ? " large" : "";
+    for (size_t i = 0; i < measured->n_lines; i++) {
+        const struct lineage_measured_lines *c = &measured->lines[i];
+        const char *kind = c->kind == LINEAGE_LINES_BINARY ? " binary" : c->kind == LINEAGE_LINES_LARGE ? " large" : "";
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s +%zu -%zu%s", i ? "; " : "", c->file,
                               c->heading ? c->heading : "=", c->added, c->removed, kind);
         assert_true(n < sizeof text);
@@ -286,7 +286,7 @@ static void the_shortest_difference_is_found(void **state)
         put(from, "t.txt", a);
         put(to, "t.txt", b);
         measure(&measured, from, to);
-        size_t added = measured.n_code ? measured.code[0].added : 0, removed = measured.n_code ? measured.code[0].removed : 0;
+        size_t added = measured.n_lines ? measured.lines[0].added : 0, removed = measured.n_lines ? measured.lines[0].removed : 0;
         assert_int_equal(added, m - table[0][0]);
         assert_int_equal(removed, n - table[0][0]);
         lineage_measured_release(&measured);

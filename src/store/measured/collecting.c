@@ -50,7 +50,7 @@ void collect_change(struct collecting *c, const struct lineage_measured_change *
 }
 
 void collect_code(struct collecting *c, const char *file, const char *heading, size_t added, size_t removed,
-                  enum lineage_code_kind kind)
+                  enum lineage_lines_kind kind)
 {
     if (c->n_code == CODE_MAX) {
         c->incomplete = true;
@@ -61,7 +61,7 @@ void collect_code(struct collecting *c, const char *file, const char *heading, s
         return;
     }
     bool same_file = c->n_code && strcmp(c->code[c->n_code - 1].file, file) == 0;
-    c->code[c->n_code] = (struct lineage_code_change){.file = same_file ? c->code[c->n_code - 1].file : copy(c, file),
+    c->code[c->n_code] = (struct lineage_measured_lines){.file = same_file ? c->code[c->n_code - 1].file : copy(c, file),
                                                       .heading = copy(c, heading),
                                                       .added = added,
                                                       .removed = removed,
@@ -166,14 +166,14 @@ static void collect_lines(struct collecting *c, const char *path, const struct l
             count_heading(list, &n, literals_scope_of(to, (uint32_t)i + 1), true);
     if (n)
         qsort(list, n, sizeof *list, by_scope);
-    collect_code(c, path, NULL, lines->n_added, lines->n_removed, LINEAGE_CODE_TEXT);
+    collect_code(c, path, NULL, lines->n_added, lines->n_removed, LINEAGE_LINES_COUNTED);
     for (size_t i = 0, k; i < n; i = k) {
         size_t added = 0, removed = 0;
         for (k = i; k < n && strcmp(list[k].scope, list[i].scope) == 0; k++) {
             added += list[k].added;
             removed += list[k].removed;
         }
-        collect_code(c, path, list[i].scope, added, removed, LINEAGE_CODE_TEXT);
+        collect_code(c, path, list[i].scope, added, removed, LINEAGE_LINES_COUNTED);
     }
     free(list);
 }
@@ -185,7 +185,7 @@ void collect_file(struct collecting *c, const char *path, const struct file_text
     struct literal_set before = {0}, after = {0};
     struct line_changes lines;
     if (memchr(old->text, '\0', old->length) || memchr(new->text, '\0', new->length)) {
-        collect_code(c, path, NULL, 0, 0, LINEAGE_CODE_BINARY);
+        collect_code(c, path, NULL, 0, 0, LINEAGE_LINES_BINARY);
         return;
     }
     literals_read(&before, language_of(path, old->text, old->length), "", false, old->text, old->length);
@@ -208,15 +208,15 @@ enum lineage_status collect_finish(struct collecting *c, struct lineage_measured
     struct arena *arena = c->failed ? NULL : malloc(sizeof *arena);
     *measured = (struct lineage_measured){.against = "", .command_against = ""};
     measured->changes = arena ? arena_alloc(&c->arena, c->n_changes + 1, sizeof *measured->changes) : NULL;
-    measured->code = arena ? arena_alloc(&c->arena, c->n_code + 1, sizeof *measured->code) : NULL;
-    bool ok = measured->changes && measured->code;
+    measured->lines = arena ? arena_alloc(&c->arena, c->n_code + 1, sizeof *measured->lines) : NULL;
+    bool ok = measured->changes && measured->lines;
     if (ok) {
         if (c->n_changes)
             memcpy(measured->changes, c->changes, c->n_changes * sizeof *measured->changes);
         if (c->n_code)
-            memcpy(measured->code, c->code, c->n_code * sizeof *measured->code);
+            memcpy(measured->lines, c->code, c->n_code * sizeof *measured->lines);
         measured->n_changes = c->n_changes;
-        measured->n_code = c->n_code;
+        measured->n_lines = c->n_code;
         measured->incomplete = c->incomplete;
         *arena = c->arena;
         measured->memory = arena;

@@ -11,7 +11,7 @@ struct collecting {
     struct arena arena; /* owns everything that the answer points at */
     struct lineage_measured_change *changes;
     size_t n_changes, changes_capacity;
-    struct lineage_code_change *code;
+    struct lineage_measured_lines *code;
     size_t n_code, code_capacity;
     bool incomplete, failed; /* failed: out of memory */
 };
@@ -27,7 +27,7 @@ void collect_change(struct collecting *c, const struct lineage_measured_change *
 
 /* Adds the changed lines of a file, with heading NULL, or of one heading in it, behind its file. */
 void collect_code(struct collecting *c, const char *file, const char *heading, size_t added, size_t removed,
-                  enum lineage_code_kind kind);
+                  enum lineage_lines_kind kind);
 
 /* Compares two versions of a file that are texts: its literals and its lines. A side that does not exist has NULL as its
  * text; then only lines are counted, because everything in a new file is new. */

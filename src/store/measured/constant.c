@@ -206,7 +206,7 @@ static bool read_arithmetic(struct constant *value, const struct code_tokens *to
         snprintf(text, sizeof text, "%.0f", x);
     else if (!keep)
         lineage_number_format(text, x);
-    bool sign = to - from == 2 && tokens->items[to - 1].kind == CODE_NUMBER; /* -1e-4 stays as it is */
+    bool sign = to - from == 2 && tokens->items[to - 1].kind == CODE_NUMBER; /* -1e-4 keeps its spelling */
     if (sign) {
         struct constant number;
         constant_of_token(&number, tokens, to - 1);

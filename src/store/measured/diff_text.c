@@ -2,7 +2,7 @@
  * diff_text.c: reads a unified diff.
  *
  * The two sides of all hunks of a file are two texts, in which a form of the file's literals is visible. Lines of
- * context are on both sides, so they show where an edited line belongs and are no changes themselves.
+ * context are on both sides: they show where an edited line belongs, and never differ.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void count(struct diff_file *f, const char *heading, size_t added, size_t
     if (many)
         return;
     if (at == c->n_code)
-        collect_code(c, f->path, heading, 0, 0, LINEAGE_CODE_TEXT);
+        collect_code(c, f->path, heading, 0, 0, LINEAGE_LINES_COUNTED);
     if (at < c->n_code) {
         c->code[at].added += added;
         c->code[at].removed += removed;
@@ -110,7 +110,7 @@ static void end_file(struct diff_file *f)
     struct collecting *c = f->c;
     if (f->open && !f->from.failed && !f->to.failed) {
         if (f->binary)
-            collect_code(c, f->path, NULL, 0, 0, LINEAGE_CODE_BINARY);
+            collect_code(c, f->path, NULL, 0, 0, LINEAGE_LINES_BINARY);
         /* The first entry of a file is its sum. */
         for (size_t i = f->first_code; i < c->n_code; i++)
             if (!c->code[i].heading && !f->binary) {
@@ -255,7 +255,7 @@ void collect_diff(struct collecting *c, const char *diff, size_t length)
             }
         } else if (f->open && read_hunk_line(f, line, n, &old, &new)) {
             if (c->n_code == f->first_code)
-                collect_code(c, f->path, NULL, 0, 0, LINEAGE_CODE_TEXT);
+                collect_code(c, f->path, NULL, 0, 0, LINEAGE_LINES_COUNTED);
             in_hunk = true;
         }
     }

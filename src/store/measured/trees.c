@@ -144,7 +144,7 @@ static void compare_lone(struct trees *t, int side, int dir_fd, const struct ent
 {
     size_t length;
     if (entry->size > LINEAGE_MEASURED_FILE) {
-        collect_code(t->c, path, NULL, 0, 0, LINEAGE_CODE_LARGE);
+        collect_code(t->c, path, NULL, 0, 0, LINEAGE_LINES_LARGE);
         return;
     }
     char *text = read_text(t, side, dir_fd, entry->name, &length);
@@ -157,7 +157,7 @@ static void compare_both(struct trees *t, int from_fd, int to_fd, const struct e
 {
     if (from->size > LINEAGE_MEASURED_FILE || to->size > LINEAGE_MEASURED_FILE) {
         if (from->size != to->size)
-            collect_code(t->c, path, NULL, 0, 0, LINEAGE_CODE_LARGE);
+            collect_code(t->c, path, NULL, 0, 0, LINEAGE_LINES_LARGE);
         t->c->incomplete = true;
         return;
     }

@@ -279,7 +279,7 @@ static void collect_diff_lines(struct collecting *c, const struct buf *from, con
         }
         const char *name = arena_text(&c->arena, first->name, first->name_length);
         if (name)
-            collect_code(c, name, NULL, added, removed, LINEAGE_CODE_TEXT);
+            collect_code(c, name, NULL, added, removed, LINEAGE_LINES_COUNTED);
         ok = name != NULL;
     }
     c->failed = c->failed || !ok;
