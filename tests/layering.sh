@@ -31,8 +31,8 @@ src/store/code             code_offer.h code_check.h   include/lineage src/store
 src/store/append           append_state.h outbox_file.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs src/store/code
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
-src/store/ideas            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
-src/store/measured         -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
+src/store/ideas            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions src/store/measured
+src/store/measured         measured_cache.h            include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
@@ -105,7 +105,7 @@ END
 libraries()
 {
     cat <<'END'
-sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas
+sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas src/store/measured
 csv.h        src/store/format
 utf8proc.h   src/store/format src/store/search cli/output
 uthash.h     src/store/append src/store/ideas src/store/code cli/judge

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "git/commit_diff.h"
+#include "output/measured_out.h"
 #include "output/tree_diff.h"
 #include "run/provenance_read.h"
 #include "run/stored_code.h"
@@ -22,6 +23,7 @@ struct diff_options {
     struct cli_session session;
     char *max_bytes;
     size_t limit;
+    int stat;
 };
 
 /* The two sides of a diff. */
@@ -183,13 +185,29 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
     return second == CLI_OK ? status : second;
 }
 
+/* With one ID, the ancestor that `show` uses too: the nearest one of which the same is known. */
+static int print_stat(const struct sides *sides, struct cli_session *session)
+{
+    struct lineage_measured measured;
+    struct lineage_error err;
+    bool two = session->args.n_positional > 1;
+    enum lineage_status status = two ? lineage_measure_pair(&measured, session->store, &sides->from, &sides->to, &err)
+                                     : lineage_measure_trial(&measured, session->store, &sides->to, &err);
+    if (status == LINEAGE_OK && !*measured.against && !*measured.command_against)
+        status = lineage_measure_pair(&measured, session->store, &sides->from, &sides->to, &err);
+    if (status == LINEAGE_OK)
+        cli_measured_stat(&measured);
+    lineage_measured_release(&measured);
+    return status == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+}
+
 static int work(struct cli_session *session, void *context)
 {
     const struct diff_options *o = context;
     struct sides sides = {0};
     int status = load_sides(&sides, session);
     if (status == CLI_GO_ON)
-        status = diff(&sides, session->store, o->limit);
+        status = o->stat ? print_stat(&sides, session) : diff(&sides, session->store, o->limit);
     lineage_trial_release(&sides.from);
     lineage_trial_release(&sides.to);
     return status;
@@ -209,6 +227,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         CLI_STORE_OPTIONS(&o.session.where),
         {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0,
          "files larger than N bytes are only named (default: 16777216)", "N"},
+        {"stat", 0, POPT_ARG_NONE, &o.stat, 0,
+         "print the changed settings, and the number of changed lines of each file and function", NULL},
         POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 2, argc, argv, work, &o);
 }
@@ -221,7 +241,10 @@ const struct cli_command cmd_diff = {
                    "compared by the files that they started with. Binary and large files are only named. With\n"
                    "one ID, the parent is compared with the trial; with two, the first with the second. git's\n"
                    "configuration is not read, and no program that attributes name is run. If a commit is\n"
-                   "gone (see `lineage refs`), the changes recorded in provenance/ID/ are compared.",
-    .examples = "  lineage diff 014\n  lineage diff 003 014",
+                   "gone (see `lineage refs`), the changes recorded in provenance/ID/ are compared.\n"
+                   "--stat prints settings with another value (assignments and defaults in Python, C, shell,\n"
+                   "YAML, TOML and JSON, options of the command) and counts the changed lines of each\n"
+                   "function; with one ID it compares with the nearest ancestor whose code is known.",
+    .examples = "  lineage diff 014\n  lineage diff 003 014\n  lineage diff --stat 014",
     .run = run,
 };

@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "output/ideas_out.h"
+#include "output/measured_out.h"
 #include "output/show.h"
 #include "run/provenance_read.h"
 
@@ -74,7 +75,8 @@ static void print_void(const struct cli_session *session, const json_t *entry)
 }
 
 static int print_json(const struct lineage_trial *trial, const struct lineage_ideas *ideas,
-                      const struct lineage_idea *idea, json_t *run, json_t *entry)
+                      const struct lineage_idea *idea, const struct lineage_measured *measured, json_t *run,
+                      json_t *entry)
 {
     json_t *object = cli_trial_json(trial);
     if (entry)
@@ -82,6 +84,11 @@ static int print_json(const struct lineage_trial *trial, const struct lineage_id
     json_object_set_new(object, "changes", cli_changes_json(idea->changes, idea->n_changes));
     json_object_set_new(object, "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites));
     json_object_set_new(object, "cited_by", cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by));
+    if (*measured->against || *measured->command_against) {
+        json_object_set_new(object, "code_changes", cli_measured_lines_json(measured));
+        json_object_set_new(object, "measured_against",
+                            cli_json_text(*measured->against ? measured->against : measured->command_against));
+    }
     if (run)
         json_object_set(object, "provenance", run);
     cli_json_print(stdout, object, true);
@@ -96,6 +103,8 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
     struct lineage_ideas *ideas = NULL;
     const struct lineage_idea *idea = NULL;
     json_t *run = NULL, *entry = NULL;
+    struct lineage_measured measured = {.against = "", .command_against = ""};
+    struct lineage_error err;
     size_t at;
     int status = CLI_OK;
     if (session->format != CLI_TSV) {
@@ -106,16 +115,22 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
             goto done;
         if (lineage_ideas_find(&at, ideas, trial->exp_id))
             idea = lineage_ideas_get(ideas, at);
+        if (lineage_measure_trial(&measured, session->store, trial, &err) != LINEAGE_OK) {
+            status = cli_fail(&err);
+            goto done;
+        }
         run = provenance_load(session->store, trial->exp_id);
     }
     if (session->format == CLI_JSON && idea)
-        status = print_json(trial, ideas, idea, run, entry);
+        status = print_json(trial, ideas, idea, &measured, run, entry);
     else {
         status = cli_show_trial(trial, session->format, &session->screen);
         if (status == CLI_OK && entry)
             print_void(session, entry);
         if (status == CLI_OK && idea)
             print_idea(session, ideas, idea);
+        if (status == CLI_OK)
+            cli_measured_show(&measured, &session->screen);
         if (status == CLI_OK && run)
             provenance_print(run, &session->screen);
     }
@@ -123,6 +138,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
 done:
     json_decref(entry);
     json_decref(run);
+    lineage_measured_release(&measured);
     lineage_ideas_release(ideas);
     return status;
 }
@@ -150,10 +166,10 @@ const struct cli_command cmd_show = {
     .name = "show",
     .arguments = "ID",
     .description = "Prints all columns of a trial; the parameters, clip scale and information gain that its\n"
-                   "notes record; the settings that it changed, as declared by its parameters or stated by\n"
-                   "its hypothesis; the trials that it cites and that cite it; and for a trial of `run` what\n"
-                   "it was run from. For a void trial, why it is void and what its own row says. exp_014\n"
-                   "and 014 name the same trial.",
+                   "notes record; the settings that it changed, as declared by its parameters, measured in\n"
+                   "its program or stated by its hypothesis; the changed lines of its code; the trials that\n"
+                   "it cites and that cite it; and for a trial of `run` what it was run from. For a void\n"
+                   "trial, why it is void and what its own row says. exp_014 and 014 name the same trial.",
     .examples = "  lineage show 014\n  lineage show exp_014 --format json",
     .run = run,
 };

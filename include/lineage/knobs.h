@@ -2,7 +2,7 @@
  * lineage/knobs.h: which settings the trials of a log varied, and with what result.
  *
  * A knob is a setting under all names that the log uses for it. Each value that a trial gave it is a struct
- * lineage_change (lineage/ideas.h): declared as a parameter or stated in the trial's hypothesis.
+ * lineage_change (lineage/ideas.h): declared as a parameter, measured in the program, or stated in the hypothesis.
  */
 #ifndef LINEAGE_KNOBS_H
 #define LINEAGE_KNOBS_H

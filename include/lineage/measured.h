@@ -7,9 +7,9 @@
  * files, and options and environment of the command. A literal is identified by its name and by what encloses it, so
  * moving a line is not a change. Everything else that changed is counted in lines, by file and by function.
  *
- * The two sides of a trial are its snapshot and that of its nearest ancestor that has one. A trial of `lineage run`
- * without a snapshot has its provenance: if both sides ran the same commit, their recorded diffs are compared. The
- * command is compared with the command of the nearest ancestor that has one.
+ * A trial is compared with its nearest ancestor of which the same is known: the snapshot, or the files that a sweep kept
+ * (lineage/code.h), or the diffs that `lineage run` recorded against the same commit. The command is compared with the
+ * command of the nearest ancestor that has one. The mirror keeps the result, because these files do not change.
  *
  * Limits, so that any file costs no more than its length: files above LINEAGE_MEASURED_FILE bytes are only named, at
  * most LINEAGE_MEASURED_FILES files and LINEAGE_MEASURED_BYTES bytes of each side are read, links, pipes and devices are
@@ -66,20 +66,20 @@ struct lineage_measured {
     void *memory;
 };
 
-/* Measures a trial against its ancestors. A trial that has nothing to compare gives an empty answer and LINEAGE_OK.
- * Release the answer with lineage_measured_release, also after a failure. */
+/* Measures a trial of the log (lineage_find) against its ancestors. A trial that has nothing to compare gives an empty
+ * answer and LINEAGE_OK. Release the answer with lineage_measured_release, also after a failure. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_trial(struct lineage_measured *measured,
                                                                         struct lineage_store *store,
                                                                         const struct lineage_trial *trial,
                                                                         struct lineage_error *err);
 
-/* Compares two snapshots of one store, for example a trial's with the root's. LINEAGE_ENOTFOUND if one of them has
- * none. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_snapshots(struct lineage_measured *measured,
-                                                                            struct lineage_store *store,
-                                                                            const struct lineage_trial *from,
-                                                                            const struct lineage_trial *to,
-                                                                            struct lineage_error *err);
+/* Compares any two trials of a store, for example a trial and the root. LINEAGE_ENOTFOUND if neither code nor a command of
+ * both is known. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_pair(struct lineage_measured *measured,
+                                                                       struct lineage_store *store,
+                                                                       const struct lineage_trial *from,
+                                                                       const struct lineage_trial *to,
+                                                                       struct lineage_error *err);
 
 /* Compares two directories that are open for reading. Both stay open. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_measure_directories(struct lineage_measured *measured, int from_fd,

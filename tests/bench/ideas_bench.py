@@ -2,7 +2,7 @@
 """Measures what `lineage` finds in the words of real logs, against labels made by reading them.
 
 usage: ideas_bench.py [--lineage PROGRAM] [--answers PROGRAM] [--logs DIR] [--log NAME]... [--skip NAME=FROM-TO]...
-                      [--json] [--errors] LABELS
+                      [--programs DIR] [--json] [--errors] LABELS
 
 LABELS is a directory with a file NAME.jsonl for each labelled log (changes, same, false_novelty by exp_id); the log
 itself is DIR/run-NAME/raw/results.tsv. The program is asked as everybody asks it: `show ID --format json`,
@@ -21,6 +21,11 @@ Printed for each log:
   claims    rows with a false claim of novelty that `claims` names, and false alarms: rows that it names without one, as a
             share of all claims of novelty in the log (--claims NAME=N says how many claims there are, default: one
             in five rows).
+
+--programs measures only what `show` finds in the programs DIR/NAME/snapshots, which are laid beside a copy of the log. Printed
+for the trials whose program was compared with an ancestor's:
+  measured  precision and recall of the measured changes, and of the stated ones in a store without the programs. A label
+            says what a text states; a measured change without a label is a change that the text keeps to itself.
 
 --skip prints a log a second time without the rows FROM to TO, such as a loop of resubmissions after crashes.
 Exit status 0; 2 for a usage error; 3 if the program cannot be run.
@@ -110,6 +115,44 @@ class Program:
         if done.returncode not in (0, 1):
             raise OSError("%s: %s" % (" ".join(command), done.stderr.decode(errors="replace").strip()))
         return json.loads(done.stdout or b"[]")
+
+
+def measure_programs(program, path, log, snapshots):
+    """Measured and stated changes of the trials whose program and an ancestor's are there, against the labels."""
+    labels = {}
+    with open(path, encoding="utf-8") as file:
+        for text in file:
+            label = json.loads(text)
+            labels[label["exp_id"]] = label
+    with tempfile.TemporaryDirectory() as directory:
+        shutil.copyfile(log, os.path.join(directory, "results.tsv"))
+        asked = Program(program, directory)
+        ids = [i for i in sorted(name.split("_")[0] for name in os.listdir(snapshots)) if i in labels]
+        stated = {i: asked.ask("show", i)["changes"] for i in ids}
+        shutil.copytree(snapshots, os.path.join(directory, "snapshots"), copy_function=shutil.copyfile)
+        for root, _, _ in os.walk(directory):
+            os.chmod(root, 0o700)
+        shown = {i: asked.ask("show", i) for i in ids}
+    ids = [i for i in ids if shown[i].get("measured_against")]
+    measured = {i: [c for c in shown[i]["changes"] if c["source"] == "measured"] for i in ids}
+    m = {"measured_trials": len(ids)}
+    m["measured_precision"], m["measured_recall"] = hits_and_misses(ids, labels, measured)
+    m["stated_precision"], m["stated_recall"] = hits_and_misses(ids, labels, stated)
+    return m
+
+
+def hits_and_misses(ids, labels, shown):
+    found = wrong = wanted = 0
+    for i in ids:
+        used = set()
+        for change in shown[i]:
+            hit = [k for k, w in enumerate(labels[i]["changes"]) if k not in used and
+                   same_value(change["to"], w["to"]) and same_name(change["name"], w["name"])]
+            used.update(hit[:1])
+            wrong += not hit
+        found += len(used)
+        wanted += len(labels[i]["changes"])
+    return ratio(found, found + wrong), ratio(found, wanted)
 
 
 SAMPLE = 20  # with --answers, the program is asked about one in 20 trials
@@ -219,6 +262,9 @@ def measure(ids, labels, shown, near, claims, n_claims, errors):
 
 
 def line(name, m):
+    if "measured_trials" in m:
+        return "%-38s measured %.2f/%.2f stated %.2f/%.2f of %d" % (
+            name, m["measured_precision"], m["measured_recall"], m["stated_precision"], m["stated_recall"], m["measured_trials"])
     return ("%-38s settings %.2f/%.2f (numbers %.2f)  first %.2f five %.2f of %d  same %.2f/%.2f (of five %.2f)  "
             "claims %.2f of %d, alarms %.3f" % (
                 name, m["settings_precision"], m["settings_recall"], m["settings_recall_numbers"], m["first"], m["five"],
@@ -235,6 +281,7 @@ def main():
     parser.add_argument("--log", action="append", metavar="NAME", help="measure only this log")
     parser.add_argument("--skip", action="append", default=[], metavar="NAME=FROM-TO", help="measure also without these rows")
     parser.add_argument("--claims", action="append", default=[], metavar="NAME=N", help="how many claims of novelty a log makes")
+    parser.add_argument("--programs", metavar="DIR", help="measure only the changes of programs, from DIR/NAME/snapshots")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--errors", action="store_true", help="print each error, too")
     options = parser.parse_args()
@@ -246,6 +293,11 @@ def main():
     for name in names:
         log = os.path.join(logs, "run-" + name, "raw", "results.tsv")
         if (options.log and name not in options.log) or not os.path.exists(log):
+            continue
+        if options.programs:
+            snapshots = os.path.join(options.programs, name, "snapshots")
+            if os.path.isdir(snapshots):
+                result[name] = measure_programs(options.lineage, os.path.join(options.labels, name + ".jsonl"), log, snapshots)
             continue
         ids, labels, shown, near, claims = answers(options, os.path.join(options.labels, name + ".jsonl"), log)
         n_claims = counts.get(name, len(ids) // 5)

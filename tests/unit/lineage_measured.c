@@ -529,12 +529,12 @@ static void trials_are_compared_with_their_nearest_ancestor(void **state)
     struct lineage_trial from, to;
     assert_int_equal(lineage_find(store, "000", &from, &err), LINEAGE_OK);
     assert_int_equal(lineage_find(store, "002", &to, &err), LINEAGE_OK);
-    assert_int_equal(lineage_measure_snapshots(&m, store, &from, &to, &err), LINEAGE_OK);
+    assert_int_equal(lineage_measure_pair(&m, store, &from, &to, &err), LINEAGE_OK);
     assert_string_equal(changes_text(&m), "lr: 0.1 -> 0.2");
     lineage_measured_release(&m);
     lineage_trial_release(&to);
     assert_int_equal(lineage_find(store, "004", &to, &err), LINEAGE_OK);
-    assert_int_equal(lineage_measure_snapshots(&m, store, &from, &to, &err), LINEAGE_ENOTFOUND); /* ../outside */
+    assert_int_equal(lineage_measure_pair(&m, store, &from, &to, &err), LINEAGE_ENOTFOUND); /* ../outside */
     lineage_measured_release(&m);
     lineage_trial_release(&from);
     lineage_trial_release(&to);

@@ -40,7 +40,7 @@ enum { CHANGE_WORDS = KNOB_WORDS, COLUMNS_MAX = 32 };
 struct change_key {
     uint32_t words[CHANGE_WORDS];
     size_t n;
-    bool budget;  /* made only to stay within a limit, so not part of the idea */
+    bool budget;  /* made only to stay within a limit, or not named by the row: not part of the idea */
     uint64_t apart; /* two keys that share a bit and differ in their words are different knobs; see knob_rules.c */
 };
 

@@ -3,7 +3,7 @@
  *
  * Where a trial's changes come from
  *   declared   its parameters, compared with its parent's (row_changes.c), or lineage_ideas_add_change
- *   measured   lineage_ideas_add_change, called by add_measured below for each trial of a store
+ *   measured   its program, compared with an ancestor's (src/store/measured), by lineage_ideas_add_change
  *   stated     its hypothesis (stated.c)
  * lineage_ideas_settle then orders them by trust and gives all names of one knob the same `knob`.
  *
@@ -13,21 +13,66 @@
  */
 #include "ideas_internal.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include <lineage/query.h>
 
 #include "../format/config.h"
 #include "../internal.h"
+#include "../measured/measured_cache.h"
 #include "reading_cache.h"
 
-/* Adds the measured changes of trials[first..). Nothing measures a trial yet. */
+/* A trial whose program differs in more settings than this comes from another program. Its first settings are kept, and
+ * there is room for what it states. */
+enum { MEASURED_MAX = LINEAGE_IDEAS_CHANGES / 2, SHORT_NAME = 1 };
+
+struct adding {
+    struct lineage_ideas *ideas;
+    size_t at; /* the next trial that may be visited */
+};
+
+/* A name like `x` says something only together with its function: "step x". */
+static const char *whole_name(char out[LINEAGE_NAME_MAX], const struct lineage_measured_change *change)
+{
+    const char *dot = strrchr(change->scope, '.'), *function = dot ? dot + 1 : change->scope;
+    if (strlen(change->name) > SHORT_NAME || !*function)
+        return change->name;
+    int n = snprintf(out, LINEAGE_NAME_MAX, "%s %s", function, change->name);
+    return n > 0 && n < LINEAGE_NAME_MAX ? out : change->name;
+}
+
+static enum lineage_status add_trial(void *context, uint64_t seq, struct lineage_measured *measured, struct lineage_error *err)
+{
+    struct adding *a = context;
+    enum lineage_status status = LINEAGE_OK;
+    while (a->at < a->ideas->n && a->ideas->rows[a->at].idea.seq < seq)
+        a->at++;
+    if (a->at == a->ideas->n || a->ideas->rows[a->at].idea.seq != seq)
+        return LINEAGE_OK;
+    for (size_t i = 0; i < measured->n_changes && i < MEASURED_MAX && status == LINEAGE_OK; i++) {
+        const struct lineage_measured_change *change = &measured->changes[i];
+        char name[LINEAGE_NAME_MAX];
+        status = lineage_ideas_add_change(a->ideas, a->at,
+                                          &(struct lineage_change){.name = whole_name(name, change),
+                                                                   .from = change->from,
+                                                                   .to = change->to,
+                                                                   .from_value = change->from_value,
+                                                                   .to_value = change->to_value,
+                                                                   .source = LINEAGE_CHANGE_MEASURED},
+                                          err);
+    }
+    return status;
+}
+
+/* Adds what the programs of trials[first..) changed. */
 static enum lineage_status add_measured(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
                                         struct lineage_error *err)
 {
-    (void)ideas;
-    (void)store;
-    (void)first;
-    (void)err;
-    return LINEAGE_OK;
+    struct adding adding = {ideas, first};
+    if (first >= ideas->n)
+        return LINEAGE_OK;
+    return measured_each(store, ideas->rows[first].idea.seq, ideas->rows[ideas->n - 1].idea.seq, add_trial, &adding, err);
 }
 
 static enum lineage_status add_rows(struct lineage_ideas *ideas, struct lineage_store *store,

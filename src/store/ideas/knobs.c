@@ -22,7 +22,12 @@ static int by_knob(const void *a, const void *b)
 {
     const struct tried *x = a, *y = b;
     int order = strcmp(knob_of(x->change), knob_of(y->change));
-    return order ? order : (x->trial > y->trial) - (x->trial < y->trial);
+    if (order || x->trial != y->trial)
+        return order ? order : x->trial < y->trial ? -1 : 1;
+    /* Within a trial the most trusted source comes first. */
+    if (x->change->source != y->change->source)
+        return x->change->source < y->change->source ? -1 : 1;
+    return (x->change > y->change) - (x->change < y->change);
 }
 
 static int by_value(const void *a, const void *b)
@@ -107,6 +112,9 @@ static void find_value(struct lineage_knob *knob, const struct tried *tried, siz
     knob->set_by = SIZE_MAX;
     for (size_t i = n; i-- > 0 && knob->set_by == SIZE_MAX;)
         if (on_line[tried[i].trial]) {
+            /* What was measured counts more than what was stated. */
+            while (i > 0 && tried[i - 1].trial == tried[i].trial && tried[i - 1].change->source < tried[i].change->source)
+                i--;
             knob->value = tried[i].change->to;
             knob->set_by = tried[i].trial;
         }

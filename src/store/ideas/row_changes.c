@@ -63,17 +63,26 @@ void row_take_given(struct idea_row *row)
 void row_drop_repeated(struct idea_row *row)
 {
     size_t n = 0;
+    bool says[LINEAGE_IDEAS_CHANGES] = {false}, any = false; /* whether the row itself names the change */
     for (size_t i = 0; i < row->idea.n_changes; i++) {
-        bool repeated = false;
-        for (size_t k = 0; k < n && !repeated; k++)
-            repeated = row->changes[k].source < row->changes[i].source &&
-                       strcmp(row->changes[k].knob, row->changes[i].knob) == 0 &&
-                       changes_same_value(&row->changes[k], &row->changes[i]);
-        if (repeated)
+        size_t k = 0;
+        bool measured = row->changes[i].source == LINEAGE_CHANGE_MEASURED;
+        while (k < n && !(row->changes[k].source < row->changes[i].source &&
+                          strcmp(row->changes[k].knob, row->changes[i].knob) == 0 &&
+                          changes_same_value(&row->changes[k], &row->changes[i])))
+            k++;
+        if (k < n && !measured)
+            row->keys[k].budget = row->keys[k].budget || row->keys[i].budget;
+        says[k] = says[k] || !measured;
+        any = any || !measured;
+        if (k < n)
             continue;
         row->changes[n] = row->changes[i];
         row->keys[n++] = row->keys[i];
     }
+    /* If the row names changes, others that are only measured come with them and are not what the idea is about. */
+    for (size_t k = 0; k < n && any; k++)
+        row->keys[k].budget = row->keys[k].budget || !says[k];
     row->idea.n_changes = n;
 }
 

@@ -1,5 +1,6 @@
 /*
- * sql_changes.c: lineage_sql, which brings the tables of changes and citations up to date if the statement names them.
+ * sql_changes.c: lineage_sql, which brings the tables of changes and citations up to date if the statement names one of
+ * them.
  *
  * Appends and other questions leave these tables behind, and a user's SELECT must not see that.
  */
@@ -8,6 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "../measured/measured_cache.h"
 #include "../questions/questions.h"
 #include "reading_cache.h"
 
@@ -49,7 +51,10 @@ enum lineage_status lineage_sql(struct lineage_store *store, const char *stateme
                                 struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading"))
+    if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading") ||
+        mentions(statement, "measured"))
         status = read_all(store, err);
+    if (status == LINEAGE_OK && (mentions(statement, "change") || mentions(statement, "measured")))
+        status = measured_each(store, 1, INT64_MAX, NULL, NULL, err);
     return status == LINEAGE_OK ? mirror_ask_sql(store, statement, row, context, err) : status;
 }

@@ -1,8 +1,8 @@
 /* measure_trial.c: compares a trial with its nearest ancestors of which the same is known. */
-#include <fcntl.h>
+#include "measure_trial.h"
+
 #include <string.h>
 
-#include "../files/fs.h"
 #include "../internal.h"
 #include "../questions/questions.h"
 #include "trial_program.h"
@@ -12,8 +12,9 @@ enum { ANCESTORS_MAX = 1000 };
 
 struct question {
     struct lineage_store *store;
-    const struct lineage_trial *trial;
+    uint64_t seq;
     struct lineage_measured *measured;
+    bool settled;
 };
 
 /* Steps to the parent. LINEAGE_ENOTFOUND at the root, and for a parent that comes later in the log, which would allow a
@@ -22,13 +23,47 @@ static enum lineage_status next_ancestor(struct mirror *mirror, struct lineage_t
                                          struct lineage_error *err)
 {
     int64_t seq = 0;
-    uint64_t child = trial->seq;
-    if (!trial->parent_exp || !*trial->parent_exp)
+    if (!*trial->parent_exp)
         return LINEAGE_ENOTFOUND;
     enum lineage_status status = mirror_find(mirror, trial->parent_exp, &seq, err);
-    if (status == LINEAGE_OK && (uint64_t)seq >= child && child)
+    if (status == LINEAGE_OK && (uint64_t)seq >= trial->seq)
         return LINEAGE_ENOTFOUND;
     return status == LINEAGE_OK ? mirror_borrow(mirror, seq, trial, arena, err) : status;
+}
+
+/* The names of the ancestors that a comparison used. */
+struct against {
+    const char *code, *command; /* NULL: not yet */
+};
+
+static enum lineage_status compare(struct question *q, struct collecting *c, struct against *against, struct arena *arena,
+                                   struct lineage_error *err)
+{
+    struct lineage_trial trial;
+    struct program mine, other;
+    enum lineage_status status = mirror_borrow(q->store->mirror, (int64_t)q->seq, &trial, arena, err);
+    if (status != LINEAGE_OK)
+        return status;
+    program_open(&mine, q->store, &trial);
+    q->settled = !mine.gone;
+    for (size_t i = 0; program_is_known(&mine) && !(against->code && against->command) && i < ANCESTORS_MAX && !c->failed; i++) {
+        bool done = false;
+        if ((status = next_ancestor(q->store->mirror, &trial, arena, err)) != LINEAGE_OK)
+            break;
+        program_open(&other, q->store, &trial);
+        if (!against->command && program_compare_commands(c, &other, &mine))
+            against->command = trial.exp_id;
+        if (!against->code) {
+            q->settled = q->settled && !other.gone;
+            status = program_compare_code(&done, c, q->store, &other, &mine, err);
+            against->code = done ? trial.exp_id : NULL;
+        }
+        program_close(&other);
+        if (status != LINEAGE_OK)
+            break;
+    }
+    program_close(&mine);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
 static enum lineage_status ask(void *context, struct lineage_error *err)
@@ -36,68 +71,63 @@ static enum lineage_status ask(void *context, struct lineage_error *err)
     struct question *q = context;
     struct collecting c = {0};
     struct arena arena = {0};
-    struct program mine, other;
-    struct lineage_trial ancestor = *q->trial;
-    const char *against = "", *command_against = "";
-    bool code = false, command = false;
+    struct against against = {NULL, NULL};
     lineage_measured_release(q->measured);
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    program_open(&mine, q->store->dir_fd, q->trial);
-    for (size_t i = 0; status == LINEAGE_OK && program_is_known(&mine) && !(code && command) && i < ANCESTORS_MAX && !c.failed;
-         i++) {
-        status = next_ancestor(q->store->mirror, &ancestor, &arena, err);
-        if (status != LINEAGE_OK)
-            break;
-        program_open(&other, q->store->dir_fd, &ancestor);
-        if (!command && (command = program_compare_commands(&c, &other, &mine)))
-            command_against = ancestor.exp_id;
-        if (!code && (code = program_compare_code(&c, &other, &mine)))
-            against = ancestor.exp_id;
-        program_close(&other);
-    }
-    program_close(&mine);
-    if (status == LINEAGE_ENOTFOUND)
-        status = LINEAGE_OK;
-    against = arena_text(&c.arena, against, strlen(against));
-    command_against = arena_text(&c.arena, command_against, strlen(command_against));
-    c.failed = c.failed || !against || !command_against || status != LINEAGE_OK;
+    enum lineage_status status = compare(q, &c, &against, &arena, err);
+    const char *code = against.code ? arena_text(&c.arena, against.code, strlen(against.code)) : "";
+    const char *command = against.command ? arena_text(&c.arena, against.command, strlen(against.command)) : "";
+    c.failed = c.failed || !code || !command || status != LINEAGE_OK;
     arena_release(&arena);
     enum lineage_status finished = collect_finish(&c, q->measured, status == LINEAGE_OK ? err : NULL);
-    if (status == LINEAGE_OK && finished == LINEAGE_OK) {
-        q->measured->against = against;
-        q->measured->command_against = command_against;
+    if (finished == LINEAGE_OK) {
+        q->measured->against = code;
+        q->measured->command_against = command;
     }
     return status == LINEAGE_OK ? finished : status;
 }
 
-enum lineage_status lineage_measure_trial(struct lineage_measured *measured, struct lineage_store *store,
-                                          const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status measure_trial_at(struct lineage_measured *measured, bool *settled, struct lineage_store *store,
+                                     uint64_t seq, struct lineage_error *err)
 {
-    struct question q = {store, trial, measured};
+    struct question q = {.store = store, .seq = seq, .measured = measured};
     *measured = (struct lineage_measured){.against = "", .command_against = ""};
-    return mirror_ask(store->mirror, ask, &q, err);
+    enum lineage_status status = mirror_ask(store->mirror, ask, &q, err);
+    *settled = q.settled;
+    /* Damaged objects of the code are what `lineage verify` is for; here they are files that cannot be compared. */
+    if (status == LINEAGE_ECORRUPT || status == LINEAGE_EIO || status == LINEAGE_ENOTFOUND || status == LINEAGE_EAWAY) {
+        *settled = false;
+        return LINEAGE_OK;
+    }
+    return status;
 }
 
-enum lineage_status lineage_measure_snapshots(struct lineage_measured *measured, struct lineage_store *store,
-                                              const struct lineage_trial *from, const struct lineage_trial *to,
-                                              struct lineage_error *err)
+enum lineage_status lineage_measure_pair(struct lineage_measured *measured, struct lineage_store *store,
+                                         const struct lineage_trial *from, const struct lineage_trial *to,
+                                         struct lineage_error *err)
 {
     struct program before, after;
     struct collecting c = {0};
+    bool code = false;
     *measured = (struct lineage_measured){.against = "", .command_against = ""};
-    program_open(&before, store->dir_fd, from);
-    program_open(&after, store->dir_fd, to);
-    const struct lineage_trial *missing = before.snapshot_fd < 0 ? from : after.snapshot_fd < 0 ? to : NULL;
-    if (!missing)
-        collect_trees(&c, before.snapshot_fd, after.snapshot_fd);
-    const char *against = arena_text(&c.arena, from->exp_id, strlen(from->exp_id));
+    program_open(&before, store, from);
+    program_open(&after, store, to);
+    bool command = program_compare_commands(&c, &before, &after);
+    enum lineage_status status = program_compare_code(&code, &c, store, &before, &after, err);
     program_close(&before);
     program_close(&after);
-    c.failed = c.failed || !against || missing;
-    enum lineage_status status = collect_finish(&c, measured, missing ? NULL : err);
-    if (missing)
-        return store_fail(err, LINEAGE_ENOTFOUND, "trial '%.80s' has no snapshot in this store", missing->exp_id);
-    if (status == LINEAGE_OK)
-        measured->against = against;
-    return status;
+    const char *against = arena_text(&c.arena, from->exp_id, strlen(from->exp_id));
+    bool nothing = status == LINEAGE_OK && !code && !command;
+    c.failed = c.failed || !against || status != LINEAGE_OK || nothing;
+    enum lineage_status finished = collect_finish(&c, measured, status == LINEAGE_OK && !nothing ? err : NULL);
+    if (status != LINEAGE_OK)
+        return status;
+    if (nothing)
+        return store_fail(err, LINEAGE_ENOTFOUND,
+                          "trials '%.80s' and '%.80s' have no code or command in this store that could be compared",
+                          from->exp_id, to->exp_id);
+    if (finished == LINEAGE_OK) {
+        measured->against = code ? against : "";
+        measured->command_against = command ? against : "";
+    }
+    return finished;
 }

@@ -12,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/render.h>
+
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../format/json_text.h"
+#include "../internal.h"
 
 enum { RUN_MAX = 1 << 20, DIFF_MAX = 16 << 20, WORDS_MAX = 4096, ID_MAX = 200 };
 
@@ -61,17 +64,24 @@ static bool read_file(struct buf *out, int dir_fd, const char *name, size_t max)
     return n >= 0;
 }
 
-void program_open(struct program *program, int store_fd, const struct lineage_trial *trial)
+void program_open(struct program *program, struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct lineage_error ignored;
+    struct lineage_code_note note;
     struct buf text = {0};
     size_t length = strlen(trial->exp_id);
+    bool has_snapshot = trial->snapshot_path && *trial->snapshot_path;
     *program = (struct program){.snapshot_fd = -1, .provenance_fd = -1};
-    if (trial->snapshot_path && *trial->snapshot_path)
-        program->snapshot_fd = open_below(store_fd, trial->snapshot_path);
+    if (has_snapshot)
+        program->snapshot_fd = open_below(store->dir_fd, trial->snapshot_path);
+    if (lineage_code_note_parse(&note, trial->notes)) {
+        program->has_code = lineage_code_load(&program->code, store, trial, &ignored) == LINEAGE_OK;
+        program->gone = !program->has_code;
+    }
+    program->gone = program->gone || (has_snapshot && program->snapshot_fd < 0);
     if (!length || length > ID_MAX || trial->exp_id[0] == '.' || strchr(trial->exp_id, '/'))
         return;
-    int places = fs_open(store_fd, PLACE_PROVENANCE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int places = fs_open(store->dir_fd, PLACE_PROVENANCE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (places < 0)
         return;
     program->provenance_fd = fs_open(places, trial->exp_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -92,12 +102,14 @@ void program_close(struct program *program)
     if (program->provenance_fd >= 0)
         fs_close(program->provenance_fd);
     json_decref(program->run);
+    if (program->has_code)
+        lineage_code_release(&program->code);
     *program = (struct program){.snapshot_fd = -1, .provenance_fd = -1};
 }
 
 bool program_is_known(const struct program *program)
 {
-    return program->snapshot_fd >= 0 || program->run;
+    return program->snapshot_fd >= 0 || program->run || program->has_code;
 }
 
 /* ---- commands ---- */
@@ -327,15 +339,52 @@ static void compare_diffs(struct collecting *c, const struct program *from, cons
         fs_close(new_files);
 }
 
-bool program_compare_code(struct collecting *c, const struct program *from, const struct program *to)
+/* Reads one version of a file that a sweep kept; without a file, the text is NULL. */
+static enum lineage_status read_kept(char **text, struct file_text *side, struct lineage_store *store,
+                                     const struct lineage_code_file *file, struct lineage_error *err)
 {
-    if (from->snapshot_fd >= 0 && to->snapshot_fd >= 0) {
-        collect_trees(c, from->snapshot_fd, to->snapshot_fd);
-        return true;
+    *text = NULL;
+    *side = (struct file_text){NULL, 0};
+    enum lineage_status status = file ? lineage_code_read(text, &side->length, store, file->digest, err) : LINEAGE_OK;
+    side->text = *text;
+    return status;
+}
+
+static enum lineage_status compare_kept(struct collecting *c, struct lineage_store *store, const struct lineage_code *from,
+                                        const struct lineage_code *to, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0, k = 0; (i < from->n_files || k < to->n_files) && status == LINEAGE_OK && !c->failed;) {
+        int order = i == from->n_files ? 1 : k == to->n_files ? -1 : strcmp(from->files[i].name, to->files[k].name);
+        const struct lineage_code_file *a = order <= 0 ? &from->files[i++] : NULL, *b = order >= 0 ? &to->files[k++] : NULL;
+        struct file_text old, new;
+        char *old_text = NULL, *new_text = NULL;
+        if (a && b && strcmp(a->digest, b->digest) == 0)
+            continue;
+        status = read_kept(&old_text, &old, store, a, err);
+        if (status == LINEAGE_OK)
+            status = read_kept(&new_text, &new, store, b, err);
+        if (status == LINEAGE_OK)
+            collect_file(c, a ? a->name : b->name, &old, &new);
+        lineage_free(old_text);
+        lineage_free(new_text);
     }
+    return status;
+}
+
+enum lineage_status program_compare_code(bool *done, struct collecting *c, struct lineage_store *store,
+                                         const struct program *from, const struct program *to, struct lineage_error *err)
+{
     const char *old = commit_of(from), *new = commit_of(to);
-    if (!old || !new || strcmp(old, new) != 0)
-        return false;
-    compare_diffs(c, from, to);
-    return true;
+    enum lineage_status status = LINEAGE_OK;
+    *done = true;
+    if (from->snapshot_fd >= 0 && to->snapshot_fd >= 0)
+        collect_trees(c, from->snapshot_fd, to->snapshot_fd);
+    else if (from->has_code && to->has_code)
+        status = compare_kept(c, store, &from->code, &to->code, err);
+    else if (old && new && strcmp(old, new) == 0)
+        compare_diffs(c, from, to);
+    else
+        *done = false;
+    return status;
 }

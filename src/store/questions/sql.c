@@ -36,7 +36,8 @@ static const char *const functions[] = {
  * reveal facts about the machine, or about more than the store. */
 static const char *const readable[] = {
     "calibration", "calibration_before", "change_rows", "changes", "citation_rows", "citations", "extras", "findings", "label_counts",
-    "label_counts_before", "meta", "metric_rows", "metrics", "night_rows", "param_rows", "param_values", "param_values_before", "params",
+    "label_counts_before", "measured_changes", "measured_lines", "measured_rows", "meta", "metric_rows", "metrics", "night_rows",
+    "param_rows", "param_values", "param_values_before", "params",
     "reading_words", "readings", "sqlite_master", "sqlite_schema", "step_metrics", "text_params", "trials", "turn_stats",
     "void_changes", "voided"};
 

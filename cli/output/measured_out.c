@@ -1,0 +1,118 @@
+/* measured_out.c: see measured_out.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/measured_out.h"
+#include "output/show.h"
+
+/* At most this many functions of a file are named; `diff --stat` names all. */
+enum { PARTS_SHOWN = 6 };
+
+static const char *kind_name(enum lineage_lines_kind kind)
+{
+    return kind == LINEAGE_LINES_BINARY ? "binary" : kind == LINEAGE_LINES_LARGE ? "large" : "text";
+}
+
+/* The index behind the parts of the file at `at`. */
+static size_t end_of_file(const struct lineage_measured *measured, size_t at)
+{
+    size_t end = at + 1;
+    while (end < measured->n_lines && measured->lines[end].heading)
+        end++;
+    return end;
+}
+
+json_t *cli_measured_lines_json(const struct lineage_measured *measured)
+{
+    json_t *list = json_array();
+    for (size_t i = 0, end; i < measured->n_lines; i = end) {
+        const struct lineage_measured_lines *file = &measured->lines[i];
+        json_t *parts = json_array();
+        end = end_of_file(measured, i);
+        for (size_t k = i + 1; k < end; k++)
+            json_array_append_new(parts, json_pack("{s:o, s:I, s:I}", "name", cli_json_text(measured->lines[k].heading), "added",
+                                                   (json_int_t)measured->lines[k].added, "removed",
+                                                   (json_int_t)measured->lines[k].removed));
+        json_array_append_new(list, json_pack("{s:o, s:I, s:I, s:s, s:o}", "file", cli_json_text(file->file), "added",
+                                              (json_int_t)file->added, "removed", (json_int_t)file->removed, "kind",
+                                              kind_name(file->kind), "parts", parts));
+    }
+    return list;
+}
+
+static void put_lines(FILE *out, const char *name, const struct lineage_measured_lines *lines)
+{
+    char *text = cli_text_line(*name ? name : "(outside of functions)", 0);
+    if (lines->kind == LINEAGE_LINES_COUNTED)
+        fprintf(out, "%s +%zu -%zu", text ? text : "", lines->added, lines->removed);
+    else
+        fprintf(out, "%s (%s)", text ? text : "", kind_name(lines->kind));
+    free(text);
+}
+
+void cli_measured_show(const struct lineage_measured *measured, const struct cli_screen *screen)
+{
+    for (size_t i = 0, end; i < measured->n_lines; i = end) {
+        char *text = NULL;
+        size_t length;
+        FILE *out = open_memstream(&text, &length);
+        end = end_of_file(measured, i);
+        if (!out)
+            return;
+        put_lines(out, measured->lines[i].file, &measured->lines[i]);
+        for (size_t k = i + 1; k < end && k < i + 1 + PARTS_SHOWN; k++) {
+            if (end == i + 2 && !*measured->lines[k].heading)
+                continue; /* all of it is outside of functions */
+            fputs(k == i + 1 ? ": " : ", ", out);
+            put_lines(out, measured->lines[k].heading, &measured->lines[k]);
+        }
+        if (end > i + 1 + PARTS_SHOWN)
+            fprintf(out, " and %zu more", end - i - 1 - PARTS_SHOWN);
+        if (fclose(out) == 0)
+            cli_show_line(stdout, screen, "code", text, CLI_PLAIN);
+        free(text);
+    }
+}
+
+static void print_setting(const struct lineage_measured_change *change)
+{
+    const char *const texts[] = {change->name, change->from ? change->from : "(new)", change->to, change->file, change->scope};
+    char *lines[5];
+    for (size_t i = 0; i < 5; i++)
+        lines[i] = cli_text_line(texts[i], 0);
+    if (lines[0] && lines[1] && lines[2] && lines[3] && lines[4]) {
+        printf("%s %s -> %s  (%s", lines[0], lines[1], lines[2], *lines[3] ? lines[3] : "command");
+        if (change->line)
+            printf(":%u", change->line);
+        printf("%s%s)\n", *lines[4] ? ", " : "", lines[4]);
+    }
+    for (size_t i = 0; i < 5; i++)
+        free(lines[i]);
+}
+
+void cli_measured_stat(const struct lineage_measured *measured)
+{
+    size_t files = 0, added = 0, removed = 0;
+    for (size_t i = 0; i < measured->n_changes; i++)
+        print_setting(&measured->changes[i]);
+    for (size_t i = 0; i < measured->n_lines; i++) {
+        const struct lineage_measured_lines *lines = &measured->lines[i];
+        if (lines->heading)
+            fputs("    ", stdout);
+        else {
+            files++;
+            added += lines->added;
+            removed += lines->removed;
+        }
+        put_lines(stdout, lines->heading ? lines->heading : lines->file, lines);
+        putchar('\n');
+    }
+    printf("%zu setting%s and %zu file%s changed, %zu line%s added, %zu removed", measured->n_changes,
+           measured->n_changes == 1 ? "" : "s", files, files == 1 ? "" : "s", added, added == 1 ? "" : "s", removed);
+    if (*measured->against) {
+        char *text = cli_text_line(measured->against, 0);
+        printf(", against %s", text ? text : "");
+        free(text);
+    }
+    printf("%s\n", measured->incomplete ? "; a limit was reached, there may be more" : "");
+}
