@@ -36,6 +36,7 @@ src/store/measured         measured_cache.h            include/lineage src/store
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
+src/store/facts            -                           include/lineage src/store/fail.h src/store/format
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
 src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/append src/store/blobs src/store/code
 src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions src/store/settings src/store/append src/store/blobs

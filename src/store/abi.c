@@ -7,6 +7,7 @@
 #include <lineage/blobs.h>
 #include <lineage/code.h>
 #include <lineage/compare.h>
+#include <lineage/facts.h>
 #include <lineage/ideas.h>
 #include <lineage/insights.h>
 #include <lineage/knobs.h>
@@ -29,9 +30,11 @@
 
 static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_abi_size),
+    SIZE(lineage_again),
     SIZE(lineage_append_options),
     SIZE(lineage_blackboard_options),
     SIZE(lineage_blob_stats),
+    SIZE(lineage_blocked),
     SIZE(lineage_board),
     SIZE(lineage_board_row),
     SIZE(lineage_chain),
@@ -55,6 +58,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_digests),
     SIZE(lineage_error),
     SIZE(lineage_extra),
+    SIZE(lineage_facts),
     SIZE(lineage_finding),
     SIZE(lineage_idea),
     SIZE(lineage_import_stats),
@@ -75,6 +79,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_param),
     SIZE(lineage_query),
     SIZE(lineage_range),
+    SIZE(lineage_rate),
     SIZE(lineage_remark),
     SIZE(lineage_render_options),
     SIZE(lineage_report),

@@ -20,6 +20,7 @@
  *   measured/   what trials changed in their programs, found by comparing files
  *   compare/    variants over seeds
  *   report/     what a store tells the planner of the next trial, as one struct
+ *   facts/      what a log in words shows about its search
  *   render/     printers of a report: the session-start block in its styles
  *   store.c     opens a directory as a store and ties the parts together; status.c, paths.c
  *

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <lineage/facts.h>
+
 #include "native.h"
-#include "idea_facts.h"
 
 /* In printing order. */
 static const struct section {
@@ -252,10 +253,10 @@ enum lineage_status render_native(struct buf *out, struct lineage_store *store,
     status = lineage_report_load(&report, store, &what, err);
     if (status != LINEAGE_OK)
         return status;
-    struct idea_facts ideas = {0};
-    struct native n = {.report = report, .options = options};
+    struct lineage_facts ideas = {0};
+    struct native n = {.report = report, .options = options, .store = store};
     if (!is_empty(report) && asks_ideas(chosen)) {
-        status = idea_facts_load(&ideas, store, report, err);
+        status = lineage_facts_load(&ideas, store, report, err);
         n.ideas = &ideas;
     }
     if (status == LINEAGE_OK && !is_empty(report))
@@ -263,7 +264,7 @@ enum lineage_status render_native(struct buf *out, struct lineage_store *store,
     if (status == LINEAGE_OK)
         print_block(out, &n, &block, chosen);
     block_release(&block);
-    idea_facts_release(&ideas);
+    lineage_facts_release(&ideas);
     lineage_report_release(report);
     return status;
 }

@@ -12,12 +12,13 @@
 #include "budget.h"
 #include "render.h"
 
-struct idea_facts;
+struct lineage_facts;
 
 struct native {
     const struct lineage_report *report;
     const struct lineage_render_options *options;
-    const struct idea_facts *ideas; /* NULL: not asked for */
+    const struct lineage_facts *ideas; /* NULL: not asked for */
+    struct lineage_store *store;
 };
 
 /* Writes one section: its rows and the worth of each. */

@@ -9,14 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/facts.h>
 #include <lineage/insights.h>
 
-#include "idea_facts.h"
 #include "native.h"
 
-enum { RECENT = 50, SPECIALISTS_SHOWN = 6, VALUES_BRIEF = 4, TOPIC_WIDTH = 60 };
+enum { SPECIALISTS_SHOWN = 6, VALUES_BRIEF = 4, TOPIC_WIDTH = 60 };
 
 /* ---- pieces ---- */
+
+/* Whether a trial ran to its end. */
+static bool is_finished(enum lineage_label label)
+{
+    return lineage_label_is_measured(label);
+}
 
 static const struct lineage_idea *idea_at(const struct native *n, size_t i)
 {
@@ -50,7 +56,7 @@ static void add_result(struct buf *out, const struct lineage_idea *idea)
     bool discard = idea->status == LINEAGE_DISCARD && idea->delta_vs_best.present;
     if (!discard)
         buf_puts(out, lineage_label_name(idea->status));
-    if (idea->delta_vs_best.present && idea_is_finished(idea->status)) {
+    if (idea->delta_vs_best.present && is_finished(idea->status)) {
         buf_puts(out, discard ? "" : " ");
         add_difference(out, idea->delta_vs_best);
     }
@@ -117,20 +123,11 @@ void add_idea(struct buf *out, const struct native *n, const char *exp_id, const
 
 static void add_rate(struct buf *out, const struct native *n, const char *specialist)
 {
-    size_t count = lineage_ideas_count(n->ideas->ideas), kept = 0, all = 0, recent_kept = 0, recent = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct lineage_idea *idea = idea_at(n, i);
-        if (specialist && strcmp(idea->specialist, specialist) != 0)
-            continue;
-        bool is_recent = count - i <= RECENT;
-        all++;
-        kept += idea_is_kept(idea->status);
-        recent += is_recent;
-        recent_kept += is_recent && idea_is_kept(idea->status);
-    }
-    buf_printf(out, "%zu of %zu kept", kept, all);
-    if (count > RECENT)
-        buf_printf(out, " (%zu of the last %zu)", recent_kept, recent);
+    struct lineage_rate rate;
+    lineage_facts_rate(&rate, n->ideas, specialist);
+    buf_printf(out, "%zu of %zu kept", rate.kept, rate.trials);
+    if (lineage_ideas_count(n->ideas->ideas) > LINEAGE_FACTS_RECENT)
+        buf_printf(out, " (%zu of the last %zu)", rate.recent_kept, rate.recent);
 }
 
 void section_standing(struct block *block, const struct native *n)
@@ -138,10 +135,7 @@ void section_standing(struct block *block, const struct native *n)
     struct buf *out = &block->text;
     if (!has_ideas(n))
         return;
-    size_t count = lineage_ideas_count(n->ideas->ideas), last = count, shown = 0;
-    for (size_t i = count; i-- > 0 && last == count;)
-        if (idea_is_kept(idea_at(n, i)->status))
-            last = i;
+    size_t count = lineage_ideas_count(n->ideas->ideas), last = n->ideas->last_kept, shown = 0;
     buf_puts(out, "\n## State of the Search\n");
     block_head_end(block);
     buf_puts(out, "- ");
@@ -158,21 +152,16 @@ void section_standing(struct block *block, const struct native *n)
     add_rate(out, n, NULL);
     buf_puts(out, "\n");
     block_row_end(block, 60, true);
-    double noise = n->report->noise_std > 0 ? n->report->noise_std : n->ideas->noise;
-    if (noise > 0) {
-        buf_puts(out, n->report->noise_std > 0 ? "- noise: scores of equal trials have a standard deviation of "
-                                               : "- noise, an estimate: scores of equal trials have a standard deviation of ");
-        add_about(out, noise, false);
-        if (n->report->noise_std <= 0)
+    if (n->ideas->noise > 0) {
+        buf_puts(out, n->ideas->noise_estimated
+                          ? "- noise, an estimate: scores of equal trials have a standard deviation of "
+                          : "- noise: scores of equal trials have a standard deviation of ");
+        add_about(out, n->ideas->noise, false);
+        if (n->ideas->noise_estimated)
             buf_printf(out, ", from %zu pair%s of trials that made one equal change on one parent", n->ideas->n_pairs,
                        n->ideas->n_pairs == 1 ? "" : "s");
-        size_t larger = 0, keeps = 0;
-        for (size_t i = 0; i < n->ideas->n_line; i++) {
-            const struct lineage_number delta = idea_at(n, n->ideas->line[i])->delta_vs_best;
-            keeps += delta.present;
-            larger += delta.present && fabs(delta.value) > noise * 2 * sqrt(2);
-        }
-        buf_printf(out, "; %zu of the %zu gains on the best's line exceed 2·√2 times that\n", larger, keeps);
+        buf_printf(out, "; %zu of the %zu gains on the best's line exceed 2·√2 times that\n", n->ideas->large_gains,
+                   n->ideas->gains);
         block_row_end(block, 55, true);
     }
     /* Specialists by their number of trials: an exhausted line of work shows here first. */
@@ -285,7 +274,7 @@ void section_claims(struct block *block, const struct native *n)
 {
     struct insight_rows rows = {block, n, 0};
     struct lineage_error err;
-    if (n->ideas && n->ideas->store && lineage_insights_read(n->ideas->store, add_insight_row, &rows, &err) != LINEAGE_OK)
+    if (n->ideas && lineage_insights_read(n->store, add_insight_row, &rows, &err) != LINEAGE_OK)
         block->failed = true;
 }
 
@@ -358,14 +347,6 @@ void section_knobs(struct block *block, const struct native *n)
 
 /* ---- kept, but not under the best ---- */
 
-static bool is_on_line(const struct native *n, size_t trial)
-{
-    for (size_t i = 0; i < n->ideas->n_line; i++)
-        if (n->ideas->line[i] == trial)
-            return true;
-    return false;
-}
-
 static void add_elsewhere(struct buf *out, const struct native *n, size_t trial, size_t width)
 {
     const struct lineage_idea *idea = idea_at(n, trial);
@@ -389,39 +370,22 @@ static void add_elsewhere(struct buf *out, const struct native *n, size_t trial,
 void section_elsewhere(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
-    size_t count = has_ideas(n) && n->ideas->best != SIZE_MAX ? lineage_ideas_count(n->ideas->ideas) : 0, shown = 0;
-    bool *done = count ? calloc(count, sizeof *done) : NULL;
-    block->failed = block->failed || (count && !done);
-    for (;;) {
-        size_t next = count;
-        for (size_t i = 0; done && i < count; i++) {
-            const struct lineage_idea *idea = idea_at(n, i);
-            if (done[i] || idea->status != LINEAGE_KEEP || is_on_line(n, i))
-                continue;
-            const struct lineage_number a = idea->delta_vs_best;
-            const struct lineage_number b = next < count ? idea_at(n, next)->delta_vs_best : (struct lineage_number){0};
-            if (next == count || (a.present && (!b.present || idea_is_better(n->report, a.value, b.value))))
-                next = i;
-        }
-        if (next == count)
-            break;
-        done[next] = true;
-        if (!shown) {
-            buf_puts(out, "\n## Kept, but Not under the Best (largest gain first)\n");
-            block_head_end(block);
-        }
-        add_elsewhere(out, n, next, 60);
-        block_brief_end(block);
-        add_elsewhere(out, n, next, 160);
-        block_row_end(block, 32 / (1 + 0.2 * (double)shown), shown < 3);
-        shown++;
+    size_t count = has_ideas(n) ? n->ideas->n_beside : 0;
+    if (count) {
+        buf_puts(out, "\n## Kept, but Not under the Best (largest gain first)\n");
+        block_head_end(block);
     }
-    free(done);
+    for (size_t i = 0; i < count; i++) {
+        add_elsewhere(out, n, n->ideas->beside[i], 60);
+        block_brief_end(block);
+        add_elsewhere(out, n, n->ideas->beside[i], 160);
+        block_row_end(block, 32 / (1 + 0.2 * (double)i), i < 3);
+    }
 }
 
 /* ---- stopped by a wall ---- */
 
-static void add_blocked(struct buf *out, const struct native *n, const struct blocked_idea *blocked, size_t width)
+static void add_blocked(struct buf *out, const struct native *n, const struct lineage_blocked *blocked, size_t width)
 {
     const struct lineage_idea *idea = idea_at(n, blocked->trial);
     buf_puts(out, "- ");
@@ -462,36 +426,23 @@ void section_walls(struct block *block, const struct native *n)
 void section_again(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
-    size_t shown = 0;
-    for (size_t i = 0; has_ideas(n) && i < n->ideas->knobs.n; i++) {
-        const struct lineage_knob *knob = &n->ideas->knobs.items[i];
-        size_t kept = 0, failed = 0, measured = 0;
-        double low = INFINITY, high = -INFINITY;
-        for (size_t k = 0; k < knob->n; k++) {
-            const struct lineage_idea *idea = idea_at(n, knob->tries[k].trial);
-            kept += idea_is_kept(idea->status);
-            failed += !idea_is_finished(idea->status);
-            if (idea_is_finished(idea->status) && idea->delta_vs_best.present) {
-                low = fmin(low, idea->delta_vs_best.value);
-                high = fmax(high, idea->delta_vs_best.value);
-                measured++;
-            }
-        }
-        if (knob->n < 3 || kept)
-            continue;
-        if (!shown) {
-            buf_puts(out, "\n## Tried Again and Again (three trials or more, none kept)\n");
-            block_head_end(block);
-        }
+    size_t count = has_ideas(n) ? n->ideas->n_again : 0;
+    if (count) {
+        buf_puts(out, "\n## Tried Again and Again (three trials or more, none kept)\n");
+        block_head_end(block);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct lineage_again *again = &n->ideas->again[i];
+        const struct lineage_knob *knob = &n->ideas->knobs.items[again->knob];
         buf_puts(out, "- ");
         add_name(out, knob->name);
-        buf_printf(out, ": %zu trials, %zu failed", knob->n, failed);
-        if (measured) {
+        buf_printf(out, ": %zu trials, %zu failed", knob->n, again->failed);
+        if (again->low.present) {
             buf_puts(out, ", ");
-            add_difference(out, (struct lineage_number){true, low});
-            if (high > low) {
+            add_difference(out, again->low);
+            if (again->high.value > again->low.value) {
                 buf_puts(out, " to ");
-                add_difference(out, (struct lineage_number){true, high});
+                add_difference(out, again->high);
             }
         }
         for (size_t k = 0; k < knob->n && k < 12; k++) {
@@ -499,8 +450,7 @@ void section_again(struct block *block, const struct native *n)
             add_bare_id(out, idea_at(n, knob->tries[k].trial)->exp_id);
         }
         buf_puts(out, "\n");
-        block_row_end(block, 36 / (1 + 0.15 * (double)shown), shown < 3);
-        shown++;
+        block_row_end(block, 36 / (1 + 0.15 * (double)i), i < 3);
     }
 }
 
