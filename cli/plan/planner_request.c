@@ -8,6 +8,7 @@
 #include <lineage/render.h>
 
 #include "plan/draw_parent.h"
+#include "plan/planner_facts.h"
 #include "sweep/trial_files.h"
 
 enum { BLOCK_BYTES = 12000, FAILURES = 12, NEAR_MISSES = 5, UNTRIED = 8, TEXT_CHARACTERS = 300 };
@@ -225,6 +226,13 @@ json_t *planner_request(const struct planning *planning, const json_t *refused)
         "parents", parents_json(planning, &best), "untried", proposals_json(planning, PROPOSE_GRID, UNTRIED), "suggestions",
         proposals_json(planning, planning->method, 1));
     json_object_set_new(request, "knowledge", block);
+    json_t *facts = planner_facts(store);
+    if (!facts) {
+        json_decref(request);
+        lineage_trial_release(&best);
+        return NULL;
+    }
+    json_object_set_new(request, "ideas", facts);
     if (json_object_get(planning->list->sweep.root, "files"))
         json_object_set_new(request, "files", files_json(planning, &best));
     json_object_set_new(request, "refused", refused ? json_incref((json_t *)(uintptr_t)refused) : json_array());

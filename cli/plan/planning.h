@@ -4,6 +4,7 @@
  *
  *   next_proposal     the next trial, from the planner or the proposer
  *   planner           asks the planner, and keeps its answers; planner_request, planner_call
+ *   planner_facts     the block's facts about ideas, as JSON
  *   planner_ideas     the store's trials as a set of ideas, for one turn
  *   proposal_gate     checks a proposal before it becomes a trial
  *   draw_parent       draws the trial from which the next one starts

@@ -1,5 +1,5 @@
 /*
- * lineage/facts.h: what a log that is described in words shows about its search: where it stands, which kept trials lie
+ * lineage/facts.h: what a log that is described in words shows about its search: how far it is, which kept trials lie
  * beside the best, which trials a limit stopped, what was tried again and again, and how large the noise is.
  *
  * The block of lineage/render.h prints these facts, and a planner gets them as JSON. Both read the newest

@@ -236,6 +236,55 @@ END
 night w 3
 must_equal '1 0.6 0.7' "$(asked) $(param w 004 x) $(param w 005 x)" # a harness_abort says nothing, and a reason passes
 
+# The request has the facts of the block about such a log, the same each time, and within bounds.
+mkdir f
+{
+    row exp_id timestamp specialist parent_exp baseline_exp domain hypothesis expected_delta status core_metric \
+        val_bpb delta_vs_best train_s total_s job_name snapshot_path notes artifact_bytes
+    row 000 2026-05-01T00:00:00Z io '' '' '' 'Stock configuration' '' baseline 3.0 '' '' '' '' '' '' '' 1000
+    row 001 2026-05-01T01:00:00Z io 000 '' '' 'Raise shared_buffers 128 → 256' '' keep 2.5 '' -0.5 '' '' '' '' '' 1500
+    row 002 2026-05-01T02:00:00Z io 001 '' '' 'Lower random_page_cost from 4.0 to 1.1' '' discard 2.6 '' 0.1 '' '' '' '' '' 1500
+    row 003 2026-05-01T03:00:00Z io 001 '' '' 'random_page_cost 4.0 -> 1.1, again' '' discard 2.62 '' 0.12 '' '' '' '' '' 1500
+    row 004 2026-05-01T04:00:00Z cpu 001 '' '' 'Raise random-page-cost 4.0 → 8.0' '' discard 2.9 '' 0.4 '' '' '' '' '' 1500
+    row 005 2026-05-01T05:00:00Z cpu 000 '' '' 'Set jit=off on the stock configuration' '' keep 2.4 '' -0.1 '' '' '' '' '' 1400
+    row 006 2026-05-01T06:00:00Z cpu 001 '' '' 'Apply exp_001 to larger caches, work_mem 4 → 64' '' size_blocked 2.1 '' '' '' '' '' '' '' 1700
+} >f/results.tsv
+must_run init f --direction lower
+must_run insight -C f 'cheap random reads do not pay' --evidence 002,003
+for turn in 1 2; do
+    planner <<'END'
+cp request.json asked.json
+echo '{"params": {"x": 0.5, "o": "c"}}'
+END
+    cp -r f f$turn
+    night f$turn 1 --propose sobol
+    mv asked.json asked$turn.json
+done
+"$JSON_GET" ideas <asked1.json >one.json
+"$JSON_GET" ideas <asked2.json >two.json
+must_match_file one.json two.json
+cp asked1.json out
+must_equal 'random_page_cost 4.0 3 8.0' "$(json ideas.knobs.0.name) $(json ideas.knobs.0.value) $(json ideas.knobs.0.trials) $(json ideas.knobs.0.tries.2.to)"
+must_equal '002 discard 0.1 stated' "$(json ideas.knobs.0.tries.0.exp_id) $(json ideas.knobs.0.tries.0.status) $(json ideas.knobs.0.tries.0.delta_vs_best) $(json ideas.knobs.0.tries.0.source)"
+must_equal '7 3 005 1 true 1' "$(json ideas.standing.trials) $(json ideas.standing.kept) $(json ideas.standing.last_kept) $(json ideas.standing.since_kept) $(json ideas.standing.noise.estimated) $(json ideas.standing.noise.pairs)"
+must_equal '4 1' "$(json ideas.standing.specialists.io.trials) $(json ideas.standing.specialists.cpu.kept)"
+must_equal '006 artifact_bytes 1700.0 1500.0' "$(json ideas.walls.0.exp_id) $(json ideas.walls.0.column) $(json ideas.walls.0.value) $(json ideas.walls.0.largest_kept)"
+must_equal '001 -0.5 006' "$(json ideas.kept_elsewhere.0.exp_id) $(json ideas.kept_elsewhere.0.delta_vs_best) $(json ideas.kept_elsewhere.0.cited_by.0.exp_id)"
+must_equal 'random_page_cost 3 0 0.1 0.4 002' "$(json ideas.again.0.name) $(json ideas.again.0.trials) $(json ideas.again.0.failed) $(json ideas.again.0.low) $(json ideas.again.0.high) $(json ideas.again.0.exp_ids.0)"
+must_equal '1 002' "$(json ideas.insights.0.number) $(json ideas.insights.0.evidence.0)"
+cp told.json out # the store of the first part of this test declares its parameters
+must_equal 'null 0 0' "$(json ideas.standing) $(json 'ideas.knobs.#') $(json 'ideas.insights.#')"
+mkdir g
+{
+    head -n 1 f/results.tsv
+    awk 'BEGIN { OFS = "\t"; for (i = 0; i < 200; i++) print sprintf("%03d", i), "2026-05-01T00:00:00Z", "io" i, "", "", "", "Raise knob_" i "x 1 → " i + 2, "", "discard", 3, "", 0.1, "", "", "", "", "", 1 }'
+} >g/results.tsv
+must_run init g --direction lower
+night g 1 --propose sobol
+mv asked.json out
+must_equal '60 20' "$(json 'ideas.knobs.#') $(json ideas.standing.specialists | tr ',' '\n' | grep -c recent_kept)"
+must_run verify -C g
+
 # A command that runs at this moment counts, though it has no row yet.
 mkdir r
 must_run init r --direction lower
