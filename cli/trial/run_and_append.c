@@ -12,6 +12,7 @@
 #include "trial/progress.h"
 #include "trial/trial_row.h"
 #include "trial/trial_watch.h"
+#include "trial/unwritten_row.h"
 
 struct work {
     const struct trial_request *request;
@@ -210,10 +211,15 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     }
     if (status != LINEAGE_OK && (options.snapshot_dir || options.telemetry)) {
         cli_error(CLI_SYSTEM, "%s; trying again without snapshot and telemetry", err.text);
-        options.snapshot_dir = options.telemetry = NULL;
-        status = lineage_store_append(store, &trial, &options, row, &err);
+        struct lineage_append_options bare = options;
+        bare.snapshot_dir = bare.telemetry = NULL;
+        status = lineage_store_append(store, &trial, &bare, row, &err);
     }
-    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+    if (status == LINEAGE_OK)
+        return CLI_GO_ON;
+    int failed = cli_fail(&err);
+    unwritten_row_save(store, &trial, &options);
+    return failed;
 }
 
 /*

@@ -65,6 +65,17 @@ mkdir s/pipe && mkfifo s/pipe/results.tsv
 must_fail 3 'not a regular file' run -C s/pipe -q -m x -- sh -c 'touch ran; echo x: 1'
 [ ! -e ran ] || fail "a command ran whose row could not be written"
 
+# If the log cannot be written after all, the row is kept in a file for `append --json`.
+must_run init late --direction lower
+must_run run -C late -q -m x -- echo x: 2
+run run -C late -q -m x -p lr=0.5 --hypothesis 'disk full; lr 1' --parent 000 -- sh -c 'mv late/results.tsv late/old; mkdir late/results.tsv; echo x: 1'
+must_exit 3
+must_have err 'the row is kept in late/unwritten-'
+rmdir late/results.tsv && mv late/old late/results.tsv
+must_run append -C late --json "$(echo late/unwritten-*.json)"
+must_equal '001 000 keep 1.0 0.5 disk full; lr 1' "$("$LINEAGE" show 001 -C late --format json >out && json exp_id) $(json parent_exp) $(json status) $(json score) $(json params.lr) $(json hypothesis)"
+must_run verify -C late
+
 # The five-column log is read unchanged, and can be imported into a store.
 must_run -C loop best --format json
 must_equal 'b2c3d4e 0.9932' "$(json exp_id) $(json score)"

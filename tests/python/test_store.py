@@ -95,6 +95,23 @@ def test_errors(store, tmp_path):
     assert Store(store.path, create=True).best_id() == "001"
 
 
+def test_a_row_that_would_be_refused_is_reported_before_the_trial_runs(store, tmp_path):
+    store.check(hypothesis="fine", params={"alpha": 0.1})
+    store.append(hypothesis="start", status="baseline", score=1.0)
+    store.check(parent="000", score=2.0, status="keep")
+    assert len(store.query()) == 1
+    with pytest.raises(NotFound, match="parent_exp '777'"):
+        with store.trial(parent="777"):
+            raise AssertionError("the block ran")
+    five = tmp_path / "five"
+    five.mkdir()
+    (five / "results.tsv").write_text("commit\tval_bpb\tmemory_gb\tstatus\tdescription\n")
+    with pytest.raises(StoreError, match="lineage init --from"):
+        with Store(five).trial(hypothesis="any"):
+            raise AssertionError("the block ran")
+    assert (five / "results.tsv").read_text().count("\n") == 1
+
+
 def test_a_trial_records_itself(store):
     fill(store)
     with store.trial(hypothesis="deeper", params={"alpha": 0.4}, parent="001") as t:

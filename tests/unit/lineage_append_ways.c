@@ -105,6 +105,46 @@ static void a_status_may_be_asked_for_row_by_row(void **state)
     end();
 }
 
+/* The check answers as an append would, writes nothing, and leaves the handle ready for the append. */
+static void a_check_answers_as_the_append_would(void **state)
+{
+    const struct lineage_param twice[] = {{"lr", 0.5, NULL}};
+    const struct {
+        struct lineage_trial trial;
+        enum lineage_status wanted;
+    } cases[] = {{{.status = LINEAGE_CRASH, .parent_exp = "001"}, LINEAGE_OK},
+                 {{.status = LINEAGE_CRASH, .parent_exp = "exp_001"}, LINEAGE_OK},
+                 {{.status = LINEAGE_KEEP}, LINEAGE_EINVAL},
+                 {{.status = LINEAGE_CRASH, .parent_exp = "777"}, LINEAGE_ENOTFOUND},
+                 {{.status = LINEAGE_CRASH, .exp_id = "001"}, LINEAGE_EEXIST},
+                 {{.status = LINEAGE_CRASH, .hypothesis = "\xff"}, LINEAGE_EINVAL},
+                 {{.status = LINEAGE_CRASH, .notes = "lr=1", .params = twice, .n_params = 1}, LINEAGE_EINVAL}};
+    (void)state;
+    begin();
+    size_t length;
+    char *before = read_file(in_dir(dir, "results.tsv"), &length), *after;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(lineage_store_append_check(store, &cases[i].trial, NULL, &err), cases[i].wanted);
+        after = read_file(in_dir(dir, "results.tsv"), &length);
+        assert_string_equal(before, after);
+        free(after);
+        assert_int_equal(lineage_store_append(store, &cases[i].trial, NULL, NULL, &err), cases[i].wanted);
+        free(before);
+        before = read_file(in_dir(dir, "results.tsv"), &length);
+    }
+    assert_string_equal(ids(), "000 001 002 003 ");
+    free(before);
+    end();
+
+    /* Without a log, the check leaves none behind. */
+    dir = make_dir();
+    store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_store_append_check(store, &cases[0].trial, NULL, &err), LINEAGE_ENOTFOUND);
+    assert_int_equal(lineage_store_append_check(store, &(struct lineage_trial){.status = LINEAGE_CRASH}, NULL, &err), LINEAGE_OK);
+    assert_false(file_exists(in_dir(dir, "results.tsv")));
+    end();
+}
+
 /* If the last line has no line end, the next writer adds one first, so its rows are not joined to that line. */
 static void a_last_line_without_end_is_ended_first(void **state)
 {
@@ -424,6 +464,7 @@ int main(void)
         cmocka_unit_test(a_log_of_another_form_takes_no_import),
         cmocka_unit_test(what_is_put_back_is_sound_and_new),
         cmocka_unit_test(no_two_trials_share_a_snapshot),
+        cmocka_unit_test(a_check_answers_as_the_append_would),
         cmocka_unit_test(a_noise_floor_is_set_once),
         cmocka_unit_test(a_noise_floor_that_cannot_be_written_is_none),
         cmocka_unit_test(an_import_that_was_cut_off_is_found),
