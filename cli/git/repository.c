@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "git/read_command.h"
 #include "trial/workdir.h"
 
@@ -98,9 +99,13 @@ bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct reposito
 
 bool repository_flag(const struct repository *r, const char *key, bool otherwise)
 {
-    char value[16];
-    const char *const words[] = {"config", "--type=bool", "--get", key, NULL};
-    return ask(value, sizeof value, r->top, words) ? strcmp(value, "true") == 0 : otherwise;
+    char value[64];
+    const char *const words[] = {"config", "--type=bool-or-str", "--get", key, NULL};
+    if (!ask(value, sizeof value, r->top, words))
+        return otherwise;
+    if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+        cli_error(CLI_USAGE, "git config %s of %s is not true or false; it counts as false", key, r->top);
+    return strcmp(value, "true") == 0;
 }
 
 bool repository_ref_set(const struct repository *r, const char *ref, const char *commit, const char *before)

@@ -34,7 +34,8 @@ bool repository_find(struct repository *r, const char *dir);
 /* Writes the full name of the commit that `name` stands for; returns false if there is no such commit. */
 bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name);
 
-/* Reads a boolean of the repository's configuration; `otherwise` if it is not set. */
+/* Reads a boolean of the repository's configuration; `otherwise` if it is not set. Any other text counts as false, and is
+ * reported. */
 bool repository_flag(const struct repository *r, const char *key, bool otherwise);
 
 /* Makes the scratch repository inside dir, with HEAD at r->commit and a copy of the index. Remove it after a failure,

@@ -25,13 +25,20 @@ static const char *code_of(const json_t *git)
     return *code ? code : text_of(git, "commit");
 }
 
+/* The whole name of a commit: run.json may come from anybody, and git must not take a text in it for an option. */
+static bool is_commit(const char *text)
+{
+    size_t n = strspn(text, "0123456789abcdef");
+    return !text[n] && (n == 40 || n == 64);
+}
+
 /* Returns the repository of the trial, or NULL. Its directory is all that refs need. The struct is too large for the stack
  * of a thread. */
 static struct repository *open_repository(const json_t *git)
 {
     struct repository *r = calloc(1, sizeof *r);
     const char *top = text_of(git, "top");
-    if (r && *top && *code_of(git) && strlen(top) < sizeof r->top) {
+    if (r && *top == '/' && is_commit(code_of(git)) && strlen(top) < sizeof r->top) {
         strcpy(r->top, top);
         return r;
     }

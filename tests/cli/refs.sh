@@ -186,6 +186,14 @@ run rerun 001 -q -C repo/runs/a
 must_exit 0
 # run.json may say anything: only refs under refs/lineage are touched.
 main=$(git -C repo symbolic-ref HEAD)
+cp repo/runs/a/provenance/003/run.json run.json
+for text in --stdin -d HEAD "$main" '' 0123; do
+    sed "s,\"code\": \"[^\"]*\",\"code\": \"$text\"," run.json >repo/runs/a/provenance/003/run.json
+    run refs -C repo/runs/a --remove 003
+    run refs -C repo/runs/a --add 003
+    must_equal '' "$(json git.ref repo/runs/a/provenance/003/run.json 2>/dev/null)" "$text"
+done
+cp run.json repo/runs/a/provenance/003/run.json
 sed -i "s,refs/lineage/003,$main," repo/runs/a/provenance/003/run.json
 run refs -C repo/runs/a --remove 003
 must_exit 0
@@ -231,6 +239,10 @@ git -C repo config lineage.refs false
 before=$(refs)
 trial runs/a 9
 must_equal "$before" "$(refs)" "git config lineage.refs false"
+git -C repo config lineage.refs maybe
+trial runs/a 9
+must_have err 'lineage.refs'
+must_equal "$before" "$(refs)" "git config lineage.refs maybe"
 git -C repo config --unset lineage.refs
 
 # ---- hooks and hostile configuration: no program that the repository names is run ----
