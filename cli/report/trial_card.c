@@ -465,8 +465,11 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     pair(out, "parent", trial->parent_exp, 80);
     pair(out, "appended", trial->timestamp, 40);
     struct lineage_code_note note;
+    struct lineage_commit_note commit;
     if (lineage_code_note_parse(&note, trial->notes))
         pair(out, "code", note.change, 400);
+    else if (lineage_commit_note_parse(&commit, trial->notes))
+        pair(out, "code", commit.change, 400);
     seconds_pair(out, "training", trial->train_s);
     seconds_pair(out, "in all", trial->total_s);
     pair(out, "notes", trial->notes, NOTES_SHOWN);

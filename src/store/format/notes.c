@@ -561,12 +561,13 @@ static bool is_parsed_whole(struct span s)
 static bool is_code(struct span s)
 {
     struct lineage_code_note note;
+    struct lineage_commit_note commit;
     char piece[LINEAGE_CODE_NOTE_MAX];
     if (s.length >= sizeof piece)
         return false;
     memcpy(piece, s.text, s.length);
     piece[s.length] = '\0';
-    return lineage_code_note_parse(&note, piece);
+    return lineage_code_note_parse(&note, piece) || lineage_commit_note_parse(&commit, piece);
 }
 
 /* Printers show parameters in columns and the remark beside them, without repeating them. */

@@ -82,11 +82,15 @@ static enum lineage_status fill_code(struct report_load *load, struct lineage_re
                                      const struct lineage_trial *other, bool is_parent, struct lineage_error *err)
 {
     struct lineage_code_note own, its;
+    struct lineage_commit_note commit;
     char text[sizeof own.change + 40] = "";
     full->code = "";
-    if (!lineage_code_note_parse(&own, full->trial.notes))
+    bool has_code = lineage_code_note_parse(&own, full->trial.notes);
+    if (!has_code && !lineage_commit_note_parse(&commit, full->trial.notes))
         return LINEAGE_OK;
-    if (own.change[0])
+    if (!has_code) /* compared with the same trial as the parameters */
+        snprintf(text, sizeof text, "%s", commit.change);
+    else if (own.change[0])
         snprintf(text, sizeof text, "%s%s", own.change, is_parent ? "" : " (against the sweep's files)");
     else if (other && lineage_code_note_parse(&its, other->notes) && strcmp(own.digest, its.digest) != 0)
         snprintf(text, sizeof text, "other files");
