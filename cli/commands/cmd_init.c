@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "output/finding.h"
+#include "run/imported_code.h"
 #include "support/store_from_log.h"
 
 struct init_options {
@@ -60,6 +61,25 @@ static void report_unusable_log(const char *dir)
     lineage_store_close(store);
 }
 
+/* The commits that the rows name are looked up in the repository of the log. */
+static int keep_commits(const char *file, const char *dir)
+{
+    struct lineage_store *store;
+    struct lineage_error err;
+    char place[PATH_MAX];
+    snprintf(place, sizeof place, "%s", file);
+    char *slash = strrchr(place, '/');
+    if (slash)
+        slash[slash == place] = '\0';
+    if (lineage_store_open(&store, dir, NULL, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    size_t kept = imported_code_keep(store, slash ? place : ".");
+    lineage_store_close(store);
+    if (kept)
+        printf("%zu of them name a commit of the repository, whose code is kept (lineage refs)\n", kept);
+    return CLI_OK;
+}
+
 /* With --from, --metric names a column of the log; the score column of the store is always core_metric. */
 static int make_from_log(const struct init_options *o, const struct lineage_config *config, const char *dir)
 {
@@ -88,7 +108,7 @@ static int make_from_log(const struct init_options *o, const struct lineage_conf
         return status;
     printf("%zu rows converted, %zu left out%s\n", stats.n_rows, stats.n_left_out,
            replaced ? "; the original is results.tsv.original" : "");
-    return CLI_OK;
+    return stats.n_rows ? keep_commits(o->from, dir) : CLI_OK;
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -142,7 +162,8 @@ const struct cli_command cmd_init = {
                    "--from makes the store from a log, such as the five columns of karpathy/autoresearch or a\n"
                    "CSV file. --metric then names the score column of FILE. Without parents in FILE, each row\n"
                    "continues the last kept row before it. FILE is unchanged; if it is the results.tsv of DIR\n"
-                   "itself, it stays there as results.tsv.original.",
+                   "itself, it stays there as results.tsv.original. Rows that name a commit of the repository\n"
+                   "around FILE get a ref that keeps it (`lineage refs`).",
     .examples = "  lineage init runs/atpo --direction higher\n"
                 "  lineage -C runs/cifar init --metric train_s --metric-label time\n"
                 "  lineage init --from results.tsv\n"

@@ -228,15 +228,37 @@ static bool line_of(char *out, size_t size, const struct repository *r, const ch
 }
 
 /*
+ * Adds the tracked files that differ from the index to the list of names. `git add -u` would do the same, but it asks every
+ * submodule for its state, by a git that reads the submodule's configuration. A file that became a directory is refused,
+ * because its name would stand for everything in the directory.
+ */
+static bool list_changed(const struct recording *r)
+{
+    char texts[OWN][PATH_MAX + 32], path[2 * PATH_MAX];
+    const char *words[WORDS_MAX] = {"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"};
+    struct stat st;
+    size_t length;
+    leave_out_store(r, words, 6, texts);
+    char *names = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
+    bool plain = names != NULL;
+    for (size_t at = 0; plain && at < length; at += strlen(names + at) + 1) {
+        snprintf(path, sizeof path, "%s/%s", r->repository->top, names + at);
+        plain = lstat(path, &st) != 0 || !S_ISDIR(st.st_mode);
+    }
+    plain = plain && fwrite(names, 1, length, r->copied) == length && fflush(r->copied) == 0;
+    free(names);
+    return plain;
+}
+
+/*
  * Makes a commit whose tree is the work tree with its untracked files and whose parent is HEAD, without touching HEAD or the
  * index. Author and date are those of its parent's date, so that equal code gives an equal commit.
  */
 static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
 {
     struct repository *git = r->repository;
-    char list[PATH_MAX + 32], texts[OWN][PATH_MAX + 32], tree[REPOSITORY_COMMIT_MAX], time[32] = "0", dates[2][64];
-    const char *add[WORDS_MAX] = {"add", "-u"};
-    const char *const untracked[] = {"--literal-pathspecs", "add", "-f", list, "--pathspec-file-nul", NULL};
+    char list[PATH_MAX + 32], tree[REPOSITORY_COMMIT_MAX], time[32] = "0", dates[2][64];
+    const char *const add[] = {"--literal-pathspecs", "add", "-A", "-f", list, "--pathspec-file-nul", NULL};
     const char *const write_tree[] = {"write-tree", NULL};
     const char *const show[] = {"show", "-s", "--format=%ct", git->commit, NULL};
     const char *const commit_tree[] = {"commit-tree", tree, "-p", git->commit, "-m",
@@ -245,10 +267,9 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
                                     "GIT_COMMITTER_NAME=lineage", "GIT_COMMITTER_EMAIL=lineage@localhost",
                                     dates[0],                     dates[1],
                                     NULL};
-    leave_out_store(r, add, 2, texts);
     snprintf(list, sizeof list, "--pathspec-from-file=%s/names", git->scratch);
     git->shares_objects = true;
-    bool made = repository_run(git, add) && (ftell(r->copied) == 0 || repository_run(git, untracked)) &&
+    bool made = list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) &&
                 line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show);
     snprintf(dates[0], sizeof dates[0], "GIT_AUTHOR_DATE=%s +0000", time);
     snprintf(dates[1], sizeof dates[1], "GIT_COMMITTER_DATE=%s +0000", time);

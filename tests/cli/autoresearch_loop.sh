@@ -136,6 +136,17 @@ cp results.tsv five
 run init --from results.tsv
 must_exit 0
 must_have out '10 rows converted, 0 left out'
+must_have out '10 of them name a commit of the repository'
+# Its commits are kept too, by refs of their own, and can be compared.
+run refs -C ../runs --remove --all
+must_exit 0
+git gc -q --prune=now
+run refs --format tsv
+must_exit 0
+must_equal 10 "$(sed 1d out | grep -c 'kept$')" "refs of converted rows"
+must_run diff "$(sed -n 2p results.tsv | cut -f 1)" "$(sed -n 4p results.tsv | cut -f 1)"
+must_have out '+# idea: switch to GeLU activation'
+must_fail 2 'no command' rerun "$(sed -n 4p results.tsv | cut -f 1)"
 must_match_file five results.tsv.original
 must_equal "$(sed 1d five | cut -f 4)" "$(sed 1d results.tsv | cut -f 9)"
 must_run chain "$(sed 1d results.tsv | tail -n 1 | cut -f 1)"

@@ -55,6 +55,14 @@ must_equal '.gitignore more.py tools/[a] *.txt tools/prepare train.py ' "$(git -
 must_equal 'lr = 2' "$(git -C repo show refs/lineage/001:train.py)"
 must_equal 100755 "$(git -C repo ls-tree refs/lineage/001 tools/prepare | cut -d ' ' -f 1)"
 must_equal refs/lineage/001 "$(json git.ref repo/runs/a/provenance/001/run.json)"
+# What is deleted, renamed or became a link is so in the commit; a file that became a directory has no commit, but its diff.
+cp -r repo other
+rm other/train.py && ln -s more.py other/link && git -C other mv more.py renamed.py
+(cd other && "$LINEAGE" run -C ../o --direction lower -q -m loss -- echo loss: 1) >out 2>err
+must_equal '.gitignore renamed.py tools/[a] *.txt tools/prepare ' "$(git -C other ls-tree -r --name-only "$(json git.ref o/provenance/000/run.json)" | tr '\n' ' ')"
+rm other/renamed.py && mkdir other/renamed.py && printf 'x\n' >other/renamed.py/x.log
+(cd other && "$LINEAGE" run -C ../o -q -m loss -- echo loss: 1) >out 2>err
+must_equal '001 ' "$(cat out) $(json git.code o/provenance/001/run.json 2>/dev/null)"
 # Equal code gives the equal commit.
 trial runs/a 2
 must_equal "$(ref 001)" "$(ref 002)"
@@ -273,6 +281,20 @@ must_run refs -C repo/runs/h --remove --all
 [ ! -e ran ] || fail "a program ran that the repository's configuration names"
 git -C repo update-ref refs/trap "$one"
 [ -e ran ] || fail "the trap is none: git alone does not run it"
+# A submodule has a configuration of its own, which may name programs, too.
+git init -q sub && git -C sub config user.email a@b && git -C sub config user.name a && printf 's\n' >sub/s && git -C sub add s && git -C sub commit -q -m s
+git -C repo -c core.hooksPath=/dev/null -c core.fsmonitor=false -c protocol.file.allow=always submodule --quiet add "$scratch/sub" sub 2>/dev/null
+commit --no-gpg-sign -m 'a submodule'
+git -C repo/sub config core.fsmonitor "touch $scratch/ran; false" && git -C repo/sub config core.hooksPath "$top/hooks"
+printf 'changed\n' >repo/sub/s && printf 'lr = 13\n' >repo/train.py && rm repo/more.py 2>/dev/null
+rm -f ran
+trial runs/h 0.8 --parent 000
+must_equal 'lr = 13' "$(git -C repo show "$(json git.ref "repo/runs/h/provenance/$(cat out)/run.json"):train.py")"
+must_run diff 000 "$(cat out)" -C repo/runs/h
+[ ! -e ran ] || fail "a program ran that a submodule's configuration names"
+git -C repo/sub status >/dev/null 2>&1
+[ -e ran ] || fail "the trap in the submodule is none"
+git -C repo/sub config --unset core.fsmonitor && git -C repo/sub config --unset core.hooksPath && git -C repo/sub checkout -q -- s
 rm -rf repo/hooks repo/.gitattributes && rm -f repo/.git/hooks/* && for key in core.hooksPath core.fsmonitor commit.gpgSign; do
     git -C repo config --unset $key
 done
