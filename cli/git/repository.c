@@ -76,6 +76,7 @@ bool repository_find(struct repository *r, const char *dir)
     if (!rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL) || !find_path(r->objects, r, "objects"))
         return false;
     find_path(r->index, r, "index");
+    find_path(r->shallow, r, "shallow");
     find_path(r->excludes[0], r, "info/exclude");
     if (!ask(r->excludes[1], sizeof r->excludes[1], r->top, excludes))
         r->excludes[1][0] = '\0';
@@ -138,10 +139,14 @@ static bool put_dir(const char *dir, const char *name)
     return n > 0 && n < PATH_MAX && mkdir(path, 0700) == 0;
 }
 
-/* Copies a file of the user's repository; one that does not exist is left out. */
+/*
+ * Copies a file of the user's repository; one that does not exist is left out. The copy has the time of the original: git
+ * reads a file that was changed in the same second as the index, and would take it for unchanged if the index were newer.
+ */
 static bool copy_file(const struct repository *r, const char *from, const char *name)
 {
     char to[PATH_MAX], buffer[1 << 14];
+    struct stat st;
     int n = snprintf(to, sizeof to, "%s/%s", r->scratch, name);
     int from_fd = from[0] ? open(from, O_RDONLY | O_CLOEXEC) : -1;
     if (from_fd < 0)
@@ -151,10 +156,11 @@ static bool copy_file(const struct repository *r, const char *from, const char *
     bool ok = to_fd >= 0;
     while (ok && (got = read(from_fd, buffer, sizeof buffer)) > 0)
         ok = write(to_fd, buffer, (size_t)got) == got;
+    ok = ok && got == 0 && fstat(from_fd, &st) == 0 && futimens(to_fd, (struct timespec[]){st.st_atim, st.st_mtim}) == 0;
     close(from_fd);
     if (to_fd >= 0)
         close(to_fd);
-    return ok && got == 0;
+    return ok;
 }
 
 /* The index records which files are unchanged since git last read them. Without it git would read every file. */
@@ -172,7 +178,7 @@ bool repository_scratch_make(struct repository *r, const char *dir)
            put_dir(r->scratch, "info") && put_file(r->scratch, "config", config) &&
            put_file(r->scratch, "HEAD", r->commit[0] ? r->commit : "ref: refs/heads/none") &&
            put_file(r->scratch, "objects/info/alternates", r->objects) && copy_file(r, r->index, "index") &&
-           copy_file(r, r->excludes[0], "info/exclude");
+           copy_file(r, r->shallow, "shallow") && copy_file(r, r->excludes[0], "info/exclude");
 }
 
 void repository_scratch_remove(struct repository *r)

@@ -19,6 +19,7 @@ enum { REPOSITORY_COMMIT_MAX = 80, REPOSITORY_REF_MAX = 320 };
 struct repository {
     char top[PATH_MAX]; /* of the work tree */
     char objects[PATH_MAX], index[PATH_MAX];
+    char shallow[PATH_MAX]; /* file that lists the commits whose parents a shallow clone lacks; "": none */
     char excludes[2][PATH_MAX]; /* files with patterns of ignored files: info/exclude, core.excludesFile; "": none */
     char commit[REPOSITORY_COMMIT_MAX], format[16], branch[256];
     char scratch[PATH_MAX], git_dir[PATH_MAX + 16], work_tree[PATH_MAX + 16];

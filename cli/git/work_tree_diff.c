@@ -259,7 +259,7 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
     struct repository *git = r->repository;
     char list[PATH_MAX + 32], tree[REPOSITORY_COMMIT_MAX], time[32] = "0", dates[2][64];
     const char *const add[] = {"--literal-pathspecs", "add", "-A", "-f", list, "--pathspec-file-nul", NULL};
-    const char *const write_tree[] = {"write-tree", NULL};
+    const char *const write_tree[] = {"write-tree", "--missing-ok", NULL}; /* a partial clone lacks blobs */
     const char *const show[] = {"show", "-s", "--format=%ct", git->commit, NULL};
     const char *const commit_tree[] = {"commit-tree", tree, "-p", git->commit, "-m",
                                        "Uncommitted changes of a trial, recorded by lineage", NULL};
@@ -295,6 +295,17 @@ static void write_code(struct recording *r, bool complete)
         json_object_set_new(r->result, "code", json_string(commit));
 }
 
+/* The index of a user may be split into two files, of which the copy has one. With the index of HEAD instead, staged changes
+ * count as unstaged ones. */
+static bool use_index_of_head(const struct recording *r)
+{
+    const char *const read_tree[] = {"read-tree", r->repository->commit, NULL};
+    char index[PATH_MAX + 16];
+    snprintf(index, sizeof index, "%s/index", r->repository->scratch);
+    unlink(index);
+    return repository_run(r->repository, read_tree);
+}
+
 static void record(struct recording *r)
 {
     char names[PATH_MAX + 16];
@@ -302,7 +313,10 @@ static void record(struct recording *r)
     r->copied = fopen(names, "we");
     if (!r->copied)
         return;
-    bool staged = write_diff(r, "staged", "staged", "--cached"), unstaged = write_diff(r, "unstaged", "unstaged", NULL);
+    bool staged = write_diff(r, "staged", "staged", "--cached");
+    if (!staged && use_index_of_head(r) && (staged = write_diff(r, "staged", "staged", "--cached")))
+        json_object_del(r->result, "left_out");
+    bool unstaged = write_diff(r, "unstaged", "unstaged", NULL);
     write_untracked(r);
     write_code(r, staged && unstaged);
     fclose(r->copied);

@@ -63,6 +63,25 @@ must_equal '.gitignore renamed.py tools/[a] *.txt tools/prepare ' "$(git -C othe
 rm other/renamed.py && mkdir other/renamed.py && printf 'x\n' >other/renamed.py/x.log
 (cd other && "$LINEAGE" run -C ../o -q -m loss -- echo loss: 1) >out 2>err
 must_equal '001 ' "$(cat out) $(json git.code o/provenance/001/run.json 2>/dev/null)"
+# An index in two files, sparse files, a shallow clone and a partial one. The change has the size of the original and comes in
+# the same second as the index.
+cp -r repo split && git -C split update-index --split-index && printf 'lr = 3\n' >split/train.py && git -C split add train.py
+printf 'lr = 4\n' >split/train.py
+(cd split && "$LINEAGE" run -C ../o -q -m loss -- echo loss: 1) >out 2>err
+must_equal 'lr = 4' "$(git -C split show "$(json git.ref "o/provenance/$(cat out)/run.json"):train.py")" "a split index"
+git -C repo commit-tree -p "$one" -m two "$one^{tree}" >two && git -C repo update-ref refs/heads/two "$(cat two)"
+git clone -q --depth 1 -b two "file://$top" shallow
+git -C repo config uploadpack.allowFilter true
+git clone -q --filter=blob:none --no-checkout -b two "file://$top" partial && git -C partial sparse-checkout set --no-cone train.py 2>/dev/null
+git -C partial checkout -q two
+for clone in shallow partial; do
+    printf 'lr = 5\n' >$clone/train.py
+    (cd $clone && "$LINEAGE" run -C ../o -q -m loss -- echo loss: 1) >out 2>err
+    must_equal 'lr = 5' "$(git -C $clone show "$(json git.ref "o/provenance/$(cat out)/run.json"):train.py")" "a $clone clone"
+    must_equal "$(git -C $clone ls-tree -r --name-only HEAD | tr '\n' ' ')" \
+        "$(git -C $clone ls-tree -r --name-only "$(json git.ref "o/provenance/$(cat out)/run.json")" | tr '\n' ' ')" "a $clone clone"
+done
+git -C repo update-ref -d refs/heads/two
 # Equal code gives the equal commit.
 trial runs/a 2
 must_equal "$(ref 001)" "$(ref 002)"

@@ -66,7 +66,7 @@ man=no
 command -v man >/dev/null && man --warnings -l "$pages/lineage.1" >out 2>/dev/null && [ -s out ] && man=yes
 for page in "$pages"/*.[1-9]; do
     name=$(basename "$page")
-    must_equal '' "$(grep -n '@[A-Z]*@' "$page")" "$name: places left to be filled"
+    must_equal '' "$(grep -n '@[A-Z][A-Z]*@' "$page")" "$name: places left to be filled"
     must_equal 1 "$(grep -c '^\.TH .* "lineage '"$VERSION"'" ' "$page")" "$name: title line"
     if command -v mandoc >/dev/null; then
         must_equal '' "$(mandoc -T lint -W warning "$page" 2>&1)" "mandoc: $name"
