@@ -10,14 +10,16 @@
 #include "recipe/recipe_store.h"
 #include "run/abandoned_trial.h"
 #include "sweep/sweep_file.h"
+#include "sweep/sweep_words.h"
 #include "sweep/trial_rows.h"
 
 struct night_options {
     struct cli_session session;
-    char *hours, *jobs, *lease, *stop_after, *method, *planner, *planner_seconds, *trials, *seed;
+    char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed;
     char **slots;
     int list, quiet, report, worker;
     const char *const **environments; /* one environment per slot */
+    unsigned retry_labels;
     const char *again[20];            /* options to repeat when the night is continued, NULL-terminated */
     struct night night;
 };
@@ -111,6 +113,38 @@ static bool read_lease(struct night_options *o)
     return o->night.claims.lease >= 1 || (cli_error(CLI_USAGE, "--lease %s: use at least 1 second", o->lease), false);
 }
 
+/* Reads a list of labels and of groups of labels: crash is every crash, overrun both overruns, failed all failures. */
+static bool read_retry(struct night_options *o)
+{
+    static const struct {
+        const char *name;
+        unsigned labels;
+    } groups[] = {{"crash", 1u << LINEAGE_CRASH | 1u << LINEAGE_PREFLIGHT_CRASH},
+                  {"overrun", 1u << LINEAGE_TRAIN_BUDGET_OVERRUN | 1u << LINEAGE_EVAL_BUDGET_OVERRUN}};
+    char *list = o->retry ? strdup(o->retry) : NULL;
+    bool good = !o->retry || list;
+    for (char *rest = list, *name; good && list && (name = strtok_r(rest, ", ", &rest));) {
+        unsigned labels = 0;
+        enum lineage_label label;
+        for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+            if (strcmp(groups[i].name, name) == 0)
+                labels = groups[i].labels;
+        if (!labels && lineage_label_parse(&label, name) && lineage_label_is_failure(label))
+            labels = 1u << label;
+        for (int i = 0; strcmp(name, "failed") == 0 && i < LINEAGE_N_LABELS; i++)
+            labels |= lineage_label_is_failure((enum lineage_label)i) ? 1u << i : 0;
+        good = labels != 0;
+        o->retry_labels |= labels;
+        if (!good)
+            cli_error(CLI_USAGE, "--retry: '%s' is not a label of a failure; use crash, overrun, failed, or a label such as "
+                                 "size_blocked", name);
+    }
+    if (good && o->retry && !o->retry_labels)
+        good = cli_error(CLI_USAGE, "--retry needs labels: crash,overrun") == CLI_OK;
+    free(list);
+    return good;
+}
+
 /* Options override the sweep file. */
 static bool read_planning(struct night_options *o)
 {
@@ -188,9 +222,12 @@ static int read_sweep(struct cli_session *session, void *context)
     night->claims.shared = o->worker;
     if ((o->hours && !cli_amount_parse(&night->hours.limit, "hours", o->hours)) || !read_lease(o) ||
         (o->planner_seconds && !cli_amount_parse(&night->planning.planner_seconds, "planner-seconds", o->planner_seconds)) ||
-        (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o))
+        (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o) ||
+        !read_retry(o))
         return CLI_USAGE;
     int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
+    if (status == CLI_GO_ON)
+        status = sweep_words_check(&night->list.sweep);
     if (status == CLI_GO_ON)
         status = trial_list_add_sweep(&night->list);
     if (status == CLI_GO_ON && !read_planning(o))
@@ -223,6 +260,8 @@ static int work(struct cli_session *session, void *context)
         status = check_log(session->store);
     if (status == CLI_GO_ON && !o->list)
         status = abandoned_trials_record(session->store);
+    if (status == CLI_GO_ON && !o->list)
+        status = trial_rows_retry(&night->list, o->retry_labels);
     if (status == CLI_GO_ON)
         status = trial_rows_read(&night->list);
     if (status == CLI_GO_ON && !o->list)
@@ -253,6 +292,9 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                     "(default: 60)", "SECONDS"},
                                    {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0,
                                     "stop after K similar failures in a row (default: 5; 0: never)", "K"},
+                                   {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
+                                    "run trials of this sweep again that ended so, and void their rows: crash, "
+                                    "overrun, failed, or labels, separated by commas", "LABELS"},
                                    {"propose", 0, POPT_ARG_STRING, &o->method, 0,
                                     "after the list, run trials that this method proposes in the sweep's "
                                     "ranges", "sobol|tpe|random|grid"},

@@ -1,8 +1,11 @@
 /* cmd_tried.c: `lineage tried`: asks whether a setting was tried. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <lineage/notes.h>
 #include <lineage/settings.h>
+#include <lineage/text.h>
 
 #include "cli.h"
 
@@ -71,6 +74,95 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
     return CLI_NO;
 }
 
+/* ---- the nearest evidence ---- */
+
+enum { NEAREST_SHOWN = 3 };
+
+struct near_trial {
+    char exp_id[80], outcome[320];
+    unsigned matches; /* bit i: it has the i-th setting */
+    size_t n;
+    bool failed;
+};
+
+static bool has_setting(const struct lineage_trial *trial, const struct lineage_param *wanted, double tolerance)
+{
+    const struct lineage_param *param = lineage_trial_find_param(trial, wanted->name);
+    if (!param || !param->text != !wanted->text)
+        return false;
+    return wanted->text ? strcmp(param->text, wanted->text) == 0
+                        : fabs(param->value - wanted->value) <= tolerance * fmax(1, fabs(wanted->value));
+}
+
+/* More settings first; among equals a failure, which says most, then the newer trial. */
+static bool is_nearer(const struct near_trial *a, const struct near_trial *b)
+{
+    return a->n != b->n ? a->n > b->n : a->failed >= b->failed;
+}
+
+/* Describes the outcome by its reason, the piece of notes behind the settings, or by the score. */
+static void describe(struct near_trial *near, const struct lineage_trial *trial)
+{
+    char score[LINEAGE_NUMBER_MAX];
+    const char *label = lineage_label_name(trial->status), *reason = lineage_notes_reason(trial->notes);
+    size_t length = strcspn(reason, ";");
+    snprintf(near->exp_id, sizeof near->exp_id, "%s", trial->exp_id);
+    near->failed = lineage_label_is_failure(trial->status);
+    if (near->failed && length)
+        snprintf(near->outcome, sizeof near->outcome, "%s: %.*s", label, (int)(length > 200 ? 200 : length), reason);
+    else if (trial->score.present)
+        snprintf(near->outcome, sizeof near->outcome, "%s, %s", label, lineage_number_format(score, trial->score.value));
+    else
+        snprintf(near->outcome, sizeof near->outcome, "%s", label);
+}
+
+static void print_near(const struct tried_options *o, const struct near_trial *near)
+{
+    char has[400] = "", lacks[400] = "", number[LINEAGE_NUMBER_MAX];
+    for (size_t i = 0; i < o->n; i++) {
+        const struct lineage_param *wanted = &o->wanted[i];
+        char *list = near->matches & 1u << i ? has : lacks;
+        size_t n = strlen(list);
+        snprintf(list + n, 400 - n, "%s%s=%s", n ? ", " : "", wanted->name,
+                 wanted->text ? wanted->text : lineage_number_format(number, wanted->value));
+    }
+    char *line = cli_text_line(near->outcome, 0);
+    fprintf(stderr, "lineage: nearest: %s has %s, not %s; %s\n", near->exp_id, has, lacks, line ? line : "");
+    free(line);
+}
+
+/* A part of the setting may have failed by itself, which says more about the whole than that nobody tried the whole. */
+static void report_nearest(struct lineage_store *store, const struct tried_options *o, double tolerance)
+{
+    static const struct lineage_query all = {0};
+    struct near_trial nearest[NEAREST_SHOWN] = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial = {0};
+    struct lineage_error err;
+    size_t n = 0;
+    if (o->n < 2 || lineage_query_open(&cursor, store, &all, &err) != LINEAGE_OK)
+        return;
+    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK) {
+        struct near_trial near = {.matches = 0};
+        for (size_t i = 0; i < o->n; i++)
+            if (has_setting(&trial, &o->wanted[i], tolerance)) {
+                near.matches |= 1u << i;
+                near.n++;
+            }
+        near.failed = lineage_label_is_failure(trial.status);
+        if (!near.n || !lineage_label_is_informational(trial.status) || (n == NEAREST_SHOWN && !is_nearer(&near, &nearest[n - 1])))
+            continue;
+        describe(&near, &trial);
+        size_t at = n < NEAREST_SHOWN ? n++ : n - 1;
+        for (; at > 0 && is_nearer(&near, &nearest[at - 1]); at--)
+            nearest[at] = nearest[at - 1];
+        nearest[at] = near;
+    }
+    lineage_cursor_close(cursor);
+    for (size_t i = 0; i < n; i++)
+        print_near(o, &nearest[i]);
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct tried_options *o = context;
@@ -83,7 +175,10 @@ static int work(struct cli_session *session, void *context)
     if (lineage_tried(&cursor, session->store, o->wanted, o->n, tolerance, &err) != LINEAGE_OK)
         return cli_fail(&err);
     int status = cli_print_cursor(cursor, lineage_store_settings(session->store), session->format, &session->screen, &n);
-    return status == CLI_OK && n == 0 ? report_aborted(session->store, o, tolerance) : status;
+    if (status != CLI_OK || n > 0)
+        return status;
+    report_nearest(session->store, o, tolerance);
+    return report_aborted(session->store, o, tolerance);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -109,7 +204,8 @@ const struct cli_command cmd_tried = {
     .description = "Lists the trials in which every given parameter has the given value: numbers within the\n"
                    "tolerance, texts exactly. Exit status 0 if there is one, 1 if the setting was not tried. "
                    "A\n"
-                   "trial that ended in harness_abort does not count.\n"
+                   "trial that ended in harness_abort does not count. If no trial has all of them, standard\n"
+                   "error names the trials that have most of them, failures first, with their outcomes.\n"
                    "\n"
                    "A name that no trial declares as a parameter is looked up among the settings that trials\n"
                    "changed in words (`lineage knobs`).",

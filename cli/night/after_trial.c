@@ -38,5 +38,8 @@ int night_after_trial(struct night *night, size_t i, int status, const struct ni
     if (night_ending_is_measured(ending))
         forecast_learn(&night->list, i, warmed_up, seconds);
     night->list.n_proposed += night->list.trials[i].proposer != NULL;
-    return repeated_failures_count(&night->failures, ending);
+    int counted = repeated_failures_count(&night->failures, ending, night->list.trials[i].exp_id, night->list.store);
+    if (counted != CLI_GO_ON) /* rows may have become void */
+        night_write_knowledge(night);
+    return counted;
 }

@@ -48,10 +48,16 @@ static void find_candidates(struct prospects *prospects, const struct trial_list
     }
 }
 
-/* The baseline runs alone, because the other trials are compared with it and so must wait for its row. */
+static bool waits_for_baseline(const struct night *night)
+{
+    return trial_rows_wait_for_baseline(&night->list, night->planning.planner != NULL);
+}
+
+/* The baseline runs alone if another trial depends on its row. Otherwise the first trial would leave the other slots
+ * idle. */
 static size_t most_at_once(const struct night *night, size_t otherwise)
 {
-    return trial_rows_need_baseline(&night->list) ? 1 : otherwise;
+    return waits_for_baseline(night) ? 1 : otherwise;
 }
 
 /*
@@ -82,7 +88,7 @@ static bool may_propose(const struct night *night, const struct other_workers *o
     bool idle = planning->idle && planning->idle_at == night->list.last_seq;
     bool alone = night->slots.at_work == 0 && others->held == 0;
     return !night->hours.used_up && !idle && planning_has_room(planning, others) &&
-           (alone || !trial_rows_need_baseline(&night->list));
+           (alone || !waits_for_baseline(night));
 }
 
 /*

@@ -62,6 +62,7 @@ void night_close(struct night *night)
     claims_close(&night->claims);
     trial_list_release(&night->list);
     planning_release(&night->planning);
+    repeated_failures_release(&night->failures);
     if (night->lock >= 0)
         close(night->lock);
 }

@@ -11,8 +11,21 @@ static size_t count_left(const struct night *night)
 {
     size_t left = planning_left(&night->planning);
     for (size_t i = 0; i < night->list.sweep.n; i++)
-        left += !night->list.trials[i].exp_id;
+        left += !night->list.trials[i].exp_id || night->list.trials[i].label == LINEAGE_HARNESS_ABORT;
     return left;
+}
+
+/* Why the night has ended. */
+static const char *ending(const struct night *night, int status, size_t left)
+{
+    const struct planning *planning = &night->planning;
+    if (status == CLI_INTERRUPTED)
+        return "interrupted";
+    if (night->hours.used_up)
+        return "the hours are used up";
+    if (planning->on && planning->idle && planning->nothing)
+        return planning->nothing;
+    return left > 0 ? "the night has ended" : "the night is done";
 }
 
 /*
@@ -62,10 +75,7 @@ void night_summarize(const struct night *night, int status)
     const struct night_sweep *sweep = &night->list.sweep;
     if ((status != CLI_GO_ON && status != CLI_INTERRUPTED) || (left == 0 && night->quiet))
         return;
-    fprintf(stderr, "lineage: %s; ",
-            status == CLI_INTERRUPTED                  ? "interrupted"
-            : left > 0 || night->hours.used_up ? "the hours are used up"
-                                                       : "the night is done");
+    fprintf(stderr, "lineage: %s; ", ending(night, status, left));
     if (left > 0) {
         fprintf(stderr, "%zu of %zu trials are left. To go on:\n", left, sweep->n + sweep->plan.trials);
         print_command(night);

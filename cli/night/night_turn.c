@@ -12,6 +12,7 @@
 #include "recipe/recipe_request.h"
 #include "run/run_command.h"
 #include "sweep/checkpoint_files.h"
+#include "sweep/command_program.h"
 #include "sweep/sweep_command.h"
 #include "sweep/trial_files.h"
 #include "sweep/trial_rows.h"
@@ -105,15 +106,24 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     const struct night_start *start = &turn->start;
     const struct night_sweep *sweep = &night->list.sweep;
     struct command_trial trial;
+    char *notes = NULL, program[COMMAND_PROGRAM_MAX];
     if (!sweep_command_read(&trial, turn->trial->command, turn->environment)) {
         command_trial_release(&trial);
         return cli_no_memory();
     }
     trial.identity.parent = start->origin.exp_id;
     trial.identity.night = trial_list_link(turn->link, &night->list, turn->i);
-    trial.identity.notes = turn->notes[0] ? turn->notes : NULL;
+    size_t size = strlen(turn->notes) + COMMAND_PROGRAM_MAX + 16;
+    if (!(notes = malloc(size))) {
+        command_trial_release(&trial);
+        return cli_no_memory();
+    }
+    snprintf(notes, size, "%s%sprogram %s", turn->notes, turn->notes[0] ? "; " : "",
+             command_program(program, sweep, turn->trial->command));
+    trial.identity.notes = notes;
     trial.identity.proposer = turn->trial->proposer;
-    trial.identity.baseline = trial_rows_need_baseline(&night->list);
+    trial.identity.baseline = trial_rows_wait_for_baseline(&night->list, night->planning.planner != NULL);
+    trial.identity.baseline_if_first = true;
     trial.identity.name = turn->name;
     /* The baseline may run on more seeds, which show how much the score varies by chance. */
     if (trial.identity.baseline && sweep->baseline_seeds > trial.seeds)
@@ -127,6 +137,7 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     trial.quiet = night->quiet;
     trial.interrupts = &night->interrupts;
     int status = command_trial_run(night->list.store, &trial, outcome, row);
+    free(notes);
     command_trial_release(&trial);
     return status;
 }
@@ -156,7 +167,10 @@ static int finish_trial(struct turn *turn, const struct trial_outcome *outcome, 
     *ending = (struct night_ending){.label = row->status,
                                     .end = outcome->end,
                                     .exit_status = outcome->exit_status,
+                                    .begun = outcome->begun,
+                                    .cause = outcome->cause,
                                     .signal = outcome->end == TRIAL_SIGNALLED ? outcome->signal : 0};
+    memcpy(ending->evidence, outcome->evidence, sizeof ending->evidence);
     if (outcome->end == TRIAL_INTERRUPTED)
         return CLI_INTERRUPTED;
     trial->label = row->status;

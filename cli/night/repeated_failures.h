@@ -12,21 +12,33 @@ struct night_ending {
     enum trial_end end;
     int exit_status, signal;
     bool late; /* another worker's row counts for this trial; the other members are not set */
+    bool begun;
+    enum trial_cause cause;
+    char evidence[TRIAL_EVIDENCE_MAX]; /* error and place that it printed; "": none */
 };
 
-/* Default of --stop-after. */
-enum { REPEATED_FAILURES = 5 };
+/* Default of --stop-after, and how many trials in a row may lack the same thing on this machine. */
+enum { REPEATED_FAILURES = 5, REPEATED_LACKS = 2, REPEATED_IDS_MAX = 256 };
 
 struct repeated_failures {
     size_t stop_after; /* consecutive failures; 0: never stop */
     size_t n;          /* consecutive failures so far */
     struct night_ending last; /* how the latest of them ended */
+    bool same; /* all of them printed the same error at the same place before they reported anything */
+    char *ids[REPEATED_IDS_MAX]; /* [n_ids] exp_ids of these, if `same` */
+    size_t n_ids;
 };
 
 /* Whether the trial was measured. The duration of a failed trial says nothing about other trials. */
 bool night_ending_is_measured(const struct night_ending *ending);
 
-/* Counts a trial that has ended. Returns CLI_GO_ON, or an exit status after printing why the night stops. */
-int repeated_failures_count(struct repeated_failures *failures, const struct night_ending *ending);
+/*
+ * Counts a trial that has ended, whose row is exp_id. Returns CLI_GO_ON, or an exit status after printing why the night
+ * stops. If all failures have the same evidence, their rows are voided: the settings are not to blame.
+ */
+int repeated_failures_count(struct repeated_failures *failures, const struct night_ending *ending, const char *exp_id,
+                            struct lineage_store *store);
+
+void repeated_failures_release(struct repeated_failures *failures);
 
 #endif

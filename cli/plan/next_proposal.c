@@ -28,6 +28,7 @@ static int propose_from(struct planning *planning, struct propose_past *past, si
         enum propose_answer answer = propose_next(x, &problem, planning->method);
         if (answer == PROPOSE_EXHAUSTED) {
             fprintf(stderr, "lineage: every setting that %s has in these ranges was tried\n", name);
+            planning->nothing = "every setting in the ranges was tried";
             return CLI_OK;
         }
         json_t *proposal = answer == PROPOSE_OK ? proposal_json(space, x) : NULL;
@@ -47,6 +48,7 @@ static int propose(struct planning *planning, size_t *i)
     struct propose_past past = {0};
     if (planning->list->sweep.space.n == 0) {
         fputs("lineage: the planner has no proposal, and there are no ranges to propose from\n", stderr);
+        planning->nothing = "the planner has no further proposals";
         return CLI_OK;
     }
     int status = planning_read_past(&past, planning);
@@ -58,6 +60,7 @@ static int propose(struct planning *planning, size_t *i)
 
 int next_proposal(struct planning *planning, size_t *i)
 {
+    planning->nothing = NULL;
     int status = planning->planner ? planner_propose(planning, i) : CLI_NO;
     if (status == CLI_NO)
         status = propose(planning, i);

@@ -77,21 +77,31 @@ static void refuse_answer(const struct planning *planning, json_t *refused, cons
 
 /*
  * An answer is either one JSON document (an object or a list), or lines of text, of which only those that begin with a
- * brace are read.
+ * brace are read. Adds a text to `problems` for each proposal that names a key twice: a planner that gets no reason would
+ * send it again.
  */
-static json_t *read_answer(char *answer)
+static json_t *read_answer(char *answer, json_t *problems)
 {
-    json_t *list = json_array(), *whole = json_loads(answer, JSON_REJECT_DUPLICATES, NULL);
+    json_error_t error;
+    json_t *list = json_array(), *whole = json_loads(answer, JSON_REJECT_DUPLICATES, &error);
     char *rest = answer, *line;
     if (json_is_array(whole) || json_is_object(whole)) {
         json_decref(list);
         return json_is_array(whole) ? whole : json_pack("[o]", whole);
     }
     json_decref(whole);
-    while ((line = strtok_r(rest, "\n", &rest))) {
-        json_t *proposal = line[strspn(line, " \t")] == '{' ? json_loads(line, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (strncmp(error.text, "duplicate object key", 20) == 0 && answer[strspn(answer, " \t\r\n")] == '[') {
+        json_array_append_new(problems, json_sprintf("the planner's answer, line %d: %s", error.line, error.text));
+        return list;
+    }
+    for (int number = 1; (line = strtok_r(rest, "\n", &rest)); number++) {
+        if (line[strspn(line, " \t")] != '{')
+            continue;
+        json_t *proposal = json_loads(line, JSON_REJECT_DUPLICATES, &error);
         if (proposal)
             json_array_append_new(list, proposal);
+        else if (strncmp(error.text, "duplicate object key", 20) == 0)
+            json_array_append_new(problems, json_sprintf("the planner's answer, line %d: %s", number, error.text));
     }
     return list;
 }
@@ -120,13 +130,24 @@ static int ask(struct planning *planning, json_t *refused)
     char *answer = planner_call(planning->planner, text, strlen(text), seconds, planning->interrupts, trouble);
     free(text);
     json_decref(planning->answers);
-    planning->answers = read_answer(answer ? answer : nothing);
+    json_t *problems = json_array();
+    planning->declined = answer && !trouble[0] && strspn(answer, "[] \t\r\n") == strlen(answer) && strchr(answer, '[');
+    planning->answers = read_answer(answer ? answer : nothing, problems);
     free(answer);
-    if (interrupts_came(planning->interrupts))
+    if (interrupts_came(planning->interrupts)) {
+        json_decref(problems);
         return CLI_INTERRUPTED;
-    if (trouble[0])
+    }
+    bool explained = json_array_size(problems) > 0;
+    if (explained)
+        refuse(planning, refused, NULL, problems);
+    else
+        json_decref(problems);
+    if (planning->declined)
+        cli_say("the planner has no further proposals");
+    else if (trouble[0])
         refuse_answer(planning, refused, trouble);
-    else if (json_array_size(planning->answers) == 0)
+    else if (json_array_size(planning->answers) == 0 && !explained)
         refuse_answer(planning, refused, "the planner's answer has no line that is a JSON object");
     return CLI_GO_ON;
 }
@@ -171,7 +192,8 @@ int planner_propose(struct planning *planning, size_t *i)
     json_t *refused = json_array();
     struct planner_ideas ideas = {.planning = planning};
     int status = take_answer(planning, &ideas, refused, i);
-    for (int asked = 0; status == CLI_NO && asked < ASKED_AT_MOST && json_array_size(refused) < REFUSED_AT_MOST; asked++) {
+    planning->declined = false;
+    for (int asked = 0; status == CLI_NO && !planning->declined && asked < ASKED_AT_MOST && json_array_size(refused) < REFUSED_AT_MOST; asked++) {
         status = ask(planning, refused);
         if (status == CLI_GO_ON)
             status = take_answer(planning, &ideas, refused, i);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sweep/command_program.h"
 #include "sweep/sweep_file.h"
 
 size_t planning_left(const struct planning *planning)
@@ -34,8 +35,10 @@ int planning_read_past(struct propose_past *past, const struct planning *plannin
     struct lineage_number fallback[PROPOSE_RANGES_MAX];
     struct other_workers others;
     struct lineage_error err;
+    char program[COMMAND_PROGRAM_MAX];
     night_sweep_defaults(fallback, sweep);
-    if (propose_past_read(past, list->store, &sweep->space, fallback, sweep->name, &err) != LINEAGE_OK)
+    if (propose_past_read(past, list->store, &sweep->space, fallback, sweep->name,
+                          sweep->of_commands ? command_program(program, sweep, NULL) : NULL, &err) != LINEAGE_OK)
         return cli_fail(&err);
     /* Adds the trials without a row: those that run in this night, and those whose process was killed. */
     for (size_t i = 0; i < list->n; i++) {

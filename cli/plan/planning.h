@@ -34,6 +34,8 @@ struct planning {
     double planner_seconds;     /* a planner that takes longer is stopped */
     json_t *answers;            /* the planner's proposals that have not been looked at yet, best first; NULL: none */
     bool idle;                  /* nothing could be proposed */
+    const char *nothing;        /* why; NULL: something could */
+    bool declined;              /* the planner's last answer was an empty list */
     uint64_t idle_at;           /* the last row when idle was set: nothing is proposed until there is another */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/notes.h>
 #include <lineage/render.h>
 #include <lineage/text.h>
 
@@ -59,6 +60,14 @@ static void check_form(struct judging *j)
                       "again%s", name,
                       j->list->sweep.of_commands ? ", diff" : "");
     }
+    json_t *seen = json_object();
+    json_object_foreach(json_object_get(j->proposal, "params"), name, value) {
+        const char *canonical = lineage_param_canonical(name);
+        if (json_object_get(seen, canonical))
+            object_to(j, "params: %.60s is given twice, also as %.60s", canonical, name);
+        json_object_set_new(seen, canonical, json_true());
+    }
+    json_decref(seen);
     value = json_object_get(j->proposal, "again");
     if (json_is_string(value) && !json_string_value(value)[strspn(json_string_value(value), " \t\r\n")])
         object_to(j, "again must say why the trial is repeated");

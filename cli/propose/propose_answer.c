@@ -36,7 +36,7 @@ enum lineage_status propose_answer_make(json_t **out, const struct propose_quest
     bool exhausted = false;
     json_t *list = json_array();
     *out = NULL;
-    enum lineage_status status = propose_past_read(&past, store, &question->space, NULL, NULL, err);
+    enum lineage_status status = propose_past_read(&past, store, &question->space, NULL, NULL, NULL, err);
     size_t running = past.running;
     if (status == LINEAGE_OK && !propose(list, &exhausted, question, &past, store))
         status = cli_no_memory_error(err);

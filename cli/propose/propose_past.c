@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <lineage/code.h>
 #include <lineage/notes.h>
 
 #include "support/running_files.h"
@@ -64,12 +65,39 @@ static bool ended(enum propose_end *end, const struct lineage_trial *row)
     return compared ? row->score.present : row->status != LINEAGE_HARNESS_ABORT;
 }
 
+void propose_row_program(char *out, size_t size, const char *notes)
+{
+    static const char word[] = "program ";
+    *out = '\0';
+    for (const char *at = notes ? notes : ""; at; at = (at = strchr(at, ';')) ? at + 1 : NULL) {
+        const char *piece = at + strspn(at, " ");
+        size_t n = strncmp(piece, word, sizeof word - 1) == 0 ? strspn(piece + sizeof word - 1, "0123456789abcdef") : 0;
+        if (n != 16 || n >= size || (piece[sizeof word - 1 + n] && piece[sizeof word - 1 + n] != ';'))
+            continue;
+        snprintf(out, size, "%.16s", piece + sizeof word - 1);
+        return;
+    }
+}
+
+static bool is_of_other_program(const struct lineage_trial *row, const char *program, enum propose_end end)
+{
+    char own[20];
+    struct lineage_code_note code;
+    if (!program)
+        return false;
+    propose_row_program(own, sizeof own, row->notes);
+    if (own[0] && strcmp(own, program) != 0)
+        return true;
+    return end == PROPOSE_FAILED && lineage_code_note_parse(&code, row->notes) && code.change[0];
+}
+
 /* What is read from rows, and what they show about the log. */
 struct reading {
     struct propose_past *past;
     const struct propose_space *space;
     const struct lineage_number *fallback; /* [ranges], or NULL */
     const char *sweep;                     /* or NULL */
+    const char *program;                   /* or NULL */
     size_t rows, params, declared[PROPOSE_RANGES_MAX]; /* rows, their parameters, and how many declare each range */
 };
 
@@ -120,7 +148,7 @@ static bool add_row(struct reading *r, const struct lineage_trial *row)
     const struct lineage_number *fallback = is_of_sweep(row, r->sweep) ? r->fallback : NULL;
     r->rows++;
     r->params += row->n_params;
-    if (!ended(&trial.end, row))
+    if (!ended(&trial.end, row) || is_of_other_program(row, r->program, trial.end))
         return true;
     if (read_setting(trial.x, r, fallback, row))
         return add(r->past, &trial, row->exp_id);
@@ -217,10 +245,10 @@ static void add_running(void *context, int events)
 
 enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,
                                       const struct propose_space *space, const struct lineage_number *fallback,
-                                      const char *sweep, struct lineage_error *err)
+                                      const char *sweep, const char *program, struct lineage_error *err)
 {
     struct running running = {past, space, true};
-    struct reading reading = {.past = past, .space = space, .fallback = fallback, .sweep = sweep};
+    struct reading reading = {.past = past, .space = space, .fallback = fallback, .sweep = sweep, .program = program};
     *past = (struct propose_past){0};
     enum lineage_status status = read_all(past, store, &reading, err);
     if (status == LINEAGE_OK)

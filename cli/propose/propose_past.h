@@ -26,14 +26,21 @@ struct propose_past {
 };
 
 /*
+ * program, or NULL, is the key of what the proposals run (the piece `program KEY` of notes, sweep/command_program.h). A
+ * row of another program is not part of the past, and neither is a failure of a trial that changed the code by a diff of
+ * its own. Rows without a key count.
+ *
  * Reads the rows and the running trials; call propose_past_release in any case. fallback [space->n], or NULL, holds the
  * value of each range for rows of that sweep that do not name the parameter. A trial without a value in a range and
  * without a fallback for it is not part of the past. sweep is NULL for `lineage suggest`.
  */
 enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,
                                       const struct propose_space *space, const struct lineage_number *fallback,
-                                      const char *sweep, struct lineage_error *err);
+                                      const char *sweep, const char *program, struct lineage_error *err);
 void propose_past_release(struct propose_past *past);
+
+/* Writes the key of the program that the row names, at most `size` bytes with its NUL; "" if it names none. */
+void propose_row_program(char *out, size_t size, const char *notes);
 
 /* Adds a setting to the past. Returns false when out of memory. */
 bool propose_past_add(struct propose_past *past, const double *x, size_t n, enum propose_end end);

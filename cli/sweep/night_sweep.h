@@ -57,6 +57,7 @@ struct night_sweep {
     struct trainer_sweep *recipes; /* NULL: the file lists no recipes */
     struct night_trial *list;      /* [n] */
     size_t n;
+    uint64_t files_digest; /* for commands: of the bytes of the files (command_program.h) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
     struct propose_space space; /* n is 0 without ranges */
     struct propose_plan plan;

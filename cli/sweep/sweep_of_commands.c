@@ -12,6 +12,7 @@
 
 #include "run/command_settings.h"
 #include "run/placeholders.h"
+#include "sweep/command_program.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
 {
@@ -351,8 +352,12 @@ bool night_command_make(struct night_trial *trial, const struct night_sweep *swe
     for (size_t i = 0; texts[i]; i++)
         if (is_text(json_object_get(proposal, texts[i])))
             json_object_set(spec, texts[i], json_object_get(proposal, texts[i]));
-    if (finish_trial(trial, spec, sweep->name, params, &(struct siblings){.stride = 1}, why))
+    if (finish_trial(trial, spec, sweep->name, params, &(struct siblings){.stride = 1}, why)) {
+        /* With other bytes in its files it is another trial. A listed trial is found by its key and then compared. */
+        if (sweep->files_digest)
+            trial->key = XXH64(&sweep->files_digest, sizeof sweep->files_digest, trial->key);
         return true;
+    }
     night_trial_release(trial);
     return false;
 }
@@ -473,8 +478,10 @@ int night_command_read(struct night_sweep *sweep)
     const char *name = json_string_value(json_object_get(sweep->root, "name"));
     snprintf(sweep->name, sizeof sweep->name, "%s", name && *name ? name : "sweep");
     sweep->baseline_seeds = (size_t)json_integer_value(json_object_get(sweep->root, "baseline_seeds"));
-    if (check_object(sweep->root, true, why) && read_list(sweep, why))
+    if (check_object(sweep->root, true, why) && read_list(sweep, why)) {
+        sweep->files_digest = command_files_digest(sweep);
         return CLI_GO_ON;
+    }
     for (size_t i = 0; i < sweep->n; i++)
         night_trial_release(&sweep->list[i]);
     sweep->n = 0;

@@ -7,6 +7,8 @@
 #include <lineage/query.h>
 #include <lineage/voids.h>
 
+#include "propose/propose_past.h"
+#include "sweep/command_program.h"
 #include "sweep/forecast.h"
 
 /*
@@ -83,6 +85,58 @@ int trial_rows_read(struct trial_list *list)
     return status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 
+static bool has_changed(const struct trial_list *list, const struct lineage_night_link *link, const char *notes)
+{
+    char then[COMMAND_PROGRAM_MAX + 3], now[COMMAND_PROGRAM_MAX];
+    const struct night_trial *trial = trial_list_find(list, link->key);
+    propose_row_program(then, sizeof then, notes);
+    return trial && trial->command && then[0] && strcmp(then, command_program(now, &list->sweep, trial->command)) != 0;
+}
+
+/* Adds {ID: REASON} for each row to void. */
+static enum lineage_status find_retries(json_t *reasons, const struct trial_list *list, unsigned labels, struct lineage_error *err)
+{
+    struct lineage_query failed = {.labels = 0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial row = {0};
+    for (int i = 0; i < LINEAGE_N_LABELS; i++)
+        failed.labels |= lineage_label_is_failure((enum lineage_label)i) ? 1u << i : 0;
+    enum lineage_status status = lineage_query_open(&cursor, list->store, &failed, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK) {
+        struct lineage_night_link link;
+        if (!lineage_night_link_parse(&link, row.notes) || strcmp(link.sweep, list->sweep.name) != 0)
+            continue;
+        if (labels & 1u << row.status)
+            json_object_set_new(reasons, row.exp_id, json_string("night --retry: it is run again"));
+        else if (has_changed(list, &link, row.notes))
+            json_object_set_new(reasons, row.exp_id, json_string("the command or its files have changed since: it is run again"));
+    }
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* The rows are found first, because a void adds a row to the store that is being read. */
+int trial_rows_retry(const struct trial_list *list, unsigned labels)
+{
+    struct lineage_error err;
+    const char *id;
+    json_t *reason, *reasons = json_object();
+    enum lineage_status status = find_retries(reasons, list, labels, &err);
+    json_object_foreach(reasons, id, reason) {
+        if (status == LINEAGE_OK)
+            status = lineage_void_append(list->store, id, json_string_value(reason), NULL, &err);
+        if (status == LINEAGE_EINVAL) /* another worker was first */
+            status = LINEAGE_OK;
+    }
+    if (status == LINEAGE_OK && json_object_size(reasons))
+        fprintf(stderr, "lineage: %zu failed trial%s run again; `lineage void` lists them\n", json_object_size(reasons),
+                json_object_size(reasons) > 1 ? "s are" : " is");
+    json_decref(reasons);
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
 /*
  * Asks the store again for each trial instead of taking the sweep's first trial: if the first trial crashed, the next
  * trial is the baseline.
@@ -94,4 +148,20 @@ bool trial_rows_need_baseline(const struct trial_list *list)
     enum lineage_status status = lineage_best(list->store, &best, &err);
     lineage_trial_release(&best);
     return status == LINEAGE_ENOTFOUND;
+}
+
+static bool starts_from_best(const char *parent)
+{
+    return parent && (strcmp(parent, "best") == 0 || strcmp(parent, "draw") == 0);
+}
+
+bool trial_rows_wait_for_baseline(const struct trial_list *list, bool planner)
+{
+    const struct night_sweep *sweep = &list->sweep;
+    bool depends = planner || !sweep->of_commands || sweep->baseline_seeds > 0 ||
+                   json_integer_value(json_object_get(sweep->root, "seeds")) > 1 ||
+                   starts_from_best(json_string_value(json_object_get(sweep->root, "parent")));
+    for (size_t i = 0; !depends && i < sweep->n; i++)
+        depends = list->trials[i].parent == TRAINER_PARENT_OTHER && starts_from_best(list->trials[i].parent_name);
+    return depends && trial_rows_need_baseline(list);
 }

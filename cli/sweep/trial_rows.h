@@ -11,7 +11,19 @@
  */
 int trial_rows_read(struct trial_list *list);
 
+/*
+ * Voids the rows of failed trials of this sweep that are to run again: those with one of these labels (bits 1 << label),
+ * and those of listed trials whose command or files have changed since (command_program.h). Call it before trial_rows_read, under the night's lock. Returns CLI_GO_ON or an exit status.
+ */
+int trial_rows_retry(const struct trial_list *list, unsigned labels);
+
 /* Whether the store has no measured trial yet, in which case the next trial is the baseline. */
 bool trial_rows_need_baseline(const struct trial_list *list);
+
+/*
+ * Whether the other trials must wait for the row of the baseline: it is still needed, and a trial starts from the best
+ * or a drawn parent, the baseline's seeds give the noise, its warm start is shared, or a planner reads its score.
+ */
+bool trial_rows_wait_for_baseline(const struct trial_list *list, bool planner);
 
 #endif

@@ -51,6 +51,7 @@ struct trial_outcome {
     bool has_seed;      /* the trial ran with several seeds, and failed with this one */
     uint64_t seed;
     bool unexplained;   /* with TRIAL_FAILED: the trial did not report why, so text says only how it exited */
+    bool begun;         /* it reported a step, a score or a phase; set when its row is made */
     enum trial_cause cause;
     char evidence[TRIAL_EVIDENCE_MAX]; /* error and place that a failed command printed (run/failure_evidence.h); "": none */
     char looked[TRIAL_TEXT_MAX]; /* for a trial that printed no score: what was looked for, and what was found */

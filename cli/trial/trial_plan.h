@@ -27,6 +27,7 @@ struct trial_identity {
     const char *proposer; /* recorded as a parameter of the row, but not passed to the command */
     bool repeats_measured; /* the trial repeats one that was measured, so a failure says nothing about its setting */
     bool baseline;        /* label a finished trial baseline instead of keep or discard */
+    bool baseline_if_first; /* the same if the store has no kept trial when the row is appended */
     const char *name;     /* for progress */
 };
 

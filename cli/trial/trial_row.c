@@ -201,8 +201,10 @@ bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome
                                     .hypothesis = identity->hypothesis,
                                     .expected_delta = identity->expected_delta,
                                     .status = trial_label(results, outcome)};
+    outcome->begun = results->begun;
     lineage_append_options_init(options);
     options->auto_status = trial->status == LINEAGE_BASELINE && !identity->baseline;
+    options->first_is_baseline = identity->baseline_if_first;
     fill_params(results, trial);
     fill_notes(results, outcome, remark);
     fill_measures(results, outcome, trial);

@@ -83,6 +83,12 @@ LINEAGE_API bool lineage_night_link_parse(struct lineage_night_link *link, const
 LINEAGE_API const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const char *sweep,
                                                   const char *trial, uint64_t key);
 
+/*
+ * Finds the piece of the notes that says why a trial failed, as the trials of this project write it: which limit was
+ * exceeded, or which error ended it. Returns its first character, or "" if there is none; the piece ends at a semicolon.
+ */
+LINEAGE_API const char *lineage_notes_reason(const char *notes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -175,6 +175,7 @@ struct lineage_append_options {
     unsigned noise_seeds;      /* with auto_status: 0 = as configured */
     bool once_per_night;       /* refuse a row whose notes link it to a trial of a night that has a row already
                                   (lineage/notes.h; harness_abort rows aside) with LINEAGE_EEXIST */
+    bool first_is_baseline;    /* with auto_status: a trial that has nothing to beat is a baseline instead of a keep */
     const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
     /* Called after the id is chosen and before the row is written, so that the trial's files can be stored under its id
      * before the row exists. If the row is then refused, these files stay, as after a killed append. */

@@ -19,7 +19,7 @@ END
 SEEN=$PWD/seen
 export SEEN
 cat >sweep.json <<'END'
-{"name": "s", "direction": "lower", "score": "loss", "grace_seconds": 1, "command": "sh train.sh {x}",
+{"name": "s", "direction": "lower", "score": "loss", "grace_seconds": 1, "baseline_seeds": 1, "command": "sh train.sh {x}",
  "grid": {"x": [1, 2, 3, 4, 5, 6, 7, 8]}}
 END
 rows()

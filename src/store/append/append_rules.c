@@ -166,7 +166,9 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     enum lineage_status status = LINEAGE_OK;
     if (a->options->auto_status) { /* the first trial with a score has nothing to beat, so it is kept */
         bool keep = !state->has_best || verdict_is_keep(difference, threshold(a), higher);
-        a->trial.status = keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
+        a->trial.status = !keep ? LINEAGE_DISCARD
+                          : !state->has_best && a->options->first_is_baseline ? LINEAGE_BASELINE
+                                                                              : LINEAGE_KEEP;
         if (!keep)
             status = note_reason(a, difference, higher, err);
     }

@@ -65,6 +65,8 @@ static json_t *write_options(const struct lineage_append_options *options)
     json_t *object = json_object();
     if (options->allow_missing_parent)
         json_object_set_new(object, "allow_missing_parent", json_true());
+    if (options->first_is_baseline)
+        json_object_set_new(object, "first_is_baseline", json_true());
     if (options->once_per_night)
         json_object_set_new(object, "once_per_night", json_true());
     if (isfinite(options->min_delta))
@@ -88,6 +90,7 @@ void outbox_read_options(struct lineage_append_options *options, const json_t *a
     lineage_append_options_init(options);
     options->allow_missing_parent = json_is_true(json_object_get(object, "allow_missing_parent"));
     options->once_per_night = json_is_true(json_object_get(object, "once_per_night"));
+    options->first_is_baseline = json_is_true(json_object_get(object, "first_is_baseline"));
     options->min_delta = number_or_nan(object, "min_delta");
     options->noise_std = number_or_nan(object, "noise_std");
     options->noise_seeds = (unsigned)json_integer_value(json_object_get(object, "noise_seeds"));

@@ -557,6 +557,14 @@ static bool is_parsed_whole(struct span s)
     return (any && !s.length) || (listed && is_all_text(s));
 }
 
+/* Whether the piece is the key of what a trial of a night ran, which no reader can use. */
+static bool is_program(struct span s)
+{
+    static const char word[] = "program ";
+    const size_t n = sizeof word - 1;
+    return s.length == n + 16 && memcmp(s.text, word, n) == 0 && strspn(s.text + n, "0123456789abcdef") >= 16;
+}
+
 /* Whether the piece names the code of the trial, which printers show as a change. */
 static bool is_code(struct span s)
 {
@@ -577,7 +585,7 @@ const char *notes_remark(const char *notes, struct arena *arena)
     for (const char *piece = notes ? notes : ""; *piece;) {
         size_t length = strcspn(piece, ";");
         struct span s = trim((struct span){piece, length});
-        if (s.length && !is_parsed_whole(s) && !is_code(s)) {
+        if (s.length && !is_parsed_whole(s) && !is_code(s) && !is_program(s)) {
             buf_puts(&out, out.length ? "; " : "");
             buf_add(&out, s.text, s.length);
         }

@@ -190,6 +190,15 @@ enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_lab
                                          struct lineage_trial **trials, size_t *n, struct arena *arena,
                                          struct lineage_error *err);
 
+/* The measured quantity `name` (a number column or an extra column) over the trials with one label, and over the kept
+ * trials. n is 0 if no trial has it. */
+struct mirror_wall {
+    uint64_t n, kept_n;
+    double low, high, kept_high;
+};
+enum lineage_status mirror_wall_measure(struct mirror *mirror, enum lineage_label label, const char *name,
+                                        struct mirror_wall *wall, struct lineage_error *err);
+
 /* How many trials of a specialist have a label: [n], sorted by specialist, then by the label's name. */
 struct mirror_label_count {
     const char *specialist;

@@ -194,6 +194,36 @@ enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, st
     return status;
 }
 
+enum lineage_status mirror_wall_measure(struct mirror *mirror, enum lineage_label label, const char *name,
+                                        struct mirror_wall *wall, struct lineage_error *err)
+{
+    /* Finite numbers only. A bound seq makes each sum a walk over the extra column's own index. */
+    static const char extra[] = "SELECT t.status IN ('keep', 'baseline'), count(*), min(e.number), max(e.number) FROM extras e"
+                                " JOIN trials t ON t.seq = e.seq WHERE e.name = ?1 AND e.number > -9e999 AND e.number < 9e999"
+                                " AND t.status IN ('keep', 'baseline', ?2) GROUP BY 1";
+    static const char train[] = "SELECT status IN ('keep', 'baseline'), count(*), min(train_s), max(train_s) FROM trials"
+                                " WHERE ?1 = 'train_s' AND train_s > -9e999 AND train_s < 9e999"
+                                " AND status IN ('keep', 'baseline', ?2) GROUP BY 1";
+    sqlite3_stmt *stmt;
+    *wall = (struct mirror_wall){.n = 0};
+    enum lineage_status status = mirror_prepare(mirror, &stmt, strcmp(name, "train_s") == 0 ? train : extra, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 2, lineage_label_name(label), -1, SQLITE_STATIC);
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        if (sqlite3_column_int(stmt, 0)) {
+            wall->kept_n = (uint64_t)sqlite3_column_int64(stmt, 1);
+            wall->kept_high = sqlite3_column_double(stmt, 3);
+        } else {
+            wall->n = (uint64_t)sqlite3_column_int64(stmt, 1);
+            wall->low = sqlite3_column_double(stmt, 2);
+            wall->high = sqlite3_column_double(stmt, 3);
+        }
+    }
+    return mirror_end_rows(stmt, status);
+}
+
 /* The counts are sorted here and not by each printer, so that all printers use the same order. */
 enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
                                         struct arena *arena, struct lineage_error *err)

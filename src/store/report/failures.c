@@ -4,8 +4,11 @@
  * Reasons come from the newest failures only: an old crash that was fixed tells the next agent nothing, and the cost
  * must not grow with the number of failures.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <lineage/notes.h>
 
 #include "report_parts.h"
 
@@ -45,14 +48,83 @@ static enum lineage_status count_specialists(struct report_load *load, struct li
     return status;
 }
 
-/* The harness that shares this format writes the error after the planner's own words and a bar. */
+/*
+ * Drops what differs between trials that failed alike: the step, the forecast, and the seed.
+ */
+static void drop_details(char *reason)
+{
+    static const char step[] = " after step ";
+    char *at = strstr(reason, ": at this pace "), *end;
+    if (at)
+        *at = '\0';
+    if ((at = strstr(reason, ", with seed ")))
+        *at = '\0';
+    if ((at = strstr(reason, step))) {
+        end = at + sizeof step - 1 + strspn(at + sizeof step - 1, "0123456789");
+        if (strncmp(end, " of ", 4) == 0)
+            end += 4 + strspn(end + 4, "0123456789");
+        memmove(at, end, strlen(end) + 1);
+    }
+}
+
+enum { REMARK_MAX = 160 };
+
+/* A long text without an error behind a bar is the planner's own words about its idea, which say nothing of the failure. */
+static const char *remark_or_nothing(const char *remark)
+{
+    return remark && strlen(remark) > REMARK_MAX ? "" : remark;
+}
+
+/*
+ * The reason that a trial of this project states, or what another harness of this format wrote: the error after the
+ * planner's own words and a bar.
+ */
 static const char *reason_of(struct report_load *load, const struct lineage_trial *trial)
 {
     static const char bar[] = " | ";
+    const char *own = lineage_notes_reason(trial->notes);
+    if (*own) {
+        const char *copy = arena_text(&load->arena, own, strcspn(own, ";"));
+        if (copy)
+            drop_details((char *)(uintptr_t)copy);
+        return copy;
+    }
     const char *remark = notes_remark(trial->notes, &load->arena), *last = NULL;
     for (const char *at = remark; at && (at = strstr(at, bar)); at += sizeof bar - 1)
         last = at + sizeof bar - 1;
-    return last && *last ? last : remark;
+    return last && *last ? last : remark_or_nothing(remark);
+}
+
+/*
+ * For a harness that records what it measured: by how much the trials of this label exceeded a limit that kept trials met.
+ * *text is NULL if the log does not have it.
+ */
+static enum lineage_status describe_wall(struct report_load *load, enum lineage_label label, const char **text,
+                                         struct lineage_error *err)
+{
+    static const struct {
+        enum lineage_label label;
+        const char *name;
+    } measures[] = {{LINEAGE_EVAL_BUDGET_OVERRUN, "eval_s"},
+                    {LINEAGE_TRAIN_BUDGET_OVERRUN, "train_s"},
+                    {LINEAGE_SIZE_BLOCKED, "artifact_bytes"}};
+    struct mirror_wall wall = {.n = 0};
+    char line[200];
+    *text = NULL;
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++) {
+        if (measures[i].label != label)
+            continue;
+        enum lineage_status status = mirror_wall_measure(load->store->mirror, label, measures[i].name, &wall, err);
+        if (status != LINEAGE_OK || !wall.n || !wall.kept_n || wall.low <= wall.kept_high)
+            return status;
+        int n = snprintf(line, sizeof line, "%s %.9g", measures[i].name, wall.low);
+        if (wall.high > wall.low)
+            n += snprintf(line + n, sizeof line - (size_t)n, " to %.9g", wall.high);
+        snprintf(line + n, sizeof line - (size_t)n, "; kept trials have at most %.9g", wall.kept_high);
+        *text = arena_text(&load->arena, line, strlen(line));
+        return *text ? LINEAGE_OK : store_no_memory(err);
+    }
+    return LINEAGE_OK;
 }
 
 /* More frequent first; among equals the newer one, which was found first, stays in front. */
@@ -71,14 +143,16 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
 {
     struct lineage_trial *trials;
     struct lineage_report_reason *reasons;
+    const char *wall = NULL;
     size_t n;
-    enum lineage_status status =
-        mirror_newest_failed(load->store->mirror, failure->label, LOOKED_AT, &trials, &n, &load->arena, err);
+    enum lineage_status status = describe_wall(load, failure->label, &wall, err);
+    if (status == LINEAGE_OK)
+        status = mirror_newest_failed(load->store->mirror, failure->label, LOOKED_AT, &trials, &n, &load->arena, err);
     if (status == LINEAGE_OK)
         status = report_alloc(load, n, sizeof *reasons, &reasons, err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
         size_t at = 0;
-        const char *text = reason_of(load, &trials[i]);
+        const char *text = wall && !*lineage_notes_reason(trials[i].notes) ? wall : reason_of(load, &trials[i]);
         if (!text)
             return store_no_memory(err);
         /* Reasons are compared exactly: two dozen texts do not need a hash, and a fuzzy match would merge different
