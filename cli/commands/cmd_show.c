@@ -41,6 +41,24 @@ static void print_idea(const struct cli_session *session, const struct lineage_i
         }
 }
 
+/* Prints the settings in force, except the trial's own changes, which are printed above. */
+static void print_settings(const struct cli_session *session, const struct lineage_ideas *ideas, size_t trial,
+                           const struct lineage_effective *settings)
+{
+    for (size_t i = 0; i < settings->n; i++) {
+        const struct lineage_effective_setting *s = &settings->items[i];
+        if (s->set_by == trial)
+            continue;
+        json_t *text = json_sprintf("%s = %s (%s by %s)", s->name, s->value, lineage_change_source_name(s->source),
+                                    lineage_ideas_get(ideas, s->set_by)->exp_id);
+        char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
+        if (line)
+            cli_show_line(stdout, &session->screen, "setting", line, CLI_PLAIN);
+        free(line);
+        json_decref(text);
+    }
+}
+
 static bool take_void(void *context, const struct lineage_void *entry)
 {
     json_t **out = context;
@@ -75,13 +93,14 @@ static void print_void(const struct cli_session *session, const json_t *entry)
 }
 
 static int print_json(const struct lineage_trial *trial, const struct lineage_ideas *ideas,
-                      const struct lineage_idea *idea, const struct lineage_measured *measured, json_t *run,
-                      json_t *entry)
+                      const struct lineage_idea *idea, const struct lineage_effective *settings,
+                      const struct lineage_measured *measured, json_t *run, json_t *entry)
 {
     json_t *object = cli_trial_json(trial);
     if (entry)
         json_object_set(object, "void", entry);
     json_object_set_new(object, "changes", cli_changes_json(idea->changes, idea->n_changes));
+    json_object_set_new(object, "settings", cli_effective_json(ideas, settings));
     json_object_set_new(object, "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites));
     json_object_set_new(object, "cited_by", cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by));
     if (*measured->against || *measured->command_against) {
@@ -102,10 +121,11 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
 {
     struct lineage_ideas *ideas = NULL;
     const struct lineage_idea *idea = NULL;
+    struct lineage_effective settings = {0};
+    struct lineage_error err;
     json_t *run = NULL, *entry = NULL;
     struct lineage_measured measured = {.against = "", .command_against = ""};
-    struct lineage_error err;
-    size_t at;
+    size_t at = SIZE_MAX;
     int status = CLI_OK;
     if (session->format != CLI_TSV) {
         status = load_void(&entry, session, trial->exp_id);
@@ -115,20 +135,23 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
             goto done;
         if (lineage_ideas_find(&at, ideas, trial->exp_id))
             idea = lineage_ideas_get(ideas, at);
-        if (lineage_measure_trial(&measured, session->store, trial, &err) != LINEAGE_OK) {
+        if ((idea && lineage_effective_find(&settings, ideas, at, &err) != LINEAGE_OK) ||
+            lineage_measure_trial(&measured, session->store, trial, &err) != LINEAGE_OK) {
             status = cli_fail(&err);
             goto done;
         }
         run = provenance_load(session->store, trial->exp_id);
     }
     if (session->format == CLI_JSON && idea)
-        status = print_json(trial, ideas, idea, &measured, run, entry);
+        status = print_json(trial, ideas, idea, &settings, &measured, run, entry);
     else {
         status = cli_show_trial(trial, session->format, &session->screen);
         if (status == CLI_OK && entry)
             print_void(session, entry);
         if (status == CLI_OK && idea)
             print_idea(session, ideas, idea);
+        if (status == CLI_OK && idea)
+            print_settings(session, ideas, at, &settings);
         if (status == CLI_OK)
             cli_measured_show(&measured, &session->screen);
         if (status == CLI_OK && run)
@@ -139,6 +162,7 @@ done:
     json_decref(entry);
     json_decref(run);
     lineage_measured_release(&measured);
+    lineage_effective_release(&settings);
     lineage_ideas_release(ideas);
     return status;
 }
@@ -167,9 +191,10 @@ const struct cli_command cmd_show = {
     .arguments = "ID",
     .description = "Prints all columns of a trial; the parameters, clip scale and information gain that its\n"
                    "notes record; the settings that it changed, as declared by its parameters, measured in\n"
-                   "its program or stated by its hypothesis; the changed lines of its code; the trials that\n"
-                   "it cites and that cite it; and for a trial of `run` what it was run from. For a void\n"
-                   "trial, why it is void and what its own row says. exp_014 and 014 name the same trial.",
+                   "its program or stated by its hypothesis; the settings that it inherits from its parents,\n"
+                   "with the trial that set each; the changed lines of its code; the trials that it cites and\n"
+                   "that cite it; and for a trial of `run` what it was run from. For a void trial, why it is\n"
+                   "void and what its own row says. exp_014 and 014 name the same trial.",
     .examples = "  lineage show 014\n  lineage show exp_014 --format json",
     .run = run,
 };

@@ -82,6 +82,21 @@ json_t *cli_changes_json(const struct lineage_change *changes, size_t n)
     return list;
 }
 
+json_t *cli_effective_json(const struct lineage_ideas *ideas, const struct lineage_effective *settings)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < settings->n; i++) {
+        const struct lineage_effective_setting *s = &settings->items[i];
+        json_t *setting = json_object();
+        json_object_set_new(setting, "name", cli_json_text(s->name));
+        json_object_set_new(setting, "value", cli_json_text(s->value));
+        json_object_set_new(setting, "source", json_string(lineage_change_source_name(s->source)));
+        json_object_set_new(setting, "set_by", cli_json_text(lineage_ideas_get(ideas, s->set_by)->exp_id));
+        json_array_append_new(list, setting);
+    }
+    return list;
+}
+
 json_t *cli_idea_ids_json(const struct lineage_ideas *ideas, const size_t *trials, size_t n)
 {
     json_t *list = json_array();

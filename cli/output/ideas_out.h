@@ -3,6 +3,7 @@
 #define CLI_IDEAS_OUT_H
 
 #include <lineage/ideas.h>
+#include <lineage/replicas.h>
 
 #include "cli.h"
 
@@ -19,6 +20,9 @@ int cli_ideas_load_with(struct lineage_ideas **ideas, struct lineage_store *stor
 
 /* Returns [{"name", "from", "to", "source"}]; "from" is null if the text does not state it. */
 json_t *cli_changes_json(const struct lineage_change *changes, size_t n);
+
+/* Returns [{"name", "value", "source", "set_by"}]: the settings in force for a trial. */
+json_t *cli_effective_json(const struct lineage_ideas *ideas, const struct lineage_effective *settings);
 
 /* Returns the ids of the trials as an array of texts. */
 json_t *cli_idea_ids_json(const struct lineage_ideas *ideas, const size_t *trials, size_t n);

@@ -94,9 +94,10 @@ static json_t *standing_json(const struct lineage_facts *facts)
     json_t *json = rate_json(facts, NULL);
     json_object_set_new(json, "last_kept", id_json(facts, facts->last_kept));
     json_object_set_new(json, "since_kept", facts->last_kept == SIZE_MAX ? json_null() : count_json(count - 1 - facts->last_kept));
-    json_object_set_new(json, "noise", facts->noise > 0 ? json_pack("{s:o, s:b, s:o}", "std", cli_json_number(facts->noise),
-                                                                    "estimated", facts->noise_estimated, "pairs",
-                                                                    count_json(facts->n_pairs))
+    json_object_set_new(json, "noise", facts->noise > 0 ? json_pack("{s:o, s:b, s:o, s:o}", "std", cli_json_number(facts->noise),
+                                                                    "estimated", facts->noise_estimated, "replicas",
+                                                                    count_json(facts->n_replicas), "degrees_of_freedom",
+                                                                    count_json(facts->freedom))
                                                         : json_null());
     json_object_set_new(json, "gains", count_json(facts->gains));
     json_object_set_new(json, "gains_above_noise", facts->noise > 0 ? count_json(facts->large_gains) : json_null());

@@ -44,8 +44,8 @@ struct lineage_facts {
     size_t *line, n_line;        /* the best trial and its kept ancestors, best first */
     size_t last_kept;            /* SIZE_MAX: none */
     double noise;                /* standard deviation of the score between equal trials; 0: unknown */
-    bool noise_estimated;        /* from n_pairs pairs of equal trials, because the store has no setting for it */
-    size_t n_pairs;
+    bool noise_estimated;        /* from n_replicas trials (lineage/replicas.h), because the store has no setting for it */
+    size_t n_replicas, freedom;  /* freedom: degrees of freedom of the estimate */
     size_t gains, large_gains;   /* trials of the line with a difference, and those whose difference exceeds 2·√2 noise */
     size_t *beside, n_beside;    /* kept trials that are not on the line, largest gain first */
     struct lineage_blocked *blocked; /* [n_blocked], in the order of the log */

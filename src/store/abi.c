@@ -17,6 +17,7 @@
 #include <lineage/queue.h>
 #include <lineage/remarks.h>
 #include <lineage/render.h>
+#include <lineage/replicas.h>
 #include <lineage/report.h>
 #include <lineage/search.h>
 #include <lineage/settings.h>
@@ -56,6 +57,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_convert_options),
     SIZE(lineage_diffstat),
     SIZE(lineage_digests),
+    SIZE(lineage_effective),
+    SIZE(lineage_effective_setting),
     SIZE(lineage_error),
     SIZE(lineage_extra),
     SIZE(lineage_facts),
@@ -82,6 +85,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_rate),
     SIZE(lineage_remark),
     SIZE(lineage_render_options),
+    SIZE(lineage_replica_group),
+    SIZE(lineage_replicas),
     SIZE(lineage_report),
     SIZE(lineage_report_calibration),
     SIZE(lineage_report_chain),

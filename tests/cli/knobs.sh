@@ -44,7 +44,7 @@ must_run render
 must_have out '- 3 trials since the last keep, exp_005 (-0.1); 3 of 9 kept'
 must_have out '- exp_005: jit off'
 must_have out '- random_page_cost 4.0: 1.1 +0.1 (002) · 1.1 +0.12 (003) · 8.0 +0.4 (004)'
-must_have out '- noise, an estimate: scores of equal trials have a standard deviation of 0.0141, from 1 pair of trials'
+must_have out '- noise, an estimate: scores of equal trials have a standard deviation of 0.0141, from 2 replicas (1 degree of freedom)'
 must_have out '- exp_001 keep -0.5 `Raise shared_buffers 128MB → 256MB`'
 must_have out '- exp_007 size_blocked 2.1, artifact_bytes 1700 (largest kept: 1500)'
 must_have out '- random_page_cost: 3 trials, 0 failed, +0.1 to +0.4: 002, 003, 004'
@@ -72,6 +72,17 @@ must_lack out '## Knobs'
 must_run append --status discard --core-metric 9 --hypothesis "$(printf 'set `x`|## Evil=1 \342\206\222 2; a<b> 3 \342\206\222 4')"
 must_run render
 ! grep -q '^## Evil' out || fail 'a hypothesis made a heading'
+
+# The settings in force, with the trial that set each.
+must_run show 007 --format json
+must_equal 'work_mem 64MB stated 007 jit off stated 005' \
+    "$(json settings.0.name) $(json settings.0.value) $(json settings.0.source) $(json settings.0.set_by) $(json settings.1.name) $(json settings.1.value) $(json settings.1.source) $(json settings.1.set_by)"
+must_equal 2 "$(json settings.#)"
+must_run show 004
+must_have out 'setting             shared_buffers = 256MB (stated by 001)'
+must_lack out 'setting             random-page-cost'
+must_run show 000 --format json
+must_equal 0 "$(json settings.#)"
 
 # A person corrects the names of knobs in lineage.json.
 printf '{"direction": "lower", "knobs": {"same": [["page cost", "random_page_cost", "work-mem"]]}}\n' >lineage.json

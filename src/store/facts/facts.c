@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <lineage/query.h>
+#include <lineage/replicas.h>
 #include <lineage/text.h>
 
 #include "../fail.h"
@@ -117,29 +118,17 @@ static enum lineage_status find_blocked(struct lineage_facts *facts, struct line
     return status;
 }
 
-/* If two trials with one parent gave one knob the same value and changed nothing else, they are equal, and their scores
- * differ only by noise. */
-static void estimate_noise(struct lineage_facts *facts)
+static enum lineage_status estimate_noise(struct lineage_facts *facts, struct lineage_error *err)
 {
-    double sum = 0;
-    for (size_t i = 0; i < facts->knobs.n; i++) {
-        const struct lineage_knob *knob = &facts->knobs.items[i];
-        for (size_t k = 1; k < knob->n; k++) {
-            const struct lineage_idea *a = lineage_ideas_get(facts->ideas, knob->tries[k - 1].trial);
-            const struct lineage_idea *b = lineage_ideas_get(facts->ideas, knob->tries[k].trial);
-            if (a == b || a->n_changes != 1 || b->n_changes != 1 || !a->score.present || !b->score.present ||
-                !is_finished(a->status) || !is_finished(b->status) || !*a->parent_exp ||
-                strcmp(a->parent_exp, b->parent_exp) != 0 ||
-                !lineage_quantity_equal(knob->tries[k - 1].change->to, knob->tries[k].change->to))
-                continue;
-            double d = a->score.value - b->score.value;
-            if (isfinite(d)) {
-                sum += d * d / 2;
-                facts->n_pairs++;
-            }
-        }
-    }
-    facts->noise = facts->n_pairs ? sqrt(sum / (double)facts->n_pairs) : 0;
+    struct lineage_replicas replicas;
+    enum lineage_status status = lineage_replicas_find(&replicas, facts->ideas, err);
+    if (status != LINEAGE_OK)
+        return status;
+    facts->noise = replicas.noise;
+    facts->freedom = replicas.freedom;
+    facts->n_replicas = replicas.scored;
+    lineage_replicas_release(&replicas);
+    return LINEAGE_OK;
 }
 
 /* Whether a hypothesis may state a change: `lr 3e-4 → 1e-4`, `jit=off`, `from 4 to 8`. Much cheaper than reading it. */
@@ -287,9 +276,10 @@ enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct linea
         return store_no_memory(err);
     facts->n_line = lineage_knobs_line(facts->line, count, facts->ideas, facts->best);
     status = lineage_knobs_find(&facts->knobs, facts->ideas, facts->best, err);
+    if (status == LINEAGE_OK)
+        status = estimate_noise(facts, err);
     if (status != LINEAGE_OK)
         return status;
-    estimate_noise(facts);
     if (report->noise_std > 0)
         facts->noise = report->noise_std;
     facts->noise_estimated = report->noise_std <= 0 && facts->noise > 0;

@@ -16,6 +16,11 @@
 static const float TEXT_WEIGHT = 1, HEAD_WEIGHT = 1, PART_WEIGHT = 0.4f, NOTES_WEIGHT = 0.15f, KNOB_WEIGHT = 1.5f,
                    SETTING_WEIGHT = 2, CITES_WEIGHT = 1;
 
+bool row_is_weak(const char *word, size_t length)
+{
+    return text_in(word, length, WEAK_WORDS);
+}
+
 bool row_is_metric(void *context, const char *name, size_t length)
 {
     static const char *const names[] = {"core_metric", "val_bpb", "delta_vs_best", "bpb", "delta", "Δ", "score",
@@ -36,8 +41,8 @@ static int by_word(const void *a, const void *b)
 }
 
 /* Stores the words of a change's name, with abbreviations expanded, as one text and as terms. */
-static bool name_key(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key,
-                     struct arena *arena, bool add)
+bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, struct arena *arena,
+                   bool add)
 {
     struct knob_words words, longer;
     const char *list[CHANGE_WORDS];
@@ -117,7 +122,7 @@ bool row_read_texts(struct lineage_ideas *ideas, struct idea_row *row, struct ar
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add)
 {
     for (size_t i = 0; i < row->idea.n_changes; i++)
-        if (!name_key(ideas, &row->changes[i], &row->keys[i], arena, add))
+        if (!row_name_knob(ideas, &row->changes[i], &row->keys[i], arena, add))
             return false;
     return true;
 }
@@ -152,7 +157,7 @@ static bool take_apart(struct term_visit *v, struct word *word, struct word_term
         found->whole = word_term(v, word->text, word->length);
         return true;
     }
-    if (text_in(word->text, word->length, WEAK_WORDS))
+    if (row_is_weak(word->text, word->length))
         return true;
     for (size_t k = 0; k < word->n_parts; k++) {
         const char *meaning = short_word_meaning(ideas, word->parts[k]);

@@ -141,7 +141,7 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
         ideas->capacity = capacity;
     }
     struct idea_row *row = &ideas->rows[ideas->n];
-    *row = (struct idea_row){.parent = SIZE_MAX};
+    *row = (struct idea_row){.parent = SIZE_MAX, .base = SIZE_MAX};
     row->idea = (struct lineage_idea){.exp_id = copy(ideas, trial->exp_id, &ok),
                                       .specialist = copy(ideas, trial->specialist, &ok),
                                       .parent_exp = copy(ideas, trial->parent_exp, &ok),
@@ -154,6 +154,7 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
     row->notes = copy(ideas, trial->notes, &ok);
     for (size_t i = 0; !ideas->n && i < trial->n_extras && ideas->n_columns < COLUMNS_MAX; i++)
         ideas->columns[ideas->n_columns++] = copy(ideas, trial->extras[i].column, &ok);
+    ideas->has_parents = ideas->has_parents || (ok && *row->idea.parent_exp);
     if (!ok || !copy_params(ideas, row, trial) || !place(ideas, row->idea.exp_id, ideas->n))
         return store_no_memory(err);
     ideas->n++;
@@ -328,6 +329,17 @@ bool ideas_prepare_search(struct lineage_ideas *ideas)
     return ideas->searchable;
 }
 
+static void find_bases(struct lineage_ideas *ideas)
+{
+    size_t kept = SIZE_MAX;
+    for (size_t i = 0; i < ideas->n; i++) {
+        struct idea_row *row = &ideas->rows[i];
+        row->base = !ideas->has_parents ? kept : row->parent < i ? row->parent : SIZE_MAX;
+        if (row->idea.status == LINEAGE_KEEP || row->idea.status == LINEAGE_BASELINE)
+            kept = i;
+    }
+}
+
 enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err)
 {
     bool ok = !ideas->settled;
@@ -336,6 +348,7 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_read_texts(ideas, &ideas->rows[i], &ideas->arena) && order_changes(ideas, &ideas->rows[i]) &&
              need_short_words(ideas, &ideas->rows[i]);
+    find_bases(ideas);
     ok = ok && short_words_begin(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = short_words_learn(ideas, &ideas->rows[i].reading, i + 1);

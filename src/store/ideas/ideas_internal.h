@@ -16,6 +16,8 @@
  *   reading_cache.c  readings in lineage.db
  *   idea_row.c     a trial of a set: the knobs of its changes, its terms
  *   row_changes.c  a trial's changes by trust: declared, measured, stated
+ *   effective.c    the settings in force for a trial
+ *   replicas.c     trials with equal settings
  *   ideas.c        a set: trials in, short words and long ones matched, postings
  *   ideas_store.c  the trials of a store as a set; other sources of changes are read here
  *   similar.c      the nearest trials and the verdict `same`
@@ -70,6 +72,8 @@ struct idea_row {
     size_t n_same;
     bool same_known;
     size_t parent;                /* index, SIZE_MAX for none */
+    size_t base;                  /* the trial whose program this one changes: the parent if that comes before it, or in a
+                                     set without parents the last kept trial before it; SIZE_MAX for none */
 };
 
 struct given_change {
@@ -108,6 +112,7 @@ struct lineage_ideas {
     struct id_place *places;
     const char *columns[COLUMNS_MAX]; /* columns outside the 17, as in the first row: results, never settings */
     size_t n_columns;
+    bool has_parents; /* some trial names a parent */
     bool settled, searchable;
 };
 
@@ -137,6 +142,13 @@ void row_drop_repeated(struct idea_row *row);
 
 /* Fills in the knobs and keys of the changes. If `add` is true, new words enter the dictionary. */
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena, bool add);
+
+/* Fills in the knob and the key of one change, of which the name is given. */
+bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, struct arena *arena,
+                   bool add);
+
+/* Whether a word says too little to be searched for: the, with, using. */
+bool row_is_weak(const char *word, size_t length);
 
 /* row_read_terms fills in the terms of a row, if they are not known yet. row_list_terms adds them to a list, each
  * occurrence for itself, and enters new ones into the dictionary. */

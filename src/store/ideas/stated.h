@@ -122,4 +122,7 @@ bool stated_is_citation(const struct tokens *tokens, size_t i); /* exp_014, #14 
 size_t stated_value(const struct tokens *tokens, size_t i, bool words, struct span *span,
                     struct lineage_number *value);
 
+/* Whether a word is a verb of change: raise, lowering, set. */
+bool stated_verb_word(const char *word, size_t length);
+
 #endif

@@ -52,6 +52,11 @@ bool stated_is_verb(const struct tokens *t, size_t i)
     return token_in(t, i, CHANGE_VERBS);
 }
 
+bool stated_verb_word(const char *word, size_t length)
+{
+    return text_in(word, length, CHANGE_VERBS);
+}
+
 bool stated_is_stop(const struct tokens *t, size_t i)
 {
     return token_in(t, i, STOP_WORDS);

@@ -158,8 +158,8 @@ void section_standing(struct block *block, const struct native *n)
                           : "- noise: scores of equal trials have a standard deviation of ");
         add_about(out, n->ideas->noise, false);
         if (n->ideas->noise_estimated)
-            buf_printf(out, ", from %zu pair%s of trials that made one equal change on one parent", n->ideas->n_pairs,
-                       n->ideas->n_pairs == 1 ? "" : "s");
+            buf_printf(out, ", from %zu replicas (%zu degree%s of freedom)", n->ideas->n_replicas, n->ideas->freedom,
+                       n->ideas->freedom == 1 ? "" : "s");
         buf_printf(out, "; %zu of the %zu gains on the best's line exceed 2·√2 times that\n", n->ideas->large_gains,
                    n->ideas->gains);
         block_row_end(block, 55, true);
