@@ -1,4 +1,5 @@
 /* cmd_init.c: `lineage init`: creates a store. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@ struct init_options {
     struct cli_store_options where;
     char *label, *min_delta, *noise_std, *noise_seeds;
     char *from, **columns;
+    int json_columns;
 };
 
 /* Refuses a name that is too long, because the shortened name could be that of another column. */
@@ -80,6 +82,29 @@ static int keep_commits(const char *file, const char *dir)
     return CLI_OK;
 }
 
+/* Writes a header with two more columns into a store that has no log yet. Its rows then repeat their settings and metrics
+ * as JSON. */
+static int write_header(const char *dir)
+{
+    char path[PATH_MAX];
+    if (lineage_is_server(dir))
+        return cli_error(CLI_USAGE, "--json-columns: a log on a server has the 17 columns only");
+    int n = snprintf(path, sizeof path, "%s/results.tsv", dir);
+    FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "wxe") : NULL;
+    if (!out)
+        return cli_error(errno == EEXIST ? CLI_USAGE : CLI_SYSTEM, "--json-columns: cannot create %s: %s", path,
+                         errno == EEXIST ? "it exists, and the header of a log never changes" : strerror(errno));
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        fprintf(out, "%s\t", lineage_column(i)->name);
+    fputs("params\tmetrics\n", out);
+    bool written = fflush(out) == 0 && fsync(fileno(out)) == 0;
+    if (fclose(out) == 0 && written)
+        return CLI_OK;
+    int status = cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
+    unlink(path);
+    return status;
+}
+
 /* With --from, --metric names a column of the log; the score column of the store is always core_metric. */
 static int make_from_log(const struct init_options *o, const struct lineage_config *config, const char *dir)
 {
@@ -125,6 +150,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "standard deviation of the score between seeds (default: 0)", "NUMBER"},
         {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0,
          "number of seeds averaged in one score (default: 1)", "N"},
+        {"json-columns", 0, POPT_ARG_NONE, &o.json_columns, 0,
+         "add the columns params and metrics, which repeat both as JSON for tools that read tables", NULL},
         {"from", 0, POPT_ARG_STRING, &o.from, 0, "convert the log FILE, which another tool or an agent has kept", "FILE"},
         {"column", 0, POPT_ARG_ARGV, &o.columns, 0,
          "with --from: the column NAME of FILE is this column of the store; may be repeated", "NAME=COLUMN"},
@@ -139,10 +166,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
             status = CLI_USAGE;
         else if (!o.from && o.columns)
             status = cli_error(CLI_USAGE, "--column belongs to --from");
+        else if (o.from && o.json_columns)
+            status = cli_error(CLI_USAGE, "--json-columns is for a new store without rows, not for --from");
+        else if (o.json_columns && lineage_is_server(dir))
+            status = write_header(dir);
         else if (o.from)
             status = make_from_log(&o, &config, dir);
-        else if ((status = cli_store_create(dir, &config)) == CLI_OK)
+        else if ((status = cli_store_create(dir, &config)) == CLI_OK) {
+            status = o.json_columns ? write_header(dir) : CLI_OK;
             report_unusable_log(dir);
+        }
     }
     cli_args_release(&args);
     return status;

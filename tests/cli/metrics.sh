@@ -274,6 +274,53 @@ END
 run night plan.json -C cols --planner "$PWD/planner" --trials 1 --hours 1 -q
 must_equal '000 2.1' "$(json chain.0.exp_id request.json) $(json chain.0.metrics.train_loss request.json)"
 
+# ---- the columns params and metrics ----
+must_run init json --direction lower --json-columns
+must_equal "params${tab}metrics" "$(cut -f 18- json/results.tsv)"
+must_fail 2 'it exists' init json --json-columns
+must_fail 2 'on a server' init postgres://nowhere.invalid/a/b --json-columns
+must_run run -C json -q -p lr=0.1 -p 'opt=say "a"' -m loss -m acc -- echo 'loss 2.5, acc 0.5'
+must_run append -C json --status discard --core-metric 3 --notes 'lr=0.2; seen'
+must_have json/results.tsv 'metrics loss=2.5, acc=0.5'
+must_equal '0.1 say "a" 2.5' "$(python3 -c 'import csv, json
+row = next(csv.DictReader(open("json/results.tsv"), delimiter="\t"))
+p, m = json.loads(row["params"]), json.loads(row["metrics"])
+print(p["lr"], p["opt"], m["loss"])')"
+must_equal '{"lr": 0.2}' "$(tail -n 1 json/results.tsv | cut -f 18 | sed 's/^"//; s/"$//; s/""/"/g')"
+# Rows of other tools: JSON alone, JSON against notes, and what is not an object of numbers.
+other()
+{
+    printf '%s\tT\ts\t\t\t\t\t\tdiscard\t4.0\t\t\t\t\t\t\t%s\t%s\t%s\n' "$@" >>json/results.tsv
+}
+other x1 '' '"{""lr"": 0.5, ""deep"": 7, ""opt"": ""sgd""}"' '"{""acc"": 0.75}"'
+other x2 'lr=0.6; deep=1' '"{""deep"": 8, ""bad name"": 1, ""list"": [1], ""no"": null}"' '"{""acc"": ""high"", ""loss"": 9}"'
+other x3 'lr=0.7' '[1, 2]' '{"acc": 1'
+must_run query -C json --param lr=0.45: --sort -lr --format tsv
+must_equal 'x3 x2 x1 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
+must_run query -C json --param lr=0.45: --param deep=7: --sort deep --format tsv
+must_equal 'x1 x2 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
+must_run query -C json --param opt=sgd --param lr=0.5 --format tsv
+must_equal 'x1 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
+must_run query -C json --param acc=0.6: --format tsv
+must_equal 'x1 ' "$(sed 1d out | cut -f 1 | tr '\n' ' ')"
+must_run sweep -C json lr deep --format tsv
+must_equal '2' "$(sed 1d out | wc -l | tr -d ' ')"
+must_run show -C json x2 --format json
+must_equal '{"deep": 8.0, "lr": 0.6} {"loss": 9.0}' "$(python3 -c 'import json
+t = json.load(open("out")); print(json.dumps(t["params"]), json.dumps(t["metrics"]))')"
+must_run verify -C json
+must_run export -C json
+must_match_file json/results.tsv out
+# Imported into a store of 17 columns, what only the JSON says is in the notes.
+must_run init plain --direction lower
+must_run append -C plain --status baseline --core-metric 9
+cp json/results.tsv other.tsv
+sed -i 's/^00[01]/y&/' other.tsv
+run import -C plain other.tsv
+must_exit 0
+must_run show -C plain x1 --format json
+must_equal '7.0 sgd 0.75' "$(json params.deep) $(json params.opt) $(json metrics.acc)"
+
 # ---- GPU memory, by a library that stands in for the driver's ----
 if "$CC" -shared -fPIC -o libnvidia-ml.so.1 "$SOURCE/tests/support/fake_nvml.c" 2>cc.err; then
     cat >gpu.sh <<'END'

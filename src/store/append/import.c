@@ -29,6 +29,7 @@ struct importing {
     struct lineage_store *store;
     struct row_layout layout; /* of the source */
     bool has_layout;
+    bool has_json;                   /* the source has a column `params` or `metrics` */
     bool is_new;                     /* the log is empty: its header is written with the rows */
     struct row_layout own;           /* of a new log with extra columns */
     const struct row_layout *target; /* of the log; NULL: the 17 columns */
@@ -168,6 +169,8 @@ static enum lineage_status choose_target(struct importing *in, struct tsv_reader
     const struct tsv_cell *cells;
     size_t n, begin = in->out.length;
     enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; i < in->layout.n_cells; i++)
+        in->has_json = in->has_json || json_column_is(in->layout.names[i]);
     if (in->is_new) {
         row_write_header(&in->out);
         in->out.length -= !in->out.failed; /* drops the line end */
@@ -229,6 +232,14 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     if (status != LINEAGE_OK)
         return status;
     compare_with_best(in, trial);
+    /* What only the column `params` or `metrics` of the source says goes into the notes, where every store has it. */
+    if (in->has_json) {
+        struct buf scratch = {0};
+        status = row_compose_notes(&trial->notes, trial, &scratch, &in->arena, NULL);
+        buf_release(&scratch);
+        if (status == LINEAGE_ENOMEM)
+            return store_no_memory(err);
+    }
     row_write(&in->out, trial, in->target);
     in->stats->n_rows++;
     return in->out.failed ? store_no_memory(err) : LINEAGE_OK;

@@ -218,6 +218,7 @@ static enum row_fault read_trial(struct reading *r)
     read_extras(r);
     if (notes_parse(r->trial, r->trial->notes, r->arena, NULL) != LINEAGE_OK)
         r->out_of_memory = true;
+    r->out_of_memory = r->out_of_memory || !json_columns_read(r->trial, r->arena);
     return ROW_SOUND;
 }
 

@@ -100,6 +100,27 @@ bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX]);
 enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
                                 struct lineage_error *err);
 
+/* The extra columns `params` and `metrics` repeat the settings and metrics of the notes as JSON, for tools that read
+ * tables. A store has them if its header does. */
+#define JSON_COLUMN_PARAMS "params"
+#define JSON_COLUMN_METRICS "metrics"
+
+/* Whether the column's cells are written by this library. */
+bool json_column_is(const char *name);
+
+/* Appends the cell's text: the settings or metrics of the notes as a JSON object; nothing if there are none. */
+void json_column_write(struct buf *out, const char *name, const char *notes);
+
+/*
+ * Adds what these columns of the trial's extras say to trial->params and trial->metrics, which then are arrays in arena. A
+ * column has precedence over the notes, because a tool that writes it may not know the notes. Cells that are not JSON
+ * objects, names that notes do not allow and other values are ignored. Returns false when out of memory.
+ */
+bool json_columns_read(struct lineage_trial *trial, struct arena *arena);
+
+/* Like json_columns_read, for one cell of the column `params`; text may be NULL. */
+bool json_params_read(struct lineage_trial *trial, const char *text, struct arena *arena);
+
 /* Deep copy into memory owned by the copy (lineage_trial_release). */
 enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in,
                                struct lineage_error *err);

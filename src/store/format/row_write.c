@@ -52,6 +52,16 @@ static int column_of_cell(const struct row_layout *layout, size_t cell)
     return -1;
 }
 
+static void write_json(struct buf *out, const struct lineage_trial *trial, const char *name)
+{
+    struct buf text = {0};
+    json_column_write(&text, name, trial->notes);
+    out->failed = out->failed || text.failed;
+    if (!out->failed && text.length)
+        tsv_write_cell(out, text.data, text.length);
+    buf_release(&text);
+}
+
 /* Writes a cell outside the 17 columns: the trial's own extra, or the score if that is another column. Extra columns
  * without a value become empty cells; otherwise the row would be too short and would be reported for ever. */
 static void write_other(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout,
@@ -62,7 +72,9 @@ static void write_other(struct buf *out, const struct lineage_trial *trial, cons
             tsv_write_cell(out, trial->extras[i].text, strlen(trial->extras[i].text));
             return;
         }
-    if (layout->score == (int)cell && trial->core_metric.present)
+    if (json_column_is(layout->names[cell]))
+        write_json(out, trial, layout->names[cell]);
+    else if (layout->score == (int)cell && trial->core_metric.present)
         buf_add_number(out, trial->core_metric.value);
 }
 

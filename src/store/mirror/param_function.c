@@ -1,5 +1,6 @@
 /*
- * param_function.c: param(notes, key) for this library's statements; the result is a number or text. Trials are found
+ * param_function.c: param(notes, key[, json]) for this library's statements; the result is a number or text. json is the
+ * cell of the column `params` in a store that has it. Trials are found
  * in param_rows by the value of one parameter. A second parameter is read from the notes of these trials, which is
  * cheaper than joining two ranges.
  *
@@ -17,12 +18,12 @@ static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
 {
     struct lineage_trial trial = {0};
     struct arena *arena = sqlite3_user_data(context);
-    (void)n;
     arena_reset(arena);
     if (sqlite3_value_type(values[0]) == SQLITE_NULL || sqlite3_value_type(values[1]) == SQLITE_NULL)
         return;
     const char *notes = (const char *)sqlite3_value_text(values[0]), *key = (const char *)sqlite3_value_text(values[1]);
-    if (!notes || !key || notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK) { /* only if memory runs out */
+    if (!notes || !key || notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK ||
+        (n > 2 && !json_params_read(&trial, (const char *)sqlite3_value_text(values[2]), arena))) { /* only if memory runs out */
         sqlite3_result_error_nomem(context);
         return;
     }
@@ -35,8 +36,9 @@ static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
 
 enum lineage_status param_function_register(struct mirror *mirror, struct lineage_error *err)
 {
-    int code =
-        sqlite3_create_function_v2(mirror->db, "param", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
-                                   &mirror->notes_arena, find_param, NULL, NULL, NULL);
+    int code = SQLITE_OK;
+    for (int n = 2; code == SQLITE_OK && n <= 3; n++)
+        code = sqlite3_create_function_v2(mirror->db, "param", n, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                          &mirror->notes_arena, find_param, NULL, NULL, NULL);
     return code == SQLITE_OK ? LINEAGE_OK : mirror_fail(mirror, "cannot add a function", err);
 }

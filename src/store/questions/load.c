@@ -124,7 +124,9 @@ enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt,
     enum lineage_status status = mirror_label(mirror, stmt, LABEL_AT, &trial->status, err);
     if (status == LINEAGE_OK)
         status = notes_parse(trial, trial->notes, arena, err);
-    return status == LINEAGE_OK ? load_extras(mirror, trial, arena, err) : status;
+    if (status == LINEAGE_OK)
+        status = load_extras(mirror, trial, arena, err);
+    return status == LINEAGE_OK && !json_columns_read(trial, arena) ? store_no_memory(err) : status;
 }
 
 /* Allocates from the caller's arena, so that all rows of a list share its blocks. */

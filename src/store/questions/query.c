@@ -56,8 +56,8 @@ struct order {
     struct named by;
     bool down;
     bool by_seq;    /* order of the log, or its reverse */
-    char value[96]; /* contains one `?` for the name if `bound` is set */
-    char after[96];
+    char value[PARAM_SQL_MAX]; /* contains one `?` for the name if `bound` is set */
+    char after[PARAM_SQL_MAX];
     const char *seq;
     bool bound, after_bound;
 };
@@ -69,32 +69,32 @@ static void name_column(struct order *order)
 }
 
 /* Writes the expression for the number of a parameter, metric or extra column, in the row with the alias `row`. */
-static void name_number(char out[96], const struct named *named, const char *row)
+static void name_number(struct mirror *mirror, char out[PARAM_SQL_MAX], const struct named *named, const char *row)
 {
     if (named->kind == NAME_PARAM)
-        snprintf(out, 96, "param(%s.notes, ?)", row);
+        name_param_sql(mirror, out, row);
     else if (named->kind == NAME_SETTING)
-        snprintf(out, 96, "(SELECT min(value) FROM temp.setting_rows WHERE seq = %s.seq AND key = ?)", row);
+        snprintf(out, PARAM_SQL_MAX, "(SELECT min(value) FROM temp.setting_rows WHERE seq = %s.seq AND key = ?)", row);
     else
-        snprintf(out, 96, "(SELECT number FROM %s WHERE seq = %s.seq AND name = ?)", name_table(named->kind)->table, row);
+        snprintf(out, PARAM_SQL_MAX, "(SELECT number FROM %s WHERE seq = %s.seq AND name = ?)", name_table(named->kind)->table, row);
 }
 
 /* If the leading condition is on the sort key, the value comes from its index and is not parsed from notes again. */
-static void name_values(struct order *order, const struct lead *lead)
+static void name_values(struct mirror *mirror, struct order *order, const struct lead *lead)
 {
     bool led = lead->found && lead->named.kind == order->by.kind &&
                strcmp(lead->named.name, order->by.name) == 0;
-    name_number(order->after, &order->by, "a");
+    name_number(mirror, order->after, &order->by, "a");
     order->after_bound = true;
     order->bound = !led;
     order->seq = led ? "l.seq" : "t.seq";
     if (led)
         snprintf(order->value, sizeof order->value, "l.%s", name_table(order->by.kind)->value);
     else
-        name_number(order->value, &order->by, "t");
+        name_number(mirror, order->value, &order->by, "t");
 }
 
-static void describe_order(struct order *order, const struct lead *lead)
+static void describe_order(struct mirror *mirror, struct order *order, const struct lead *lead)
 {
     order->by_seq = order->by.kind == NAME_UNKNOWN || strcmp(order->by.name, "seq") == 0;
     order->seq = "t.seq";
@@ -103,7 +103,7 @@ static void describe_order(struct order *order, const struct lead *lead)
     else if (order->by.kind == NAME_NUMBER_COLUMN || order->by.kind == NAME_TEXT_COLUMN)
         name_column(order);
     else
-        name_values(order, lead);
+        name_values(mirror, order, lead);
 }
 
 /* The name is bound each time that the expression occurs in the statement, because the bound values must be in the
@@ -278,7 +278,7 @@ static enum lineage_status add_indexed(struct builder *b, const char *columns, c
 static enum lineage_status add_edge(struct builder *b, const struct plan *plan, const struct lineage_query *query,
                                     struct lineage_error *err)
 {
-    char column[112];
+    char column[PARAM_SQL_MAX + 16];
     snprintf(column, sizeof column, "%s AS v", plan->order.value);
     buf_puts(&b->sql, "(SELECT min(v) FROM (");
     enum lineage_status status = add_indexed(b, column, plan, query, err);
@@ -314,7 +314,7 @@ static enum lineage_status add_walk(struct builder *b, struct plan *plan, const 
     const struct named *by = &plan->order.by;
     enum lineage_status status;
     plan->lead = (struct lead){.named = *by, .at = SIZE_MAX, .found = name_table(by->kind) != NULL};
-    describe_order(&plan->order, &plan->lead);
+    describe_order(b->mirror, &plan->order, &plan->lead);
     char columns[32] = "t.seq";
     if (plan->lead.found)
         snprintf(columns, sizeof columns, "l.seq, l.%s", name_table(by->kind)->value);
@@ -358,7 +358,7 @@ static enum lineage_status build(struct builder *b, const struct lineage_query *
         status = find_lead(b, query, &order->by, &plan->lead, err);
     if (status != LINEAGE_OK)
         return status;
-    describe_order(order, &plan->lead);
+    describe_order(b->mirror, order, &plan->lead);
     if (plan->what == WALK)
         status = add_walk(b, plan, query, err);
     else

@@ -96,11 +96,12 @@ static void add_setting(struct builder *b, const struct named *named, const stru
 
 static void add_text_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition)
 {
+    char param[PARAM_SQL_MAX];
     if (named->kind == NAME_TEXT_COLUMN) {
         buf_printf(&b->sql, " AND t.%s", named->name);
     } else {
         buf_printf(&b->sql, " AND %s", named->kind == NAME_PARAM
-                                           ? "param(t.notes, ?)"
+                                           ? name_param_sql(b->mirror, param, "t")
                                            : "(SELECT value FROM extras WHERE seq = t.seq AND name = ?)");
         builder_bind_text(b, named->name);
     }
@@ -112,8 +113,8 @@ void query_add_condition(struct builder *b, const struct named *named,
                          const struct lineage_condition *condition)
 {
     const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}}, *range = &condition->range;
-    const char *value = "param(t.notes, ?)";
-    char column[96], of_row[96];
+    char column[96], of_row[PARAM_SQL_MAX];
+    const char *value = name_param_sql(b->mirror, of_row, "t");
     if (named->kind == NAME_SETTING) {
         add_setting(b, named, condition);
         return;
@@ -123,7 +124,7 @@ void query_add_condition(struct builder *b, const struct named *named,
         return;
     }
     if (named->kind == NAME_PARAM && is_any(condition)) {
-        buf_puts(&b->sql, " AND param(t.notes, ?) IS NOT NULL");
+        buf_printf(&b->sql, " AND %s IS NOT NULL", value);
         builder_bind_text(b, named->name);
         return;
     }

@@ -5,10 +5,12 @@
  */
 #include "query_names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <lineage/notes.h>
 
+#include "../format/row.h"
 #include "../mirror/statement.h"
 
 /* The list includes some columns of the mirror outside the 17 that are useful in queries. */
@@ -86,6 +88,17 @@ static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
 static bool is_usual(const char *param)
 {
     return strcmp(param, "alpha") == 0 || strcmp(param, "beta") == 0 || strcmp(param, "gamma") == 0;
+}
+
+/* Notes are enough unless the store has the column, so other stores pay nothing for it. */
+const char *name_param_sql(struct mirror *mirror, char out[PARAM_SQL_MAX], const char *row)
+{
+    if (is_extra(mirror, JSON_COLUMN_PARAMS))
+        snprintf(out, PARAM_SQL_MAX, "param(%s.notes, ?, (SELECT value FROM extras WHERE seq = %s.seq AND name = '%s'))", row,
+                 row, JSON_COLUMN_PARAMS);
+    else
+        snprintf(out, PARAM_SQL_MAX, "param(%s.notes, ?)", row);
+    return out;
 }
 
 static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,

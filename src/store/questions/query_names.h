@@ -18,6 +18,10 @@ struct named_table {
 };
 const struct named_table *name_table(enum name_kind kind);
 
+/* Writes the expression for a parameter of the row with this alias, with one `?` for its name. */
+enum { PARAM_SQL_MAX = 128 };
+const char *name_param_sql(struct mirror *mirror, char out[PARAM_SQL_MAX], const char *row);
+
 /* Returns LINEAGE_EINVAL, with a list of the known names, for an unknown one. out->name points into name or at a
  * constant. */
 enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);

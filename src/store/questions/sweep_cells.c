@@ -562,13 +562,20 @@ static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, 
     return status;
 }
 
+/* The statement for few rows reads the notes only. */
+static bool has_params_column(struct mirror *mirror)
+{
+    char sql[PARAM_SQL_MAX];
+    return strcmp(name_param_sql(mirror, sql, "t"), "param(t.notes, ?)") != 0;
+}
+
 static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y, size_t *n,
                                     struct lineage_error *err)
 {
     /* Seqs are counted from 1, and the provisional row may add one more. */
     struct pairing p = {.n_by_seq = (size_t)mirror_position(mirror)->rows + 2};
     enum lineage_status status = read_axis(mirror, x, &p, note_x, err);
-    bool few = p.n <= FEW_ROWS && x->kind == NAME_PARAM && y->kind == NAME_PARAM;
+    bool few = p.n <= FEW_ROWS && !has_params_column(mirror) && x->kind == NAME_PARAM && y->kind == NAME_PARAM;
     if (status == LINEAGE_OK)
         status = few ? load_rows(s, mirror, few_sql, x->name, y->name, n, err) : load_many(s, mirror, x, y, &p, n, err);
     release_pairing(&p);
