@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/notes.h>
 #include <lineage/settings.h>
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "output/nearest_tried.h"
 
 #define MAX_WANTED 16
 
@@ -50,23 +50,28 @@ static bool want_all(struct tried_options *o)
     return true;
 }
 
-/* Trials with harness_abort taught nothing about the setting and do not count, but the user should know that somebody
- * tried it. */
-static int report_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
+/* The tolerance is that of lineage_tried; otherwise the remarks would be about other trials. */
+static void make_conditions(struct lineage_condition conditions[MAX_WANTED], const struct tried_options *o, double tolerance)
 {
-    struct lineage_condition conditions[MAX_WANTED];
-    struct lineage_query query = {.labels = 1u << LINEAGE_HARNESS_ABORT, .conditions = conditions};
-    struct lineage_error err;
-    size_t n;
     for (size_t i = 0; i < o->n; i++) {
-        /* The tolerance must be that of lineage_tried; otherwise the remark would be about other trials. */
         double slack = tolerance * fmax(1, fabs(o->wanted[i].value));
-        conditions[query.n_conditions++] = (struct lineage_condition){
+        conditions[i] = (struct lineage_condition){
             .name = o->names[i],
             .range = {{true, o->wanted[i].value - slack}, {true, o->wanted[i].value + slack}},
             .texts = &o->wanted[i].text,
             .n_texts = o->wanted[i].text != NULL};
     }
+}
+
+/* Trials with harness_abort taught nothing about the setting and do not count, but the user should know that somebody
+ * tried it. */
+static int report_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
+{
+    struct lineage_condition conditions[MAX_WANTED];
+    struct lineage_query query = {.labels = 1u << LINEAGE_HARNESS_ABORT, .conditions = conditions, .n_conditions = o->n};
+    struct lineage_error err;
+    size_t n;
+    make_conditions(conditions, o, tolerance);
     /* an unknown name is an error of the query, which means that the setting was never tried */
     if (lineage_query_count(&n, store, &query, &err) == LINEAGE_OK && n)
         fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count as tried\n", n,
@@ -78,89 +83,43 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
 
 enum { NEAREST_SHOWN = 3 };
 
-struct near_trial {
-    char exp_id[80], outcome[320];
-    unsigned matches; /* bit i: it has the i-th setting */
-    size_t n;
-    bool failed;
-};
-
-static bool has_setting(const struct lineage_trial *trial, const struct lineage_param *wanted, double tolerance)
+/* Writes "alpha=0.9, opt=adam" for the names of the list. */
+static void write_settings(char *out, size_t size, const struct tried_options *o, const json_t *names)
 {
-    const struct lineage_param *param = lineage_trial_find_param(trial, wanted->name);
-    if (!param || !param->text != !wanted->text)
-        return false;
-    return wanted->text ? strcmp(param->text, wanted->text) == 0
-                        : fabs(param->value - wanted->value) <= tolerance * fmax(1, fabs(wanted->value));
-}
-
-/* More settings first; among equals a failure, which says most, then the newer trial. */
-static bool is_nearer(const struct near_trial *a, const struct near_trial *b)
-{
-    return a->n != b->n ? a->n > b->n : a->failed >= b->failed;
-}
-
-/* Describes the outcome by its reason, the piece of notes behind the settings, or by the score. */
-static void describe(struct near_trial *near, const struct lineage_trial *trial)
-{
-    char score[LINEAGE_NUMBER_MAX];
-    const char *label = lineage_label_name(trial->status), *reason = lineage_notes_reason(trial->notes);
-    size_t length = strcspn(reason, ";");
-    snprintf(near->exp_id, sizeof near->exp_id, "%s", trial->exp_id);
-    near->failed = lineage_label_is_failure(trial->status);
-    if (near->failed && length)
-        snprintf(near->outcome, sizeof near->outcome, "%s: %.*s", label, (int)(length > 200 ? 200 : length), reason);
-    else if (trial->score.present)
-        snprintf(near->outcome, sizeof near->outcome, "%s, %s", label, lineage_number_format(score, trial->score.value));
-    else
-        snprintf(near->outcome, sizeof near->outcome, "%s", label);
-}
-
-static void print_near(const struct tried_options *o, const struct near_trial *near)
-{
-    char has[400] = "", lacks[400] = "", number[LINEAGE_NUMBER_MAX];
-    for (size_t i = 0; i < o->n; i++) {
-        const struct lineage_param *wanted = &o->wanted[i];
-        char *list = near->matches & 1u << i ? has : lacks;
-        size_t n = strlen(list);
-        snprintf(list + n, 400 - n, "%s%s=%s", n ? ", " : "", wanted->name,
-                 wanted->text ? wanted->text : lineage_number_format(number, wanted->value));
-    }
-    char *line = cli_text_line(near->outcome, 0);
-    fprintf(stderr, "lineage: nearest: %s has %s, not %s; %s\n", near->exp_id, has, lacks, line ? line : "");
-    free(line);
+    size_t k;
+    json_t *name;
+    *out = '\0';
+    json_array_foreach((json_t *)(uintptr_t)names, k, name)
+        for (size_t i = 0; i < o->n; i++) {
+            char number[LINEAGE_NUMBER_MAX];
+            const struct lineage_param *wanted = &o->wanted[i];
+            size_t n = strlen(out);
+            if (strcmp(wanted->name, json_string_value(name)) == 0)
+                snprintf(out + n, size - n, "%s%s=%s", n ? ", " : "", wanted->name,
+                         wanted->text ? wanted->text : lineage_number_format(number, wanted->value));
+        }
 }
 
 /* A part of the setting may have failed by itself, which says more about the whole than that nobody tried the whole. */
 static void report_nearest(struct lineage_store *store, const struct tried_options *o, double tolerance)
 {
-    static const struct lineage_query all = {0};
-    struct near_trial nearest[NEAREST_SHOWN] = {0};
-    struct lineage_cursor *cursor;
-    struct lineage_trial trial = {0};
-    struct lineage_error err;
-    size_t n = 0;
-    if (o->n < 2 || lineage_query_open(&cursor, store, &all, &err) != LINEAGE_OK)
+    struct lineage_condition conditions[MAX_WANTED];
+    size_t i;
+    json_t *near, *nearest;
+    if (o->n < 2)
         return;
-    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK) {
-        struct near_trial near = {.matches = 0};
-        for (size_t i = 0; i < o->n; i++)
-            if (has_setting(&trial, &o->wanted[i], tolerance)) {
-                near.matches |= 1u << i;
-                near.n++;
-            }
-        near.failed = lineage_label_is_failure(trial.status);
-        if (!near.n || !lineage_label_is_informational(trial.status) || (n == NEAREST_SHOWN && !is_nearer(&near, &nearest[n - 1])))
-            continue;
-        describe(&near, &trial);
-        size_t at = n < NEAREST_SHOWN ? n++ : n - 1;
-        for (; at > 0 && is_nearer(&near, &nearest[at - 1]); at--)
-            nearest[at] = nearest[at - 1];
-        nearest[at] = near;
+    make_conditions(conditions, o, tolerance);
+    nearest = cli_nearest_tried(store, conditions, o->n, NEAREST_SHOWN);
+    json_array_foreach(nearest, i, near) {
+        char has[400], lacks[400];
+        write_settings(has, sizeof has, o, json_object_get(near, "has"));
+        write_settings(lacks, sizeof lacks, o, json_object_get(near, "lacks"));
+        char *line = cli_text_line(json_string_value(json_object_get(near, "outcome")), 0);
+        fprintf(stderr, "lineage: nearest: %s has %s, not %s; %s\n", json_string_value(json_object_get(near, "exp_id")), has, lacks,
+                line ? line : "");
+        free(line);
     }
-    lineage_cursor_close(cursor);
-    for (size_t i = 0; i < n; i++)
-        print_near(o, &nearest[i]);
+    json_decref(nearest);
 }
 
 static int work(struct cli_session *session, void *context)

@@ -15,6 +15,7 @@
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "output/nearest_tried.h"
 
 enum { MAX_CONDITIONS = 32 };
 
@@ -251,6 +252,20 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
 }
 
 /* "nearest" is added only if nothing was found, because it costs two index lookups per parameter. */
+/* The trials that have most of the setting: a part of it may have failed by itself. */
+static void add_evidence(json_t *result, struct mcp_call *call, const struct conditions *conditions)
+{
+    size_t i;
+    json_t *near, *list = cli_nearest_tried(call->server->store, conditions->list, conditions->n, 3);
+    json_array_foreach(list, i, near) {
+        json_object_set_new(near, "exp_id", mcp_cell(json_string_value(json_object_get(near, "exp_id")), 80));
+        json_object_set_new(near, "outcome", mcp_cell(json_string_value(json_object_get(near, "outcome")), 240));
+    }
+    if (json_array_size(list))
+        json_object_set(result, "evidence", list);
+    json_decref(list);
+}
+
 static json_t *call_tried(struct mcp_call *call)
 {
     struct conditions conditions = {.n = 0};
@@ -285,6 +300,8 @@ static json_t *call_tried(struct mcp_call *call)
         else
             add_nearest(nearest, call, name, json_number_value(value));
     json_object_set_new(result, "nearest", nearest);
+    if (conditions.n > 1)
+        add_evidence(result, call, &conditions);
     return result;
 }
 
@@ -292,10 +309,11 @@ const struct mcp_tool mcp_tool_tried = {
     .name = "tried",
     .title = "Was it tried?",
     .description = "Whether a setting was tried, and how it ended: the matching trials, newest first. If "
-                   "there are none, the nearest values that were tried.",
+                   "there are none, the nearest values, and the trials that have most of the setting.",
     .arguments = tried_arguments,
     .output = "\"tried\":{\"type\":\"boolean\"},\"source\":{\"type\":\"object\"},"
-              "\"nearest\":{\"type\":\"object\",\"description\":\"parameter -> nearest tried values\"}," MCP_LIST_OUTPUT,
+              "\"nearest\":{\"type\":\"object\",\"description\":\"parameter -> nearest tried values\"},"
+              "\"evidence\":{\"type\":\"array\"}," MCP_LIST_OUTPUT,
     .needed = "\"tried\",\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,

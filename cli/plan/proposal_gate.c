@@ -195,6 +195,9 @@ static bool counts_by_words(void *context, const struct lineage_idea *idea)
     for (size_t i = 0; past && i < past->n; i++)
         if (past->ids[i][0] && strncmp(past->ids[i], idea->exp_id, sizeof past->ids[i] - 1) == 0)
             return false;
+    for (size_t i = 0; past && i < past->n_others; i++) /* another command or other files: it may run again */
+        if (strncmp(past->others[i], idea->exp_id, sizeof past->others[i] - 1) == 0)
+            return false;
     return !past || !idea->running;
 }
 

@@ -49,6 +49,7 @@ void propose_past_release(struct propose_past *past)
 {
     free(past->trials);
     free(past->ids);
+    free(past->others);
     lineage_settings_release(&past->words);
     *past = (struct propose_past){0};
 }
@@ -77,6 +78,20 @@ void propose_row_program(char *out, size_t size, const char *notes)
         snprintf(out, size, "%.16s", piece + sizeof word - 1);
         return;
     }
+}
+
+static bool add_other(struct propose_past *past, const char *id)
+{
+    if (past->n_others == past->others_room) {
+        size_t room = past->others_room ? 2 * past->others_room : 64;
+        char(*others)[64] = realloc(past->others, room * sizeof *others);
+        if (!others)
+            return false;
+        past->others = others;
+        past->others_room = room;
+    }
+    snprintf(past->others[past->n_others++], sizeof *past->others, "%s", id);
+    return true;
 }
 
 static bool is_of_other_program(const struct lineage_trial *row, const char *program, enum propose_end end)
@@ -148,8 +163,10 @@ static bool add_row(struct reading *r, const struct lineage_trial *row)
     const struct lineage_number *fallback = is_of_sweep(row, r->sweep) ? r->fallback : NULL;
     r->rows++;
     r->params += row->n_params;
-    if (!ended(&trial.end, row) || is_of_other_program(row, r->program, trial.end))
+    if (!ended(&trial.end, row))
         return true;
+    if (is_of_other_program(row, r->program, trial.end))
+        return add_other(r->past, row->exp_id);
     if (read_setting(trial.x, r, fallback, row))
         return add(r->past, &trial, row->exp_id);
     r->past->elsewhere++;

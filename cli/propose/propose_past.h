@@ -21,6 +21,8 @@ struct propose_past {
     char (*ids)[64];              /* [n] exp_id, truncated if longer; "" for a running trial */
     size_t n, room;
     size_t measured, failed, running; /* how many of them */
+    char (*others)[64];               /* [n_others] exp_ids of rows that another program wrote */
+    size_t n_others, others_room;
     size_t elsewhere;                 /* number of trials that lack a value in at least one range */
     struct lineage_settings words;    /* names and sources of the ranges whose values were looked up in words */
 };

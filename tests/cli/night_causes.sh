@@ -182,6 +182,11 @@ run tried -C n --alpha 7
 must_exit 1
 must_equal '' "$(cat err)"
 
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"tried","arguments":{"params":{"alpha":0.9,"gamma":1}}}}' >in
+"$LINEAGE" mcp -C n <in 2>/dev/null | sed -n 2p >out
+must_have out '"evidence":[{"exp_id":"001","has":["alpha"],"lacks":["gamma"],"outcome":"crash: failed after step 2 of 9: ValueError: loss is nan (train.py:7)'
+
 # ---- failure classes show the evidence, once for trials that failed alike ----
 must_run append -C n --status crash --alpha 0.8 --notes 'failed after step 3 of 9: ValueError: loss is nan (train.py:7), left with exit status 1; peak memory 4 MB'
 must_run append -C n --status eval_budget_overrun --notes 'again: to be sure; the final evaluation took more than 60 s (61.5) after step 9 of 9; peak memory 4 MB'

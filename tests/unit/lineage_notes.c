@@ -324,6 +324,31 @@ static void a_list_ends_with_what_is_no_text(void **state)
     free(longest);
 }
 
+static void the_reason_of_a_failure_is_found(void **state)
+{
+    static const struct {
+        const char *notes, *reason;
+    } cases[] = {
+        {"lr=0.1; night s, trial a, key 0123456789abcdef; failed after step 2 of 9: NameError: x (t.py:1); last lines: a",
+         "failed after step 2 of 9: NameError: x (t.py:1)"},
+        {"training took more than 60 s, stopped", "training took more than 60 s, stopped"},
+        {"again: it failed: once;it held 5 bytes of memory, 4 are allowed; x", "it held 5 bytes of memory, 4 are allowed"},
+        {"a;  model.bin has 2000 bytes, 1000 are allowed ;b", "model.bin has 2000 bytes, 1000 are allowed "},
+        {"loss is not a finite number, stopped", "loss is not a finite number, stopped"},
+        {"the idea failed: it was silly", ""},
+        {"plain words; 3 are allowed", "3 are allowed"},
+        {"", ""},
+        {NULL, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *reason = lineage_notes_reason(cases[i].notes);
+        size_t n = strcspn(reason, ";");
+        if (n != strlen(cases[i].reason) || strncmp(reason, cases[i].reason, n) != 0)
+            fail_msg("'%s' gives '%s'", cases[i].notes ? cases[i].notes : "NULL", reason);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +363,7 @@ int main(void)
         cmocka_unit_test(a_text_that_notes_contradict_is_refused), cmocka_unit_test(texts_are_typed_as_a_list),
         cmocka_unit_test(clip_scale_may_stand_as_parameters),
         cmocka_unit_test(turns_are_whole_numbers),
+        cmocka_unit_test(the_reason_of_a_failure_is_found),
         cmocka_unit_test(a_list_ends_with_what_is_no_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,16 @@
+/* nearest_tried.h: what is known about a setting that no trial has as a whole: the trials that have most of it. */
+#ifndef CLI_NEAREST_TRIED_H
+#define CLI_NEAREST_TRIED_H
+
+#include <lineage/query.h>
+
+#include "cli.h"
+
+/*
+ * Returns at most `limit` trials that meet some of the conditions on parameters, as [{"exp_id", "has", "lacks", "outcome"}]
+ * (json_decref); NULL when out of memory. Trials that meet more conditions come first, among equals failures, then newer
+ * trials. harness_abort does not count. A failure's outcome is its reason.
+ */
+json_t *cli_nearest_tried(struct lineage_store *store, const struct lineage_condition *conditions, size_t n, size_t limit);
+
+#endif
