@@ -1,9 +1,11 @@
 /* code_change.c: see code_change.h. */
 #include "run/code_change.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lineage/query.h>
 
@@ -27,7 +29,18 @@ static bool find_other(char id[LINEAGE_NAME_MAX], struct lineage_store *store, c
     return found;
 }
 
-void code_change_find(json_t *git, struct lineage_store *store, const char *parent)
+/* The trial goes on without the file. */
+static void write_diff(const char *dir, const char *diff, size_t length)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/parent.diff", dir);
+    FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "we") : NULL;
+    bool written = out && fwrite(diff, 1, length, out) == length;
+    if (out && (fclose(out) != 0 || !written))
+        unlink(path);
+}
+
+void code_change_find(json_t *git, struct lineage_store *store, const char *parent, const char *dir)
 {
     char other[LINEAGE_NAME_MAX], origin[LINEAGE_NAME_MAX], text[LINEAGE_DIFFSTAT_MAX];
     struct lineage_diffstat stat;
@@ -40,6 +53,8 @@ void code_change_find(json_t *git, struct lineage_store *store, const char *pare
     if (diff) {
         lineage_diffstat_read(&stat, diff, length);
         json_object_set_new(git, "against", cli_json_text(other));
+        if (length)
+            write_diff(dir, diff, length);
         json_object_set_new(git, "change", cli_json_text(length ? lineage_diffstat_format(text, &stat) : ""));
     }
     free(diff);

@@ -223,7 +223,7 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
     if (git && !t->no_refs)
         code_ref_name(git, workdir);
     if (git)
-        code_change_find(git, store, t->identity.parent);
+        code_change_find(git, store, t->identity.parent, dir);
     return git;
 }
 

@@ -4,6 +4,7 @@
  *     run.json         command, directory, commit, chosen environment, host, processors, GPUs, versions
  *     staged.diff      changes in the enclosing repository: the index against HEAD
  *     unstaged.diff    the files against the index
+ *     parent.diff      the code of the parent, or of the best trial at the time, against this trial's
  *     untracked/       files that git neither tracks nor ignores, if they are few and small
  */
 #ifndef CLI_PROVENANCE_H

@@ -78,6 +78,33 @@ must_have out 'opt.wd = 0.1 (measured)'
 must_run diff --stat 001 -C commands/store
 must_have out 'lr 3e-4 -> 1e-3  (command)'
 
+# An agent commits before each run: the diff between the commits is kept with the trial.
+if command -v git >/dev/null; then
+    mkdir repo
+    cd repo || exit 3
+    git init -q . && git config user.email a@b && git config user.name n
+    printf 'lr = 0.1\nwd = 1\n\ndef step(x):\n    return x\n' >train.py
+    git add . && git commit -qm one
+    must_run init ../agent
+    run run -C ../agent --hypothesis h -- "$scratch/commands/train"
+    printf 'lr = 0.2\nwd = 1\n\ndef step(x):\n    return x + 1\n' >train.py
+    git commit -qam two
+    run run -C ../agent --hypothesis h --parent 000 -- "$scratch/commands/train"
+    printf 'lr = 0.2\nwd = 3\n\ndef step(x):\n    return x + 1\n' >train.py
+    run run -C ../agent --hypothesis h --parent 001 -- "$scratch/commands/train" --fast
+    cd .. || exit 3
+    must_run diff --stat 001 -C agent
+    must_equal 'lr 0.1 -> 0.2  (train.py:1)
+train.py +2 -2
+    (outside of functions) +1 -1
+    step +1 -1
+1 setting and 1 file changed, 2 lines added, 2 removed, against 000' "$(cat out)"
+    must_run show 002 -C agent
+    must_have out 'wd 1 → 3 (measured)'
+    must_have out 'fast = true (measured)'
+    must_lack out 'lr 0.1'
+fi
+
 # Names and values of a program are not trusted on a terminal or in JSON.
 mkdir evil
 printf 'a = "x"\nb = 1\n' >evil/'t

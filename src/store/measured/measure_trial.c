@@ -17,15 +17,15 @@ struct question {
     bool settled;
 };
 
-/* Steps to the parent. LINEAGE_ENOTFOUND at the root, and for a parent that comes later in the log, which would allow a
- * cycle. */
-static enum lineage_status next_ancestor(struct mirror *mirror, struct lineage_trial *trial, struct arena *arena,
-                                         struct lineage_error *err)
+/* Steps to the trial `id`. LINEAGE_ENOTFOUND if there is none, and for a trial that comes later in the log, which would
+ * allow a cycle. */
+static enum lineage_status go_back_to(struct mirror *mirror, const char *id, struct lineage_trial *trial, struct arena *arena,
+                                      struct lineage_error *err)
 {
     int64_t seq = 0;
-    if (!*trial->parent_exp)
+    if (!*id)
         return LINEAGE_ENOTFOUND;
-    enum lineage_status status = mirror_find(mirror, trial->parent_exp, &seq, err);
+    enum lineage_status status = mirror_find(mirror, id, &seq, err);
     if (status == LINEAGE_OK && (uint64_t)seq >= trial->seq)
         return LINEAGE_ENOTFOUND;
     return status == LINEAGE_OK ? mirror_borrow(mirror, seq, trial, arena, err) : status;
@@ -48,7 +48,9 @@ static enum lineage_status compare(struct question *q, struct collecting *c, str
     q->settled = !mine.gone;
     for (size_t i = 0; program_is_known(&mine) && !(against->code && against->command) && i < ANCESTORS_MAX && !c->failed; i++) {
         bool done = false;
-        if ((status = next_ancestor(q->store->mirror, &trial, arena, err)) != LINEAGE_OK)
+        /* A row that names no parent may have been run from the best trial. */
+        const char *parent = i == 0 && !*trial.parent_exp ? program_against(&mine) : trial.parent_exp;
+        if ((status = go_back_to(q->store->mirror, parent, &trial, arena, err)) != LINEAGE_OK)
             break;
         program_open(&other, q->store, &trial);
         if (!against->command && program_compare_commands(c, &other, &mine))

@@ -71,7 +71,7 @@ void program_open(struct program *program, struct lineage_store *store, const st
     struct buf text = {0};
     size_t length = strlen(trial->exp_id);
     bool has_snapshot = trial->snapshot_path && *trial->snapshot_path;
-    *program = (struct program){.snapshot_fd = -1, .provenance_fd = -1};
+    *program = (struct program){.exp_id = trial->exp_id, .snapshot_fd = -1, .provenance_fd = -1};
     if (has_snapshot)
         program->snapshot_fd = open_below(store->dir_fd, trial->snapshot_path);
     if (lineage_code_note_parse(&note, trial->notes)) {
@@ -161,6 +161,12 @@ bool program_compare_commands(struct collecting *c, const struct program *from, 
 static const char *commit_of(const struct program *program)
 {
     return json_string_value(json_object_get(json_object_get(program->run, "git"), "commit"));
+}
+
+const char *program_against(const struct program *program)
+{
+    const char *against = json_string_value(json_object_get(json_object_get(program->run, "git"), "against"));
+    return against ? against : "";
 }
 
 static const char *text_of(const char *text)
@@ -339,6 +345,26 @@ static void compare_diffs(struct collecting *c, const struct program *from, cons
         fs_close(new_files);
 }
 
+static const char *bare_id(const char *id)
+{
+    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+}
+
+/* Reads the diff between the commits of two trials. Returns false if none was recorded for them. */
+static bool read_parent_diff(struct collecting *c, const struct program *from, const struct program *to)
+{
+    const char *change = json_string_value(json_object_get(json_object_get(to->run, "git"), "change"));
+    struct buf diff = {0};
+    if (!change || !*from->exp_id || strcmp(bare_id(program_against(to)), bare_id(from->exp_id)) != 0)
+        return false;
+    bool there = read_file(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
+    if (there)
+        collect_diff(c, diff.data, diff.length);
+    c->failed = c->failed || diff.failed;
+    buf_release(&diff);
+    return there || !*change; /* "": the code is the same */
+}
+
 /* Reads one version of a file that a sweep kept; without a file, the text is NULL. */
 static enum lineage_status read_kept(char **text, struct file_text *side, struct lineage_store *store,
                                      const struct lineage_code_file *file, struct lineage_error *err)
@@ -382,9 +408,10 @@ enum lineage_status program_compare_code(bool *done, struct collecting *c, struc
         collect_trees(c, from->snapshot_fd, to->snapshot_fd);
     else if (from->has_code && to->has_code)
         status = compare_kept(c, store, &from->code, &to->code, err);
-    else if (old && new && strcmp(old, new) == 0)
-        compare_diffs(c, from, to);
-    else
-        *done = false;
+    else if (!read_parent_diff(c, from, to)) {
+        *done = old && new && strcmp(old, new) == 0;
+        if (*done)
+            compare_diffs(c, from, to);
+    }
     return status;
 }

@@ -9,6 +9,7 @@
 #include "collecting.h"
 
 struct program {
+    const char *exp_id; /* the trial's; it must live as long as the struct */
     int snapshot_fd;   /* -1 for none */
     int provenance_fd; /* -1 for none */
     json_t *run;       /* run.json; NULL for none */
@@ -24,8 +25,11 @@ void program_close(struct program *program);
 /* Whether there is anything to compare with another trial. */
 bool program_is_known(const struct program *program);
 
-/* Compares the code of two trials: their snapshots, else the files that their sweep kept, else the diffs that were recorded
- * against the same commit. *done is false if they have none of these in common. Fails only if a kept file cannot be
+/* The trial with whose code `lineage run` compared this one before it started; "" if it is not known. */
+const char *program_against(const struct program *program);
+
+/* Compares the code of two trials: their snapshots, else the files that their sweep kept, else by the diff that was recorded
+ * between their commits, else the diffs that were recorded against the same commit. *done is false if they have none of these in common. Fails only if a kept file cannot be
  * read. */
 enum lineage_status program_compare_code(bool *done, struct collecting *c, struct lineage_store *store,
                                          const struct program *from, const struct program *to, struct lineage_error *err);
