@@ -104,7 +104,7 @@ static int print_json(const struct lineage_trial *trial, const struct lineage_id
     json_object_set_new(object, "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites));
     json_object_set_new(object, "cited_by", cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by));
     if (*measured->against || *measured->command_against) {
-        json_object_set_new(object, "code_changes", cli_measured_lines_json(measured));
+        json_object_set_new(object, "code_changes", cli_measured_lines_json(measured, 0, 0));
         json_object_set_new(object, "measured_against",
                             cli_json_text(*measured->against ? measured->against : measured->command_against));
     }

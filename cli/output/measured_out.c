@@ -22,14 +22,14 @@ static size_t end_of_file(const struct lineage_measured *measured, size_t at)
     return end;
 }
 
-json_t *cli_measured_lines_json(const struct lineage_measured *measured)
+json_t *cli_measured_lines_json(const struct lineage_measured *measured, size_t max_files, size_t max_parts)
 {
     json_t *list = json_array();
-    for (size_t i = 0, end; i < measured->n_lines; i = end) {
+    for (size_t i = 0, end; i < measured->n_lines && (!max_files || json_array_size(list) < max_files); i = end) {
         const struct lineage_measured_lines *file = &measured->lines[i];
         json_t *parts = json_array();
         end = end_of_file(measured, i);
-        for (size_t k = i + 1; k < end; k++)
+        for (size_t k = i + 1; k < end && (!max_parts || k <= i + max_parts); k++)
             json_array_append_new(parts, json_pack("{s:o, s:I, s:I}", "name", cli_json_text(measured->lines[k].heading), "added",
                                                    (json_int_t)measured->lines[k].added, "removed",
                                                    (json_int_t)measured->lines[k].removed));

@@ -8,11 +8,12 @@
 #include <lineage/insights.h>
 
 #include "cli.h"
+#include "output/measured_out.h"
 
 /* Bounds of the lists, and of texts in characters. */
 enum {
     KNOBS = 60, TRIES = 12, SPECIALISTS = 20, BESIDE = 20, CITED_BY = 8, WALLS = 12, AGAIN = 20, AGAIN_TRIALS = 12, INSIGHTS = 30,
-    AGAINST = 6, TEXT_CHARACTERS = 200, VALUE_CHARACTERS = 60
+    AGAINST = 6, FILES = 20, PARTS = 12, TEXT_CHARACTERS = 200, VALUE_CHARACTERS = 60
 };
 
 static json_t *text_json(const char *text, size_t characters)
@@ -197,7 +198,7 @@ static bool add_insight(void *context, const struct lineage_insight *insight)
 json_t *planner_facts(struct lineage_store *store)
 {
     struct lineage_report *report = NULL;
-    struct lineage_facts facts = {0};
+    struct lineage_facts facts = {.code = {.against = ""}};
     struct lineage_error err;
     json_t *json = NULL, *insights = json_array();
     struct insights in = {&facts, insights};
@@ -219,6 +220,9 @@ json_t *planner_facts(struct lineage_store *store)
     json_object_set_new(json, "walls", walls_json(&facts));
     json_object_set_new(json, "again", again_json(&facts));
     json_object_set(json, "insights", insights);
+    json_object_set_new(json, "code", *facts.code.against ? json_pack("{s:o, s:o}", "against", cli_json_text(facts.code.against),
+                                                                      "files", cli_measured_lines_json(&facts.code, FILES, PARTS))
+                                                          : json_null());
 
 done:
     json_decref(insights);

@@ -9,6 +9,7 @@
 #define LINEAGE_FACTS_H
 
 #include <lineage/knobs.h>
+#include <lineage/measured.h>
 #include <lineage/report.h>
 
 #ifdef __cplusplus
@@ -52,6 +53,8 @@ struct lineage_facts {
     size_t n_blocked;
     struct lineage_again *again; /* [n_again], most trials first */
     size_t n_again;
+    struct lineage_measured code; /* the best trial's code compared with that of the first trial of the line that has a snapshot
+                                   * or kept files; against is "" if no two trials have */
 };
 
 /* Loads the facts of the store of a report. Release them also after a failure, before the store is closed. */

@@ -7,6 +7,7 @@ mkdir one two three
 printf 'class H:\n    lr = float(os.environ.get("LR", 0.02))\n    wd = 0.1\n\ndef step(x):\n    return x\n' >one/train.py
 printf 'class H:\n    wd = 0.1\n    lr = float(os.environ.get("LR", 0.03))\n\ndef step(x):\n    y = x\n    return y\n' >two/train.py
 printf 'import os\nclass H:\n    wd = 0.3\n    lr = float(os.environ.get("LR", 0.03))\n\ndef step(x):\n    y = x\n    return y\n' >three/train.py
+must_run init --direction higher
 must_run append --status baseline --core-metric 1 --specialist s --snapshot one
 must_run append --status discard --core-metric 1 --specialist s --parent 000 --hypothesis 'Raise lr 0.02 -> 0.05'
 must_run append --status keep --core-metric 2 --specialist s --parent 001 --hypothesis 'Raise lr 0.02 -> 0.03' --snapshot two
@@ -31,6 +32,15 @@ must_equal 'stated' "$("$JSON_GET" changes.0.source <out)"
 must_equal '' "$("$JSON_GET" code_changes <out 2>/dev/null)"
 must_run knobs wd --format json
 must_have out measured
+
+# The block says what the best is made of.
+must_run render
+must_have out '- code against exp_000: train.py +5 -3 (H +2 -2, step +2 -1, outside of functions +1 -0)'
+must_run render
+cp out once
+rm -f lineage.db*
+must_run render
+must_match_file once out
 
 must_run diff --stat 002
 must_equal 'lr 0.02 -> 0.03  (train.py:3, H)

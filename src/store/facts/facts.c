@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/code.h>
 #include <lineage/query.h>
 #include <lineage/replicas.h>
 #include <lineage/text.h>
@@ -242,11 +243,40 @@ static bool find_again(struct lineage_facts *facts)
     return facts->again != NULL;
 }
 
+static bool has_files(const struct lineage_trial *trial)
+{
+    struct lineage_code_note note;
+    return (trial->snapshot_path && *trial->snapshot_path) || lineage_code_note_parse(&note, trial->notes);
+}
+
+/* The oldest trials are tried first; a long line of trials whose files are gone is not worth more attempts. */
+static enum lineage_status compare_code(struct lineage_facts *facts, struct lineage_store *store,
+                                        const struct lineage_report *report, struct lineage_error *err)
+{
+    enum { ATTEMPTS = 8 };
+    enum lineage_status status = LINEAGE_OK;
+    if (facts->best == SIZE_MAX || !has_files(report->best))
+        return LINEAGE_OK;
+    for (size_t i = facts->n_line, tries = 0; i-- > 1 && tries < ATTEMPTS && status == LINEAGE_OK && !*facts->code.against;) {
+        struct lineage_trial root;
+        status = lineage_find(store, lineage_ideas_get(facts->ideas, facts->line[i])->exp_id, &root, err);
+        if (status == LINEAGE_OK && has_files(&root)) {
+            tries++;
+            status = lineage_measure_pair(&facts->code, store, &root, report->best, err);
+            /* Files that are gone or damaged are what `lineage verify` is for. */
+            if (status == LINEAGE_ENOTFOUND || status == LINEAGE_ECORRUPT || status == LINEAGE_EIO || status == LINEAGE_EAWAY)
+                status = LINEAGE_OK;
+        }
+        lineage_trial_release(&root);
+    }
+    return status;
+}
+
 enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct lineage_store *store,
                                        const struct lineage_report *report, struct lineage_error *err)
 {
     struct lineage_query query = {0};
-    *facts = (struct lineage_facts){.best = SIZE_MAX, .last_kept = SIZE_MAX};
+    *facts = (struct lineage_facts){.best = SIZE_MAX, .last_kept = SIZE_MAX, .code = {.against = "", .command_against = ""}};
     if (!is_in_words(report))
         return LINEAGE_OK;
     if (report->rows > LINEAGE_FACTS_TRIALS)
@@ -286,7 +316,8 @@ enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct linea
     count_gains(facts);
     if (!find_beside(facts, report) || !find_again(facts))
         return store_no_memory(err);
-    return find_blocked(facts, store, report, err);
+    status = compare_code(facts, store, report, err);
+    return status == LINEAGE_OK ? find_blocked(facts, store, report, err) : status;
 }
 
 void lineage_facts_release(struct lineage_facts *facts)
@@ -297,6 +328,7 @@ void lineage_facts_release(struct lineage_facts *facts)
     free(facts->again);
     free(facts->beside);
     free(facts->line);
+    lineage_measured_release(&facts->code);
     lineage_knobs_release(&facts->knobs);
     lineage_ideas_release(facts->ideas);
     *facts = (struct lineage_facts){0};

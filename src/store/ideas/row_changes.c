@@ -60,6 +60,25 @@ void row_take_given(struct idea_row *row)
         row_put_change(row, &given->change);
 }
 
+/* Whether the keys share half of the words of the shorter one, and no rule of the store keeps them apart. */
+static bool share_words(const struct change_key *a, const struct change_key *b)
+{
+    size_t shared = 0, shorter = a->n < b->n ? a->n : b->n;
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < b->n; k++)
+            shared += a->words[i] == b->words[k];
+    return shared > 0 && 2 * shared >= shorter && !(a->apart & b->apart);
+}
+
+/* Whether change i repeats the more trusted change k. Within one trial, what the program shows and what the text states
+ * with the same value and similar words is one change: "damp 0.005" and "GPTQ Hessian damping 0.005". */
+static bool repeats(const struct idea_row *row, size_t k, size_t i)
+{
+    const struct lineage_change *a = &row->changes[k], *b = &row->changes[i];
+    bool described = a->source == LINEAGE_CHANGE_MEASURED && share_words(&row->keys[k], &row->keys[i]);
+    return a->source < b->source && (described || strcmp(a->knob, b->knob) == 0) && changes_same_value(a, b);
+}
+
 void row_drop_repeated(struct idea_row *row)
 {
     size_t n = 0;
@@ -67,9 +86,7 @@ void row_drop_repeated(struct idea_row *row)
     for (size_t i = 0; i < row->idea.n_changes; i++) {
         size_t k = 0;
         bool measured = row->changes[i].source == LINEAGE_CHANGE_MEASURED;
-        while (k < n && !(row->changes[k].source < row->changes[i].source &&
-                          strcmp(row->changes[k].knob, row->changes[i].knob) == 0 &&
-                          changes_same_value(&row->changes[k], &row->changes[i])))
+        while (k < n && !repeats(row, k, i))
             k++;
         if (k < n && !measured)
             row->keys[k].budget = row->keys[k].budget || row->keys[i].budget;

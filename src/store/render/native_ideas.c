@@ -184,6 +184,58 @@ void section_standing(struct block *block, const struct native *n)
 
 /* ---- what the best is made of ---- */
 
+/* The next function or class by its number of changed lines, of those in lines[from..to) that are smaller than `last` or
+ * come behind it; SIZE_MAX if there is none. */
+static size_t next_part(const struct lineage_measured *code, size_t from, size_t to, size_t last)
+{
+    size_t found = SIZE_MAX, size = 0;
+    for (size_t i = from; i < to; i++) {
+        size_t mine = code->lines[i].added + code->lines[i].removed;
+        size_t before = last == SIZE_MAX ? SIZE_MAX : code->lines[last].added + code->lines[last].removed;
+        if ((mine < before || (mine == before && last != SIZE_MAX && i > last)) && (found == SIZE_MAX || mine > size)) {
+            found = i;
+            size = mine;
+        }
+    }
+    return found;
+}
+
+static void add_lines(struct buf *out, const struct lineage_measured_lines *lines)
+{
+    if (lines->kind == LINEAGE_LINES_COUNTED)
+        buf_printf(out, " +%zu -%zu", lines->added, lines->removed);
+    else
+        buf_puts(out, lines->kind == LINEAGE_LINES_BINARY ? " (binary)" : " (large)");
+}
+
+/* One row for each file of the best trial that differs from the root's, with the functions that changed most. */
+static void add_code(struct block *block, const struct lineage_measured *code)
+{
+    enum { FILES_SHOWN = 8, PARTS_SHOWN = 5 };
+    struct buf *out = &block->text;
+    size_t files = 0;
+    for (size_t i = 0, end; i < code->n_lines && files < FILES_SHOWN; i = end, files++) {
+        size_t part = SIZE_MAX;
+        for (end = i + 1; end < code->n_lines && code->lines[end].heading; end++)
+            ;
+        buf_puts(out, "- code against ");
+        add_id(out, code->against);
+        buf_puts(out, ": ");
+        add_name(out, code->lines[i].file);
+        add_lines(out, &code->lines[i]);
+        for (size_t k = 0; k < PARTS_SHOWN && (part = next_part(code, i + 1, end, part)) != SIZE_MAX; k++) {
+            buf_puts(out, k ? ", " : " (");
+            if (*code->lines[part].heading)
+                add_name(out, code->lines[part].heading);
+            else
+                buf_puts(out, "outside of functions");
+            add_lines(out, &code->lines[part]);
+        }
+        buf_puts(out, end > i + 1 ? ")\n" : "\n");
+        block_row_end(block, 40 / (1 + (double)files), false);
+    }
+}
+
 void section_made_of(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
@@ -192,7 +244,7 @@ void section_made_of(struct block *block, const struct native *n)
         return;
     for (size_t i = 0; i < n->ideas->knobs.n; i++)
         shown += n->ideas->knobs.items[i].set_by != SIZE_MAX;
-    if (!shown)
+    if (!shown && !n->ideas->code.n_lines)
         return;
     buf_puts(out, "\n## What the Best Is Made Of (settings in force, and the trial that set each)\n");
     block_head_end(block);
@@ -218,6 +270,7 @@ void section_made_of(struct block *block, const struct native *n)
             block_row_end(block, 44 / (1 + 0.05 * (double)i), i < 3);
         }
     }
+    add_code(block, &n->ideas->code);
 }
 
 /* ---- insights ---- */
