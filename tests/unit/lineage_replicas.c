@@ -188,6 +188,24 @@ static void parameters_are_settings_and_seeds_are_not(void **state)
     assert_true(fabs(found.noise - 0.2) < 1e-12);
 }
 
+/* Each trial changes as many settings as are kept, on top of all others: the work for one trial has a limit. */
+static void a_long_chain_of_many_changes_is_bounded(void **state)
+{
+    enum { TRIALS = 1500 };
+    static char texts[TRIALS][1500], ids[TRIALS + 1][8];
+    static struct case_trial trials[TRIALS];
+    (void)state;
+    for (size_t i = 0; i < TRIALS; i++) {
+        size_t length = (size_t)snprintf(texts[i], sizeof texts[i], "Set");
+        for (int k = 0; k < LINEAGE_IDEAS_CHANGES; k++)
+            length += (size_t)snprintf(texts[i] + length, sizeof texts[i] - length, " k%c_%c=%zu,", 'a' + k % 8, 'a' + k / 8, i);
+        snprintf(ids[i + 1], sizeof ids[i + 1], "%zu", i);
+        trials[i] = (struct case_trial){.id = ids[i + 1], .parent = i ? ids[i] : "", .hypothesis = texts[i], .score = 1};
+    }
+    struct lineage_replicas found = GROUPS(trials, "");
+    assert_int_equal(found.freedom, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_technique_is_not_a_replica_of_its_parent),
         cmocka_unit_test(the_same_text_on_one_base_is_run_again),
         cmocka_unit_test(parameters_are_settings_and_seeds_are_not),
+        cmocka_unit_test(a_long_chain_of_many_changes_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,12 +15,14 @@
 struct place {
     UT_hash_handle hh;
     size_t item;
-    bool follows; /* a parameter whose value the next trial on the way up may have had already */
+    bool follows;           /* a parameter whose value the next trial on the way up may have had already */
+    struct place *next;     /* another such parameter */
 };
 
 struct finder {
     struct lineage_effective *out;
     struct place *places; /* by knob */
+    struct place *following;
     size_t capacity;
     struct arena *arena;
 };
@@ -81,16 +83,22 @@ static bool add_params(struct finder *f, struct lineage_ideas *ideas, size_t tri
         if (!setting.value || !add(f, &setting, &place))
             return false;
         struct lineage_effective_setting *there = &f->out->items[place->item];
-        if (place->item >= before)
+        if (place->item >= before && !place->follows) {
             place->follows = true;
-        else if (place->follows && same_param(&row->params[i], there))
+            place->next = f->following;
+            f->following = place;
+        } else if (place->follows && same_param(&row->params[i], there)) {
             there->set_by = trial;
-        else
-            place->follows = false;
+        }
     }
-    /* A trial without the parameter ends the run of equal values. */
-    for (struct place *place = f->places; place; place = place->hh.next)
-        place->follows = place->follows && f->out->items[place->item].set_by == trial;
+    /* A trial without the parameter, or with another value, ends the run of equal values. */
+    for (struct place **at = &f->following; *at;)
+        if (f->out->items[(*at)->item].set_by == trial) {
+            at = &(*at)->next;
+        } else {
+            (*at)->follows = false;
+            *at = (*at)->next;
+        }
     return true;
 }
 

@@ -21,6 +21,7 @@
 #include "../format/config.h"
 #include "../internal.h"
 #include "../measured/measured_cache.h"
+#include "../mirror/statement.h"
 #include "reading_cache.h"
 
 /* A trial whose program differs in more settings than this comes from another program. Its first settings are kept, and
@@ -81,8 +82,13 @@ static enum lineage_status add_rows(struct lineage_ideas *ideas, struct lineage_
     struct lineage_cursor *cursor = NULL;
     struct lineage_trial trial;
     enum lineage_status status = lineage_query_open(&cursor, store, query, err);
+    /* One transaction, because taking the lock of lineage.db for each row costs more than reading the row. If the mirror
+     * is opened again meanwhile, because it was damaged, the rest is read without one. */
+    bool together = status == LINEAGE_OK && mirror_exec(store->mirror, "BEGIN", NULL) == LINEAGE_OK;
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
         status = lineage_ideas_add(ideas, &trial, false, err);
+    if (together)
+        sqlite3_exec(mirror_db(store->mirror), "COMMIT", NULL, NULL, NULL);
     lineage_cursor_close(cursor);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status; /* the end */
 }

@@ -22,7 +22,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-enum { CANDIDATES_MAX = 32, FEWEST_WORDS = 5 };
+enum { CANDIDATES_MAX = 32, FEWEST_WORDS = 5, STEPS_MAX = 65536 };
 
 /* Share of the words of both hypotheses that must be common, and share of a repeated run's words that the first one must
  * have. Of the pairs found in two labelled logs, 63 of 66 are labelled as repeats; with 0.4 it is 96 of 102, with 0.3
@@ -143,12 +143,15 @@ static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bo
 }
 
 /* Finds, among the plain trials from `at` down to the anchor, what they say about a knob: *nearest is the change that set
- * it last and *first the one that set it first. */
-static void find_setters(const struct finder *f, size_t at, const char *knob, const struct lineage_change **nearest,
-                         const struct lineage_change **first)
+ * it last and *first the one that set it first. Returns false if that took too many steps, which it counts down. */
+static bool find_setters(const struct finder *f, size_t at, const char *knob, const struct lineage_change **nearest,
+                         const struct lineage_change **first, size_t *steps)
 {
-    for (size_t steps = 0; at != SIZE_MAX && f->states[at].plain && steps < LINEAGE_EFFECTIVE_CHAIN; steps++) {
+    while (at != SIZE_MAX && f->states[at].plain) {
         const struct lineage_idea *idea = &f->ideas->rows[at].idea;
+        if (*steps < idea->n_changes + 1)
+            return false;
+        *steps -= idea->n_changes + 1;
         for (size_t i = 0; i < idea->n_changes; i++)
             if (strcmp(idea->changes[i].knob, knob) == 0 && counts(idea, i)) {
                 *nearest = *nearest ? *nearest : &idea->changes[i];
@@ -157,6 +160,7 @@ static void find_setters(const struct finder *f, size_t at, const char *knob, co
             }
         at = f->ideas->rows[at].base;
     }
+    return true;
 }
 
 /* What a value adds to the sum of a state: nothing, if it is the value of the anchor. */
@@ -165,17 +169,25 @@ static uint64_t part(const struct lineage_change *c, const char *origin)
     return origin && lineage_quantity_equal(origin, c->to) ? 0 : hash_setting(c->knob, c->to_value, c->to);
 }
 
+/* Sets the state of a plain trial from that of its base. If that takes too long, the trial counts as one that is not
+ * plain: it begins a chain of its own. */
 static void apply_changes(const struct finder *f, size_t trial, size_t base)
 {
     struct trial_state *s = &f->states[trial];
     const struct lineage_idea *idea = &f->ideas->rows[trial].idea;
+    size_t steps = STEPS_MAX;
     s->anchor = f->states[base].anchor;
     s->sum = f->states[base].sum;
     for (size_t i = 0; i < idea->n_changes; i++) {
         const struct lineage_change *nearest = NULL, *first = NULL, *c = &idea->changes[i];
         if (!counts(idea, i))
             continue;
-        find_setters(f, base, c->knob, &nearest, &first);
+        if (!find_setters(f, base, c->knob, &nearest, &first, &steps)) {
+            s->plain = false;
+            s->anchor = trial;
+            s->sum = 0;
+            return;
+        }
         const char *origin = first ? first->from : c->from;
         s->sum += part(c, origin) - (nearest ? part(nearest, origin) : 0);
     }
