@@ -11,7 +11,7 @@
 enum { MAX_CONDITIONS = 32 };
 
 struct compare_options {
-    char *by, *over, *baseline, *confidence;
+    char *by, *over, *baseline, *confidence, *code;
     char **params;
     int json;
     struct lineage_compare_options what;
@@ -46,6 +46,10 @@ static bool fill_options(struct compare_options *o, const struct cli_args *args)
     o->what.by = o->by;
     o->what.over = o->over;
     o->what.baseline = o->baseline;
+    o->what.code = o->code;
+    if (o->code && (o->by || o->baseline || args->n_positional))
+        return cli_error(CLI_USAGE, "compare: --code compares trials with a change and without it; name no variants, --by or "
+                                    "--baseline beside it"), false;
     if (o->by && args->n_positional)
         return cli_error(CLI_USAGE, "compare: give names of variants, or --by to find them, but not both"), false;
     if (o->confidence && !cli_number_parse(&o->what.confidence, "confidence", o->confidence))
@@ -64,7 +68,7 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     if (lineage_compare(session->store, &o->what, &comparison, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_comparison_print(&comparison, o->over ? o->over : "seed",
+    int status = cli_comparison_print(&comparison, o->over ? o->over : o->code ? "all parameters and other changes" : "seed",
                                       lineage_store_config(session->store)->direction,
                                       o->json ? CLI_JSON : session->format);
     lineage_comparison_release(&comparison);
@@ -84,7 +88,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0,
          "variant that the others are compared with (default: the first)",
          "VARIANT"},
-        {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed)", "NAME[,NAME]"},
+        {"code", 0, POPT_ARG_STRING, &o.code, 0,
+         "compare trials with a change of code and without it: a trial's ID, the digest of a diff "
+         "(`lineage code ID --diffs`), or a text in the files",
+         "CHANGE"},
+        {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed; with --code: all)", "NAME[,NAME]"},
         {"param", 0, POPT_ARG_ARGV, &o.params, 0,
          "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated",
          "NAME=RANGE|TEXTS"},
@@ -105,11 +113,14 @@ const struct cli_command cmd_compare = {
         "subtracted seed by seed. Printed are the mean difference, Student's t interval, and both\n"
         "corrected for the number of comparisons (Bonferroni's interval, and Holm's p, which\n"
         "decides the verdict). With fewer than two common seeds the answer is n/a. Other\n"
-        "parameters in which the trials differ are listed.",
+        "parameters in which the trials differ are listed. --code compares the trials of sweeps with\n"
+        "`files` whose code contains a change with those without it: pairs that differ in nothing else,\n"
+        "or with fewer than two pairs the means of all of them (Welch's test).",
     .examples = "  lineage compare grpo joint turn-group-v1d\n"
                 "  lineage compare --by alpha --baseline 0.3 --param k_max=5\n"
                 "  lineage compare optimizer=adam optimizer=sgd\n"
                 "  lineage compare grpo,lr=0.0003 grpo,lr=0.0006 --json\n"
-                "  lineage compare 000,004,008 001,005,009",
+                "  lineage compare 000,004,008 001,005,009\n"
+                "  lineage compare --code 014\n  lineage compare --code lr_decay",
     .run = run,
 };

@@ -19,16 +19,19 @@ void paired_moments(const double *values, size_t n, struct lineage_number *mean,
     *std = (struct lineage_number){n > 1, n > 1 ? sqrt(squares / (double)(n - 1)) : 0};
 }
 
-/* Ends of the interval for a two-sided error probability alpha. There are n - 1 degrees of freedom for n pairs, because
- * the spread is estimated from the same differences. For two pairs and alpha 0.05, the factor is 12.7 instead of the
- * normal distribution's 1.96. */
+/* Ends of the interval for a two-sided error probability alpha. */
 static void interval(const struct lineage_variant *v, double alpha, struct lineage_number *low,
                      struct lineage_number *high)
 {
-    double error = v->difference_std.value / sqrt((double)v->n_pairs);
-    double half = student_quantile(alpha, (double)(v->n_pairs - 1)) * error;
+    double half = student_quantile(alpha, v->freedom.value) * v->error.value;
     *low = (struct lineage_number){true, v->difference.value - half};
     *high = (struct lineage_number){true, v->difference.value + half};
+}
+
+static void test(struct lineage_variant *v, double confidence)
+{
+    v->p = (struct lineage_number){true, student_two_sided(fabs(v->difference.value) / v->error.value, v->freedom.value)};
+    interval(v, 1 - confidence, &v->low, &v->high);
 }
 
 void paired_test(struct lineage_variant *v, const double *differences, size_t n, double scale, double confidence)
@@ -39,9 +42,30 @@ void paired_test(struct lineage_variant *v, const double *differences, size_t n,
      * claim certainty. */
     if (n < 2 || !(v->difference_std.value > 8 * DBL_EPSILON * scale))
         return;
-    double t = fabs(v->difference.value) * sqrt((double)n) / v->difference_std.value;
-    v->p = (struct lineage_number){true, student_two_sided(t, (double)(n - 1))};
-    interval(v, 1 - confidence, &v->low, &v->high);
+    /* There are n - 1 degrees of freedom for n pairs, because the spread is estimated from the same differences. For two
+     * pairs and alpha 0.05, the factor is 12.7 instead of the normal distribution's 1.96. */
+    v->error = (struct lineage_number){true, v->difference_std.value / sqrt((double)n)};
+    v->freedom = (struct lineage_number){true, (double)(n - 1)};
+    test(v, confidence);
+}
+
+/* The spreads of the two sides may differ, and so may their sizes (Welch 1947). */
+void paired_welch(struct lineage_variant *v, const struct lineage_variant *baseline, double scale, double confidence)
+{
+    double n = (double)v->n_seeds, m = (double)baseline->n_seeds;
+    if (!v->mean.present || !baseline->mean.present)
+        return;
+    v->welch = true;
+    v->difference = (struct lineage_number){true, v->mean.value - baseline->mean.value};
+    v->difference_std = (struct lineage_number){0};
+    if (!v->std.present || !baseline->std.present)
+        return;
+    double a = v->std.value * v->std.value / n, b = baseline->std.value * baseline->std.value / m;
+    if (!(sqrt(a + b) > 8 * DBL_EPSILON * scale))
+        return;
+    v->error = (struct lineage_number){true, sqrt(a + b)};
+    v->freedom = (struct lineage_number){true, (a + b) * (a + b) / (a * a / (n - 1) + b * b / (m - 1))};
+    test(v, confidence);
 }
 
 /*

@@ -6,6 +6,8 @@
 
 #include <lineage/compare.h>
 
+#include "code_factor.h"
+
 #include "../format/arena.h"
 
 /* One score and its seed: the values of the pairing parameters. */
@@ -28,6 +30,8 @@ struct comparing {
     struct arena *arena; /* for everything that lives as long as the comparison */
     const char *over[LINEAGE_COMPARE_MAX_OVER];
     size_t n_over;
+    uint64_t rest; /* with a factor: digest of the other changes of the trial that is being added */
+    struct code_factor *factor; /* a change of code that distinguishes the variants; NULL: none */
     const char **named; /* parameters that distinguish the variants, so they are not listed as confounded */
     size_t n_named;
     struct group *groups; /* [LINEAGE_COMPARE_MAX_VARIANTS], the baseline first */
