@@ -138,7 +138,7 @@ static int work(struct cli_session *session, void *context)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct cli_session session = {0};
+    struct cli_session session = {.before_store = true};
     struct follow o = {0};
     struct poptOption options[] = {
         {"from", 0, POPT_ARG_STRING, &o.from, 0,

@@ -41,7 +41,7 @@ static int work(struct cli_session *session, void *context)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct cli_session session = {0};
+    struct cli_session session = {.before_store = true};
     struct import_options o = {0};
     struct poptOption options[] = {
         {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,

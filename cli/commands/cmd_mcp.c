@@ -22,6 +22,7 @@ static int work(struct cli_session *session, void *context)
     struct mcp_server *server = &o->server;
     json_object_seed(0); /* must run before the second thread starts */
     server->store = session->store;
+    server->dir = session->where.dir ? session->where.dir : ".";
     server->allow_write = o->allow_write;
     server->inbox = mcp_inbox_open(STDIN_FILENO, STDOUT_FILENO);
     if (!server->inbox)
@@ -34,7 +35,7 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct mcp_options o = {0};
-    struct cli_session session = {.cancelled = is_cancelled, .cancel_context = &o.server};
+    struct cli_session session = {.cancelled = is_cancelled, .cancel_context = &o.server, .before_store = true};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),
         {"allow-write", 0, POPT_ARG_NONE, &o.allow_write, 0, "offer the tools append and note, which write", NULL},

@@ -22,6 +22,7 @@
 #include "mcp/message.h"
 
 struct mcp_server {
+    const char *dir; /* of the store, as the user named it */
     struct lineage_store *store;
     struct mcp_inbox *inbox;
     const char *version; /* from the handshake; NULL before it */
@@ -48,6 +49,10 @@ json_t *mcp_refuse(struct mcp_call *call, enum mcp_code code, const char *format
 
 /* The tool cannot answer: returns a result with isError, whose text tells the model what to change. Returns NULL. */
 json_t *mcp_trouble(struct mcp_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether the directory has a store by now. If not, reports that as mcp_trouble, because an empty answer would be taken for
+ * one: "nobody tried this". */
+bool mcp_has_store(struct mcp_call *call);
 
 /* Turns the store's error into mcp_trouble. Returns NULL. */
 json_t *mcp_store_trouble(struct mcp_call *call, const struct lineage_error *err);

@@ -113,6 +113,10 @@ static json_t *plan_night(struct mcp_call *call, const json_t *given)
     const char *parameter = json_string_value(json_object_get(given, "parameter"));
     struct mcp_text text;
     long trials;
+    if (!mcp_has_store(call)) {
+        call->code = MCP_INVALID_PARAMS;
+        return NULL;
+    }
     if (!read_trials(&trials, call, json_string_value(json_object_get(given, "trials"))))
         return NULL;
     /* An unknown parameter is refused rather than dropped; otherwise the plan would explore something else. */

@@ -264,7 +264,8 @@ json_t *mcp_resources_read(struct mcp_call *call)
         mcp_trouble(call, "Resource not found: %.200s; use lineage://knowledge or lineage://trial/ID, /diff, "
                           "/steps",
                     uri);
-    json_t *text = knowledge ? read_knowledge(call) : part < 0 ? NULL : readers[part](call, id);
+    const bool known = (knowledge || part >= 0) && mcp_has_store(call);
+    json_t *text = !known ? NULL : knowledge ? read_knowledge(call) : readers[part](call, id);
     if (!text)
         return not_found(call, uri);
     return json_pack("{s:[{s:s, s:s, s:o}]}", "contents", "uri", uri, "mimeType",

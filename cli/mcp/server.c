@@ -65,6 +65,16 @@ json_t *mcp_trouble(struct mcp_call *call, const char *format, ...)
     return NULL;
 }
 
+bool mcp_has_store(struct mcp_call *call)
+{
+    const char *dir = call->server->dir;
+    if (cli_is_store(dir))
+        return true;
+    mcp_trouble(call, "there is no store in %s (no results.tsv, no lineage.json): nothing is known, which is not the same as "
+                      "nothing tried. Start the server with -C DIR, or make a store with `lineage init`", dir);
+    return false;
+}
+
 json_t *mcp_store_trouble(struct mcp_call *call, const struct lineage_error *err)
 {
     if (err->status == LINEAGE_ECANCELLED && call->server->overdue)

@@ -472,6 +472,8 @@ static int open_stores(struct server *server, struct lineage_store **watched)
     struct lineage_open_options bare = server->options->store;
     struct lineage_error err;
     bare.no_mirror = true;
+    if (!cli_has_store(server->options->dir))
+        return CLI_USAGE;
     if (lineage_store_open(&server->store, server->options->dir, &server->options->store, &err) != LINEAGE_OK ||
         lineage_store_open(watched, server->options->dir, &bare, &err) != LINEAGE_OK)
         return cli_fail(&err);

@@ -91,8 +91,18 @@ int cli_store_create(const char *dir, const struct lineage_config *config)
     return cli_fail(&err);
 }
 
-/* Opens without a mirror if the directory has no store, so that a command that fails or only reads leaves no files
- * behind. */
+/* A path that does not lead to a directory passes: opening it fails and says why. */
+bool cli_has_store(const char *dir)
+{
+    struct stat st;
+    if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
+        return true;
+    cli_error(CLI_USAGE,
+              "no store in %s (no results.tsv, no lineage.json); give its directory with -C, or make one with `lineage init`", dir);
+    return false;
+}
+
+/* A command that works before there is a store opens it without a mirror, so that it leaves no files behind. */
 static int open_store(struct cli_session *session)
 {
     const char *dir = session->where.dir ? session->where.dir : ".";
@@ -102,6 +112,8 @@ static int open_store(struct cli_session *session)
                                         .no_mirror = !cli_is_store(dir)};
     struct lineage_error err;
     if (!cli_direction_parse(&open.direction, options->direction))
+        return CLI_USAGE;
+    if (!session->before_store && !cli_has_store(dir))
         return CLI_USAGE;
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)
         return cli_fail(&err);

@@ -49,6 +49,7 @@ if [ -c /dev/full ]; then
     must_fail 3 'cannot write' -C a export --output /dev/full
 fi
 mkdir empty
+must_run init empty
 must_run -C empty export
 must_equal '' "$(cat out)"
 

@@ -104,6 +104,7 @@ must_equal 35 "$(grep -c '(depth ' out)"
 
 # An empty store has answers too.
 mkdir empty
+must_run init empty
 for command in best chain; do
     must_fail 1 "no kept or baseline trial" -C empty $command
 done
@@ -114,4 +115,14 @@ for command in "tree --format json" "query --format json"; do
 done
 must_fail 2 "no trial '000'" -C empty show 000
 must_run -C empty verify
+
+# Without a store there is no answer: an empty one would mean that nobody tried this.
+mkdir none
+for command in best chain tree query verify status "show 000" "sweep alpha" "tried --alpha 1" "search clip" "similar clip" claims \
+    knobs "sql SELECT(1)" "compare alpha" "suggest --range lr=0:1" "diff 000 001" export report rebuild sync insight "void 000 --reason no" serve; do
+    # shellcheck disable=SC2086
+    must_fail 2 'no store in none (no results.tsv, no lineage.json)' -C none $command
+done
+must_run -C none render
+must_equal '' "$(ls -A none)"
 finish

@@ -22,6 +22,7 @@ views='morning history tree coverage parallel calibration failures importance se
 
 # An empty store, then one with every kind of outcome.
 mkdir empty
+must_run init empty
 must_run report -C empty
 must_equal empty/report.html "$(cat out)"
 must_check empty/report.html
