@@ -17,6 +17,7 @@ enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
     " trial trials experiment experiments run runs attempt attempts exp exps submission submissions lineage tree "   \
     "history log search swarm campaign session "
 #define COMBINED " combination combinations combined combining combine stack stacked stacking together composing composed jointly "
+#define ALONE " alone individually separately isolation "
 #define DIRECTION " direction side bracket upward downward upwards downwards "
 
 #define BEFORE_UNTOUCHED                                                                                          \
@@ -83,6 +84,10 @@ static enum claim_scope scope_of(const struct tokens *t, size_t i, const struct 
         return CLAIM_BASE;
     if (token_is(t, i + 1, "only"))
         return CLAIM_WHOLE;
+    /* "A + B were tried together, so A alone is untested" speaks of A. */
+    for (size_t k = i > 4 ? i - 4 : 0; k < t->n && k <= i + 4; k++)
+        if (t->items[k].sentence == t->items[i].sentence && token_in(t, k, ALONE))
+            return CLAIM_KNOB;
     for (size_t k = from; k < t->n && k <= i + 10; k++) {
         if (t->items[k].sentence != t->items[i].sentence)
             continue;
