@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Fits the weights by which `lineage` decides what a text changes and which trials repeat another, from labelled logs.
 
-usage: ideas_fit.py --answers PROGRAM [--logs DIR] [--light NAME=FROM-TO]... [--write SOURCE] settings|same LABELS
+usage: ideas_fit.py --answers PROGRAM [--logs DIR] [--light NAME=FROM-TO]... [--threshold X] [--write SOURCE]
+                    settings|same LABELS
 
 LABELS and DIR are as in ideas_bench.py. PROGRAM is ideas_answers of this directory. With --features it prints the
 features of every decision in the order of the enums stated_feature (src/store/ideas/stated.h) and similar_feature
 (ideas_internal.h). The weights are a logistic regression with a penalty on their squares; --light counts the rows FROM
 to TO of a log less, because they say nearly the same, such as a loop of resubmissions after crashes. The constant is
-moved to where precision and recall balance best (largest F1) on rows that were left out of the fit.
+moved to where precision and recall balance best (largest F1) on rows that were left out of the fit, or by --threshold: a proposal that is called a repeat in error costs
+more than one that is not, so `same` uses 0.3.
 
 Printed for each log are precision and recall of the decisions, before similar.c follows chains of repeats:
   in sample   fitted on all logs, counted on the same rows
@@ -19,7 +21,7 @@ give the same table. Fit the settings first and build again, because `same` rest
 
   ideas_fit.py --answers build/tests/bench/ideas_answers --light pg-variant-single-agent=086-145 \\
       --write src/store/ideas/stated_weights.c settings ../shared/ideas/labels
-  ideas_fit.py --answers build/tests/bench/ideas_answers --light pg-variant-single-agent=086-145 \\
+  ideas_fit.py --answers build/tests/bench/ideas_answers --light pg-variant-single-agent=086-145 --threshold 0.3 \\
       --write src/store/ideas/similar_weights.c same ../shared/ideas/labels
 """
 import argparse
@@ -39,8 +41,11 @@ FOLDS = 8
 LIGHT = 0.2         # weight of the rows that --light names
 PENALTY = {"settings": 1.0, "same": 2.0}
 PER_FORM_PENALTY = 3.0  # times the penalty, for features that exist once per form
-# The forms that the others are compared with: their own weights would only repeat what the per-form features say.
-REFERENCE = {"STATED_FORM + FORM_EQUALS", "STATED_FORM + FORM_COUNT"}
+# Features per form whose weight is 0: on rows and on logs that were left out of the fit, the others do better without
+# them, since they repeat what the form or the place alone says.
+REFERENCE = {"STATED_FORM + FORM_" + form for form in ("EQUALS", "COUNT", "FROM_TO", "CALL")} | {
+    "STATED_FORM_HEADLINE + FORM_" + form for form in ("ARROW", "NEXT_TO", "CALL", "PREPOSITION", "TIMES", "COUNT")} | {
+    "STATED_FORM_BRACKETS + FORM_" + form for form in ("EQUALS", "ARROW", "COUNT", "CALL", "FROM_TO", "NEXT_TO", "ARROW_TEXT")}
 SOURCE_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "store", "ideas")
 
 

@@ -234,7 +234,7 @@ static void a_changed_reading_has_a_new_version(void **state)
     static const struct {
         unsigned version;
         uint64_t digest;
-    } known = {3, 0x28b484fde21c6370};
+    } known = {4, 0x28b484fde21c6370};
     static const char *const texts[][2] = {
         {"Lower mixup_alpha 0.4 → 0.2 on top of exp_012", "wd=0.1; grad_clip=1.0 | retry of 588, unlike #041"},
         {"Raise entropy bonus from 1% to 2%; keeps shared_buffers=512K", "gives val_bpb 1.08 because of decay"},
@@ -319,6 +319,8 @@ static void settings_are_read_in_all_forms(void **state)
         {"Tighten the clamp(0.5, 2.0) to clamp(1.0, 2.0)", "clamp (0.5, 2.0) (1.0, 2.0);"},
         {"Decoder learning rates: backbone×0.5, neck×0.8", "backbone - 0.5;neck - 0.8;"},
         {"Give rare classes a 2.5 sampling weight", "rare classes sampling weight - 2.5;"},
+        {"Split the timeout: readers use lock_timeout=30, writers use lock_timeout_write=90", "lock_timeout_write - 90;"},
+        {"Lower unroll_count 8→4 and the lazy prefetch_distance 32→16", "unroll_count 8 4;prefetch_distance 32 16;"},
         {"Rescale shared stage gradients by 1/(n_shared+1)=1/3", "shared stage gradients - 1/3;"},
         {"Raise work_mem 4MB → 64MB", "work_mem 4MB 64MB;"},
         {"Raise shared_buffers from 512 MB to 1 GB", "shared_buffers 512 MB 1 GB;"},
@@ -615,6 +617,18 @@ static void false_claims_are_named_with_the_trials_that_refute_them(void **state
     assert_int_equal(claims.n, 1);
     assert_int_equal(claims.items[0].n_counter, 1);
     lineage_novelty_release(&claims);
+    /* A combination is new, a part of it is not. */
+    static const struct {
+        const char *text;
+        size_t n_counter;
+    } combined[] = {{"Raise mixup_alpha from 0.2 to 0.8: mixup_alpha and cutout together are untested", 0},
+                    {"Raise mixup_alpha from 0.2 to 0.8: both were tried together, mixup_alpha alone is untested", 2}};
+    for (size_t i = 0; i < sizeof combined / sizeof *combined; i++) {
+        assert_int_equal(lineage_ideas_claims_text(&claims, ideas, combined[i].text, &err), LINEAGE_OK);
+        assert_int_equal(claims.n, 1);
+        assert_int_equal(claims.items[0].n_counter, combined[i].n_counter);
+        lineage_novelty_release(&claims);
+    }
     lineage_ideas_release(ideas);
 }
 

@@ -252,14 +252,12 @@ static void find_old(const struct tokens *t, size_t i, struct stated *c)
 static void look_at_name(struct stated *c, const struct tokens *t)
 {
     const char *name = t->text + c->name.at;
-    size_t length = c->name.length, size;
+    size_t length = c->name.length;
     char lower[64];
     size_t n = length < sizeof lower - 1 ? length : sizeof lower - 1;
     for (size_t i = 0; i < n; i++)
         lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] | 0x20) : name[i];
     lower[n] = '\0';
-    code_point(name, 0, length, &size);
-    c->features[STATED_SYMBOL] = length == size;
     const char *init = strstr(lower, "init");
     c->features[STATED_INITIAL] = init && (init == lower || init[-1] == ' ' || init[-1] == '-') && (init[4] == '\0' || init[4] == 'i');
 }
@@ -287,7 +285,6 @@ static void keep(struct finder *f, const struct stated *c, size_t name_value, si
     f->list[f->n] = *c;
     look_at_name(&f->list[f->n], f->t);
     stated_look(f->list, f->n, f->t, first, value, value_end, end);
-    f->list[f->n].score = stated_score(&f->list[f->n]);
     f->n++;
 }
 
@@ -464,12 +461,15 @@ static bool try_given(struct finder *f, size_t i)
         verb--;
     size_t noun = end + token_is_mark(t, end, 'x'), behind = words_behind(t, noun, 2);
     words_before(t, verb, true, &first, &last);
-    if (behind == noun || first == last)
+    if (first == last || (behind == noun && verb != i - 1))
         return false;
-    c.prefix = span_of(t, first, last);
-    c.name = span_of(t, noun, behind);
+    c.name = span_of(t, first, last);
+    if (behind > noun) {
+        c.prefix = c.name;
+        c.name = span_of(t, noun, behind);
+    }
     c.features[STATED_GIVEN] = 1;
-    keep(f, &c, first, i, end, behind);
+    keep(f, &c, first, i, end, behind > noun ? behind : end);
     return true;
 }
 
@@ -554,6 +554,9 @@ size_t stated_candidates(struct stated *candidates, const struct tokens *t, stat
         else if ((token->kind == TOKEN_NUMBER || token_is(t, i, "sqrt")) && !arrow_next && !try_to(&f, i) && !try_given(&f, i))
             try_bare(&f, i);
     }
+    stated_look_ahead(candidates, f.n, t);
+    for (size_t i = 0; i < f.n; i++)
+        candidates[i].score = stated_score(&candidates[i]);
     return f.n;
 }
 

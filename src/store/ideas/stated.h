@@ -36,16 +36,12 @@ enum stated_feature {
     STATED_HEADLINE = N_FORMS,        /* in the first clause */
     STATED_FIRST_SENTENCE,
     STATED_IN_BRACKETS,
-    STATED_LATE,          /* position in the text, from 0 to 1 */
-    STATED_VERB_BEFORE,   /* a verb of change comes shortly before it */
     STATED_UNCHANGED,     /* "keep", "stays", "existing" shortly before it */
-    STATED_UNCHANGED_NEXT,/* "unchanged", "preserved" directly after it */
     STATED_PAST,          /* an earlier trial is mentioned before it in its clause */
     STATED_REASON,        /* "because", "since", "giving" before it in its clause */
     STATED_COMPARED,      /* "vs", "than", "instead of" directly before it */
     STATED_INITIAL,       /* an initial value */
     STATED_UNIT,          /* a unit or a noun follows a bare number */
-    STATED_SYMBOL,        /* the name is a Greek letter or a single letter */
     STATED_RATIO,         /* B is a multiple: 3× */
     STATED_HAS_FROM,
     STATED_AFTER_ARROW,   /* an earlier candidate of this text, outside of enumerations, has the old and the new value */
@@ -57,12 +53,9 @@ enum stated_feature {
     STATED_FORM_HEADLINE, /* one per form: in the first clause or after a title */
     STATED_FORM_BRACKETS = STATED_FORM_HEADLINE + N_FORMS, /* one per form: in brackets */
     STATED_ENDS = STATED_FORM_BRACKETS + N_FORMS, /* the clause or bracket ends after the value */
-    STATED_ITEM,          /* in an item of an enumeration: "(2) NAME A → B" */
     STATED_JOINED,        /* "+", "and" or a comma joins it to what comes before */
-    STATED_LIST,          /* ... and that is a candidate, which ends directly before */
     STATED_FROM_WORD,     /* "from" directly before the name: the old value */
     STATED_OF,            /* "of" or "per" directly before the name: "50% of width=64" */
-    STATED_OF_NEXT,       /* "of" directly after the value */
     STATED_BY,            /* "by B": how far, not where to */
     STATED_ABOUT,         /* "~B" or "about B" */
     STATED_SIGNED,        /* "+0.001" or "-0.001" */
@@ -71,13 +64,12 @@ enum stated_feature {
     STATED_WHOLE,         /* the value is a whole number */
     STATED_OLD_VALUE,     /* the value is the old value of an earlier candidate */
     STATED_RESTATED,      /* the value is the new value of an earlier candidate */
-    STATED_NAME_AGAIN,    /* an earlier candidate has the same name */
     STATED_REMOVED,       /* "remove", "without" directly before the name: the value is gone */
     STATED_GIVEN,         /* "NAME gets B noun", "give NAME B noun" */
     STATED_GERUND,        /* in a clause such as ", raising NAME 65% → 75%": a consequence */
     STATED_DEEP,          /* in brackets within brackets */
-    STATED_SIBLING,       /* an earlier candidate is in the same clause */
     STATED_ALSO,          /* the clause begins with "also" or "plus" */
+    STATED_EXTENDED,      /* the name of another candidate extends this one: of wd=1 and wd_mlp=2, wd is the base */
     STATED_OPENS,         /* directly behind an opening bracket */
     N_STATED_FEATURES
 };
@@ -89,7 +81,7 @@ struct stated {
     enum stated_form form;
     float features[N_STATED_FEATURES];
     double score; /* above 0: a change */
-    size_t first, end; /* the tokens from the name to the value */
+    size_t end;   /* the token behind it */
 };
 
 enum { STATED_MAX = 256 }; /* candidates of one text */
@@ -108,6 +100,9 @@ void stated_look(struct stated *list, size_t n, const struct tokens *tokens, siz
 
 /* Whether the value is what is replaced, so never a new value: "replace NAME=B with". */
 bool stated_is_replaced(const struct tokens *tokens, size_t first, size_t value);
+
+/* Sets the features that depend on later candidates. */
+void stated_look_ahead(struct stated *list, size_t n, const struct tokens *tokens);
 
 /* The weighted sum of the features. */
 double stated_score(const struct stated *candidate);

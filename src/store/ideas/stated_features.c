@@ -24,12 +24,11 @@ enum {
     "reverting split splitting adopt apply applying introduce introducing delay delaying scale scaling enable "      \
     "enabling disable disabling remove removing tune try trying test testing grow deepen slow accelerate boost "     \
     "boosting relax relaxing soften strengthen weaken sharpen trim limit cap combine bring give put swap make turn "  \
-    "adjust step go rescale rescaling reset resetting tweak upgrade downgrade quarter "
+    "adjust step go rescale rescaling reset resetting defaulting tweak upgrade downgrade quarter "
 #define UNCHANGED_WORDS                                                                                            \
     " keep keeps keeping kept stay stays staying remain remains remaining unchanged preserve preserves preserved "  \
     "preserving existing current currently already same identical default defaults still inherit inherits inherited " \
     "baseline retains retain retaining originally was were had fixed holds constant "
-#define UNCHANGED_NEXT " unchanged preserved kept stays remains default baseline fixed exactly untouched "
 #define REASON_WORDS                                                                                               \
     " because since as so which where giving motivated enabling whereas although though while hence thus given "    \
     "means meaning implying following analogous why that matching matches causing caused yielding yields saving "  \
@@ -42,7 +41,8 @@ enum {
 #define STOP_WORDS                                                                                                  \
     " the a an its their our this that these those to and or with by for in on of from at as is are be was were "    \
     "into onto but than then via when while if so each every all any both only just per up down now still it we i "  \
-    "also plus further again slightly even under over within during after before until between across using which where not no "
+    "also plus further again slightly even under over within during after before until between across using which where not no "   \
+    "instead rather stays stay keeps keep kept remains remain get gets measured showed gave "
 #define REMOVE_VERBS " remove removes removing removed drop dropping dropped disable disabling disabled without no delete deleting "
 #define REPLACE_VERBS " replace replacing replaces swap swapping "
 #define ALSO_WORDS " also plus additionally and then "
@@ -126,14 +126,16 @@ bool stated_is_replaced(const struct tokens *t, size_t first, size_t value)
     return false;
 }
 
-/* The words before the candidate, back to the beginning of its clause or of its item of an enumeration. */
-static void look_back(struct stated *c, const struct tokens *t, size_t first, size_t value)
+/* The words before the candidate, back to the beginning of its clause or of its item of an enumeration. Returns whether
+ * it is in such an item: "(2) NAME A → B". */
+static bool look_back(struct stated *c, const struct tokens *t, size_t first, size_t value)
 {
     float *f = c->features;
     size_t steps = 0, start = first;
+    bool item = false;
     for (size_t k = first; k-- > 0 && steps < LOOK_BACK && same_clause(t, k, value); steps++) {
         if (ends_item_number(t, k)) {
-            f[STATED_ITEM] = 1;
+            item = true;
             break;
         }
         start = k;
@@ -144,14 +146,13 @@ static void look_back(struct stated *c, const struct tokens *t, size_t first, si
         if (stated_is_citation(t, k))
             /* Text in brackets after a trial's id describes that trial. */
             f[STATED_PAST] = fmaxf(f[STATED_PAST], t->items[k].depth < t->items[value].depth && opens_behind(t, k, first) ? 2 : 1);
-        if (steps < 6 && stated_is_verb(t, k))
-            f[STATED_VERB_BEFORE] = 1;
         if (steps < 4 && token_in(t, k, DERIVED_VERBS))
             f[STATED_DERIVED] = 1;
         if (steps < 2 && c->form >= FORM_EQUALS && token_in(t, k, COMPARED_WORDS))
             f[STATED_COMPARED] = 1;
     }
-    f[STATED_ALSO] = start > 0 && token_in(t, start, ALSO_WORDS);
+    f[STATED_ALSO] = start > 0 && !same_clause(t, start - 1, start) && token_in(t, start, ALSO_WORDS);
+    return item;
 }
 
 /* Whether a verb of change that ends in -ing follows a comma or a word, so that it tells a consequence. */
@@ -160,6 +161,11 @@ static bool is_gerund(const struct tokens *t, size_t i)
     const struct token *token = &t->items[i];
     return i > 0 && same_clause(t, i - 1, i) && token->kind == TOKEN_WORD && token->length > 5 &&
            memcmp(t->text + token->at + token->length - 3, "ing", 3) == 0 && stated_is_verb(t, i);
+}
+
+static bool is_joint(const struct tokens *t, size_t i)
+{
+    return token_in(t, i, " and plus ") || (token_is_kind(t, i, TOKEN_MARK) && strchr("+,;&", t->items[i].mark));
 }
 
 /* The tokens directly before the name. */
@@ -179,8 +185,7 @@ static void look_beside(struct stated *c, const struct tokens *t, size_t first, 
     f[STATED_GERUND] = is_gerund(t, before - 1);
     if (stated_is_verb(t, before - 1))
         before--;
-    f[STATED_JOINED] = before > 0 && (token_in(t, before - 1, " and plus ") ||
-                                      (t->items[before - 1].kind == TOKEN_MARK && strchr("+,;&", t->items[before - 1].mark)));
+    f[STATED_JOINED] = before > 0 && is_joint(t, before - 1);
 }
 
 /* The value itself and the tokens behind it. */
@@ -191,13 +196,9 @@ static void look_at_value(struct stated *c, const struct tokens *t, size_t value
     bool number = last->kind == TOKEN_NUMBER;
     f[STATED_SHAPE] = t->items[value].depth > 0 && in_square_brackets(t, value);
     f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) || (t->items[end].kind == TOKEN_MARK && strchr(").,;:|]+", t->items[end].mark));
-    for (size_t k = end; k < t->n && k < end + 3 && same_clause(t, k, value); k++)
-        if (token_in(t, k, UNCHANGED_NEXT))
-            f[STATED_UNCHANGED_NEXT] = 1;
     if (token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && same_clause(t, end, value))
         f[STATED_UNIT] = 1;
     f[STATED_OPENS] = value > 0 && token_is_mark(t, value - 1, '(');
-    f[STATED_OF_NEXT] = token_is(t, end, "of");
     f[STATED_RATIO] = number && last->times;
     f[STATED_PERCENT] = number && last->percent;
     f[STATED_WORD] = !c->to_value.present && last->kind == TOKEN_WORD;
@@ -209,34 +210,27 @@ static void look_at_value(struct stated *c, const struct tokens *t, size_t value
     f[STATED_SIGNED] = sign == '-' || sign == '+' || (c->to.at > 0 && t->text[c->to.at - 1] == '+');
 }
 
-static bool same_span(const struct tokens *t, struct span a, struct span b)
-{
-    return a.length == b.length && memcmp(t->text + a.at, t->text + b.at, a.length) == 0;
-}
-
 /* The candidates before it. */
-static void look_at_others(struct stated *list, size_t n, const struct tokens *t, size_t first, size_t value)
+static void look_at_others(struct stated *list, size_t n, const struct tokens *t, size_t first, size_t value, bool item)
 {
     struct stated *c = &list[n];
     float *f = c->features;
     bool titled = !(f[STATED_HEADLINE] > 0);
+    /* "A 1→2 and lazy B 3→4": the second one belongs to the same list. */
+    if (n > 0 && first > list[n - 1].end && first - list[n - 1].end <= 4 && is_joint(t, list[n - 1].end))
+        f[STATED_JOINED] = 1;
     for (size_t i = n > EARLIER ? n - EARLIER : 0; i < n; i++) {
         const struct stated *other = &list[i];
-        bool arrow = other->form <= FORM_TO || other->from.length;
-        if (arrow && !(f[STATED_ITEM] > 0))
+        bool arrow = other->form <= FORM_TO || (other->from.length && other->form != FORM_ARROW_TEXT);
+        if (arrow && !item && !(f[STATED_JOINED] > 0))
             f[STATED_AFTER_ARROW] = 1;
         if (other->features[STATED_HEADLINE] > 0 && (arrow || other->form == FORM_EQUALS))
             titled = false;
-        if (same_clause(t, other->end - 1, value))
-            f[STATED_SIBLING] = 1;
         if (c->to_value.present && other->from_value.present && c->to_value.value == other->from_value.value)
             f[STATED_OLD_VALUE] = 1;
         if (c->to_value.present && other->to_value.present && arrow && c->to_value.value == other->to_value.value)
             f[STATED_RESTATED] = 1;
-        if (same_span(t, other->name, c->name))
-            f[STATED_NAME_AGAIN] = 1;
     }
-    f[STATED_LIST] = n > 0 && f[STATED_JOINED] > 0 && first >= list[n - 1].end && first - list[n - 1].end <= 3;
     f[STATED_TITLED] = titled && t->items[value].clause == 1;
 }
 
@@ -245,18 +239,29 @@ void stated_look(struct stated *list, size_t n, const struct tokens *t, size_t f
 {
     struct stated *c = &list[n];
     float *f = c->features;
-    c->first = first, c->end = end;
+    c->end = end;
     f[STATED_FORM + c->form] = 1;
     f[STATED_HEADLINE] = t->items[value].clause == 0;
     f[STATED_FIRST_SENTENCE] = t->items[value].sentence == 0;
     f[STATED_IN_BRACKETS] = t->items[value].depth > 0;
     f[STATED_DEEP] = t->items[value].depth > 1;
-    f[STATED_LATE] = (float)fmin(1, (double)t->items[value].at / 600);
     f[STATED_HAS_FROM] = c->from.length > 0;
-    look_back(c, t, first, value);
+    bool item = look_back(c, t, first, value);
     look_beside(c, t, first, value);
     look_at_value(c, t, value, value_end, end);
-    look_at_others(list, n, t, first, value);
-    f[STATED_FORM_HEADLINE + c->form] = f[STATED_HEADLINE] > 0 || f[STATED_TITLED] > 0 || f[STATED_ITEM] > 0;
+    look_at_others(list, n, t, first, value, item);
+
+    f[STATED_FORM_HEADLINE + c->form] = f[STATED_HEADLINE] > 0 || f[STATED_TITLED] > 0 || item;
     f[STATED_FORM_BRACKETS + c->form] = f[STATED_IN_BRACKETS];
+}
+
+void stated_look_ahead(struct stated *list, size_t n, const struct tokens *t)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i > EARLIER ? i - EARLIER : 0; k < n && k < i + EARLIER; k++) {
+            struct span name = list[i].name, other = list[k].name;
+            if (list[k].form == list[i].form && other.length > name.length && t->text[other.at + name.length] == '_' &&
+                memcmp(t->text + other.at, t->text + name.at, name.length) == 0)
+                list[i].features[STATED_EXTENDED] = 1;
+        }
 }
