@@ -130,7 +130,7 @@ bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row, struct ar
 /* ---- terms ---- */
 
 /* Where a term is, in the texts of a row. */
-enum { IN_HYPOTHESIS = 1, IN_HEAD = 2, IS_NUMBER = 4, IN_TITLE = 8, IS_COMPOUND = 16 };
+enum { IN_HYPOTHESIS = 1, IN_HEAD = 2, IS_NUMBER = 4, IN_TITLE = 8 };
 
 enum { TITLE_WORDS = 6 }; /* the title is the first words of the headline */
 
@@ -209,7 +209,7 @@ static bool visit_word(struct term_visit *v, uint32_t number, float text_weight,
         weight += HEAD_WEIGHT;
     for (size_t k = 0; k < terms->n; k++)
         v->visit(v->context, terms->parts[k], terms->compound ? weight * PART_WEIGHT : weight, where);
-    v->visit(v->context, terms->whole, weight, where & IN_HYPOTHESIS ? IS_COMPOUND : 0);
+    v->visit(v->context, terms->whole, weight, 0);
     return true;
 }
 
@@ -263,8 +263,6 @@ static void add_weights(void *context, uint32_t term, float weight, unsigned whe
         weights_add(&row->head, term, 1);
     if (where & IN_TITLE)
         weights_add(&row->title, term, 1);
-    if (where & IS_COMPOUND)
-        weights_add(&row->identifiers, term, 1);
     if ((where & IN_HEAD) && (where & IS_NUMBER))
         weights_add(&row->head_numbers, term, 1);
 }
@@ -272,22 +270,21 @@ static void add_weights(void *context, uint32_t term, float weight, unsigned whe
 bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row)
 {
     struct term_visit v = {ideas, false, add_weights, row};
+    struct weights *const lists[] = {&row->terms, &row->text, &row->head, &row->head_numbers, &row->title};
     if (row->terms_known)
         return true;
-    row->terms.n = row->text.n = row->head.n = row->head_numbers.n = row->title.n = row->identifiers.n = 0; /* left by a call that ran out of memory */
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        lists[i]->n = 0, lists[i]->failed = false; /* left by a call that ran out of memory */
     bool ok = visit_terms(&v, row);
-    weights_sort(&row->terms);
-    weights_sort(&row->text);
-    weights_sort(&row->head);
-    weights_sort(&row->head_numbers);
-    weights_sort(&row->title);
-    weights_sort(&row->identifiers);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        weights_sort(lists[i]);
+        ok = ok && !lists[i]->failed;
+    }
     if (row->length <= 0)
         for (size_t i = 0; i < row->terms.n; i++)
             row->length += (double)row->terms.items[i].weight;
-    row->terms_known = ok && !row->terms.failed && !row->text.failed && !row->head.failed && !row->head_numbers.failed && !row->title.failed && !row->identifiers.failed;
-    row->terms.failed = row->text.failed = row->head.failed = row->head_numbers.failed = row->title.failed = row->identifiers.failed = false;
-    return row->terms_known;
+    row->terms_known = ok;
+    return ok;
 }
 
 static void add_term(void *context, uint32_t term, float weight, unsigned where)
@@ -309,5 +306,4 @@ void row_release(struct idea_row *row)
     free(row->head.items);
     free(row->head_numbers.items);
     free(row->title.items);
-    free(row->identifiers.items);
 }

@@ -125,25 +125,6 @@ double weights_share(const struct terms *terms, const struct weights *a, const s
     return sum > 0 ? shared / sum : 0;
 }
 
-double weights_rarest(const struct terms *terms, const struct weights *a, const struct weights *b, bool shared)
-{
-    double most = 0;
-    for (size_t i = 0, j = 0; i < a->n; i++) {
-        uint32_t term = a->items[i].term;
-        while (j < b->n && b->items[j].term < term)
-            j++;
-        bool both = j < b->n && b->items[j].term == term;
-        if (both == shared && term < terms->n && terms->df[term] >= 2)
-            most = fmax(most, terms_idf(terms, term));
-    }
-    return most;
-}
-
-double terms_idf_rarest(const struct terms *terms)
-{
-    return idf(terms, 1);
-}
-
 static double squares(const struct terms *terms, const struct weights *w)
 {
     double sum = 0;

@@ -52,11 +52,6 @@ void weights_sort(struct weights *weights);                             /* also 
 /* The share of a's weight, by inverse document frequency, that is in terms which b has too: 0 to 1. */
 double weights_share(const struct terms *terms, const struct weights *a, const struct weights *b);
 
-/* The largest inverse document frequency of a's terms that b has too (`shared`) or lacks; 0 if there are none. Only terms
- * that at least two rows have count. terms_idf_rarest is the frequency of a term that one row has. */
-double weights_rarest(const struct terms *terms, const struct weights *a, const struct weights *b, bool shared);
-double terms_idf_rarest(const struct terms *terms);
-
 /* The cosine of the two texts, weighted by squared inverse document frequency. */
 double weights_cosine(const struct terms *terms, const struct weights *a, const struct weights *b);
 

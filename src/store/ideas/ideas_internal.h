@@ -64,7 +64,6 @@ struct idea_row {
     struct weights head;          /* the words and numbers of its first clause */
     struct weights head_numbers;  /* the numbers alone */
     struct weights title;         /* its first words */
-    struct weights identifiers;   /* the compound words of the hypothesis, as a whole */
     bool terms_known;
     double length;                /* sum of the weights of terms */
     size_t *cited_by;
@@ -193,46 +192,26 @@ bool changes_same_value(const struct lineage_change *a, const struct lineage_cha
 
 enum similar_feature {
     SIMILAR_SCORE,      /* BM25 score, divided by the score of the text against itself */
-    SIMILAR_HEAD_IN,    /* share of the query's first clause that the candidate's text has */
     SIMILAR_HEAD_OF,    /* share of the candidate's first clause that the query's text has */
     SIMILAR_COSINE,     /* cosine of the whole hypotheses */
-    SIMILAR_COVERED,    /* share of the query's changes that the candidate made */
-    SIMILAR_ALL,        /* the candidate made all of the query's changes, and there is at least one */
     SIMILAR_CONFLICT,   /* the candidate gave one of the knobs another value */
-    SIMILAR_NO_CHANGES, /* the query states no changes */
     SIMILAR_TECHNIQUE,  /* cosine if the query states no changes, else 0 */
     SIMILAR_CITES,
-    SIMILAR_AGAIN,      /* the query cites the candidate and says that it tries again */
-    SIMILAR_ALL_HEAD,   /* all changes covered, times the share of the first clause */
-    SIMILAR_EXTRA,      /* neither text states changes */
     SIMILAR_SOFT,       /* share of the query's changes with the value and most of the name in the candidate's text */
     SIMILAR_ALL_SOFT,   /* all of them */
     SIMILAR_NUMBERS,    /* share of the numbers of the query's first clause that the candidate's text has */
-    SIMILAR_HEADS,      /* SIMILAR_HEAD_IN times SIMILAR_HEAD_OF */
     SIMILAR_FAILED,     /* the candidate has no outcome: crash, overrun */
-    SIMILAR_FAILED_CITED,
     SIMILAR_SPECIALIST, /* by the same specialist */
     SIMILAR_KNOB,       /* lowest similarity of the names of changes that both made */
     SIMILAR_FIRST,      /* nearest by BM25 */
     SIMILAR_OUTSTANDING,/* BM25 score compared with that of the tenth nearest: 0 to 1 */
-    SIMILAR_NEAR,       /* 1 if no trials lie between them in the log, falling to 0 */
     SIMILAR_CONFLICTS,  /* share of the query's changes whose knob the candidate gave another value */
     SIMILAR_OTHER_WAY,  /* the candidate moved one of the knobs in the other direction */
-    SIMILAR_MORE,       /* the candidate states more changes */
-    SIMILAR_NUMBERS_OF, /* share of the numbers of the candidate's first clause that the query's text has */
     SIMILAR_TITLE_IN,   /* share of the query's first words that the candidate's text has */
     SIMILAR_TITLES,     /* how alike the first words of both are */
     SIMILAR_UNCOVERED,  /* all changes covered, times the share of the first words that the candidate's text lacks */
-    SIMILAR_RAREST,     /* how rare the rarest word is that both first clauses have: 0 to 1 */
-    SIMILAR_MISSING,    /* how rare the rarest of the query's first words is that the candidate lacks, though others have it */
-    SIMILAR_MISSING_OF, /* the same with the candidate's first words */
-    SIMILAR_IDENTIFIERS,/* share of the query's compound words that the candidate has */
-    SIMILAR_NO_IDENTIFIERS,
     SIMILAR_CITED_AGAIN,/* "retry of", "apply", "fix" near the mention of the candidate */
-    SIMILAR_CITED_EARLY,/* mentioned in the first clause */
     SIMILAR_CITED_BASE, /* "on", "on top of" before the mention */
-    SIMILAR_CITED_ALIKE,/* "like", "than", "extends" before the mention */
-    SIMILAR_PARENT,     /* the candidate is the query's parent */
     SIMILAR_SIBLING,    /* both have the same parent */
     SIMILAR_FAILED_SIBLING,
     N_SIMILAR_FEATURES
@@ -242,22 +221,23 @@ struct similar_pair {
     double bm25;
     double verdict; /* above 0: same */
     float features[N_SIMILAR_FEATURES];
+    float head_in; /* share of the query's first clause that the candidate's text has */
+    bool cited, again; /* the query cites the candidate, and says that it tries again */
     uint64_t covered; /* bit i is set if the candidate covers change i of the query */
     const struct lineage_change *knob; /* a change of the candidate to a knob that the query changes too */
     const struct lineage_change *query_knob;
 };
 
 /* A query, and how it mentions the trials that it cites. */
-enum { MENTION_AGAIN = 1, MENTION_EARLY = 2, MENTION_BASE = 4, MENTION_ALIKE = 8 };
+enum { MENTION_AGAIN = 1, MENTION_BASE = 2 };
 struct similar_query {
     const struct idea_row *row;
-    size_t at; /* its place in the log */
     unsigned char mentions[LINEAGE_IDEAS_CITES]; /* [row->idea.n_cites] */
 };
 
 /* similar_query_read returns false when out of memory. similar_look sets the features of a pair except SIMILAR_SCORE,
  * SIMILAR_FIRST and SIMILAR_OUTSTANDING, which depend on the other pairs. */
-bool similar_query_read(struct similar_query *view, const struct lineage_ideas *ideas, const struct idea_row *row, size_t at);
+bool similar_query_read(struct similar_query *view, const struct lineage_ideas *ideas, const struct idea_row *row);
 void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct similar_query *view);
 double similar_verdict(const struct similar_pair *pair);
 

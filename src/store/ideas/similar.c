@@ -19,7 +19,10 @@ static double saturated(double weight, double length, double mean)
 
 /* Thresholds for follow_chains: the verdict above which a pair is followed, the lowest verdict that a trial reached in
  * this way may have, and the verdict that it then gets. */
-static const double CHAIN_SURE = 0, CHAIN_LEAST = -3, CHAIN_VERDICT = 0.01;
+static const double CHAIN_SURE = 0, CHAIN_LEAST = -1.5, CHAIN_VERDICT = 0.01;
+
+/* The lowest verdict of a trial that covers a part of a bundle. */
+static const double JOINT_LEAST = -3;
 
 /* Scores all rows that share a term with the query, in ideas->scores. Lists these rows in ideas->found and returns
  * their number. */
@@ -92,7 +95,7 @@ bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct
         if (!row_read_terms(ideas, &ideas->rows[pairs[i].row]))
             return false;
     struct similar_query view;
-    if (!similar_query_read(&view, ideas, query, before))
+    if (!similar_query_read(&view, ideas, query))
         return false;
     for (size_t i = 0; i < n; i++) {
         pairs[i].features[SIMILAR_FIRST] = i == 0;
@@ -158,14 +161,15 @@ static void cover_jointly(struct similar_pair *pairs, size_t n, const struct ide
     for (size_t i = 0; i < n; i++) {
         if (pairs[i].verdict > 0)
             return;
-        made |= pairs[i].covered;
+        if (pairs[i].verdict > JOINT_LEAST)
+            made |= pairs[i].covered;
     }
     if (!(wanted & (wanted - 1)) || (made & wanted) != wanted)
         return;
     uint64_t left = wanted;
     for (size_t i = 0; i < n && left; i++)
-        if (pairs[i].covered & left) {
-            pairs[i].verdict = 0.01;
+        if (pairs[i].verdict > JOINT_LEAST && pairs[i].covered & left) {
+            pairs[i].verdict = CHAIN_VERDICT;
             left &= ~pairs[i].covered;
         }
 }
@@ -196,10 +200,10 @@ static const char *reason(struct arena *arena, const struct similar_pair *pair)
         else
             buf_printf(&out, "another value: %s instead of %s", pair->knob->to, pair->query_knob->to);
     } else
-        buf_printf(&out, "%.0f %% of the words of its first clause", 100 * (double)pair->features[SIMILAR_HEAD_IN]);
-    if (pair->features[SIMILAR_AGAIN] > 0)
+        buf_printf(&out, "%.0f %% of the words of its first clause", 100 * (double)pair->head_in);
+    if (pair->again)
         buf_puts(&out, "; it is cited as tried again");
-    else if (pair->features[SIMILAR_CITES] > 0)
+    else if (pair->cited)
         buf_puts(&out, "; it is cited");
     const char *text = out.failed ? NULL : arena_text(arena, out.data, out.length);
     buf_release(&out);

@@ -19,9 +19,6 @@ enum { MENTIONS_MAX = 64 }; /* mentions of trials in a query whose context is ex
     "fixing restore restores restoring reapply re-apply apply applying repeat re-test retest combine combining compose "  \
     "composing revive reviving port porting reintroduce re-introduce crash crashed overran failure overrun "
 #define BASE_WORDS " on top onto over atop from base baseline since "
-#define ALIKE_WORDS                                                                                                  \
-    " like unlike analogous analog opposite symmetric mirror mirrors mirroring than vs versus extend extends extending "  \
-    "complementary complements orthogonal continues following beyond instead "
 
 double changes_same_knob(const struct lineage_ideas *ideas, const struct change_key *a, const struct change_key *b)
 {
@@ -80,7 +77,7 @@ int change_direction(const struct lineage_change *c)
 static void compare_changes(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
                             const struct idea_row *row)
 {
-    size_t wanted = 0, covered = 0, conflicts = 0;
+    size_t wanted = 0, conflicts = 0;
     bool conflict = false, other_way = false;
     double worst = 1;
     for (size_t i = 0; i < query->idea.n_changes; i++) {
@@ -94,7 +91,6 @@ static void compare_changes(struct similar_pair *pair, const struct lineage_idea
         if (query->keys[i].budget)
             continue;
         wanted++;
-        covered += value;
         conflict = conflict || (other && !value);
         conflicts += other && !value;
         other_way = other_way || (other && change_direction(other) * change_direction(&query->changes[i]) < 0);
@@ -104,15 +100,10 @@ static void compare_changes(struct similar_pair *pair, const struct lineage_idea
         }
     }
     float *f = pair->features;
-    f[SIMILAR_COVERED] = wanted ? (float)covered / (float)wanted : 0;
-    f[SIMILAR_ALL] = wanted && covered == wanted;
-    f[SIMILAR_KNOB] = covered ? (float)worst : 0;
+    f[SIMILAR_KNOB] = pair->covered ? (float)worst : 0;
     f[SIMILAR_CONFLICT] = conflict;
     f[SIMILAR_CONFLICTS] = wanted ? (float)conflicts / (float)wanted : 0;
     f[SIMILAR_OTHER_WAY] = other_way;
-    f[SIMILAR_MORE] = row->idea.n_changes > query->idea.n_changes;
-    f[SIMILAR_NO_CHANGES] = !wanted;
-    f[SIMILAR_EXTRA] = !wanted && !row->idea.n_changes;
 }
 
 static bool has_term(const struct weights *w, uint32_t term)
@@ -165,32 +156,24 @@ static void compare_texts(struct similar_pair *pair, struct lineage_ideas *ideas
 {
     const struct terms *terms = &ideas->terms;
     float *f = pair->features;
-    size_t wanted = 0, soft = 0;
+    size_t wanted = 0, covered = 0, soft = 0;
     for (size_t i = 0; i < query->idea.n_changes; i++) {
         if (query->keys[i].budget)
             continue;
         wanted++;
+        covered += pair->covered >> i & 1;
         soft += pair->covered >> i & 1 || mentions(ideas, row, &query->changes[i], &query->keys[i]);
     }
     f[SIMILAR_SOFT] = wanted ? (float)soft / (float)wanted : 0;
     f[SIMILAR_ALL_SOFT] = wanted && soft == wanted;
-    f[SIMILAR_HEAD_IN] = (float)weights_share(terms, &query->head, &row->text);
     f[SIMILAR_HEAD_OF] = (float)weights_share(terms, &row->head, &query->text);
-    f[SIMILAR_HEADS] = f[SIMILAR_HEAD_IN] * f[SIMILAR_HEAD_OF];
     f[SIMILAR_COSINE] = (float)weights_cosine(terms, &query->text, &row->text);
-    f[SIMILAR_TECHNIQUE] = f[SIMILAR_NO_CHANGES] * f[SIMILAR_COSINE];
-    f[SIMILAR_ALL_HEAD] = f[SIMILAR_ALL] * f[SIMILAR_HEAD_IN];
+    f[SIMILAR_TECHNIQUE] = wanted ? 0 : f[SIMILAR_COSINE];
     f[SIMILAR_NUMBERS] = share_of_numbers(&query->head_numbers, &row->text);
-    f[SIMILAR_NUMBERS_OF] = share_of_numbers(&row->head_numbers, &query->text);
     f[SIMILAR_TITLE_IN] = (float)weights_share(terms, &query->title, &row->text);
     f[SIMILAR_TITLES] = (float)(weights_share(terms, &query->title, &row->title) * weights_share(terms, &row->title, &query->title));
-    f[SIMILAR_UNCOVERED] = f[SIMILAR_ALL] * (1 - f[SIMILAR_TITLE_IN]);
-    double most = terms_idf_rarest(terms);
-    f[SIMILAR_RAREST] = (float)(weights_rarest(terms, &query->head, &row->head, true) / most);
-    f[SIMILAR_MISSING] = (float)(weights_rarest(terms, &query->title, &row->text, false) / most);
-    f[SIMILAR_MISSING_OF] = (float)(weights_rarest(terms, &row->title, &query->text, false) / most);
-    f[SIMILAR_IDENTIFIERS] = (float)weights_share(terms, &query->identifiers, &row->identifiers);
-    f[SIMILAR_NO_IDENTIFIERS] = !query->identifiers.n;
+    f[SIMILAR_UNCOVERED] = wanted && covered == wanted ? 1 - f[SIMILAR_TITLE_IN] : 0;
+    pair->head_in = (float)weights_share(terms, &query->head, &row->text);
 }
 
 /* The place of the two trials in the log. */
@@ -200,18 +183,14 @@ static void compare_places(struct similar_pair *pair, const struct lineage_ideas
     float *f = pair->features;
     for (size_t i = 0; i < query->idea.n_cites; i++)
         if (query->idea.cites[i] == pair->row) {
+            pair->cited = true;
             f[SIMILAR_CITES] = 1;
             f[SIMILAR_CITED_AGAIN] = (view->mentions[i] & MENTION_AGAIN) != 0;
-            f[SIMILAR_CITED_EARLY] = (view->mentions[i] & MENTION_EARLY) != 0;
             f[SIMILAR_CITED_BASE] = (view->mentions[i] & MENTION_BASE) != 0;
-            f[SIMILAR_CITED_ALIKE] = (view->mentions[i] & MENTION_ALIKE) != 0;
         }
-    f[SIMILAR_AGAIN] = f[SIMILAR_CITES] * (float)query->reading.again;
+    pair->again = pair->cited && query->reading.again;
     f[SIMILAR_FAILED] = !has_outcome(row);
-    f[SIMILAR_FAILED_CITED] = f[SIMILAR_FAILED] * f[SIMILAR_CITES];
     f[SIMILAR_SPECIALIST] = query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
-    f[SIMILAR_NEAR] = view->at > pair->row ? (float)exp(-(double)(view->at - pair->row) / 10) : 0;
-    f[SIMILAR_PARENT] = query->parent == pair->row;
     f[SIMILAR_SIBLING] = query->parent != SIZE_MAX && query->parent == row->parent;
     f[SIMILAR_FAILED_SIBLING] = f[SIMILAR_SIBLING] * f[SIMILAR_FAILED];
 }
@@ -234,14 +213,12 @@ struct mention_reader {
 
 static unsigned kinds_of_mention(const struct tokens *t, size_t i)
 {
-    unsigned kinds = t->items[i].clause == 0 || i < 16 ? MENTION_EARLY : 0;
+    unsigned kinds = 0;
     for (size_t k = i, steps = 0; k-- > 0 && steps < 5 && t->items[k].sentence == t->items[i].sentence; steps++) {
         if (token_in(t, k, AGAIN_WORDS))
             kinds |= MENTION_AGAIN;
         if (steps < 2 && token_in(t, k, BASE_WORDS))
             kinds |= MENTION_BASE;
-        if (token_in(t, k, ALIKE_WORDS))
-            kinds |= MENTION_ALIKE;
     }
     for (size_t k = i + 1; k < t->n && k < i + 3; k++)
         if (token_in(t, k, " crash crashed overran failure overrun retry again "))
@@ -276,13 +253,12 @@ static void read_mention(void *context, const char *id, size_t length)
             r->view->mentions[k] |= (unsigned char)kinds_of_mention(t, r->i);
 }
 
-bool similar_query_read(struct similar_query *view, const struct lineage_ideas *ideas, const struct idea_row *row, size_t at)
+bool similar_query_read(struct similar_query *view, const struct lineage_ideas *ideas, const struct idea_row *row)
 {
     struct tokens t;
     const char *text = row->idea.hypothesis;
     size_t length = strlen(text);
     view->row = row;
-    view->at = at;
     memset(view->mentions, 0, sizeof view->mentions);
     if (!row->idea.n_cites)
         return true;
