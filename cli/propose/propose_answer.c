@@ -1,8 +1,6 @@
 /* propose_answer.c: see propose_answer.h. */
 #include "propose/propose_answer.h"
 
-#include "output/settings_out.h"
-
 static json_t *setting_json(const struct propose_space *space, const double *x)
 {
     json_t *setting = json_object();
@@ -45,10 +43,8 @@ enum lineage_status propose_answer_make(json_t **out, const struct propose_quest
                          "seed", (json_int_t)question->seed, "trials", "measured", (json_int_t)past.measured, "failed",
                          (json_int_t)past.failed, "running", (json_int_t)running, "elsewhere", (json_int_t)past.elsewhere,
                          "suggestions", list, "exhausted", exhausted);
-    json_t *source = cli_settings_sources_json(&past.words);
-    if (*out && source)
-        json_object_set(*out, "source", source);
-    json_decref(source);
+    if (*out && past.source)
+        json_object_set(*out, "source", past.source);
     propose_past_release(&past);
     json_decref(list);
     if (status == LINEAGE_OK && !*out)

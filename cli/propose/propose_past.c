@@ -9,6 +9,7 @@
 #include <lineage/code.h>
 #include <lineage/notes.h>
 
+#include "output/settings_out.h"
 #include "support/running_files.h"
 
 static bool make_room(struct propose_past *past)
@@ -50,7 +51,7 @@ void propose_past_release(struct propose_past *past)
     free(past->trials);
     free(past->ids);
     free(past->others);
-    lineage_settings_release(&past->words);
+    json_decref(past->source);
     *past = (struct propose_past){0};
 }
 
@@ -113,14 +114,15 @@ struct reading {
     const struct lineage_number *fallback; /* [ranges], or NULL */
     const char *sweep;                     /* or NULL */
     const char *program;                   /* or NULL */
-    size_t rows, params, declared[PROPOSE_RANGES_MAX]; /* rows, their parameters, and how many declare each range */
+    const struct lineage_settings *words;  /* or NULL */
+    size_t rows, declared[PROPOSE_RANGES_MAX]; /* number of rows, and how many of them declare each range */
 };
 
 /* Reads the value that a trial states in words, or inherits. */
 static bool read_words(double *x, bool *own, const struct lineage_settings *words, const struct propose_range *range,
                        uint64_t seq)
 {
-    for (size_t i = 0; i < words->n; i++) {
+    for (size_t i = 0; words && i < words->n; i++) {
         const struct lineage_setting *setting =
             strcmp(words->names[i].name, range->name) == 0 ? lineage_settings_get(words, seq, i, 0) : NULL;
         if (!setting)
@@ -145,7 +147,7 @@ static bool read_setting(double *x, struct reading *r, const struct lineage_numb
         else if (fallback && fallback[i].present)
             x[i] = fallback[i].value;
         else
-            all = read_words(&x[i], &own, &r->past->words, range, row->seq) && all;
+            all = read_words(&x[i], &own, r->words, range, row->seq) && all;
         own = own || param || fallback;
     }
     return all && own;
@@ -162,7 +164,6 @@ static bool add_row(struct reading *r, const struct lineage_trial *row)
     struct propose_trial trial = {.score = row->score.value};
     const struct lineage_number *fallback = is_of_sweep(row, r->sweep) ? r->fallback : NULL;
     r->rows++;
-    r->params += row->n_params;
     if (!ended(&trial.end, row))
         return true;
     if (is_of_other_program(row, r->program, trial.end))
@@ -173,59 +174,62 @@ static bool add_row(struct reading *r, const struct lineage_trial *row)
     return true;
 }
 
+/*
+ * Looks up in words the ranges that not every trial declares; the store decides by the rule of lineage/settings.h. The
+ * answer of the question does not matter, and an unknown name is not an error here: its range is new.
+ */
+static const struct lineage_settings *find_words(const struct reading *r, struct lineage_store *store)
+{
+    struct lineage_condition conditions[PROPOSE_RANGES_MAX] = {0};
+    struct lineage_query query = {.conditions = conditions, .limit = 1};
+    struct lineage_error ignored;
+    size_t n;
+    for (size_t i = 0; i < r->space->n; i++)
+        if (r->declared[i] < r->rows)
+            conditions[query.n_conditions++].name = r->space->ranges[i].name;
+    if (!query.n_conditions)
+        return NULL;
+    enum lineage_status status = lineage_query_count(&n, store, &query, &ignored);
+    return status == LINEAGE_OK || status == LINEAGE_EINVAL ? lineage_store_settings(store) : NULL;
+}
+
+static enum lineage_status add_rows(struct reading *r, struct lineage_cursor *cursor, struct lineage_error *err)
+{
+    struct lineage_trial row = {0};
+    enum lineage_status status;
+    while ((status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK)
+        if (!add_row(r, &row))
+            return cli_no_memory_error(err);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 static enum lineage_status read_rows(struct reading *r, struct lineage_store *store, struct lineage_error *err)
 {
     const struct lineage_query all = {0};
     struct lineage_cursor *cursor;
-    struct lineage_trial row = {0};
-    bool added = true;
     enum lineage_status status = lineage_query_open(&cursor, store, &all, err);
-    if (status != LINEAGE_OK)
-        return status;
-    while (added && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK)
-        added = add_row(r, &row);
-    lineage_cursor_close(cursor);
-    if (!added)
-        return cli_no_memory_error(err);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-}
-
-/* ---- settings in words ---- */
-
-/* Looks the ranges up in words by the rule of lineage/settings.h; *found tells whether some trial changed one of them. */
-static enum lineage_status find_words(struct propose_past *past, bool *found, const struct reading *r,
-                                      struct lineage_store *store, struct lineage_error *err)
-{
-    const char *names[PROPOSE_RANGES_MAX];
-    struct lineage_ideas *ideas = NULL;
-    size_t n = 0;
-    *found = false;
-    for (size_t i = 0; i < r->space->n; i++)
-        if (!r->declared[i] || (2 * r->params < r->rows && r->declared[i] < r->rows))
-            names[n++] = r->space->ranges[i].name;
-    if (!n || !r->rows)
-        return LINEAGE_OK;
-    enum lineage_status status = lineage_ideas_load(&ideas, store, err);
     if (status == LINEAGE_OK)
-        status = lineage_settings_find(&past->words, ideas, names, n, err);
-    lineage_ideas_release(ideas);
-    for (size_t i = 0; status == LINEAGE_OK && i < past->words.n; i++)
-        *found = *found || past->words.names[i].trials > 0;
+        status = add_rows(r, cursor, err);
+    lineage_cursor_close(cursor);
     return status;
 }
 
-/* The rows are read a second time if their words say more, because only the first time shows which ranges they declare. */
-static enum lineage_status read_all(struct propose_past *past, struct lineage_store *store, struct reading *r,
-                                    struct lineage_error *err)
+/* Reads the rows once more if values of the ranges are found in words: only the first time shows which ranges the trials
+ * declare. The settings are valid until the next question, so the cursor is opened before they are looked up. */
+static enum lineage_status read_words_too(struct reading *r, struct lineage_store *store, struct lineage_error *err)
 {
-    bool found = false;
-    enum lineage_status status = read_rows(r, store, err);
-    if (status == LINEAGE_OK && !r->sweep)
-        status = find_words(past, &found, r, store, err);
-    if (status != LINEAGE_OK || !found)
-        return status;
-    past->n = past->measured = past->failed = past->elsewhere = 0;
-    return read_rows(r, store, err);
+    const struct lineage_query all = {0};
+    struct lineage_cursor *cursor;
+    struct propose_past *past = r->past;
+    enum lineage_status status = lineage_query_open(&cursor, store, &all, err);
+    r->words = status == LINEAGE_OK ? find_words(r, store) : NULL;
+    past->source = cli_settings_sources_json(r->words);
+    if (past->source) {
+        past->n = past->measured = past->failed = past->elsewhere = 0;
+        status = add_rows(r, cursor, err);
+    }
+    lineage_cursor_close(cursor);
+    return status;
 }
 
 /* ---- running trials ---- */
@@ -267,7 +271,9 @@ enum lineage_status propose_past_read(struct propose_past *past, struct lineage_
     struct running running = {past, space, true};
     struct reading reading = {.past = past, .space = space, .fallback = fallback, .sweep = sweep, .program = program};
     *past = (struct propose_past){0};
-    enum lineage_status status = read_all(past, store, &reading, err);
+    enum lineage_status status = read_rows(&reading, store, err);
+    if (status == LINEAGE_OK && !sweep)
+        status = read_words_too(&reading, store, err);
     if (status == LINEAGE_OK)
         running_each(lineage_store_dir(store), add_running, &running);
     return running.added ? status : cli_no_memory_error(err);

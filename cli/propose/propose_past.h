@@ -24,7 +24,7 @@ struct propose_past {
     char (*others)[64];               /* [n_others] exp_ids of rows that another program wrote */
     size_t n_others, others_room;
     size_t elsewhere;                 /* number of trials that lack a value in at least one range */
-    struct lineage_settings words;    /* names and sources of the ranges whose values were looked up in words */
+    json_t *source; /* {NAME: {SOURCE: TRIALS}} of the ranges whose values were found in words; NULL: none were */
 };
 
 /*

@@ -39,6 +39,24 @@ static bool is_current(const struct settings_state *state, const struct mirror_p
     return same;
 }
 
+static bool take_answer(void *context, size_t n, const char *const *names, const char *const *texts)
+{
+    (void)names;
+    *(bool *)context = n && texts[0] && strcmp(texts[0], "1") == 0;
+    return false;
+}
+
+/* Whether it is known that no text and no program of the log changes a setting, so that reading all trials as ideas, which
+ * takes seconds for 100,000 trials, would find nothing. */
+static bool has_no_changes(struct lineage_store *store)
+{
+    static const char statement[] = "SELECT (SELECT count(*) FROM readings) >= (SELECT count(*) FROM trials)"
+                                    " AND NOT EXISTS (SELECT 1 FROM changes)";
+    struct lineage_error ignored;
+    bool none = false;
+    return lineage_sql(store, statement, take_answer, &none, &ignored) == LINEAGE_OK && none;
+}
+
 static enum lineage_status find_settings(struct lineage_store *store, const char *const *names, size_t n,
                                          struct lineage_error *err)
 {
@@ -49,7 +67,10 @@ static enum lineage_status find_settings(struct lineage_store *store, const char
     struct settings_state *state = store->settings;
     if (is_current(state, mirror_position(store->mirror), names, n))
         return LINEAGE_OK;
-    enum lineage_status status = lineage_ideas_load(&ideas, store, err);
+    bool none = has_no_changes(store);
+    enum lineage_status status = none ? lineage_ideas_new(&ideas, err) : lineage_ideas_load(&ideas, store, err);
+    if (status == LINEAGE_OK && none)
+        status = lineage_ideas_settle(ideas, err);
     if (status == LINEAGE_OK)
         status = lineage_settings_find(&found, ideas, names, n, err);
     lineage_ideas_release(ideas);
