@@ -1,6 +1,7 @@
 /* cmd_knobs.c: `lineage knobs`. */
 #include <lineage/knobs.h>
 #include <lineage/query.h>
+#include <lineage/settings.h>
 #include <lineage/text.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,19 @@ static const struct lineage_knob *find_knob(struct lineage_ideas *ideas, const s
     return found;
 }
 
+static int no_such_knob(struct lineage_ideas *ideas, const char *name)
+{
+    struct lineage_settings settings;
+    struct lineage_error err;
+    if (lineage_settings_find(&settings, ideas, &name, 1, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    const char *near = settings.names[0].nearest;
+    cli_error(CLI_NO, "no trial says that it changed '%s'%s%s%s; `lineage knobs` lists the settings that were changed, "
+              "`lineage search` finds other words", name, near ? " (the nearest is '" : "", near ? near : "", near ? "')" : "");
+    lineage_settings_release(&settings);
+    return CLI_NO;
+}
+
 static size_t find_best(struct lineage_ideas *ideas, struct lineage_store *store)
 {
     struct lineage_trial best = {0};
@@ -213,8 +227,7 @@ static int work(struct cli_session *session, void *context)
     if (name) {
         const struct lineage_knob *knob = find_knob(ideas, &knobs, name);
         if (!knob) {
-            status = cli_error(CLI_NO, "no trial says that it changed '%s'; `lineage knobs` lists the settings that were "
-                                       "changed, `lineage search` finds other words", name);
+            status = no_such_knob(ideas, name);
         } else if (session->format == CLI_JSON) {
             json_t *object = knob_json(ideas, knob);
             cli_json_print(stdout, object, true);

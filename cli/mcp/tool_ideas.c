@@ -76,7 +76,7 @@ static bool load_ideas(struct lineage_ideas **ideas, struct mcp_call *call)
 {
     struct lineage_error err;
     *ideas = NULL;
-    if (lineage_ideas_load(ideas, call->server->store, &err) == LINEAGE_OK)
+    if (cli_ideas_read(ideas, call->server->store, NULL, NULL, &err) == LINEAGE_OK)
         return true;
     mcp_store_trouble(call, &err);
     return false;
@@ -173,7 +173,8 @@ static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage
     for (size_t i = 0; i < knob->n && i < TRIES_MAX; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
         json_array_append_new(tries, json_pack("[o, o, s, o]", mcp_cell(knob->tries[i].change->to, 40),
-                                               mcp_cell(idea->exp_id, 40), lineage_label_name(idea->status),
+                                               mcp_cell(idea->exp_id, 40),
+                                               idea->running ? "running" : lineage_label_name(idea->status),
                                                number_or_null(idea->delta_vs_best)));
     }
     return json_pack("{s:o, s:o, s:i, s:o}", "name", mcp_cell(knob->name, 80), "value",

@@ -42,12 +42,8 @@ static void add_running(void *context, const char *name, int dir, bool held)
     json_decref(object);
 }
 
-int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)
-{
-    return cli_ideas_load_with(ideas, store, NULL, NULL);
-}
-
-int cli_ideas_load_with(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more, void *context)
+enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
+                                   void *context, struct lineage_error *err)
 {
     struct adding a = {0};
     *ideas = NULL;
@@ -60,12 +56,18 @@ int cli_ideas_load_with(struct lineage_ideas **ideas, struct lineage_store *stor
         a.status = more(context, a.ideas, &a.err);
     if (a.status == LINEAGE_OK)
         a.status = lineage_ideas_settle(a.ideas, &a.err);
-    if (a.status == LINEAGE_OK) {
+    if (a.status == LINEAGE_OK)
         *ideas = a.ideas;
-        return CLI_OK;
-    }
-    lineage_ideas_release(a.ideas);
-    return cli_fail(&a.err);
+    else
+        lineage_ideas_release(a.ideas);
+    *err = a.err;
+    return a.status;
+}
+
+int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)
+{
+    struct lineage_error err;
+    return cli_ideas_read(ideas, store, NULL, NULL, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
 }
 
 json_t *cli_changes_json(const struct lineage_change *changes, size_t n)

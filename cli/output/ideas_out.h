@@ -14,9 +14,10 @@
  */
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store);
 
-/* As cli_ideas_load, but calls `more` before the set is settled, to add trials that run elsewhere. */
+/* The same without printing. Calls `more` (NULL: nothing) before the set is settled, to add trials that run elsewhere. */
 typedef enum lineage_status cli_ideas_more(void *context, struct lineage_ideas *ideas, struct lineage_error *err);
-int cli_ideas_load_with(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more, void *context);
+enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
+                                   void *context, struct lineage_error *err);
 
 /* Returns [{"name", "from", "to", "source"}]; "from" is null if the text does not state it. */
 json_t *cli_changes_json(const struct lineage_change *changes, size_t n);

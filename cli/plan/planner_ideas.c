@@ -46,9 +46,10 @@ int planner_ideas_load(struct planner_ideas *ideas)
 {
     if (ideas->set)
         return CLI_GO_ON;
-    int status = cli_ideas_load_with(&ideas->set, ideas->planning->list->store, add_elsewhere,
-                                     (void *)(uintptr_t)ideas->planning);
-    return status == CLI_OK ? CLI_GO_ON : status;
+    struct lineage_error err;
+    enum lineage_status status = cli_ideas_read(&ideas->set, ideas->planning->list->store, add_elsewhere,
+                                                (void *)(uintptr_t)ideas->planning, &err);
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
 void planner_ideas_release(struct planner_ideas *ideas)

@@ -36,6 +36,9 @@ must_equal random_page_cost "$(sed 1d out | cut -f1)"
 run knobs colour
 must_exit 1
 must_have err "no trial says that it changed 'colour'"
+run knobs random_page_cots
+must_exit 1
+must_have err "'random_page_cots' (the nearest is 'random_page_cost'); "
 run knobs a b
 must_exit 2
 

@@ -302,6 +302,10 @@ if command -v git >/dev/null; then
     must_exit 0
     must_have err ' running (same knob label_smoothing, same value 0.2)'
 fi
+printf '%s\n' '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"similar","arguments":{"idea":"Raise label_smoothing from 0.1 to 0.2"}}}' |
+    "$LINEAGE" mcp -C r | tail -n 1 >out
+must_equal 'running true' "$(json result.structuredContent.trials.0.status) $(json result.structuredContent.trials.0.same)"
 touch stop
 wait $running
 
