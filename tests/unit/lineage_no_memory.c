@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/measured.h>
 #include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/verify.h>
@@ -124,10 +125,38 @@ static enum lineage_status do_create(void)
     return lineage_store_create(path_of("another"), &config, &err);
 }
 
+/* An answer without one of the changes would be worse than none. */
+static enum lineage_status check_measured(enum lineage_status status, struct lineage_measured *measured, size_t n)
+{
+    if (status == LINEAGE_OK && measured->n_changes != n)
+        fail_msg("%zu changes instead of %zu, without a failure", measured->n_changes, n);
+    lineage_measured_release(measured);
+    return status;
+}
+
+static enum lineage_status do_measure(void)
+{
+    struct lineage_trial trial;
+    struct lineage_measured measured = {0};
+    enum lineage_status status = lineage_find(store, "002", &trial, &err);
+    if (status == LINEAGE_OK)
+        status = check_measured(lineage_measure_trial(&measured, store, &trial, &err), &measured, 4);
+    lineage_trial_release(&trial);
+    return status;
+}
+
+static enum lineage_status do_measure_diff(void)
+{
+    static const char diff[] = "--- a/t.sh\n+++ b/t.sh\n@@ -1,2 +1,2 @@\n-A=1\n-python t.py --lr 1\n+A=2\n+python t.py --lr 2\n";
+    struct lineage_measured measured = {0};
+    return check_measured(lineage_measure_diff(&measured, diff, sizeof diff - 1, &err), &measured, 2);
+}
+
 static const struct {
     const char *name;
     enum lineage_status (*call)(void);
 } deeds[] = {
+    {"measure", do_measure},         {"measure diff", do_measure_diff},
     {"blackboard", do_blackboard},   {"render file", do_render_file}, {"render foreign", do_render_foreign},
     {"render link", do_render_link}, {"render stream", do_render_stream}, {"insights", do_insights},
     {"record", do_record},           {"append", do_append},           {"append child", do_append_child},
@@ -140,6 +169,20 @@ static const struct {
 static void put(const char *name, const char *text)
 {
     write_file(path_of(name), text, strlen(text));
+}
+
+static void put_code(const char *place, const char *name, const char *text)
+{
+    char *path = join(dir, place), *file = join(path, name);
+    for (char *slash = path + strlen(dir) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    mkdir(path, 0700);
+    write_file(file, text, strlen(text));
+    free(path);
+    free(file);
 }
 
 static void begin(void)
@@ -155,6 +198,12 @@ static void begin(void)
     put("person.md", "# Notes\n\nwords of a person\n");
     put("five.tsv", "commit\tval_bpb\tmemory_gb\tstatus\tdescription\nabc\t0.9\t1.0\tkeep\tfirst\nabc\t0.8\t1.0\tkeep\tagain\n");
     put("results.tsv.torn-1", "060\t\ts\t001\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n");
+    put_code("provenance/001", "run.json", "{\"command\": [\"t\", \"--lr\", \"1\"], \"git\": {\"commit\": \"a\"}}");
+    put_code("provenance/001", "staged.diff", "--- a/t.c\n+++ b/t.c\n@@ -1 +1 @@\n-int a = 1;\n+int a = 2;\n");
+    put_code("provenance/001/untracked", "t.yaml", "a: {b: [1, 2]}\nc: 1\n");
+    put_code("provenance/002", "run.json", "{\"command\": [\"t\", \"--lr\", \"2\"], \"git\": {\"commit\": \"a\"}}");
+    put_code("provenance/002", "staged.diff", "--- a/t.c\n+++ b/t.c\n@@ -1 +1 @@\n-int a = 1;\n+int a = 3;\n");
+    put_code("provenance/002/untracked", "u.yaml", "a: {b: [1, 3]}\nc: 2\n");
     char *link = join(dir, "link.md"), *null = join(dir, "null");
     assert_int_equal(symlink("block.md", link), 0);
     assert_int_equal(symlink("/dev/null", null), 0);

@@ -40,13 +40,14 @@ void collect_change(struct collecting *c, const struct lineage_measured_change *
         c->failed = true;
         return;
     }
-    struct lineage_measured_change *mine = &c->changes[c->n_changes++];
+    struct lineage_measured_change *mine = &c->changes[c->n_changes];
     *mine = *change;
     mine->file = copy(c, change->file);
     mine->scope = copy(c, change->scope);
     mine->name = copy(c, change->name);
     mine->from = copy(c, change->from);
     mine->to = copy(c, change->to);
+    c->n_changes += !c->failed;
 }
 
 void collect_code(struct collecting *c, const char *file, const char *heading, size_t added, size_t removed,
@@ -66,7 +67,7 @@ void collect_code(struct collecting *c, const char *file, const char *heading, s
                                                       .added = added,
                                                       .removed = removed,
                                                       .kind = kind};
-    c->n_code++;
+    c->n_code += !c->failed; /* an entry without its texts is none */
 }
 
 /* ---- literals ---- */

@@ -46,6 +46,7 @@ static enum lineage_status compare(struct question *q, struct collecting *c, str
         return status;
     program_open(&mine, q->store, &trial);
     q->settled = !mine.gone;
+    c->failed = mine.failed;
     for (size_t i = 0; program_is_known(&mine) && !(against->code && against->command) && i < ANCESTORS_MAX && !c->failed; i++) {
         bool done = false;
         /* A row that names no parent may have been run from the best trial. */
@@ -53,6 +54,7 @@ static enum lineage_status compare(struct question *q, struct collecting *c, str
         if ((status = go_back_to(q->store->mirror, parent, &trial, arena, err)) != LINEAGE_OK)
             break;
         program_open(&other, q->store, &trial);
+        c->failed = c->failed || other.failed;
         if (!against->command && program_compare_commands(c, &other, &mine))
             against->command = trial.exp_id;
         if (!against->code) {
@@ -113,12 +115,13 @@ enum lineage_status lineage_measure_pair(struct lineage_measured *measured, stru
     *measured = (struct lineage_measured){.against = "", .command_against = ""};
     program_open(&before, store, from);
     program_open(&after, store, to);
+    c.failed = before.failed || after.failed;
     bool command = program_compare_commands(&c, &before, &after);
     enum lineage_status status = program_compare_code(&code, &c, store, &before, &after, err);
     program_close(&before);
     program_close(&after);
     const char *against = arena_text(&c.arena, from->exp_id, strlen(from->exp_id));
-    bool nothing = status == LINEAGE_OK && !code && !command;
+    bool nothing = status == LINEAGE_OK && !code && !command && !c.failed;
     c.failed = c.failed || !against || status != LINEAGE_OK || nothing;
     enum lineage_status finished = collect_finish(&c, measured, status == LINEAGE_OK && !nothing ? err : NULL);
     if (status != LINEAGE_OK)

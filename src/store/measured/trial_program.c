@@ -75,8 +75,10 @@ void program_open(struct program *program, struct lineage_store *store, const st
     if (has_snapshot)
         program->snapshot_fd = open_below(store->dir_fd, trial->snapshot_path);
     if (lineage_code_note_parse(&note, trial->notes)) {
-        program->has_code = lineage_code_load(&program->code, store, trial, &ignored) == LINEAGE_OK;
+        enum lineage_status status = lineage_code_load(&program->code, store, trial, &ignored);
+        program->has_code = status == LINEAGE_OK;
         program->gone = !program->has_code;
+        program->failed = status == LINEAGE_ENOMEM;
     }
     program->gone = program->gone || (has_snapshot && program->snapshot_fd < 0);
     if (!length || length > ID_MAX || trial->exp_id[0] == '.' || strchr(trial->exp_id, '/'))
@@ -86,12 +88,14 @@ void program_open(struct program *program, struct lineage_store *store, const st
         return;
     program->provenance_fd = fs_open(places, trial->exp_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     fs_close(places);
-    if (program->provenance_fd >= 0 && read_file(&text, program->provenance_fd, "run.json", RUN_MAX) &&
-        json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_OK &&
-        !json_is_object(program->run)) {
+    if (program->provenance_fd >= 0 && read_file(&text, program->provenance_fd, "run.json", RUN_MAX))
+        program->failed = json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) ==
+                              LINEAGE_ENOMEM || program->failed;
+    if (program->run && !json_is_object(program->run)) {
         json_decref(program->run);
         program->run = NULL;
     }
+    program->failed = program->failed || text.failed;
     buf_release(&text);
 }
 

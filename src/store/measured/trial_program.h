@@ -15,6 +15,7 @@ struct program {
     json_t *run;       /* run.json; NULL for none */
     struct lineage_code code;
     bool has_code;
+    bool failed;       /* out of memory */
     bool gone;         /* the row names a snapshot or code that is not here now */
 };
 
