@@ -274,6 +274,8 @@ static enum lineage_status convert(struct converting *c, const struct buf *bytes
     const struct tsv_cell *cells;
     size_t n, line = 1, counted = 0;
     enum lineage_status status = LINEAGE_OK;
+    if (!bytes->length)
+        return store_fail(err, LINEAGE_EINVAL, "the log is empty: it has no header");
     tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
     scanner.delimiter = delimiter_of(bytes);
     tsv_reader_set_delimiter(c->reader, scanner.delimiter);
