@@ -4,8 +4,8 @@
  *   ideas_answers [--features] STORE
  *
  * Prints one line of JSON per trial, in the order of the log: its changes, and its five nearest earlier trials with the
- * verdict `same`, as `lineage show` and `lineage similar --before --limit 5` print them. The last line has the claims of
- * novelty, as `lineage claims` prints them. ideas_bench.py measures these answers.
+ * verdict `same`, as `lineage show` and `lineage similar --before --limit 5` print them. Then follow the groups of replicas
+ * (lineage/replicas.h) and the claims of novelty, as `lineage claims` prints them. ideas_bench.py measures these answers.
  *
  * --features adds what the decisions rest on: for each trial the candidates for a change and the pairs with similar
  * trials, each with its features. ideas_fit.py fits the weights to them.
@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 #include <lineage/ideas.h>
+#include <lineage/replicas.h>
 
 #include "ideas/ideas_internal.h"
 
@@ -119,6 +120,19 @@ static json_t *claims_json(struct lineage_ideas *ideas)
     return list;
 }
 
+static json_t *replicas_json(struct lineage_ideas *ideas)
+{
+    struct lineage_replicas replicas;
+    struct lineage_error err;
+    json_t *list = json_array();
+    if (lineage_replicas_find(&replicas, ideas, &err) != LINEAGE_OK)
+        return list;
+    for (size_t i = 0; i < replicas.n; i++)
+        json_array_append_new(list, ids_json(ideas, replicas.groups[i].trials, replicas.groups[i].n));
+    lineage_replicas_release(&replicas);
+    return list;
+}
+
 static void print(json_t *object)
 {
     json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -152,6 +166,7 @@ int main(int argc, char **argv)
         }
         print(object);
     }
+    print(json_pack("{s:o}", "replicas", replicas_json(ideas)));
     print(json_pack("{s:o}", "claims", claims_json(ideas)));
     lineage_ideas_release(ideas);
     lineage_store_close(store);

@@ -21,6 +21,8 @@ Printed for each log:
   claims    rows with a false claim of novelty that `claims` names, and false alarms: rows that it names without one, as a
             share of all claims of novelty in the log (--claims NAME=N says how many claims there are, default: one
             in five rows).
+  replicas  with --answers: how many pairs of trials the library takes for replicas, and how many of these are labelled as
+            one repeating the other.
 
 --programs measures only what `show` finds in the programs DIR/NAME/snapshots, which are laid beside a copy of the log. Printed
 for the trials whose program was compared with an ancestor's:
@@ -159,14 +161,20 @@ SAMPLE = 20  # with --answers, the program is asked about one in 20 trials
 
 
 def ask_library(program, directory):
-    """What ideas_answers prints: changes and similar trials by id, and the claims."""
+    """What ideas_answers prints: changes and similar trials by id, the claims, and the replicas."""
     done = subprocess.run([program, directory], capture_output=True, check=False)
     if done.returncode:
         raise OSError("%s: %s" % (program, done.stderr.decode(errors="replace").strip()))
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     shown = {line["exp_id"]: line["changes"] for line in lines if "exp_id" in line}
     near = {line["exp_id"]: line["similar"] for line in lines if "exp_id" in line}
-    return shown, near, next(line["claims"] for line in lines if "claims" in line)
+    return shown, near, *(next(line[key] for line in lines if key in line) for key in ("claims", "replicas"))
+
+
+def measure_replicas(groups, labels):
+    """The pairs in groups of replicas, and how many of them are labelled as repeats."""
+    pairs = [(a, b) for group in groups for k, b in enumerate(group) for a in group[:k] if a in labels and b in labels]
+    return {"replica_pairs": len(pairs), "replicas_true": sum(a in labels[b]["same"] or b in labels[a]["same"] for a, b in pairs)}
 
 
 def must_agree(what, library, program):
@@ -191,14 +199,15 @@ def answers(options, path, log):
         shown = {i: asked.ask("show", i)["changes"] for i in sample}
         near = {i: asked.ask("similar", i, "--before", "--limit", "5") for i in sample}
         claims = asked.ask("claims")
+        replicas = None
         if options.answers:
-            all_shown, all_near, all_claims = ask_library(options.answers, directory)
+            all_shown, all_near, all_claims, replicas = ask_library(options.answers, directory)
             for i in sample:
                 must_agree("show " + i, all_shown[i], shown[i])
                 must_agree("similar " + i, all_near[i], near[i])
             must_agree("claims", [claim for claim in all_claims if claim["counter"]], claims)
             shown, near = all_shown, all_near
-    return ids, labels, shown, near, claims
+    return ids, labels, shown, near, claims, replicas
 
 
 def ratio(a, b):
@@ -266,10 +275,11 @@ def line(name, m):
         return "%-38s measured %.2f/%.2f stated %.2f/%.2f of %d" % (
             name, m["measured_precision"], m["measured_recall"], m["stated_precision"], m["stated_recall"], m["measured_trials"])
     return ("%-38s settings %.2f/%.2f (numbers %.2f)  first %.2f five %.2f of %d  same %.2f/%.2f (of five %.2f)  "
-            "claims %.2f of %d, alarms %.3f" % (
+            "claims %.2f of %d, alarms %.3f%s" % (
                 name, m["settings_precision"], m["settings_recall"], m["settings_recall_numbers"], m["first"], m["five"],
                 m["repeats"], m["same_precision"], m["same_recall"], m["same_recall_of_five"], m["claims_found"],
-                m["false_claims"], m["false_alarms"]))
+                m["false_claims"], m["false_alarms"],
+                "  replicas %d of %d" % (m["replicas_true"], m["replica_pairs"]) if "replica_pairs" in m else ""))
 
 
 def main():
@@ -299,9 +309,11 @@ def main():
             if os.path.isdir(snapshots):
                 result[name] = measure_programs(options.lineage, os.path.join(options.labels, name + ".jsonl"), log, snapshots)
             continue
-        ids, labels, shown, near, claims = answers(options, os.path.join(options.labels, name + ".jsonl"), log)
+        ids, labels, shown, near, claims, replicas = answers(options, os.path.join(options.labels, name + ".jsonl"), log)
         n_claims = counts.get(name, len(ids) // 5)
         result[name] = measure(ids, labels, shown, near, claims, n_claims, options.errors)
+        if replicas is not None:
+            result[name].update(measure_replicas(replicas, labels))
         if name in skips:
             low, high = skips[name].split("-")
             rest = [i for i in ids if not int(low) <= int(i) <= int(high)]
