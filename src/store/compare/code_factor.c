@@ -24,7 +24,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-enum { RUNS_MAX = 20000 }; /* of one diff: more than a diff of 256 KiB can have without being noise */
+enum { RUNS_MAX = 20000 }; /* of one diff, so that no diff makes a comparison slow */
 
 struct span {
     const char *text;
@@ -79,8 +79,8 @@ static struct span keep(struct parsing *p, const struct buf *bytes)
 static void end_run(struct parsing *p)
 {
     struct code_run *run = p->removed.length || p->added.length ? arena_alloc(p->factor->arena, 1, sizeof *run) : NULL;
-    p->failed = p->failed || (!run && (p->removed.length || p->added.length)) || p->n > RUNS_MAX;
-    if (run && !p->failed) {
+    p->failed = p->failed || (!run && (p->removed.length || p->added.length));
+    if (run && !p->failed && p->n < RUNS_MAX) {
         *run = (struct code_run){.file = p->file,
                                  .key = key_of(p->file, &p->removed, &p->added),
                                  .opposite = key_of(p->file, &p->added, &p->removed)};
@@ -88,8 +88,8 @@ static void end_run(struct parsing *p)
         run->added = keep(p, &p->added);
         *p->end = run;
         p->end = &run->next;
-        p->n++;
     }
+    p->n += run != NULL;
     buf_reset(&p->removed);
     buf_reset(&p->added);
 }
@@ -178,7 +178,10 @@ static enum lineage_status parse(struct code_run **runs, struct code_factor *fac
     end_run(&p);
     buf_release(&p.removed);
     buf_release(&p.added);
-    return p.failed ? store_no_memory(err) : LINEAGE_OK;
+    if (p.failed)
+        return store_no_memory(err);
+    return p.n <= RUNS_MAX ? LINEAGE_OK
+                           : store_fail(err, LINEAGE_ELIMIT, "a diff changes more than %d places, too many to compare", RUNS_MAX);
 }
 
 static enum lineage_status read_runs(struct code_run **runs, struct code_factor *factor, const char *digest,
@@ -317,31 +320,45 @@ static bool is_factor(const struct code_factor *factor, const struct code_run *r
     return false;
 }
 
-static int by_value(const void *a, const void *b)
+/* How often a run is among the changes of a code, less how often it was taken back. */
+struct counted {
+    UT_hash_handle hh;
+    uint64_t key;
+    size_t times;
+};
+
+struct counting {
+    struct counted *table;
+    struct arena arena;
+};
+
+static bool add_run(struct counting *c, const struct code_run *run)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+    struct counted *found;
+    HASH_FIND(hh, c->table, &run->opposite, sizeof run->opposite, found);
+    if (found && found->times) {
+        found->times--; /* the run takes an earlier one back */
+        return true;
+    }
+    HASH_FIND(hh, c->table, &run->key, sizeof run->key, found);
+    if (!found && (found = arena_alloc(&c->arena, 1, sizeof *found))) {
+        found->key = run->key;
+        HASH_ADD(hh, c->table, key, sizeof found->key, found);
+    }
+    if (found)
+        found->times++;
+    return found != NULL;
 }
 
-/* Adds a run to the list, or removes the run that it takes back from the list. */
-static bool add_key(struct buf *keys, const struct code_run *run)
+static int by_key(const struct counted *a, const struct counted *b)
 {
-    uint64_t *list = (uint64_t *)(void *)keys->data;
-    size_t n = keys->length / sizeof *list;
-    for (size_t i = 0; i < n; i++)
-        if (list[i] == run->opposite) {
-            list[i] = list[n - 1];
-            keys->length -= sizeof *list;
-            return true;
-        }
-    buf_add(keys, &run->key, sizeof run->key);
-    return !keys->failed;
+    return a->key < b->key ? -1 : a->key > b->key;
 }
 
 static enum lineage_status find_rest(uint64_t *rest, struct code_factor *factor, const struct lineage_code *code,
                                      struct lineage_error *err)
 {
-    struct buf keys = {0};
+    struct counting c = {.table = NULL};
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; i < code->n_diffs && status == LINEAGE_OK; i++) {
         struct code_run *runs = NULL;
@@ -349,13 +366,18 @@ static enum lineage_status find_rest(uint64_t *rest, struct code_factor *factor,
         if (status == LINEAGE_OK && factor->text && has_run_with_text(factor, runs))
             continue;
         for (const struct code_run *run = runs; status == LINEAGE_OK && run; run = run->next)
-            if (!is_factor(factor, run) && !add_key(&keys, run))
+            if (!is_factor(factor, run) && !add_run(&c, run))
                 status = store_no_memory(err);
     }
-    if (keys.length)
-        qsort(keys.data, keys.length / sizeof(uint64_t), sizeof(uint64_t), by_value);
-    *rest = XXH64(keys.data ? keys.data : "", keys.length, 1);
-    buf_release(&keys);
+    HASH_SORT(c.table, by_key);
+    *rest = 1;
+    for (const struct counted *one = c.table; one; one = one->hh.next)
+        if (one->times) {
+            *rest = XXH64(&one->key, sizeof one->key, *rest);
+            *rest = XXH64(&one->times, sizeof one->times, *rest);
+        }
+    HASH_CLEAR(hh, c.table);
+    arena_release(&c.arena);
     return status;
 }
 
