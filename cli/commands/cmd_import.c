@@ -60,10 +60,10 @@ const struct cli_command cmd_import = {
                    "as a canonical row, in file order. Its score becomes core_metric, and delta_vs_best is\n"
                    "computed if the source lacks it. Other columns of FILE become extra columns of a new\n"
                    "store, which `query --param NAME=RANGE` and --sort find; a store with rows keeps its\n"
-                   "header. Rows and columns that are left out are reported with their line number. Either\n"
-                   "all rows are written or none. With --exact the store gets FILE byte for byte, damaged\n"
-                   "rows included, and has the same digests. If the store already holds the beginning of\n"
-                   "FILE, only the rest is copied.",
+                   "header and takes their numbers as metrics. Rows and columns that are left out are\n"
+                   "reported with their line number. Either all rows are written or none. With --exact the\n"
+                   "store gets FILE byte for byte, damaged rows included, and has the same digests. If the\n"
+                   "store already holds the beginning of FILE, only the rest is copied.",
     .examples = "  lineage -C new import old/results.tsv\n"
                 "  lineage export | lineage -C ../copy import --exact /dev/stdin\n"
                 "  lineage -C cifar import blackboard/results.tsv --metric train_s",

@@ -68,10 +68,11 @@ must_equal '[0.0008,-0.0032,-0.001,0.001]' \
 } >columns.tsv
 run -C new import columns.tsv
 must_exit 0
-must_have err "columns.tsv:1: column 'eval_s' is left out"
+must_have err "columns.tsv:1: column 'eval_s' is not in the store's header: its numbers become metrics"
 must_equal 1 "$(grep -c 'left out' err)"
 must_run -C new show e1 --format json
-must_equal 43.6 "$(json extras.memory_gb)"
+must_equal '43.6 13.0' "$(json extras.memory_gb) $(json metrics.eval_s)"
+must_equal 'metrics eval_s=13.0' "$(json notes)"
 must_run -C new verify
 mkdir names
 {

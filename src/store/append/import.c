@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <lineage/notes.h>
 #include <lineage/text.h>
 
 #include "../format/row.h"
@@ -142,6 +143,35 @@ static bool target_has(const struct importing *in, const char *name)
     return false;
 }
 
+static bool is_metric_name(const char *name)
+{
+    return lineage_param_name_ok(name) && lineage_param_canonical(name) == name;
+}
+
+/* Adds the numbers of columns that the log does not have to the metrics of the trial, whose notes then hold them.
+ * Returns false when out of memory. */
+static bool keep_as_metrics(struct importing *in, struct lineage_trial *trial)
+{
+    struct lineage_param *metrics = arena_alloc(&in->arena, trial->n_metrics + trial->n_extras, sizeof *metrics);
+    size_t n = metrics ? trial->n_metrics : 0;
+    double value;
+    if (n)
+        memcpy(metrics, trial->metrics, n * sizeof *metrics);
+    for (size_t i = 0; metrics && i < trial->n_extras; i++) {
+        const struct lineage_extra *extra = &trial->extras[i];
+        bool again = lineage_trial_metric(&value, trial, extra->column);
+        for (size_t k = trial->n_metrics; k < n; k++)
+            again = again || strcmp(metrics[k].name, extra->column) == 0;
+        if (!again && is_metric_name(extra->column) && lineage_column_find(extra->column) < 0 &&
+            !target_has(in, extra->column) && strcmp(extra->column, in->layout.metric) != 0 &&
+            lineage_number_parse(&value, extra->text, strlen(extra->text)) && isfinite(value))
+            metrics[n++] = (struct lineage_param){extra->column, value, NULL};
+    }
+    trial->metrics = metrics;
+    trial->n_metrics = n;
+    return metrics != NULL;
+}
+
 /* Reports the columns of the source whose values the log cannot take, once and not in every row. */
 static void report_columns(struct importing *in, const struct tsv_record *header)
 {
@@ -150,7 +180,10 @@ static void report_columns(struct importing *in, const struct tsv_record *header
         const char *name = in->layout.names[i];
         if (!row_is_extra(&in->layout, i) || in->layout.score == (int)i || (is_carried(in, i) && target_has(in, name)))
             continue;
-        if (is_carried(in, i))
+        if (is_carried(in, i) && is_metric_name(name))
+            snprintf(text, sizeof text, "column '%.80s' is not in the store's header: its numbers become metrics, its texts are "
+                                        "left out; import into a new store to keep all of it", name);
+        else if (is_carried(in, i))
             snprintf(text, sizeof text, "column '%.80s' is left out: the store has rows and no such column; import into a "
                                         "new store to keep it", name);
         else
@@ -232,8 +265,12 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     if (status != LINEAGE_OK)
         return status;
     compare_with_best(in, trial);
-    /* What only the column `params` or `metrics` of the source says goes into the notes, where every store has it. */
-    if (in->has_json) {
+    /* What only the column `params` or `metrics` of the source says, and numbers of columns that the log does not have, go
+     * into the notes, where every store has them. */
+    size_t measured = trial->n_metrics;
+    if (!in->is_new && trial->n_extras && !keep_as_metrics(in, trial))
+        return store_no_memory(err);
+    if (in->has_json || trial->n_metrics > measured) {
         struct buf scratch = {0};
         status = row_compose_notes(&trial->notes, trial, &scratch, &in->arena, NULL);
         buf_release(&scratch);
