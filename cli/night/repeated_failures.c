@@ -59,7 +59,8 @@ int repeated_failures_count(struct repeated_failures *failures, const struct nig
                             struct lineage_store *store)
 {
     const struct night_ending *last = &failures->last;
-    bool lacks = ending->cause == TRIAL_CAUSE_ENVIRONMENT && ending->end == TRIAL_FAILED;
+    bool lacks = ending->cause == TRIAL_CAUSE_ENVIRONMENT &&
+                 (ending->end == TRIAL_FAILED || ending->end == TRIAL_PREFLIGHT_FAILED);
     bool failed = !ending->late && !night_ending_is_measured(ending) && (ending->label != LINEAGE_HARNESS_ABORT || lacks);
     bool alike = last->label == ending->label && last->end == ending->end && last->exit_status == ending->exit_status &&
                  last->signal == ending->signal;

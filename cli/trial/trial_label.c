@@ -31,12 +31,13 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
         return LINEAGE_HARNESS_ABORT;
     if (outcome->end == TRIAL_FINISHED)
         return results->score.present ? LINEAGE_BASELINE : results->lost_score ? LINEAGE_CRASH : LINEAGE_HARNESS_ABORT;
+    bool lacks = outcome->cause == TRIAL_CAUSE_ENVIRONMENT;
+    if (lacks && (outcome->end == TRIAL_FAILED || outcome->end == TRIAL_PREFLIGHT_FAILED))
+        return LINEAGE_HARNESS_ABORT;
     if (outcome->end != TRIAL_FAILED)
         return labels[outcome->end];
     if (outcome->failure == TRIAL_FAILURE_SIZE)
         return LINEAGE_SIZE_BLOCKED;
-    if (outcome->cause == TRIAL_CAUSE_ENVIRONMENT)
-        return LINEAGE_HARNESS_ABORT;
     return outcome->failure == TRIAL_FAILURE_INPUT && !results->begun ? LINEAGE_PREFLIGHT_CRASH : LINEAGE_CRASH;
 }
 

@@ -122,6 +122,8 @@ ends crash "killed by signal 6 (Aborted): main: Assertion \`n > 0' failed. (trai
     sh -c 'echo "train: train.c:12: main: Assertion \`n > 0'"'"' failed." >&2; kill -ABRT $$'
 ends harness_abort "No module named 'no_such_module' (" -- sh -c 'echo "import no_such_module" >m.py; exec python3 m.py'
 ends harness_abort 'no_such_command: not found' -- sh -c no_such_command
+ends harness_abort "the preflight left with exit status 1: ModuleNotFoundError: No module named 'no_such_module'" \
+    --preflight 'python3 m.py' -- true
 ends preflight_crash 'the preflight left with exit status 1: NameError' --preflight 'python3 typo.py' -- true
 ends crash 'the evaluation left with exit status 1: NameError' --eval 'python3 typo.py' -- true
 # An error that an earlier stage survived is not the cause.
