@@ -64,19 +64,21 @@ static void make_conditions(struct lineage_condition conditions[MAX_WANTED], con
 }
 
 /* Trials with harness_abort taught nothing about the setting and do not count, but the user should know that somebody
- * tried it. */
-static int report_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
+ * tried it. Returns whether there are any. */
+static bool report_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
 {
     struct lineage_condition conditions[MAX_WANTED];
     struct lineage_query query = {.labels = 1u << LINEAGE_HARNESS_ABORT, .conditions = conditions, .n_conditions = o->n};
     struct lineage_error err;
-    size_t n;
+    size_t n = 0;
     make_conditions(conditions, o, tolerance);
     /* an unknown name is an error of the query, which means that the setting was never tried */
-    if (lineage_query_count(&n, store, &query, &err) == LINEAGE_OK && n)
+    if (lineage_query_count(&n, store, &query, &err) != LINEAGE_OK)
+        return false;
+    if (n)
         fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count as tried\n", n,
                 n > 1 ? "s" : "");
-    return CLI_NO;
+    return n > 0;
 }
 
 /* ---- the nearest evidence ---- */
@@ -136,8 +138,9 @@ static int work(struct cli_session *session, void *context)
     int status = cli_print_cursor(cursor, lineage_store_settings(session->store), session->format, &session->screen, &n);
     if (status != CLI_OK || n > 0)
         return status;
-    report_nearest(session->store, o, tolerance);
-    return report_aborted(session->store, o, tolerance);
+    if (!report_aborted(session->store, o, tolerance))
+        report_nearest(session->store, o, tolerance);
+    return CLI_NO;
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
