@@ -145,9 +145,9 @@ static void read_operator(struct splitter *s)
             s->at++;
     } else if ((c == '-' && next == '>') || (next == '=' && c && strchr("=<>!:+-*/%@&|^", c)))
         s->at++;
-    if (s->at - from == 1 && strchr("([{", c))
+    if (s->at - from == 1 && is_opening(c))
         s->depth++;
-    else if (s->at - from == 1 && strchr(")]}", c) && s->depth)
+    else if (s->at - from == 1 && is_closing(c) && s->depth)
         s->depth--;
     put(s, CODE_OP, from, s->line);
 }
@@ -253,7 +253,7 @@ bool code_among(const struct code_tokens *tokens, size_t at, const char *list)
     char word[40];
     const struct code_token *t = &tokens->items[at];
     if (at >= tokens->n || t->kind != CODE_NAME || t->length + 3 > sizeof word)
-        return false;
+        return false; /* longer than any word of a list */
     word[0] = ' ';
     memcpy(word + 1, tokens->text + t->at, t->length);
     memcpy(word + 1 + t->length, " ", 2);

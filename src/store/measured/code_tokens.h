@@ -38,6 +38,17 @@ bool code_is(const struct code_tokens *tokens, size_t at, const char *text);
 /* Whether a name is one of the words in the list, each surrounded by blanks. */
 bool code_among(const struct code_tokens *tokens, size_t at, const char *list);
 
+/* Whether a character opens or closes a bracket. */
+static inline bool is_opening(char c)
+{
+    return c == '(' || c == '[' || c == '{';
+}
+
+static inline bool is_closing(char c)
+{
+    return c == ')' || c == ']' || c == '}';
+}
+
 /* Whether the token is an operator of one character. */
 static inline bool code_op(const struct code_tokens *tokens, size_t at, char op)
 {

@@ -225,13 +225,13 @@ static bool read_arithmetic(struct constant *value, const struct code_tokens *to
 static bool opens(const struct code_tokens *tokens, size_t at)
 {
     const struct code_token *t = &tokens->items[at];
-    return t->kind == CODE_OP && t->length == 1 && strchr("([{", tokens->text[t->at]);
+    return t->kind == CODE_OP && t->length == 1 && is_opening(tokens->text[t->at]);
 }
 
 static bool closes(const struct code_tokens *tokens, size_t at)
 {
     const struct code_token *t = &tokens->items[at];
-    return t->kind == CODE_OP && t->length == 1 && strchr(")]}", tokens->text[t->at]);
+    return t->kind == CODE_OP && t->length == 1 && is_closing(tokens->text[t->at]);
 }
 
 /* The first token in [from, to) that is `op` outside of brackets; `to` if there is none. */

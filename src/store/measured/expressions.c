@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 100 };
+enum { FRAMES_MAX = 100, LONGEST_KEYWORD = 6 };
 
 enum frame_kind {
     FRAME_WHOLE, /* the expression itself */
@@ -262,7 +262,8 @@ static void finish_call(struct walk *w)
 
 static bool is_keyword(const struct reading *r, size_t at)
 {
-    return code_among(&r->tokens, at, " and or not in is if else elif for while return yield lambda await assert raise print "
+    return r->tokens.items[at].length <= LONGEST_KEYWORD &&
+           code_among(&r->tokens, at, " and or not in is if else elif for while return yield lambda await assert raise print "
                                        "sizeof switch case ");
 }
 
@@ -339,7 +340,8 @@ static void take_token(struct walk *w, size_t at)
     struct reading *r = w->r;
     const struct code_token *t = &r->tokens.items[at];
     bool literal = t->kind == CODE_NUMBER || t->kind == CODE_STRING ||
-                   (t->kind == CODE_NAME && code_among(&r->tokens, at, " True False true false "));
+                   (t->kind == CODE_NAME && (t->length == 4 || t->length == 5) &&
+                    code_among(&r->tokens, at, " True False true false "));
     if (literal) {
         r->pending[r->n_pending++] = (uint32_t)at;
         f->shape = mix(f->shape, 3);
@@ -358,11 +360,11 @@ static void walk(struct walk *w, size_t from, size_t to)
     for (size_t at = from; at < to; at++) {
         const struct code_token *token = &t->items[at];
         char c = token->kind == CODE_OP && token->length == 1 ? t->text[token->at] : '\0';
-        if (c && strchr("([{", c)) {
+        if (c && is_opening(c)) {
             take_token(w, at);
             if (!open_frame(w, at, from, false))
                 return;
-        } else if (c && strchr(")]}", c)) {
+        } else if (c && is_closing(c)) {
             if (w->n == 1)
                 continue; /* opened before the part of the file that is read */
             finish_item(w, at);

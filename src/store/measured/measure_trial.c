@@ -7,8 +7,8 @@
 #include "../questions/questions.h"
 #include "trial_program.h"
 
-/* Beyond this many ancestors nothing is worth comparing. */
-enum { ANCESTORS_MAX = 1000 };
+/* Files of this many ancestors are looked for. */
+enum { ANCESTORS_MAX = 100 };
 
 struct question {
     struct lineage_store *store;
@@ -47,7 +47,8 @@ static enum lineage_status compare(struct question *q, struct collecting *c, str
     program_open(&mine, q->store, &trial);
     q->settled = !mine.gone;
     c->failed = mine.failed;
-    for (size_t i = 0; program_is_known(&mine) && !(against->code && against->command) && i < ANCESTORS_MAX && !c->failed; i++) {
+    bool code = program_has_code(&mine), command = program_has_command(&mine);
+    for (size_t i = 0; (code || command) && i < ANCESTORS_MAX && !c->failed; i++) {
         bool done = false;
         /* A row that names no parent may have been run from the best trial. */
         const char *parent = i == 0 && !*trial.parent_exp ? program_against(&mine) : trial.parent_exp;
@@ -55,12 +56,15 @@ static enum lineage_status compare(struct question *q, struct collecting *c, str
             break;
         program_open(&other, q->store, &trial);
         c->failed = c->failed || other.failed;
-        if (!against->command && program_compare_commands(c, &other, &mine))
+        if (command && program_compare_commands(c, &other, &mine)) {
             against->command = trial.exp_id;
-        if (!against->code) {
+            command = false;
+        }
+        if (code) {
             q->settled = q->settled && !other.gone;
             status = program_compare_code(&done, c, q->store, &other, &mine, err);
             against->code = done ? trial.exp_id : NULL;
+            code = !done;
         }
         program_close(&other);
         if (status != LINEAGE_OK)

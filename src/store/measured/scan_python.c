@@ -83,9 +83,9 @@ static size_t find_outside(const struct code_tokens *t, size_t from, size_t to, 
         if (t->items[i].kind != CODE_OP)
             continue;
         char c = t->text[t->items[i].at];
-        if (t->items[i].length == 1 && strchr("([{", c))
+        if (t->items[i].length == 1 && is_opening(c))
             depth++;
-        else if (t->items[i].length == 1 && strchr(")]}", c))
+        else if (t->items[i].length == 1 && is_closing(c))
             depth -= depth > 0;
         else if (depth == 0 && code_is(t, i, op)) {
             found = i;

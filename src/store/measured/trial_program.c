@@ -111,9 +111,14 @@ void program_close(struct program *program)
     *program = (struct program){.snapshot_fd = -1, .provenance_fd = -1};
 }
 
-bool program_is_known(const struct program *program)
+bool program_has_code(const struct program *program)
 {
-    return program->snapshot_fd >= 0 || program->run || program->has_code;
+    return program->snapshot_fd >= 0 || program->has_code || json_object_get(program->run, "git");
+}
+
+bool program_has_command(const struct program *program)
+{
+    return json_array_size(json_object_get(program->run, "command")) > 0;
 }
 
 /* ---- commands ---- */

@@ -23,8 +23,9 @@ struct program {
 void program_open(struct program *program, struct lineage_store *store, const struct lineage_trial *trial);
 void program_close(struct program *program);
 
-/* Whether there is anything to compare with another trial. */
-bool program_is_known(const struct program *program);
+/* Whether there is code, and a command, to compare with another trial's. */
+bool program_has_code(const struct program *program);
+bool program_has_command(const struct program *program);
 
 /* The trial with whose code `lineage run` compared this one before it started; "" if it is not known. */
 const char *program_against(const struct program *program);
