@@ -11,31 +11,31 @@ double similar_verdict(const struct similar_pair *pair)
 {
     static const float weights[N_SIMILAR_FEATURES] = {
         /* fitted by ideas_fit.py */
-        [SIMILAR_SCORE] = 1.67f,
+        [SIMILAR_SCORE] = 1.69f,
         [SIMILAR_HEAD_OF] = 1.82f,
-        [SIMILAR_COSINE] = 1.49f,
-        [SIMILAR_CONFLICT] = -1.09f,
-        [SIMILAR_TECHNIQUE] = 1.78f,
-        [SIMILAR_CITES] = -0.82f,
+        [SIMILAR_COSINE] = 1.46f,
+        [SIMILAR_CONFLICT] = -1.08f,
+        [SIMILAR_TECHNIQUE] = 1.82f,
+        [SIMILAR_CITES] = -0.83f,
         [SIMILAR_SOFT] = 0.82f,
         [SIMILAR_ALL_SOFT] = 1.35f,
-        [SIMILAR_NUMBERS] = 1.08f,
+        [SIMILAR_NUMBERS] = 1.10f,
         [SIMILAR_FAILED] = 0.38f,
-        [SIMILAR_SPECIALIST] = 0.85f,
-        [SIMILAR_KNOB] = 0.86f,
-        [SIMILAR_FIRST] = -0.25f,
+        [SIMILAR_SPECIALIST] = 0.83f,
+        [SIMILAR_KNOB] = 0.89f,
+        [SIMILAR_FIRST] = -0.23f,
         [SIMILAR_OUTSTANDING] = 2.26f,
-        [SIMILAR_CONFLICTS] = -1.08f,
+        [SIMILAR_CONFLICTS] = -1.07f,
         [SIMILAR_OTHER_WAY] = -0.31f,
-        [SIMILAR_TITLE_IN] = 1.84f,
-        [SIMILAR_TITLES] = 1.07f,
-        [SIMILAR_UNCOVERED] = -1.17f,
+        [SIMILAR_TITLE_IN] = 1.83f,
+        [SIMILAR_TITLES] = 1.06f,
+        [SIMILAR_UNCOVERED] = -1.10f,
         [SIMILAR_CITED_AGAIN] = 1.04f,
         [SIMILAR_CITED_BASE] = 0.75f,
-        [SIMILAR_SIBLING] = -0.41f,
-        [SIMILAR_FAILED_SIBLING] = 0.94f,
+        [SIMILAR_SIBLING] = -0.42f,
+        [SIMILAR_FAILED_SIBLING] = 0.95f,
     };
-    double sum = -8.05;
+    double sum = -8.04;
     /* end of the table */
     for (size_t i = 0; i < N_SIMILAR_FEATURES; i++)
         sum += (double)weights[i] * (double)pair->features[i];

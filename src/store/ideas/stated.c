@@ -280,7 +280,7 @@ static void keep(struct finder *f, const struct stated *c, size_t name_value, si
     while (first > 0 && f->t->items[first - 1].at >= c->name.at)
         first--;
     f->used_to = end;
-    if (stated_is_replaced(f->t, first, value))
+    if (!c->from.length && stated_is_old(f->t, first, value, end))
         return;
     f->list[f->n] = *c;
     look_at_name(&f->list[f->n], f->t);

@@ -98,8 +98,9 @@ size_t stated_candidates(struct stated *candidates, const struct tokens *tokens,
 void stated_look(struct stated *list, size_t n, const struct tokens *tokens, size_t first, size_t value,
                  size_t value_end, size_t end);
 
-/* Whether the value is what is replaced, so never a new value: "replace NAME=B with". */
-bool stated_is_replaced(const struct tokens *tokens, size_t first, size_t value);
+/* Whether the value is never a new one, because it is replaced or stays: "replace NAME=B with", "keep NAME=B". The
+ * candidate is in tokens [first, end), its value begins at token `value`. */
+bool stated_is_old(const struct tokens *tokens, size_t first, size_t value, size_t end);
 
 /* Sets the features that depend on later candidates. */
 void stated_look_ahead(struct stated *list, size_t n, const struct tokens *tokens);

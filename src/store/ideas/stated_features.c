@@ -44,6 +44,8 @@ enum {
     "also plus further again slightly even under over within during after before until between across using which where not no "   \
     "instead rather stays stay keeps keep kept remains remain get gets measured showed gave "
 #define REMOVE_VERBS " remove removes removing removed drop dropping dropped disable disabling disabled without no delete deleting "
+#define KEPT_BEFORE " same keep keeps keeping preserve preserves preserving retain retains retaining unchanged "
+#define KEPT_BEHIND " unchanged untouched preserved retained intact "
 #define REPLACE_VERBS " replace replacing replaces swap swapping "
 #define ALSO_WORDS " also plus additionally and then "
 
@@ -112,9 +114,25 @@ static bool in_square_brackets(const struct tokens *t, size_t i)
     return false;
 }
 
-bool stated_is_replaced(const struct tokens *t, size_t first, size_t value)
+/* "keep NAME=B", "NAME=B unchanged", "the floor NAME=B is preserved" */
+static bool stays(const struct tokens *t, size_t first, size_t end)
+{
+    size_t before = first;
+    while (before > 0 && token_in(t, before - 1, " the its "))
+        before--;
+    if (before > 0 && same_clause(t, before - 1, first) && token_in(t, before - 1, KEPT_BEFORE))
+        return true;
+    for (size_t k = end; k < t->n && k < end + 3 && token_is_kind(t, k, TOKEN_WORD) && same_clause(t, k, end - 1); k++)
+        if (token_in(t, k, KEPT_BEHIND))
+            return true;
+    return false;
+}
+
+bool stated_is_old(const struct tokens *t, size_t first, size_t value, size_t end)
 {
     bool follows = false;
+    if (stays(t, first, end))
+        return true;
     for (size_t k = value; k < t->n && k < value + LOOK_BACK && same_clause(t, k, value) && !follows; k++)
         follows = token_in(t, k, " with by ");
     for (size_t k = first, steps = 0; follows && k-- > 0 && steps < LOOK_BACK && same_clause(t, k, value); steps++) {
