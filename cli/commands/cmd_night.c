@@ -227,9 +227,9 @@ static int read_sweep(struct cli_session *session, void *context)
         return CLI_USAGE;
     int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
     if (status == CLI_GO_ON)
-        status = sweep_words_check(&night->list.sweep);
-    if (status == CLI_GO_ON)
         status = trial_list_add_sweep(&night->list);
+    if (status == CLI_GO_ON)
+        status = sweep_words_check(&night->list.sweep);
     if (status == CLI_GO_ON && !read_planning(o))
         status = CLI_USAGE;
     collect_options(o);
