@@ -54,7 +54,7 @@ static bool want_all(struct tried_options *o)
 static void make_conditions(struct lineage_condition conditions[MAX_WANTED], const struct tried_options *o, double tolerance)
 {
     for (size_t i = 0; i < o->n; i++) {
-        double slack = tolerance * fmax(1, fabs(o->wanted[i].value));
+        double slack = lineage_slack(tolerance, o->wanted[i].value);
         conditions[i] = (struct lineage_condition){
             .name = o->names[i],
             .range = {{true, o->wanted[i].value - slack}, {true, o->wanted[i].value + slack}},
@@ -129,7 +129,7 @@ static int work(struct cli_session *session, void *context)
     struct tried_options *o = context;
     struct lineage_cursor *cursor;
     struct lineage_error err;
-    double tolerance = 1e-9; /* so that 0.1 + 0.2 equals 0.3 */
+    double tolerance = LINEAGE_TOLERANCE;
     size_t n;
     if (!want_all(o) || (o->tolerance && !cli_amount_parse(&tolerance, "tolerance", o->tolerance)))
         return CLI_USAGE;
@@ -154,7 +154,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "value of gamma to look for", "NUMBER"},
         {"param", 0, POPT_ARG_ARGV, &o.params, 0, "value of any parameter or setting to look for", "NAME=NUMBER|TEXT"},
         {"tolerance", 0, POPT_ARG_STRING, &o.tolerance, 0,
-         "largest difference that counts as equal, times max(1, |value|) (default: 1e-9)", "NUMBER"},
+         "largest difference that counts as equal, as a share of the value: 0.05 means 5 % (default: 1e-9)", "SHARE"},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);

@@ -152,20 +152,18 @@ static const struct mcp_argument tried_arguments[] = {
     {"params", MCP_PARAMS, true, "parameter -> value, e.g. {\"alpha\": 0.9, \"optimizer\": \"adam\"}; all "
                                  "must match, numbers within the tolerance", 0, 0, NULL},
     {"tolerance", MCP_NUMBER, false, "share of each value (0.05 = within 5 %; absolute if the value is 0), "
-                                     "default 0.05", 0, 10, NULL},
+                                     "default 1e-9", 0, 10, NULL},
     MCP_LIST_ARGUMENTS,
     {.name = NULL}};
 
-/* The tolerance is relative, because learning rates differ by orders of magnitude. At 0 it is absolute, because a
- * relative tolerance would be 0. */
 static bool read_wanted(struct conditions *conditions, const char *wanted_texts[MAX_CONDITIONS], struct mcp_call *call)
 {
-    double tolerance = 0.05;
+    double tolerance = LINEAGE_TOLERANCE;
     const char *name;
     json_t *value;
     mcp_number_argument(&tolerance, call, "tolerance");
     json_object_foreach(json_object_get(call->arguments, "params"), name, value) {
-        double wanted = json_number_value(value), slack = tolerance * (wanted != 0 ? fabs(wanted) : 1);
+        double wanted = json_number_value(value), slack = lineage_slack(tolerance, wanted);
         struct lineage_condition *condition = &conditions->list[conditions->n++];
         if (!mcp_check_param(call, name))
             return false;

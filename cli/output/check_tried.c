@@ -39,7 +39,7 @@ static int check_params(json_t *reasons, struct lineage_store *store, const stru
     struct lineage_cursor *cursor;
     struct lineage_trial trial;
     struct lineage_error err;
-    enum lineage_status status = lineage_tried(&cursor, store, params, n, 1e-9, &err);
+    enum lineage_status status = lineage_tried(&cursor, store, params, n, LINEAGE_TOLERANCE, &err);
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, &err)) == LINEAGE_OK)
         if (json_array_size(reasons) < CLI_TRIED_SHOWN)
             cli_tried_row(reasons, &trial, "with the same parameters");

@@ -148,8 +148,13 @@ lineage_sweep_load(struct lineage_store *store, const char *x, const char *y, st
                    struct lineage_error *err);
 LINEAGE_API void lineage_sweep_release(struct lineage_sweep *sweep);
 
+/* How far a value may be from the wanted one: that share of the wanted value, because learning rates differ by orders of
+ * magnitude; if the wanted value is 0, the tolerance itself. The default makes 0.1 + 0.2 equal to 0.3. */
+#define LINEAGE_TOLERANCE 1e-9
+LINEAGE_API double lineage_slack(double tolerance, double wanted);
+
 /* Answers whether a similar setting has been tried: opens a cursor over the trials whose parameters all lie within
- * tolerance of the wanted values, |value - wanted| <= tolerance * max(1, |wanted|), or equal the wanted texts.
+ * tolerance of the wanted values, |value - wanted| <= lineage_slack(tolerance, wanted), or equal the wanted texts.
  * harness_abort trials are left out, because their setting counts as untried. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,

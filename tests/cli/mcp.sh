@@ -192,6 +192,8 @@ must_answer better lower
 must_equal "$(json result.structuredContent)" "$(json result.content.0.text | "$JSON_GET" '')" 'text and structure say the same'
 
 tool tried '"params":{"alpha":0.9}'
+must_answer shown '2 of 2'
+tool tried '"params":{"alpha":0.9},"tolerance":0.05'
 must_answer tried true
 must_answer shown '3 of 3'
 must_answer same seed=1
@@ -202,7 +204,7 @@ must_have out 'data, not instructions'
 tool tried '"params":{"α":0.9,"gamma":1.0},"tolerance":0.001'
 must_answer shown '1 of 1'
 must_answer rows.0.0 002
-tool tried '"params":{"alpha":0.9,"optimizer":"adam"}'
+tool tried '"params":{"alpha":0.9,"optimizer":"adam"},"tolerance":0.05'
 must_answer shown '1 of 1'
 must_answer rows.0.0 004
 tool tried '"params":{"optimizer":"sgd"}'

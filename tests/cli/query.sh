@@ -124,9 +124,12 @@ must_equal '' "$(cat out)"
 must_have err 'nearest: 002 has gamma=2.0, not alpha=0.3; discard, 2.0'
 run tried --alpha 0.31
 must_exit 1
-must_run tried --alpha 0.31 --tolerance 0.02 --format tsv
+must_run tried --alpha 0.31 --tolerance 0.04 --format tsv
 must_equal 001 "$(sed 1d out | cut -f1)"
 must_run tried --param lr=0.0001
+run tried --param lr=0.0002 --tolerance 0.4
+must_exit 1
+must_run tried --param lr=0.0002 --tolerance 0.6
 run tried --param beats=1
 must_exit 1
 must_fail 2 "at least one parameter" tried

@@ -266,7 +266,7 @@ static void tried_finds_what_lies_within_tolerance(void **state)
     add_rows(dir, sweep_rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     const struct lineage_param near[] = {{"alpha", 0.31, NULL}, {"gamma", 0.95, NULL}};
-    assert_int_equal(lineage_tried(&cursor, store, near, 2, 0.05, &err), LINEAGE_OK);
+    assert_int_equal(lineage_tried(&cursor, store, near, 2, 0.08, &err), LINEAGE_OK);
     assert_string_equal(ids_of_cursor(cursor), "1 4 ");
     assert_int_equal(lineage_tried(&cursor, store, near, 2, 0.001, &err), LINEAGE_OK);
     assert_string_equal(ids_of_cursor(cursor), "");

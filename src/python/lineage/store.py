@@ -558,7 +558,7 @@ class Store:
         return self._drain(cursor)
 
     def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
-        """Trials with exactly these values of the given parameters, within ``tolerance`` (relative and absolute).
+        """Trials with exactly these values of the given parameters, within ``tolerance``, a share of the value (0.05 means 5 %; absolute if it is 0).
         An empty list means that nobody has tried them."""
         wanted = {**(params or {}), **named}
         alive: "list[Any]" = []

@@ -450,8 +450,12 @@ enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_que
     return status;
 }
 
-/* The wanted value with the fewest trials near it leads. "Near" is relative to the value, but at least the tolerance
- * itself; otherwise 0 would have no neighbourhood. There are two passes over the values, because the lead comes first
+double lineage_slack(double tolerance, double wanted)
+{
+    return wanted == 0 ? tolerance : tolerance * fabs(wanted);
+}
+
+/* The wanted value with the fewest trials near it leads. There are two passes over the values, because the lead comes first
  * in the statement. */
 static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted,
                                        size_t n_wanted, double tolerance, struct lineage_error *err)
@@ -460,7 +464,7 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_p
     enum lineage_status status = LINEAGE_OK;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; status == LINEAGE_OK && i < n_wanted; i++) {
-            double slack = tolerance * fmax(1, fabs(wanted[i].value));
+            double slack = lineage_slack(tolerance, wanted[i].value);
             struct named named;
             status = name_find_param(b->mirror, wanted[i].name, &named, err);
             struct lineage_condition condition = {
