@@ -193,6 +193,45 @@ must_lack out 'leaderboard'
 must_run -C deep render --sections knowledge
 must_have out '## Lineage of the Best'
 
+# The night of an agent: no gaps between values that it drew, no routine notes, and under a budget recent rows go first.
+mkdir agent
+cp "$SOURCE/fixtures/experiments/moons/results.tsv" "$SOURCE/fixtures/experiments/moons/lineage.json" agent
+must_run -C agent render
+for routine in untried 'key ' 'the parent was not kept' 'needs less than 0' 'score by' proposer=; do
+    must_lack out "$routine"
+done
+must_have out 'peak memory 15.6 MB'
+[ $(($(wc -c <out) * 3)) -lt $(($(wc -c <agent/results.tsv) * 2)) ] || fail "the block is not clearly shorter than the log"
+must_run -C agent render --max-bytes 4000
+must_equal 26 "$(sed -n '/^## Recent/,/^## [^R]/p' out | grep -c '^| [0-9]')" "recent rows in 4000 bytes"
+must_have out 'NameError'
+must_run -C agent render --max-bytes 2000
+must_have out '| 025 |'
+must_lack out 'Leaderboard'
+# A grid that nobody drew keeps its gaps; values with many digits have none. Prose that resembles a routine note stays.
+mkdir drawn
+{
+    header
+    trial 000 '' baseline 0.5 a 'lr=0.001; size=1'
+    trial 001 000 discard 0.6 b 'lr=0.002; size=2; discarded: +0.1, needs less than 0 or luck; score by a friend'
+} >drawn/results.tsv
+must_run -C drawn render
+must_have out 'only moved together: lr and size'
+must_have out 'discarded: +0.1, needs less than 0 or luck; score by a friend'
+rm drawn/lineage.db*
+{
+    header
+    trial 000 '' baseline 0.5 a 'lr=0.0012345; size=1'
+    trial 001 000 discard 0.6 b 'lr=0.0023456; size=2'
+    trial 002 000 discard 0.6 c 'lr=0.0023456; size=1'
+} >drawn/results.tsv
+must_run -C drawn render
+must_lack out untried
+sed 's/0.0012345/0.00123/; s/0.0023456/0.00235/' drawn/results.tsv >r && mv r drawn/results.tsv
+rm drawn/lineage.db*
+must_run -C drawn render
+must_have out 'untried lr × size (1 of 4): 0.00123×2'
+
 # Blackboard: a path or an indentation never gets deeper than the blackboard's own program can handle.
 mkdir deeper
 {

@@ -13,6 +13,7 @@
 #include <lineage/notes.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -565,17 +566,61 @@ static bool is_program(struct span s)
     return s.length == n + 16 && memcmp(s.text, word, n) == 0 && strspn(s.text + n, "0123456789abcdef") >= 16;
 }
 
+/* A piece as text that ends with NUL, for the parsers of whole notes. False if it is longer than any piece of theirs. */
+static bool copy_piece(char *out, size_t size, struct span s)
+{
+    if (s.length >= size)
+        return false;
+    memcpy(out, s.text, s.length);
+    out[s.length] = '\0';
+    return true;
+}
+
 /* Whether the piece names the code of the trial, which printers show as a change. */
 static bool is_code(struct span s)
 {
     struct lineage_code_note note;
     struct lineage_commit_note commit;
     char piece[LINEAGE_CODE_NOTE_MAX];
-    if (s.length >= sizeof piece)
+    return copy_piece(piece, sizeof piece, s) &&
+           (lineage_code_note_parse(&note, piece) || lineage_commit_note_parse(&commit, piece));
+}
+
+/* Whether the piece is what a night or `append --status auto` writes in every row: the trial's name and key, the reason of
+ * a discard (which the delta states as well), and what a parent without a snapshot passes on. */
+static bool is_routine(struct span s)
+{
+    static const char *const parents[] = {
+        "the parent was not kept, it has no snapshot to go on from",
+        "the parent was not kept, it has no snapshot to go on from, but its files",
+    };
+    struct lineage_night_link link;
+    char piece[LINEAGE_NIGHT_LINK_MAX + 64];
+    double difference, limit;
+    int end = 0;
+    if (!copy_piece(piece, sizeof piece, s))
         return false;
-    memcpy(piece, s.text, s.length);
-    piece[s.length] = '\0';
-    return lineage_code_note_parse(&note, piece) || lineage_commit_note_parse(&commit, piece);
+    for (size_t i = 0; i < sizeof parents / sizeof *parents; i++)
+        if (strcmp(piece, parents[i]) == 0)
+            return true;
+    if (sscanf(piece, "discarded: %lf, needs %*4s than %lf%n", &difference, &limit, &end) == 2 && (size_t)end == s.length)
+        return true;
+    return strncmp(piece, "night ", 6) == 0 && lineage_night_link_parse(&link, piece);
+}
+
+/* `score by METRIC lines, peak memory 14 MB`: how the score was found is the same in all rows; what follows is not. */
+static struct span without_channel(struct span s)
+{
+    static const char *const channels[] = {"score by the only METRIC name", "score by a name that was asked for",
+                                           "score by METRIC lines", "score by a pattern", "score by events"};
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
+        size_t n = strlen(channels[i]);
+        if (s.length == n && memcmp(s.text, channels[i], n) == 0)
+            return skip(s, n);
+        if (s.length > n + 1 && memcmp(s.text, channels[i], n) == 0 && s.text[n] == ',')
+            return skip_blanks(skip(s, n + 1));
+    }
+    return s;
 }
 
 /* Printers show parameters in columns and the remark beside them, without repeating them. */
@@ -584,8 +629,8 @@ const char *notes_remark(const char *notes, struct arena *arena)
     struct buf out = {0};
     for (const char *piece = notes ? notes : ""; *piece;) {
         size_t length = strcspn(piece, ";");
-        struct span s = trim((struct span){piece, length});
-        if (s.length && !is_parsed_whole(s) && !is_code(s) && !is_program(s)) {
+        struct span s = without_channel(trim((struct span){piece, length}));
+        if (s.length && !is_parsed_whole(s) && !is_code(s) && !is_program(s) && !is_routine(s)) {
             buf_puts(&out, out.length ? "; " : "");
             buf_add(&out, s.text, s.length);
         }

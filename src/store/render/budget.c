@@ -99,6 +99,9 @@ void block_release(struct block *block)
 
 /* ---- choosing ---- */
 
+/* Rows are taken in three rounds; longer forms of chosen rows compete in the last one. */
+enum budget_round { ROUND_CORE, ROUND_EARLY, ROUND_REST };
+
 /* State of a choice: the order in which rows are taken, and the next row of each part. */
 struct choice {
     struct block *block;
@@ -145,10 +148,12 @@ static size_t growth(const struct budget_row *row)
 
 /* Worth per byte of the next row that fits. A part takes no more rows after the first one that does not fit: otherwise
  * a later row would take its place and look as if nothing was missing between. */
-static double row_density(struct choice *c, size_t p, bool core)
+static double row_density(struct choice *c, size_t p, enum budget_round round)
 {
     const struct budget_part *part = &c->block->parts[p];
-    if (!part->asked || c->next[p] == last_of(part) || c->order[c->next[p]]->core != core)
+    if (!part->asked || c->next[p] == last_of(part))
+        return 0;
+    if (c->order[c->next[p]]->core != (round == ROUND_CORE) || (round == ROUND_EARLY && !part->early))
         return 0;
     size_t cost = row_cost(c, p);
     if (cost > c->room - c->used) {
@@ -184,14 +189,14 @@ static struct budget_row *mutable_row(const struct choice *c, size_t at)
 }
 
 /* If worth per byte is equal, a new row wins over a longer form: a longer list is better than a longer text. */
-static bool take_best(struct choice *c, bool core)
+static bool take_best(struct choice *c, enum budget_round round)
 {
     double most = 0;
     size_t best = 0;
     bool grows = false;
     /* There are few parts, so each step looks at all of them; a heap would be more code than the loop it saves. */
     for (size_t p = 0; p < c->block->n_parts; p++) {
-        double row = row_density(c, p, core), more = core ? 0 : growth_density(c, p);
+        double row = row_density(c, p, round), more = round == ROUND_REST ? growth_density(c, p) : 0;
         if (row > most || more > most) {
             grows = more > row;
             most = grows ? more : row;
@@ -220,11 +225,10 @@ static void choose(struct choice *c)
     qsort(c->order, block->n_rows, sizeof *c->order, by_part_and_worth);
     for (size_t p = 0; p < block->n_parts; p++)
         c->next[p] = c->grow[p] = block->parts[p].first;
-    /* Core rows come first, until none is left or none fits; only then do other rows get any bytes. */
-    while (take_best(c, true))
-        ;
-    while (take_best(c, false))
-        ;
+    /* Each round goes on until no row of it is left or none fits; only then do the rows of the next one get any bytes. */
+    for (int round = ROUND_CORE; round <= ROUND_REST; round++)
+        while (take_best(c, (enum budget_round)round))
+            ;
 }
 
 /* Without a limit everything is printed in full. */

@@ -5,6 +5,7 @@
  *   1. Rows of a part are taken in the order of their worth, so a list is cut at its far end and never in the middle (a
  *      chain: in its middle and never at its ends).
  *   2. Core rows of all parts are taken before any others: an agent cannot plan without them, so they are dropped last.
+ *      After them come the rows of early parts, and only then all others.
  *   3. A part without rows has no heading.
  *   4. Everything is measured in printed bytes. A text is written once, in its two forms; later steps only choose.
  */
@@ -31,6 +32,7 @@ struct budget_part {
     const char *name;
     struct span head, tail;
     bool asked;       /* the caller asked for this part */
+    bool early;       /* its rows are taken before those of other parts that are not core */
     bool cut_inside;  /* a line in place of omitted rows reports them */
     size_t beyond;    /* number of items before row beyond_at that have no row; that row mentions them */
     size_t beyond_at;

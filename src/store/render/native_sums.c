@@ -130,8 +130,8 @@ static void add_grids(struct block *block, const struct native *n)
             block_brief_end(block);
             add_cells(out, grid, CELLS_FULL);
         }
-        /* Untried values are the shortest answer to what to try next, so these rows are dropped last. */
-        block_row_end(block, 45 / (1 + 0.3 * (double)i), true);
+        /* What was tried last says more about what to try next than a gap does, so these rows are not core. */
+        block_row_end(block, 45 / (1 + 0.3 * (double)i), false);
     }
 }
 

@@ -29,7 +29,7 @@ static void add_params(struct block *block, const struct native *n)
     struct buf *out = &block->text;
     size_t shown = 0;
     for (size_t i = 0; i < best->n_params; i++)
-        if (!is_constant(n->report, best->params[i].name)) {
+        if (!is_constant(n->report, best->params[i].name) && strcmp(best->params[i].name, "proposer") != 0) {
             buf_puts(out, shown++ ? ", " : "- **parameters**: ");
             add_name(out, best->params[i].name);
             buf_puts(out, "=");
@@ -167,13 +167,15 @@ static void add_recent(struct buf *out, const struct native *n, const struct lin
     buf_puts(out, " |\n");
 }
 
-/* The newest rows are worth most, because the agent has not seen them yet. */
+/* The newest rows are worth most, because the agent has not seen them yet. Under a budget they go before all rows that
+ * are not core: a planner that does not know what was tried last proposes it again. */
 void section_recent(struct block *block, const struct native *n)
 {
     const struct lineage_report *report = n->report;
     struct buf *out = &block->text;
     if (!report->n_recent)
         return;
+    block->parts[block->n_parts - 1].early = true;
     buf_puts(out, "\n## Recent Activity (newest first)\n\n| exp | specialist | status | ");
     add_name(out, report->metric);
     buf_puts(out, " | hypothesis |\n|---|---|---|---|---|\n");

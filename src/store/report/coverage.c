@@ -5,6 +5,7 @@
  * number of trials. The look-ups of one report are limited as well, because two long lists without a common trial are
  * walked completely. A cell whose look-up did not finish is not reported as untried.
  */
+#include <math.h>
 #include <string.h>
 
 #include "report_parts.h"
@@ -144,6 +145,26 @@ static void drop_echoes(struct lineage_report *report, struct lineage_report_gri
     report->n_grids = kept;
 }
 
+/* Whether most values were drawn instead of chosen from a list: a proposer set them, or they have many digits. Nobody meant
+ * to cross such values, so that a combination without a trial is not a gap. Integers with many digits are sizes. */
+static bool is_drawn(const struct lineage_report *report, const struct lineage_report_param *param)
+{
+    uint64_t trials = 0, proposed = 0;
+    size_t long_values = 0;
+    for (size_t i = 0; i < param->n_values; i++) {
+        double value = param->values[i].value, scale;
+        trials += param->values[i].n;
+        if (!isfinite(value) || value == floor(value))
+            continue;
+        /* More than three digits: the value is not what is left if it is rounded to three. */
+        scale = pow(10, 2 - floor(log10(fabs(value))));
+        long_values += fabs(rint(value * scale) / scale - value) > 1e-9 * fabs(value);
+    }
+    for (size_t i = 0; i < report->n_proposers; i++)
+        proposed += report->proposers[i].n;
+    return 2 * proposed > trials || 2 * long_values > param->n_values;
+}
+
 static enum lineage_status load_grids(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;
@@ -153,7 +174,8 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
     /* Crosses only the first few parameters: alpha, beta and gamma come first, and nobody reads more than ten pairs. */
     for (size_t i = 0; i < report->n_params && n < CROSSED; i++) {
         const struct lineage_report_param *param = &report->params[i];
-        if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more && !is_seed(param->name))
+        if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more && !is_seed(param->name) &&
+            !is_drawn(report, param))
             crossed[n++] = param;
     }
     enum lineage_status status = report_alloc(load, n * n / 2, sizeof *grids, &grids, err);

@@ -104,7 +104,7 @@ static enum lineage_status count_labels(struct report_load *load, struct lineage
 }
 
 /* Coverage is loaded before the newest trials, because those leave out constant parameters. Labels are loaded before
- * coverage and failures, which depend on them. */
+ * coverage and failures, which depend on them, and proposers before coverage. */
 static enum lineage_status load_native(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_report *report = &load->report;
@@ -119,6 +119,10 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     if (status == LINEAGE_OK)
         status = list(load, MIRROR_NEWEST_INFORMATIVE, o->recent, &report->recent, &report->n_recent, err);
     if (status == LINEAGE_OK)
+        status = mirror_proposers(load->store->mirror, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers,
+                                  &report->n_proposers, &load->arena, err);
+    report->proposers = proposers;
+    if (status == LINEAGE_OK)
         status = report_coverage(load, err);
     if (status == LINEAGE_OK)
         status = report_full(load, err);
@@ -128,10 +132,6 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
         status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
                                     err);
     report->calibration = calibration;
-    if (status == LINEAGE_OK)
-        status = mirror_proposers(load->store->mirror, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers,
-                                  &report->n_proposers, &load->arena, err);
-    report->proposers = proposers;
     return status;
 }
 
