@@ -5,7 +5,6 @@
 #include <lineage/text.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cli.h"
 #include "output/ideas_out.h"
@@ -160,29 +159,6 @@ static int print_knob(struct cli_session *session, const struct lineage_ideas *i
     return status;
 }
 
-/* Finds the knob that the user named, after normalising the name as in a hypothesis. Returns NULL if there is none. */
-static const struct lineage_knob *find_knob(struct lineage_ideas *ideas, const struct lineage_knobs *knobs, const char *name)
-{
-    struct lineage_change_list changes = {0};
-    struct lineage_error err;
-    const struct lineage_knob *found = NULL;
-    char *statement = malloc(strlen(name) + 16);
-    if (!statement)
-        return NULL;
-    sprintf(statement, "%s 1 → 2", name);
-    if (lineage_ideas_changes(&changes, ideas, statement, &err) == LINEAGE_OK)
-        for (size_t i = 0; i < knobs->n && changes.n && !found; i++)
-            if (changes.items[0].knob && strcmp(knobs->items[i].knob, changes.items[0].knob) == 0)
-                found = &knobs->items[i];
-    for (size_t i = 0; i < knobs->n && !found; i++)
-        for (size_t k = 0; k < knobs->items[i].n && !found; k++)
-            if (strcasecmp(knobs->items[i].tries[k].change->name, name) == 0)
-                found = &knobs->items[i];
-    lineage_change_list_release(&changes);
-    free(statement);
-    return found;
-}
-
 static int no_such_knob(struct lineage_ideas *ideas, const char *name)
 {
     struct lineage_settings settings;
@@ -225,7 +201,7 @@ static int work(struct cli_session *session, void *context)
         goto done;
     }
     if (name) {
-        const struct lineage_knob *knob = find_knob(ideas, &knobs, name);
+        const struct lineage_knob *knob = lineage_knobs_named(&knobs, ideas, name);
         if (!knob) {
             status = no_such_knob(ideas, name);
         } else if (session->format == CLI_JSON) {

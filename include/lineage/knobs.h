@@ -46,6 +46,13 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_knobs_find(struct line
                                                                      struct lineage_error *err);
 LINEAGE_API void lineage_knobs_release(struct lineage_knobs *knobs);
 
+/*
+ * Returns the knob that a name means, in any spelling that the log uses for it; upper case, '_' and '-' do not matter.
+ * NULL if no trial changed it, or if memory is short. `ideas` is the set in which the knobs were found.
+ */
+LINEAGE_API const struct lineage_knob *lineage_knobs_named(const struct lineage_knobs *knobs, struct lineage_ideas *ideas,
+                                                           const char *name);
+
 /* The trials whose changes are in force for the best trial, itself first, then its kept ancestors up to the root. Fills
  * line[capacity] and returns how many there are. */
 LINEAGE_API size_t lineage_knobs_line(size_t *line, size_t capacity, const struct lineage_ideas *ideas, size_t best);

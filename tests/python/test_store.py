@@ -1,5 +1,6 @@
 """Stores from Python: rows, questions, trials that record themselves, threads and forks."""
 
+import fcntl
 import json
 import multiprocessing
 import os
@@ -68,6 +69,90 @@ def test_voids(store):
     assert store.best_id() == "001" and store.voids() == []
     with pytest.raises(StoreError, match="not void"):
         store.unvoid("001")
+
+
+def fill_words(store):
+    store.append(hypothesis="start", status="baseline", score=1.0)
+    store.append(hypothesis="Raise grad_clip_norm 0.3 → 0.5", parent="000", status="auto", score=2.0, specialist="optim")
+    store.append(hypothesis="Lower warmdown_frac 0.78 → 0.72", parent="001", status="auto", score=1.5, specialist="sched")
+    store.append(hypothesis="Raise gradClipNorm from 0.5 to 0.8", parent="001", status="crash", notes="out of memory")
+
+
+def test_search(store):
+    fill_words(store)
+    assert sorted(ids(store.search("clip"))) == ["001", "003"] == sorted(ids(store.search('"grad clip"')))
+    assert ids(store.search("clip", status="crash")) == ["003"] and ids(store.search("clip", specialist="optim")) == ["001"]
+    assert ids(store.search("warmd* OR nothing")) == ["002"] and store.search("absent") == []
+    assert len(store.search("clip", limit=1)) == 1 and len(store.search("clip", limit=0)) == 2
+    assert ids(store.search("notes:memory", status=["crash", "keep"])) == ["003"]
+    with pytest.raises(StoreError, match="(?i)character|position"):
+        store.search('grad "clip')
+    for bad in ({"words": "x", "limit": -1}, {"words": "a\0b"}, {"words": "x", "status": "kept"}):
+        with pytest.raises(ValueError):
+            store.search(**bad)
+
+
+def test_similar(store):
+    fill_words(store)
+    first = store.similar("increase grad_clip_norm from 0.3 to 0.5")[0]
+    assert first["exp_id"] == "001" and first["same"] and "grad_clip_norm" in first["why"]
+    assert (first["status"], first["score"], first["delta_vs_best"], first["parent_exp"]) == ("keep", 2.0, 1.0, "000")
+    assert "003" in ids(store.similar("exp_001")) and "003" not in ids(store.similar("001", before=True))
+    assert len(store.similar("grad_clip_norm", limit=1)) == 1 and store.similar("zzz qqq") == []
+    with pytest.raises(NotFound, match="777"):
+        store.similar("777")
+    with pytest.raises(StoreError, match="empty"):
+        store.similar("")
+    for bad in ({"idea": "x", "limit": 0}, {"idea": "a\0b"}, {"idea": "an idea", "before": True}):
+        with pytest.raises(ValueError):
+            store.similar(**bad)
+    for hostile in ("\x1b[31m", "\ud800", "→ " * 5000, "<script>", "9" * 4000 + " → x"):
+        assert isinstance(store.similar(hostile), list)
+
+
+def test_knobs(store):
+    fill_words(store)
+    knobs = {knob["name"]: knob for knob in store.knobs()}
+    assert len(knobs) == 2 and knobs["warmdown_frac"]["lowered"] == {"trials": 1, "kept": 0}
+    clip = store.knobs("GRAD-CLIP-norm")[0]
+    assert clip == store.knobs()[0] and (clip["value"], clip["set_by"]) == ("0.5", "001")
+    assert [(one["exp_id"], one["from"], one["to_value"], one["source"], one["direction"], one["status"]) for one in clip["tries"]] == [
+        ("001", "0.3", 0.5, "stated", "up", "keep"), ("003", "0.5", 0.8, "stated", "up", "crash"),
+    ]  # fmt: skip
+    with pytest.raises(NotFound, match="nearest is 'warmdown_frac'"):
+        store.knobs("warmdown_fraq")
+    with pytest.raises(ValueError):
+        store.knobs("a\0b")
+
+
+def test_ideas_of_an_empty_store(store):
+    assert store.search("x") == store.similar("raise lr 1 → 2") == store.knobs() == []
+    with pytest.raises(NotFound):
+        store.knobs("lr")
+
+
+def test_running_trials_are_similar_too(store):
+    fill_words(store)
+    idea = "Set batch_size 32 → 64"
+    plans = {"a": {"name": "wide", "hypothesis": idea}, "b": {"name": "dead", "hypothesis": idea}, "c": [idea], "d": {"hypothesis": 7}}
+    locks = []
+    for letter, plan in plans.items():
+        folder = Path(store.path, f".trial-{letter}aaaaa")
+        folder.mkdir()
+        (folder / "trial.json").write_text(json.dumps(plan))
+        if letter != "b":
+            locks.append(os.open(folder, os.O_RDONLY))
+            fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    trap = Path(store.path, ".trial-eaaaaa")
+    trap.mkdir()
+    os.mkfifo(trap / "trial.json")  # reading it would block for ever
+    locks.append(os.open(trap, os.O_RDONLY))
+    fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    found = store.similar("batch_size from 32 to 64")
+    assert [(one["exp_id"], one["status"], one["same"]) for one in found] == [("wide", "running", True)]
+    for lock in locks:
+        os.close(lock)
+    assert store.similar("batch_size from 32 to 64") == []
 
 
 def test_errors(store, tmp_path):

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ideas_internal.h"
 
@@ -234,6 +235,32 @@ size_t lineage_knobs_against(size_t *found, size_t capacity, const struct lineag
         }
     }
     return n;
+}
+
+/* The name is normalised as in a hypothesis, so that the text of a person and the text of a trial mean the same knob. */
+const struct lineage_knob *lineage_knobs_named(const struct lineage_knobs *knobs, struct lineage_ideas *ideas, const char *name)
+{
+    static const char statement[] = " 1 → 2";
+    const struct lineage_knob *found = NULL;
+    struct lineage_change_list changes = {0};
+    struct lineage_error err;
+    size_t length = strlen(name);
+    char *text = malloc(length + sizeof statement);
+    if (!text)
+        return NULL;
+    memcpy(text, name, length);
+    memcpy(text + length, statement, sizeof statement);
+    if (lineage_ideas_changes(&changes, ideas, text, &err) == LINEAGE_OK)
+        for (size_t i = 0; i < knobs->n && changes.n && !found; i++)
+            if (changes.items[0].knob && strcmp(knobs->items[i].knob, changes.items[0].knob) == 0)
+                found = &knobs->items[i];
+    for (size_t i = 0; i < knobs->n && !found; i++)
+        for (size_t k = 0; k < knobs->items[i].n && !found; k++)
+            if (strcasecmp(knobs->items[i].tries[k].change->name, name) == 0)
+                found = &knobs->items[i];
+    lineage_change_list_release(&changes);
+    free(text);
+    return found;
 }
 
 void lineage_knobs_release(struct lineage_knobs *knobs)
