@@ -249,7 +249,6 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
     mcp_set_named(nearest, name, values);
 }
 
-/* "nearest" is added only if nothing was found, because it costs two index lookups per parameter. */
 /* The trials that have most of the setting: a part of it may have failed by itself. */
 static void add_evidence(json_t *result, struct mcp_call *call, const struct conditions *conditions)
 {
@@ -264,8 +263,27 @@ static void add_evidence(json_t *result, struct mcp_call *call, const struct con
     json_decref(list);
 }
 
+/* A parameter that no trial has was not tried, which is an answer and not a mistake. It may be misspelt, so similar names are
+ * in the answer. Returns NULL if all names are known. */
+static json_t *untried_params(struct mcp_call *call)
+{
+    json_t *unknown = json_object(), *value, *near;
+    const char *name;
+    json_object_foreach(json_object_get(call->arguments, "params"), name, value)
+        if (!mcp_knows_param(&near, call, name))
+            mcp_set_named(unknown, name, near);
+    if (json_object_size(unknown))
+        return json_pack("{s:b, s:o, s:s, s:[], s:[]}", "tried", 0, "unknown", unknown, "shown", "0 of 0", "columns", "rows");
+    json_decref(unknown);
+    return NULL;
+}
+
+/* "nearest" is added only if nothing was found, because it costs two index lookups per parameter. */
 static json_t *call_tried(struct mcp_call *call)
 {
+    json_t *untried = untried_params(call);
+    if (untried)
+        return untried;
     struct conditions conditions = {.n = 0};
     /* Counts all labels except harness_abort, because the setting was not tried if the machine failed. */
     struct lineage_query query = {.labels = (1u << LINEAGE_N_LABELS) - 1 - (1u << LINEAGE_HARNESS_ABORT),
@@ -307,10 +325,11 @@ const struct mcp_tool mcp_tool_tried = {
     .name = "tried",
     .title = "Was it tried?",
     .description = "Whether a setting was tried, and how it ended: the matching trials, newest first. If "
-                   "there are none, the nearest values, and the trials that have most of the setting.",
+                   "there are none, the nearest values, similar names, and the trials that have most of the setting.",
     .arguments = tried_arguments,
     .output = "\"tried\":{\"type\":\"boolean\"},\"source\":{\"type\":\"object\"},"
               "\"nearest\":{\"type\":\"object\",\"description\":\"parameter -> nearest tried values\"},"
+              "\"unknown\":{\"type\":\"object\"},"
               "\"evidence\":{\"type\":\"array\"}," MCP_LIST_OUTPUT,
     .needed = "\"tried\",\"shown\",\"columns\",\"rows\"",
     .idempotent = true,

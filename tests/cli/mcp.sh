@@ -222,8 +222,13 @@ must_answer rows.0.0 'adam w'
 tool tried '"params":{"alpha":0.6}'
 must_answer tried false
 must_answer nearest.alpha '[0.3,0.88]'
-tool tried '"params":{"alhpa":0.9}'
-must_trouble "did you mean 'alpha'"
+tool tried '"params":{"alhpa":0.9,"gamma":1}'
+must_answer tried false
+must_answer shown '0 of 0'
+must_answer unknown '{"alhpa":"alpha"}'
+tool tried '"params":{"warmup_of_zebras":0.9}'
+must_answer tried false
+must_answer unknown '{"warmup_of_zebras":null}'
 tool tried '"params":{}'
 must_trouble 'at least one parameter'
 tool tried

@@ -154,11 +154,11 @@ async function useClient(name, client, Stdio, revision) {
     assert.deepEqual(tools.map((tool) => tool.name), ['knowledge', 'best', 'trial', 'chain', 'query', 'sweep', 'tried', 'search',
         'similar', 'knobs', 'diff', 'sql', 'suggest']);
     const call = (tool, given) => client.callTool({ name: tool, arguments: given });
-    const tried = await call('tried', { params: { alpha: 0.9 } });
+    const tried = await call('tried', { params: { alpha: 0.9 }, tolerance: 0.05 });
     assert.equal(tried.structuredContent.tried, true);
     assert.equal(tried.structuredContent.shown, '20 of 41'); // 0.86 to 0.94, and 0.9 as 0.9
     assert.deepEqual(JSON.parse(tried.content[0].text), tried.structuredContent);
-    const next = await call('tried', { params: { alpha: 0.9 }, cursor: tried.structuredContent.next });
+    const next = await call('tried', { params: { alpha: 0.9 }, tolerance: 0.05, cursor: tried.structuredContent.next });
     assert.equal(new Set([...tried.structuredContent.rows, ...next.structuredContent.rows].map((row) => row[0])).size, 40);
     assert.equal((await call('query', {})).structuredContent.shown, '20 of 431');
     assert.equal((await call('query', { where: { alhpa: 1 } })).isError, true);
