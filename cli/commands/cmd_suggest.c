@@ -18,6 +18,9 @@ static bool read_ranges(struct suggest_options *o)
     char name[LINEAGE_NAME_MAX], why[PROPOSE_WHY_MAX];
     const char *text;
     for (char **range = o->ranges; range && *range; range++) {
+        if (!strchr(*range, '='))
+            return cli_error(CLI_USAGE, "--range '%s' is not NAME=LOW:HIGH, such as lr=1e-5:1e-2:log", *range),
+                   false;
         if (!cli_assignment_parse(name, &text, "range", *range))
             return false;
         if (!propose_space_add(&o->question.space, name, text, why)) {

@@ -88,10 +88,21 @@ static const char *nearest_option(const struct poptOption *options, const char *
     return cli_nearest(word, names);
 }
 
+/* Whether the command takes --param, by which parameters are named that have no option of their own. */
+static bool takes_params(const struct poptOption *options)
+{
+    while (options->longName && strcmp(options->longName, "param") != 0)
+        options++;
+    return options->longName != NULL;
+}
+
 static int report_bad_option(const struct cli_args *args, const struct cli_command *command, int code)
 {
     const char *bad = poptBadOption(args->context, POPT_BADOPTION_NOALIAS);
     const char *near = code == POPT_ERROR_BADOPT ? nearest_option(args->options, bad) : NULL;
+    if (code == POPT_ERROR_BADOPT && !near && strncmp(bad, "--", 2) == 0 && takes_params(args->options))
+        return cli_error(CLI_USAGE, "%s %s: unknown option; if it is a parameter, write --param %.*s=VALUE; see `lineage %s --help`",
+                         command->name, bad, (int)strcspn(bad + 2, "="), bad + 2, command->name);
     return cli_error(CLI_USAGE, "%s %s: %s%s%s%s; see `lineage %s --help`", command->name, bad,
                      poptStrerror(code), near ? " (did you mean --" : "", near ? near : "",
                      near ? "?)" : "", command->name);
@@ -104,6 +115,12 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
     args->positional = poptGetArgs(args->context);
     while (args->positional && args->positional[args->n_positional])
         args->n_positional++;
+    if (args->n_positional > max && strncmp(command->arguments, "-- ", 3) == 0)
+        return cli_error(CLI_USAGE, "%s: write the command after `--`: lineage %s -- %s ..; see `lineage %s --help`", command->name,
+                         command->name, args->positional[0], command->name);
+    if (args->n_positional > max && strchr(args->positional[max], '=') && takes_params(args->options))
+        return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; a parameter is given as --param %s", command->name,
+                         args->positional[max], args->positional[max]);
     if (args->n_positional > max)
         return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; see `lineage %s --help`", command->name,
                          args->positional[max], command->name);

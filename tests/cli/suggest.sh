@@ -91,7 +91,7 @@ must_fail 2 'must be 1 to 1000' suggest --range n=1:2:log:0
 must_fail 2 'both ends must be finite' suggest --range n=1:inf
 must_fail 2 'two ranges of that name' suggest --range n=1:2 --range n=1:3
 must_fail 2 'is there twice' suggest --range o=adam,adam
-must_fail 2 'is not NAME=VALUE' suggest --range 1:2
+must_fail 2 'NAME=LOW:HIGH' suggest --range 1:2
 must_fail 2 'not a name of a parameter' suggest --range 7=1:2
 must_fail 2 'single quotes' suggest --range o=7B
 must_fail 2 'use sobol, tpe, random or grid' suggest --range n=1:2 --propose bayes
