@@ -161,8 +161,8 @@ const struct cli_command cmd_report = {
         "filtered and selected. Several stores are shown side by side, and the file is then\n"
         "report.html in the current directory. An existing report.html that is not a report is\n"
         "not replaced.\n"
-        "--svg NAME is one of morning, history, tree, coverage, parallel, calibration, failures,\n"
-        "importance, seeds.",
+        "--svg NAME is one of morning, history, tree, coverage, parallel, knobs, calibration,\n"
+        "failures, importance, seeds.",
     .examples = "  lineage report -C runs/atpo\n"
                 "  lineage report runs/atpo runs/hop -o both.html\n"
                 "  lineage report --svg history > history.svg",

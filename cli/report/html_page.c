@@ -259,27 +259,25 @@ static void print_table(const struct picture *p)
 }
 
 /* Newest first, like the table. */
-static void print_cards(const struct picture *p, bool diffs)
+static void print_cards(const struct picture *p, size_t n, bool diffs)
 {
-    bool *chosen = calloc(p->model->n + 1, sizeof *chosen);
-    size_t n = 0;
-    if (!chosen)
-        return;
-    cards_choose(p->model, chosen, &n);
     fprintf(p->out, "<section><h2 id=\"s%zu-full\">Trials in full</h2>\n", p->store);
     if (n < p->model->n)
         fprintf(p->out, "<p class=\"how\">%zu of %zu: the chain to the best one, the leaders and the "
                         "newest.</p>\n", n, p->model->n);
     for (size_t i = p->model->n; i-- > 0;)
-        if (chosen[i])
+        if (p->cards[i])
             trial_card(p, i, diffs);
     fputs("</section>\n", p->out);
-    free(chosen);
 }
 
 static void print_store(FILE *out, const struct model *model, size_t which, bool several, const struct page_options *options)
 {
-    struct picture p = {.out = out, .model = model, .store = which};
+    bool *cards = calloc(model->n + 1, sizeof *cards);
+    struct picture p = {.out = out, .model = model, .store = which, .cards = cards};
+    size_t n_cards = 0;
+    if (cards)
+        cards_choose(model, cards, &n_cards);
     fprintf(out, "<div class=\"store\" data-s=\"%zu\"><header><h1 id=\"s%zu\">", which, which);
     html_text(out, model->name, 120);
     fputs("</h1><p class=\"sub\">", out);
@@ -293,7 +291,9 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
         print_picture(&p, kind);
     print_table(&p);
-    print_cards(&p, !options->no_diffs);
+    if (cards)
+        print_cards(&p, n_cards, !options->no_diffs);
+    free(cards);
     /* HTML allows one main element per page; with several stores it belongs to the overview. */
     fprintf(out, "</%s>\n", several ? "div" : "main");
     print_data(out, model);

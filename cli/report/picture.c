@@ -25,7 +25,8 @@ const struct picture_kind picture_kinds[] = {
     {"tree", "Lineage",
      "Each row is a trial that was kept or has children; the thick line is the chain of kept trials to the "
      "best one. The dots beside a row are its other children. Colour is the change against the best score at "
-     "the time: blue is better, orange is worse, crosses failed.",
+     "the time: blue is better, orange is worse, crosses failed. The arcs at the left join trials with the earlier "
+     "trials that their texts cite.",
      picture_tree},
     {"coverage", "Coverage",
      "Which values of two parameters were tried together. A cell shows its best score, the number of trials "
@@ -35,6 +36,11 @@ const struct picture_kind picture_kinds[] = {
      "One line per trial through the values of the parameters that vary, with its score at the right. Drag "
      "along an axis to keep only the lines that pass there; the table and the tree follow.",
      picture_parallel},
+    {"knobs", "Settings",
+     "The settings that most trials changed, in a parameter, in the program or in words: every value over the trials in "
+     "the order of the log. Blue was kept, grey was discarded, crosses failed; the dashed line is the value in force for "
+     "the best trial. lineage knobs lists all settings.",
+     picture_knobs},
     {"calibration", "Calibration",
      "What specialists expected of their trials (open mark) and what happened on average (filled mark).",
      picture_calibration},
@@ -261,6 +267,21 @@ void trial_title(FILE *out, const struct model *model, const struct model_trial 
         html_text(out, trial->hypothesis, 140);
     }
     (void)model;
+}
+
+/* Without a script, the link of a trial that has no card leads to the table. */
+void picture_trial_link(const struct picture *p, size_t i)
+{
+    if (i == MODEL_NONE) {
+        fputs("–", p->out);
+        return;
+    }
+    if (p->cards && p->cards[i])
+        fprintf(p->out, "<a href=\"#s%zu-t%zu\" data-t=\"%zu\">", p->store, i, i);
+    else
+        fprintf(p->out, "<a href=\"#s%zu-trials\" data-t=\"%zu\">", p->store, i);
+    html_text(p->out, p->model->trials[i].id, 40);
+    fputs("</a>", p->out);
 }
 
 /* Uses two streams in memory, one for the indices and one for the path: the indices are printed first, but both are

@@ -25,6 +25,7 @@ struct picture {
     const struct model *model;
     size_t store; /* number of the store in the page; part of every id */
     bool alone;
+    const bool *cards; /* [model->n]: the trials that the page shows in full; NULL: not known */
 };
 
 /* Returns the class of an outcome by its meaning to a reader: "keep", "discard", "baseline", "fail". */
@@ -92,6 +93,9 @@ void marks_end(struct marks *marks);
 /* Prints the title of a mark, escaped: "014 · keep · 0.7312 (+0.02) · hypothesis". */
 void trial_title(FILE *out, const struct model *model, const struct model_trial *trial);
 
+/* Prints a trial's id as a link that opens the trial. MODEL_NONE prints a dash. */
+void picture_trial_link(const struct picture *p, size_t i);
+
 /* ---- the pictures ---- */
 
 /* Prints the picture, or one paragraph (in a separate file: text in the picture) that says why there is none. */
@@ -108,7 +112,7 @@ struct picture_kind {
 extern const struct picture_kind picture_kinds[];
 
 picture_fn picture_morning, picture_history, picture_tree, picture_coverage, picture_parallel, picture_calibration,
-    picture_failures, picture_importance, picture_seeds;
+    picture_failures, picture_importance, picture_seeds, picture_knobs;
 
 /* Prints the two sentences above the first picture. */
 void morning_sentences(const struct picture *p);

@@ -21,6 +21,8 @@ enum {
     LEFT = 16,
     DOTS = 470, /* x coordinate where the dots begin */
     DOTS_RIGHT = 992,
+    GUTTER = 56,    /* room for the arcs of citations */
+    ARCS_MAX = 120,
     MANY = 1500 /* with more trials the dots are smaller */
 };
 
@@ -38,6 +40,11 @@ struct tree {
     } *place; /* [n]; for rows */
     size_t *order, *lane, n_rows; /* rows from top to bottom */
     size_t loose;                 /* dots without a row above them */
+    struct arc {
+        size_t from, to; /* a row cites a row */
+    } arcs[ARCS_MAX];
+    size_t n_arcs, more_arcs; /* arcs drawn and left out */
+    double left;              /* x coordinate of the first lane */
     double up, down;              /* spread of gains and of losses, for the colours */
 };
 
@@ -204,6 +211,35 @@ static void gather_dots(struct tree *t)
             t->dot_list[t->dots[t->owner[i]]++] = i;
 }
 
+static void take_arcs(struct tree *t, bool chain)
+{
+    const struct model *model = t->p->model;
+    for (size_t k = 0; k < t->n_rows; k++) {
+        size_t i = t->order[k];
+        if (model->trials[i].idea == MODEL_NONE || model->trials[i].on_chain != chain)
+            continue;
+        const struct lineage_idea *idea = lineage_ideas_get(model->ideas, model->trials[i].idea);
+        for (size_t c = 0; c < idea->n_cites; c++) {
+            size_t cited = model->of_idea[idea->cites[c]];
+            if (cited == MODEL_NONE || cited == i || !t->row[cited] || cited == parent_row(t, i))
+                continue;
+            if (t->n_arcs < ARCS_MAX)
+                t->arcs[t->n_arcs++] = (struct arc){i, cited};
+            else
+                t->more_arcs++;
+        }
+    }
+}
+
+/* Citations between rows, except of the parent, which an edge joins already. Those of the chain come first, because they
+ * say what the best is made of. */
+static void find_arcs(struct tree *t)
+{
+    take_arcs(t, true);
+    take_arcs(t, false);
+    t->left = LEFT + (t->n_arcs ? GUTTER : 0);
+}
+
 static size_t dot_size(const struct tree *t)
 {
     return t->n > MANY ? 6 : 9;
@@ -225,7 +261,7 @@ static double place_rows(struct tree *t)
     double y = 34;
     for (size_t k = 0; k < t->n_rows; k++) {
         size_t i = t->order[k], lane = t->lane[i] < LANES_MAX ? t->lane[i] : LANES_MAX - 1;
-        t->place[i] = (struct place){LEFT + (double)(lane * LANE), y};
+        t->place[i] = (struct place){t->left + (double)(lane * LANE), y};
         y += lines_height(t, t->dot_at[i + 1] - t->dot_at[i]);
     }
     return y;
@@ -296,6 +332,21 @@ static void draw_edges(const struct tree *t, bool chain)
     fputs("\"/>\n", t->p->out);
 }
 
+/* The arcs are beside the lanes, where they cross no text: far trials are joined by wide arcs. */
+static void draw_arcs(const struct tree *t)
+{
+    double x = t->left - 9;
+    for (size_t k = 0; k < t->n_arcs; k++) {
+        double a = t->place[t->arcs[k].from].y, b = t->place[t->arcs[k].to].y;
+        double out = fmin(GUTTER - 4, 6 + 2.4 * sqrt(fabs(a - b))) * 4 / 3;
+        fprintf(t->p->out, "<path class=\"cite\" d=\"M%.5g %.6gC%.5g %.6g %.5g %.6g %.5g %.6g\"><title>", x, a, x - out, a, x - out, b, x, b);
+        html_text(t->p->out, t->p->model->trials[t->arcs[k].from].id, 40);
+        fputs(" cites ", t->p->out);
+        html_text(t->p->out, t->p->model->trials[t->arcs[k].to].id, 40);
+        fputs("</title></path>\n", t->p->out);
+    }
+}
+
 static void draw_names(const struct tree *t)
 {
     for (size_t k = 0; k < t->n_rows; k++) {
@@ -314,7 +365,7 @@ static void draw_names(const struct tree *t)
         if (trial->score.present && trial->before.present)
             fprintf(t->p->out, " (%s)", signed_text(gain, trial->score.value - trial->before.value, 2));
         fputs("  <tspan class=\"quiet\">", t->p->out);
-        html_text(t->p->out, trial->hypothesis, (size_t)fmax(8, (DOTS - x - 170) / 7.2));
+        html_text(t->p->out, trial->hypothesis, (size_t)fmax(8, (DOTS - x - 178) / 7.4));
         fputs("</tspan></text>\n", t->p->out);
     }
 }
@@ -406,11 +457,18 @@ static void draw(struct tree *t)
     static const char *const kinds[] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
     double y = place_rows(t), height = y + (t->loose ? lines_height(t, t->loose) : 0);
     size_t chain = 0;
+    if (t->more_arcs)
+        height += ROW;
     for (size_t i = 0; i < t->n; i++)
         chain += t->p->model->trials[i].on_chain;
     picture_begin(t->p, "tree", 1000, height, "Lineage of all trials",
-                  "%zu trials; %zu of them kept on the way to the best one; %zu rows.", t->n, chain, t->n_rows);
+                  "%zu trials; %zu of them kept on the way to the best one; %zu rows; %zu citations.", t->n, chain, t->n_rows,
+                  t->n_arcs);
+    if (t->more_arcs)
+        picture_words(t->p, LEFT, height - 8, "small quiet", "%zu more citations are not drawn; an opened trial lists its own.",
+                      t->more_arcs);
     draw_legend(t);
+    draw_arcs(t);
     draw_edges(t, false);
     draw_edges(t, true);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -458,6 +516,7 @@ void picture_tree(const struct picture *p)
             find_owners(&t);
             link_rows(&t);
             lay_rows(&t, stack);
+            find_arcs(&t);
             gather_dots(&t);
             draw(&t);
         }

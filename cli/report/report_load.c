@@ -231,6 +231,32 @@ static void find_night(struct model *model)
     }
 }
 
+/* Both lists are in the order of the log, so they are joined like two sorted files. Rows that were appended between the
+ * two loads are in one of them only. */
+static enum lineage_status load_ideas(struct model *model, struct lineage_error *err)
+{
+    enum lineage_status status = lineage_ideas_load(&model->ideas, model->store, err);
+    if (status != LINEAGE_OK)
+        return status;
+    size_t n = lineage_ideas_count(model->ideas);
+    model->of_idea = malloc((n + 1) * sizeof *model->of_idea);
+    if (!model->of_idea)
+        return cli_no_memory_error(err);
+    for (size_t i = 0; i < model->n; i++)
+        model->trials[i].idea = MODEL_NONE;
+    for (size_t idea = 0, i = 0; idea < n; idea++) {
+        uint64_t seq = lineage_ideas_get(model->ideas, idea)->seq;
+        while (i < model->n && model->trials[i].seq < seq)
+            i++;
+        bool known = i < model->n && model->trials[i].seq == seq;
+        model->of_idea[idea] = known ? i : MODEL_NONE;
+        if (known)
+            model->trials[i].idea = idea;
+    }
+    size_t best = model->best == MODEL_NONE ? SIZE_MAX : model->trials[model->best].idea;
+    return lineage_knobs_find(&model->knobs, model->ideas, best, err);
+}
+
 static enum lineage_status load_comparison(struct model *model, struct lineage_error *err)
 {
     /* A store that cannot be compared (no seeds, one specialist) has a report too. */
@@ -285,7 +311,7 @@ enum lineage_status model_load(struct model *model, struct lineage_store *store,
     model->metric = model->summary->metric;
     find_best(model);
     find_night(model);
-    return LINEAGE_OK;
+    return load_ideas(model, err);
 }
 
 void model_release(struct model *model)
@@ -302,6 +328,9 @@ void model_release(struct model *model)
     if (model->compared)
         lineage_comparison_release(&model->comparison);
     lineage_report_release(model->summary);
+    lineage_knobs_release(&model->knobs);
+    lineage_ideas_release(model->ideas);
+    free(model->of_idea);
     free(model->trials);
     free(model->dir);
     *model = (struct model){0};

@@ -6,6 +6,7 @@
 #define REPORT_MODEL_H
 
 #include <lineage/compare.h>
+#include <lineage/knobs.h>
 #include <lineage/report.h>
 
 #define MODEL_NONE ((size_t)-1)
@@ -21,6 +22,7 @@ struct model_trial {
     struct lineage_number score, delta, train_s, total_s; /* absent if not finite */
     struct lineage_number before; /* the best score when it was appended */
     uint64_t seq; /* row number in the store */
+    size_t idea;  /* index in model.ideas; MODEL_NONE if the row was not there when they were loaded */
     size_t parent;                /* index; MODEL_NONE for a root */
     bool parent_missing;
     bool on_chain; /* of the best trial: this is the trial or one of its kept ancestors */
@@ -64,6 +66,10 @@ struct model {
     size_t more_axes; /* parameters that vary but had no room in axes */
 
     size_t night; /* the last night is trials[night .. n - 1] */
+
+    struct lineage_ideas *ideas; /* what each trial changed and cites */
+    struct lineage_knobs knobs;  /* of ideas */
+    size_t *of_idea;             /* [count of ideas]: index in trials; MODEL_NONE if the row was appended meanwhile */
 
     struct lineage_report *summary; /* failures, calibration */
     struct lineage_comparison comparison;

@@ -30,7 +30,9 @@ enum {
     CURVES = 8,
     POINTS = 120,
     DIFF_SHOWN = 24000,
-    NOTES_SHOWN = 4000
+    NOTES_SHOWN = 4000,
+    CHANGES_SHOWN = 24,
+    CITES_SHOWN = 30
 };
 
 /* ---- choosing trials ---- */
@@ -64,6 +66,49 @@ void cards_choose(const struct model *model, bool *chosen, size_t *n)
         choose(chosen, n, i);
     for (size_t i = model->n; i-- > model->night;)
         choose(chosen, n, i);
+}
+
+/* ---- what it changed, and citations ---- */
+
+static void changes_part(const struct picture *p, const struct lineage_idea *idea)
+{
+    FILE *out = p->out;
+    if (!idea->n_changes)
+        return;
+    fputs("<table class=\"changes\"><thead><tr><th scope=\"col\">changed</th><th scope=\"col\" class=\"n\">from</th>"
+          "<th scope=\"col\" class=\"n\">to</th><th scope=\"col\">source</th></tr></thead><tbody>", out);
+    for (size_t i = 0; i < idea->n_changes && i < CHANGES_SHOWN; i++) {
+        const struct lineage_change *change = &idea->changes[i];
+        fputs("<tr class=\"changed\"><th scope=\"row\">", out);
+        html_text(out, change->name, 60);
+        fputs("</th><td class=\"n\">", out);
+        html_text(out, change->from ? change->from : "–", 60);
+        fputs("</td><td class=\"n\">", out);
+        html_text(out, change->to, 60);
+        fprintf(out, "</td><td>%s</td></tr>", lineage_change_source_name(change->source));
+    }
+    fputs("</tbody></table>", out);
+    if (idea->n_changes > CHANGES_SHOWN)
+        fprintf(out, "<p class=\"how\">%zu more changes are not shown.</p>", idea->n_changes - CHANGES_SHOWN);
+    putc('\n', out);
+}
+
+static void cites_part(const struct picture *p, const char *words, const size_t *ideas, size_t n)
+{
+    if (!n)
+        return;
+    fprintf(p->out, "<p class=\"how\">%s ", words);
+    for (size_t i = 0; i < n && i < CITES_SHOWN; i++) {
+        size_t trial = p->model->of_idea[ideas[i]];
+        fputs(i ? ", " : "", p->out);
+        if (trial == MODEL_NONE)
+            html_text(p->out, lineage_ideas_get(p->model->ideas, ideas[i])->exp_id, 40);
+        else
+            picture_trial_link(p, trial);
+    }
+    if (n > CITES_SHOWN)
+        fprintf(p->out, " and %zu more", n - CITES_SHOWN);
+    fputs("</p>\n", p->out);
 }
 
 /* ---- parameters ---- */
@@ -111,13 +156,23 @@ static void param_row(FILE *out, bool first, const char *name, const struct line
     fputs("</td></tr>", out);
 }
 
-/* Prints the parameters that differ from the parent as a table, and the others in one line. */
-static void params_part(FILE *out, const struct model_trial *trial, const struct model_trial *parent)
+/* Whether the table of changes shows the parameter. */
+static bool is_declared(const struct lineage_idea *idea, const char *name)
+{
+    for (size_t i = 0; idea && i < idea->n_changes && i < CHANGES_SHOWN; i++)
+        if (idea->changes[i].source == LINEAGE_CHANGE_DECLARED && strcmp(idea->changes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Prints the parameters that differ from the parent, and that the table of changes does not show, as a table, and the
+ * others in one line. */
+static void params_part(FILE *out, const struct model_trial *trial, const struct model_trial *parent, const struct lineage_idea *idea)
 {
     bool any = false, rest = false;
     for (size_t i = 0; parent && i < trial->n_params; i++) {
         const struct lineage_param *before = param_of(parent, trial->params[i].name);
-        if (same_value(&trial->params[i], before))
+        if (same_value(&trial->params[i], before) || is_declared(idea, trial->params[i].name))
             continue;
         param_row(out, !any, trial->params[i].name, &trial->params[i], before);
         any = true;
@@ -452,11 +507,18 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
 {
     const struct model_trial *trial = &p->model->trials[i];
     const struct model_trial *parent = trial->parent == MODEL_NONE ? NULL : &p->model->trials[trial->parent];
+    const struct lineage_idea *idea = trial->idea == MODEL_NONE ? NULL : lineage_ideas_get(p->model->ideas, trial->idea);
     FILE *out = p->out;
     char gain[PICTURE_NUMBER];
     fprintf(out, "<details class=\"card\" id=\"s%zu-t%zu\"><summary><span class=\"tag %s\">", p->store, i, outcome_class(trial->label));
     trial_title(out, p->model, trial);
-    fputs("</span></summary><dl>", out);
+    fputs("</span></summary>", out);
+    if (idea) {
+        changes_part(p, idea);
+        cites_part(p, "Cites", idea->cites, idea->n_cites);
+        cites_part(p, "Cited by", idea->cited_by, idea->n_cited_by);
+    }
+    fputs("<dl>", out);
     pair(out, "hypothesis", trial->hypothesis, 2000);
     pair(out, "expected", trial->expected, 60);
     if (trial->score.present && trial->before.present)
@@ -474,7 +536,7 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     seconds_pair(out, "in all", trial->total_s);
     pair(out, "notes", trial->notes, NOTES_SHOWN);
     fputs("</dl>\n", out);
-    params_part(out, trial, parent);
+    params_part(out, trial, parent, idea);
     metrics_part(out, trial);
     curves_part(p, trial);
     gains_part(p, trial);

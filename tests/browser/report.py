@@ -7,7 +7,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-VIEWS = "morning history tree coverage parallel calibration failures importance seeds".split()
+VIEWS = "morning history tree coverage parallel knobs calibration failures importance seeds".split()
 
 
 def counted(page):

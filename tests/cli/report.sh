@@ -18,7 +18,7 @@ must_lack()
     checks=$((checks + 1))
     ! grep -qi -- "$1" "$2" || fail "$2 has $1"
 }
-views='morning history tree coverage parallel calibration failures importance seeds'
+views='morning history tree coverage parallel knobs calibration failures importance seeds'
 
 # An empty store, then one with every kind of outcome.
 mkdir empty
@@ -61,12 +61,59 @@ must_hold 'edge chain' store/report.html
 must_hold 'out of memory at step 40' failures.svg
 must_hold 'Few trials' importance.svg
 must_hold 'Information gain by turn' store/report.html
-must_hold 'differs from the parent' store/report.html
+# A card shows first what the trial changed and from where that is known.
+must_hold '<th scope="row">alpha</th><td class="n">0.3</td><td class="n">0.5</td><td>declared</td>' store/report.html
+must_hold '</summary><table class="changes">' store/report.html
+must_hold 'pic-knobs' store/report.html
 must_lack 'https*:' "$(sed 's,http://www.w3.org/2000/svg,,' store/report.html >addresses; echo addresses)"
 # The same store gives the same bytes.
 cp store/report.html first.html
 must_run report -C store
 must_match_file first.html store/report.html
+
+# Settings that trials state in words, citations between rows of the tree and in cards, and hostile texts in both.
+must_run init words --direction higher
+state() { must_run append -C words "$@"; }
+state --status baseline --core-metric 1 --hypothesis 'the program unchanged'
+state --status keep --core-metric 2 --parent 000 --hypothesis 'Raise grad_clip_norm 0.3 → 0.5'
+state --status keep --core-metric 3 --parent 001 --hypothesis 'Lower warmdown_frac 0.78 → 0.72'
+state --status keep --core-metric 4 --parent 002 --hypothesis 'Raise grad_clip_norm 0.5 → 0.8 on top of exp_001, a retry of exp_000'
+state --status crash --parent 003 --hypothesis 'Lower grad_clip_norm 0.8 → 0.6'
+state --status discard --core-metric 2 --parent 003 --hypothesis 'optimizer=<b>x</b> and optimizer=adamw; grad_clip_norm 0.8 → 0.1'
+must_run report -C words
+cp words/report.html words.html
+must_check words.html
+must_equal 2 "$(grep -c 'class="cite"' words.html)"
+must_hold '<title>003 cites 001</title>' words.html
+must_hold 'Cites <a href="#s0-t0" data-t="0">000</a>, <a href="#s0-t1" data-t="1">001</a>' words.html
+must_hold 'Cited by <a href="#s0-t3" data-t="3">003</a>' words.html
+must_hold '<th scope="row">grad_clip_norm</th><td class="n">0.3</td><td class="n">0.5</td><td>stated</td>' words.html
+must_hold '<th scope="row">grad_clip_norm</th><td>0.8</td><td><a href="#s0-t3" data-t="3">003</a></td><td class="n">4</td><td class="n">2 of 2</td><td class="n">0 of 1</td>' words.html
+must_lack '<b>' words.html
+must_run report -C words --svg knobs
+must_check out
+must_hold 'class="force"' out
+must_equal '1 1 2' "$(echo $(grep -c 'm dot discard' out) $(grep -c 'm cross fail' out) $(grep -c 'm dot keep' out))"
+# At most twelve settings are drawn, and a name or a value may be markup.
+set --
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    set -- "$@" --param "many$i=0"
+done
+state --status discard --core-metric 1 --parent 003 "$@"
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    state --status discard --core-metric 1 --parent 006 --param "many$i=1"
+    state --status discard --core-metric 1 --parent 006 --param "many$i='<i>\"&'"
+    state --status discard --core-metric 1 --parent 006 --param "many$i='<i>\"&'"
+done
+must_run report -C words --svg knobs
+must_check out
+must_equal 12 "$(grep -o 'class="strong"' out | wc -l)"
+must_lack '<i>' out
+must_hold '&lt;i&gt;' out
+must_run report -C words
+must_check words/report.html
+must_lack '<i>' words/report.html
+rm -f report.html
 
 # Several stores side by side, and standard output.
 must_run report store empty -o -

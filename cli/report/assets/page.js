@@ -133,6 +133,7 @@ class Store {
       panel.append(dl, make('p', {className: 'how'}, 'In full: lineage show ' + t[ID]));
     }
     $$('[id]', panel).forEach(e => e.removeAttribute('id'));
+    panel.onclick = e => { const link = e.target.closest('[data-t]'); if (link) { e.preventDefault(); this.open(+link.dataset.t, from); } };
     panel.hidden = false; $('h2', panel).focus();
   }
 }
