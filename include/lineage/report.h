@@ -76,6 +76,7 @@ struct lineage_report_full {
     const struct lineage_report_change *changes; /* [n_changes] by name; without a trial to compare with, all parameters
                                                   * but the constant ones */
     size_t n_changes;
+    struct lineage_number delta_vs_parent; /* its score minus the score of its parent; absent without one of them */
     const char *code;   /* what the trial changed in the code against compared_with: "+3 -1 in train.py: linear decay"; "":
                          * nothing, or not known */
     const char *remark; /* notes without the pieces that set parameters or statistics, "" if nothing is left */
@@ -135,11 +136,17 @@ struct lineage_report_failure {
     uint64_t looked_at; /* number of newest trials that the reasons were read from */
 };
 
-/* What a specialist expected (expected_delta) and what happened (delta_vs_best), over its keep and discard trials. */
+/* What a specialist expected (expected_delta) and what happened (delta_vs_best), over its keep and discard trials.
+ * on_parent compares the same expectations with the difference to the parent's score, over those of the newest 1,000 rows
+ * whose parents have a score: a trial that goes on from a worse one is predicted against that one. */
 struct lineage_report_calibration {
     const char *specialist;
     uint64_t n, same_sign;
     double expected, happened, error; /* means; error is the mean of |expected - happened| */
+    struct {
+        uint64_t n, same_sign;
+        double expected, happened, error;
+    } on_parent;
 };
 
 /* Who proposed trials (their parameter `proposer`), and how these trials ended; harness_abort is left out. expected,
@@ -193,6 +200,7 @@ struct lineage_report {
     const struct lineage_trial *leaders; /* best first */
     size_t n_leaders;
     const struct lineage_trial *recent; /* newest first */
+    const struct lineage_number *recent_vs_parent; /* [n_recent] as delta_vs_parent of lineage_report_full */
     size_t n_recent;
     const struct lineage_report_full *full; /* newest first */
     size_t n_full;

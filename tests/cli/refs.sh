@@ -164,7 +164,7 @@ must_equal '' "$(piece 002)"
 must_equal "commit $(git -C repo rev-parse refs/lineage/004.2 | cut -c 1-12), +1 -1 in train.py: def get_lr(step):" "$(piece 004)"
 must_equal '003 +1 -1 in train.py: def get_lr(step):' "$(json git.against repo/runs/a/provenance/004/run.json) $(json git.change repo/runs/a/provenance/004/run.json)"
 must_run render -C repo/runs/a
-must_have out '  against exp_003: code: `+1 -1 in train.py: def get_lr(step):`'
+must_have out 'against exp_003: code: `+1 -1 in train.py: def get_lr(step):`'
 must_lack out 'commit '
 must_run show 004 -C repo/runs/a --format json
 must_equal '' "$(json params.step 2>/dev/null)" "a heading sets no parameter"

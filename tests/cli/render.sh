@@ -163,9 +163,11 @@ mkdir deep
     trial 201 200 crash '' boom 'out of luck'
 } >deep/results.tsv
 must_run -C deep render
-must_have out 'exp_0 [opt, baseline'
-must_have out 'exp_200 [opt, keep'
+must_have out 'exp_0 [baseline'
+must_have out 'exp_200 [keep'
 must_have out '171 kept ancestors between'
+must_have out 'The trials shown are by opt.'
+must_lack out 'specialist'
 [ "$(sed -n '/^```/,/^```/p' out | grep -c exp_)" -eq 30 ] || fail "$last: not 30 of the chain"
 
 # A budget is used up: what an agent needs for planning is there at any size, and the block says what was left out.
@@ -178,7 +180,7 @@ for budget in 1200 1600 2000 3000 4000 6000 8000 $((full - 1)); do
     must_have out '**crash**: 1 (opt 1)'
     must_have out 'out of luck'
     must_have out '**alpha**: 0 '
-    must_have out 'exp_0 [opt, baseline'
+    must_have out 'exp_0 [baseline'
     must_have out '← BEST'
     must_have out 'Left out to fit'
 done
@@ -202,6 +204,27 @@ for routine in untried 'key ' 'the parent was not kept' 'needs less than 0' 'sco
 done
 must_have out 'peak memory 15.6 MB'
 [ $(($(wc -c <out) * 3)) -lt $(($(wc -c <agent/results.tsv) * 2)) ] || fail "the block is not clearly shorter than the log"
+# What is the same in all rows is stated once, and a discard is measured on its parent as well.
+must_have out 'The trials shown are by moons.'
+must_lack out '| moons | discard'
+must_equal 1 "$(grep -c 'again: a decision of the agent' out)" "a note of all trials"
+must_have out '| 024 | discard (+0.129, worse; 0.0389 better than 023) |'
+must_have out '| 019 | discard (+0.0685, worse; 0.000168 worse than 018) |'
+must_have out '| 025 | discard (+0.0697, worse) |'
+must_have out '- exp_024 against exp_023: hidden 8 → 16; expected `-0.02`'
+must_have out '| moons | 17 | 3 | -0.023529 | +0.088232 | 0.118155 | 7 of 14 | '
+must_have out "$(awk -F'\t' 'NR > 1 { score[$1] = $10 } NR > 1 && $8 != "" && $10 != "" && score[$4] != "" && $9 ~ /keep|discard/ {
+        d = $10 - score[$4]; e = $8 - d; n++; same += $8 * d > 0; sum += d; error += e < 0 ? -e : e }
+    END { printf "| %d of %d | %+.4f", same, n, sum / n }' agent/results.tsv | sed 's/0*$//')"
+must_run -C agent render --sections full
+must_have out '- exp_024 [discard (+0.129, worse; 0.0389 better than 023), core_metric=0.235385] `more units with clipping`'
+# No trial is described by its changes alone unless its row of Recent Activity is there, whatever the budget.
+for budget in $(seq 300 40 3000); do
+    must_run -C agent render --sections recent,full --max-bytes "$budget"
+    for id in $(sed -n 's/^- exp_\([0-9]*\) against.*/\1/p' out); do
+        must_have out "| $id |"
+    done
+done
 must_run -C agent render --max-bytes 4000
 must_equal 26 "$(sed -n '/^## Recent/,/^## [^R]/p' out | grep -c '^| [0-9]')" "recent rows in 4000 bytes"
 must_have out 'NameError'

@@ -73,6 +73,8 @@ static void numbers_take_the_fewest_bytes(void **state)
     assert_written("+0.00123", add_about(&out, 0.001234, true));
 }
 
+static const struct lineage_number number_absent = {0};
+
 static void a_discard_says_what_it_lacked(void **state)
 {
     struct lineage_report report = {.direction = LINEAGE_LOWER, .needed = 0.1};
@@ -91,16 +93,27 @@ static void a_discard_says_what_it_lacked(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         report.direction = cases[i].direction;
         trial.delta_vs_best = number(cases[i].delta);
-        assert_written(cases[i].wanted, add_outcome(&out, &n, &trial));
+        assert_written(cases[i].wanted, add_outcome(&out, &n, &trial, number_absent));
     }
+    trial.delta_vs_best = number(-0.5);
+    trial.parent_exp = "exp_7";
+    report.noise_std = 0.05;
+    assert_written("discard (-0.5, worse; 0.25 better than 7)", add_outcome(&out, &n, &trial, number(0.25)));
+    assert_written("discard (-0.5, worse; 0.1 worse than 7, within the noise)", add_outcome(&out, &n, &trial, number(-0.1)));
+    assert_written("discard (-0.5, worse; equal to 7)", add_outcome(&out, &n, &trial, number(0)));
+    assert_written("discard (-0.5, worse)", add_outcome(&out, &n, &trial, number(-0.5))); /* the parent was the best */
+    report.direction = LINEAGE_LOWER;
+    trial.delta_vs_best = number(0.5);
+    trial.parent_exp = "a b";
+    assert_written("discard (+0.5, worse; 0.25 better than `a b`)", add_outcome(&out, &n, &trial, number(-0.25)));
     trial.delta_vs_best = number((double)NAN);
-    assert_written("discard", add_outcome(&out, &n, &trial));
+    assert_written("discard", add_outcome(&out, &n, &trial, number_absent));
     trial.delta_vs_best.present = false;
-    assert_written("discard", add_outcome(&out, &n, &trial));
+    assert_written("discard", add_outcome(&out, &n, &trial, number_absent));
     trial.score.present = false;
-    assert_written("discard (no score)", add_outcome(&out, &n, &trial));
+    assert_written("discard (no score)", add_outcome(&out, &n, &trial, number_absent));
     trial.status = LINEAGE_KEEP;
-    assert_written("keep", add_outcome(&out, &n, &trial));
+    assert_written("keep", add_outcome(&out, &n, &trial, number_absent));
 }
 
 /* ---- the block ---- */

@@ -230,6 +230,10 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
 enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
                                        size_t *n, struct arena *arena, struct lineage_error *err);
 
+/* Adds the sums against the parents' scores to each of the n items. Reads the newest 1,000 rows. */
+enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct lineage_report_calibration *items, size_t n,
+                                                  struct lineage_error *err);
+
 /* Summarises the trials of each proposer and their outcomes. Reads every trial that names a proposer. lower: a lower
  * score is better. */
 enum lineage_status mirror_proposers(struct mirror *mirror, size_t limit, bool lower, struct lineage_report_proposer **list,

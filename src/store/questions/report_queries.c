@@ -501,6 +501,40 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
     return mirror_end_rows(stmt, status);
 }
 
+/* A parent is found as everywhere: the newest row with its id, before those with or without exp_. SQLite refuses the outer
+ * table's columns in ORDER BY, so that a maximum finds it. The number of rows is bounded by their
+ * seq and not by LIMIT, so that a store without expectations is not searched to its beginning. */
+static const char on_parents_sql[] =
+    "WITH told AS MATERIALIZED (SELECT t.specialist, t.expected, t.score, (SELECT max((p.exp_id = t.parent_exp) << 60 | p.seq) "
+    "& ((1 << 60) - 1) FROM trials p WHERE p.exp_id IN "
+    "(t.parent_exp, 'exp_' || t.parent_exp, CASE WHEN t.parent_exp LIKE 'exp\\_%' ESCAPE '\\' THEN substr(t.parent_exp, 5) END)) AS parent FROM trials t "
+    "WHERE t.seq > (SELECT coalesce(max(seq), 0) FROM trials) - 1000 AND t.status IN ('keep', 'discard') "
+    "AND t.parent_exp <> '' AND abs(t.expected) < 9e999), "
+    "compared AS (SELECT told.specialist, told.expected, told.score - p.score AS delta FROM told JOIN trials p ON p.seq = parent) "
+    "SELECT specialist, count(*), sum(expected * delta > 0), avg(expected), avg(delta), avg(abs(expected - delta)) "
+    "FROM compared WHERE abs(delta) < 9e999 GROUP BY specialist";
+
+enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct lineage_report_calibration *items, size_t n,
+                                                  struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    if (!n)
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, on_parents_sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(items[i].specialist, mirror_text(stmt, 0)) == 0) {
+                items[i].on_parent.n = (uint64_t)sqlite3_column_int64(stmt, 1);
+                items[i].on_parent.same_sign = (uint64_t)sqlite3_column_int64(stmt, 2);
+                items[i].on_parent.expected = sqlite3_column_double(stmt, 3);
+                items[i].on_parent.happened = sqlite3_column_double(stmt, 4);
+                items[i].on_parent.error = sqlite3_column_double(stmt, 5);
+            }
+    return mirror_end_rows(stmt, status);
+}
+
 /* ---- proposers ---- */
 
 /* There is no table of sums for proposers, because few stores name a proposer, and those have only as many trials as

@@ -155,6 +155,9 @@ static double row_density(struct choice *c, size_t p, enum budget_round round)
         return 0;
     if (c->order[c->next[p]]->core != (round == ROUND_CORE) || (round == ROUND_EARLY && !part->early))
         return 0;
+    size_t needs = c->order[c->next[p]]->needs;
+    if (needs && c->block->rows[needs - 1].form == ROW_LEFT_OUT)
+        return 0;
     size_t cost = row_cost(c, p);
     if (cost > c->room - c->used) {
         c->next[p] = last_of(part);

@@ -25,6 +25,7 @@ struct budget_row {
     struct span brief, full; /* full replaces brief if there is room */
     double worth;
     bool core;
+    size_t needs; /* the number, from 1, of a row without which this one is not understood; 0: none */
     enum { ROW_LEFT_OUT, ROW_BRIEF, ROW_FULL } form;
 };
 

@@ -139,6 +139,11 @@ static void add_title(struct buf *out, const struct native *n)
         buf_puts(out, "No trial ranks yet.");
     }
     buf_printf(out, " %llu trials.\n", (unsigned long long)report->rows);
+    if (n->by && *n->by) {
+        buf_puts(out, "The trials shown are by ");
+        add_name(out, n->by);
+        buf_puts(out, ".\n");
+    }
     add_threshold(out, report);
     if (report->findings)
         /* The numbers further down may lack these records, so this is stated first. */
@@ -235,6 +240,32 @@ static bool asks_ideas(unsigned chosen)
     return false;
 }
 
+/* A baseline by `baseline` says nothing that its label does not say. */
+static bool joins(const char **by, const struct lineage_trial *trial)
+{
+    if (trial->status == LINEAGE_BASELINE && strcmp(trial->specialist, "baseline") == 0)
+        return true;
+    if (!*by)
+        *by = trial->specialist;
+    return strcmp(*by, trial->specialist) == 0;
+}
+
+/* The specialist of all trials that the tables and the chain show; NULL if they differ or there is only one trial. */
+static const char *common_specialist(const struct lineage_report *report)
+{
+    const char *by = NULL;
+    bool same = report->n_recent > 2;
+    for (size_t i = 0; same && i < report->n_recent; i++)
+        same = joins(&by, &report->recent[i]);
+    for (size_t i = 0; same && i < report->n_leaders; i++)
+        same = joins(&by, &report->leaders[i]);
+    for (size_t i = 0; same && i < report->chain.n; i++)
+        same = joins(&by, &report->chain.trials[i]);
+    for (size_t i = 0; same && i < report->n_full; i++)
+        same = joins(&by, &report->full[i].trial);
+    return same ? by : NULL;
+}
+
 /* One report for all lengths: shortening the block never asks the store again. */
 enum lineage_status render_native(struct buf *out, struct lineage_store *store,
                                   const struct lineage_render_options *options, struct lineage_error *err)
@@ -254,7 +285,7 @@ enum lineage_status render_native(struct buf *out, struct lineage_store *store,
     if (status != LINEAGE_OK)
         return status;
     struct lineage_facts ideas = {0};
-    struct native n = {.report = report, .options = options, .store = store};
+    struct native n = {.report = report, .options = options, .store = store, .by = common_specialist(report)};
     if (!is_empty(report) && asks_ideas(chosen)) {
         status = lineage_facts_load(&ideas, store, report, err);
         n.ideas = &ideas;

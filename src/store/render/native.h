@@ -19,6 +19,7 @@ struct native {
     const struct lineage_render_options *options;
     const struct lineage_facts *ideas; /* NULL: not asked for */
     struct lineage_store *store;
+    const char *by; /* the specialist of all trials shown, which is then stated once; NULL: they differ */
 };
 
 /* Writes one section: its rows and the worth of each. */
@@ -36,6 +37,7 @@ void add_idea(struct buf *out, const struct native *n, const char *exp_id, const
 /* native_text.c: pieces of text. n is the number of code points that are shown at most, 0 = all. */
 void add_safe(struct buf *out, const char *text, size_t n);
 void add_quoted(struct buf *out, const char *text, size_t n); /* between backticks; nothing for "" */
+size_t code_points(const char *text);
 void add_name(struct buf *out, const char *text);             /* bare if it is a plain name */
 void add_id(struct buf *out, const char *id);                 /* exp_ID, without a second exp_ */
 
@@ -49,7 +51,11 @@ void add_setting(struct buf *out, double value, const char *text); /* prints the
 /* Prints three digits: used for a threshold, and for a score that missed it. */
 void add_about(struct buf *out, double value, bool sign);
 
-/* Prints the label, and for a discard its reason, as far as the numbers show it. */
-void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial);
+/* Prints the label, and for a discard its reason, as far as the numbers show it: `discard (+0.129, worse; 0.0389 better
+ * than 023)`. The parent is named if it scored differently than the best that the trial was compared with. */
+void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial, struct lineage_number vs_parent);
+
+/* Prints the specialist of a trial, unless it is stated once for all trials. */
+bool names_specialist(const struct native *n, const struct lineage_trial *trial);
 
 #endif

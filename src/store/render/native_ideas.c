@@ -67,14 +67,6 @@ static void add_bare_id(struct buf *out, const char *id)
     add_name(out, strncmp(id, "exp_", 4) == 0 && id[4] ? id + 4 : id);
 }
 
-static size_t code_points(const char *text)
-{
-    size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 /* The first change whose new value is not in the first `width` code points of the hypothesis; NULL if all are there. */
 static const struct lineage_change *lost_change(const struct native *n, const char *exp_id, const char *hypothesis,
                                                 size_t width)

@@ -232,9 +232,29 @@ void section_failures(struct block *block, const struct native *n)
 
 /* ---- the rest ---- */
 
+/* The same expectations against the scores of the parents. */
+static void add_on_parent(struct buf *out, const struct lineage_report_calibration *c, bool columns)
+{
+    bool any = c->on_parent.n > 0;
+    if (!columns)
+        return;
+    buf_printf(out, " | %llu of %llu | ", (unsigned long long)c->on_parent.same_sign, (unsigned long long)c->on_parent.n);
+    add_delta(out, (struct lineage_number){any, c->on_parent.happened});
+    buf_puts(out, " | ");
+    add_score(out, (struct lineage_number){any, c->on_parent.error});
+}
+
+static bool has_parents(const struct lineage_report *report)
+{
+    bool any = false;
+    for (size_t i = 0; i < report->n_calibration; i++)
+        any = any || report->calibration[i].on_parent.n;
+    return any;
+}
+
 /* An agent that sees its own optimism corrects for it. This section is worth least, because it does not suggest a
  * trial. */
-static void add_specialists(struct block *block, const struct native *n)
+static void add_specialists(struct block *block, const struct native *n, bool columns)
 {
     struct buf *out = &block->text;
     for (size_t i = 0; i < n->report->n_calibration; i++) {
@@ -247,6 +267,7 @@ static void add_specialists(struct block *block, const struct native *n)
         add_delta(out, (struct lineage_number){true, c->happened});
         buf_puts(out, " | ");
         add_score(out, (struct lineage_number){true, c->error});
+        add_on_parent(out, c, columns);
         buf_puts(out, " |\n");
         block_row_end(block, 8 / (1 + 0.2 * (double)i), false);
     }
@@ -286,12 +307,16 @@ void section_calibration(struct block *block, const struct native *n)
     struct buf *out = &block->text;
     if (!n->report->n_calibration && !n->report->n_proposers)
         return;
-    buf_puts(out, "\n## Calibration (expected_delta against delta_vs_best)\n");
+    bool columns = has_parents(n->report);
+    buf_puts(out, columns ? "\n## Calibration (expected_delta against delta_vs_best, and against the parent's score)\n"
+                          : "\n## Calibration (expected_delta against delta_vs_best)\n");
     if (n->report->n_calibration)
-        buf_puts(out, "\n| specialist | trials | same sign | expected | happened | mean error |\n"
-                      "|---|---|---|---|---|---|\n");
+        buf_puts(out, columns ? "\n| specialist | trials | same sign | expected | happened | mean error | against the parent: same sign | "
+                                "happened | mean error |\n|---|---|---|---|---|---|---|---|---|\n"
+                              : "\n| specialist | trials | same sign | expected | happened | mean error |\n"
+                                "|---|---|---|---|---|---|\n");
     block_head_end(block);
-    add_specialists(block, n);
+    add_specialists(block, n, columns);
     add_proposers(block, n);
 }
 

@@ -30,6 +30,14 @@ void add_quoted(struct buf *out, const char *text, size_t n)
     buf_puts(out, "`");
 }
 
+size_t code_points(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
 /* Whether the name contains nothing that a viewer interprets: even `www.` makes a link, and underscores at an end make
  * emphasis. */
 static bool is_plain(const char *text)
@@ -165,18 +173,46 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
         add_about(out, higher ? report->needed : -report->needed, false);
     } else
         buf_puts(out, ", though better: not decided by the score");
-    buf_puts(out, ")");
+}
+
+/* The difference to the parent is printed without a sign, because the word says the direction. Rounding must not make two
+ * differences of the same two scores look different, hence the tolerance. */
+static void add_against_parent(struct buf *out, const struct native *n, const struct lineage_trial *trial, double delta)
+{
+    const char *id = strncmp(trial->parent_exp, "exp_", 4) == 0 && trial->parent_exp[4] ? trial->parent_exp + 4 : trial->parent_exp;
+    double gain = n->report->direction == LINEAGE_HIGHER ? delta : -delta;
+    if (fabs(delta - trial->delta_vs_best.value) <= 1e-9 * (fabs(trial->score.value) + fabs(delta)))
+        return;
+    buf_puts(out, "; ");
+    if (gain == 0) {
+        buf_puts(out, "equal to ");
+    } else {
+        add_about(out, fabs(gain), false);
+        buf_puts(out, gain > 0 ? " better than " : " worse than ");
+    }
+    add_name(out, id);
+    if (gain != 0 && n->report->noise_std > 0 && fabs(gain) <= n->report->needed)
+        buf_puts(out, ", within the noise");
+}
+
+bool names_specialist(const struct native *n, const struct lineage_trial *trial)
+{
+    return trial->specialist[0] && !n->by;
 }
 
 /* Only a discard needs a reason here: a keep has its delta, and a failure has its label and, further down, its
  * notes. */
-void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial)
+void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial, struct lineage_number vs_parent)
 {
     buf_puts(out, lineage_label_name(trial->status));
     if (trial->status != LINEAGE_DISCARD)
         return;
     if (!trial->score.present)
         buf_puts(out, " (no score)");
-    else if (trial->delta_vs_best.present && isfinite(trial->delta_vs_best.value))
+    else if (trial->delta_vs_best.present && isfinite(trial->delta_vs_best.value)) {
         add_shortfall(out, n->report, trial->delta_vs_best.value);
+        if (vs_parent.present)
+            add_against_parent(out, n, trial, vs_parent.value);
+        buf_puts(out, ")");
+    }
 }

@@ -3,6 +3,8 @@
 
 #include "native.h"
 
+enum { RECENT_BRIEF = 36, RECENT_FULL = 80 }; /* code points of a hypothesis in Recent Activity */
+
 /* Worth of the i-th row of a list. It falls like 1/(1+k·i): the first rows of a list are worth several of its last
  * rows, but every row is worth something, so a large budget still prints whole lists. */
 static double worth(double first, double fall, size_t i)
@@ -83,7 +85,7 @@ void section_best(struct block *block, const struct native *n)
         return;
     buf_puts(out, "- ");
     add_id(out, best->exp_id);
-    if (best->specialist[0]) {
+    if (names_specialist(n, best)) {
         buf_puts(out, " by ");
         add_name(out, best->specialist);
     }
@@ -117,7 +119,8 @@ static void add_leader(struct buf *out, const struct native *n, const struct lin
     add_score(out, trial->score);
     buf_puts(out, " | ");
     add_delta(out, trial->delta_vs_best);
-    add_cell_name(out, trial->specialist);
+    if (!n->by)
+        add_cell_name(out, trial->specialist);
     buf_puts(out, " | ");
     add_idea(out, n, trial->exp_id, trial->hypothesis, width);
     buf_puts(out, " |\n");
@@ -136,7 +139,7 @@ void section_leaderboard(struct block *block, const struct native *n)
     if (report->n_leaders) {
         buf_puts(out, "| exp | ");
         add_name(out, report->metric);
-        buf_puts(out, " | Δ | specialist | hypothesis |\n|---|---|---|---|---|\n");
+        buf_puts(out, n->by ? " | Δ | hypothesis |\n|---|---|---|---|\n" : " | Δ | specialist | hypothesis |\n|---|---|---|---|---|\n");
     }
     block_head_end(block);
     for (size_t i = 0; i < report->n_leaders; i++) {
@@ -153,13 +156,15 @@ void section_leaderboard(struct block *block, const struct native *n)
 }
 
 /* The status includes the reason of a discard, so that no row needs a column for it. */
-static void add_recent(struct buf *out, const struct native *n, const struct lineage_trial *trial, size_t width)
+static void add_recent(struct buf *out, const struct native *n, size_t i, size_t width)
 {
+    const struct lineage_trial *trial = &n->report->recent[i];
     buf_puts(out, "| ");
     add_name(out, trial->exp_id);
-    add_cell_name(out, trial->specialist);
+    if (!n->by)
+        add_cell_name(out, trial->specialist);
     buf_puts(out, " | ");
-    add_outcome(out, n, trial);
+    add_outcome(out, n, trial, n->report->recent_vs_parent[i]);
     buf_puts(out, " | ");
     add_score(out, trial->score);
     buf_puts(out, " | ");
@@ -176,14 +181,15 @@ void section_recent(struct block *block, const struct native *n)
     if (!report->n_recent)
         return;
     block->parts[block->n_parts - 1].early = true;
-    buf_puts(out, "\n## Recent Activity (newest first)\n\n| exp | specialist | status | ");
+    buf_puts(out, "\n## Recent Activity (newest first)\n\n| exp | ");
+    buf_puts(out, n->by ? "status | " : "specialist | status | ");
     add_name(out, report->metric);
-    buf_puts(out, " | hypothesis |\n|---|---|---|---|---|\n");
+    buf_puts(out, n->by ? " | hypothesis |\n|---|---|---|---|\n" : " | hypothesis |\n|---|---|---|---|---|\n");
     block_head_end(block);
     for (size_t i = 0; i < report->n_recent; i++) {
-        add_recent(out, n, &report->recent[i], 36);
+        add_recent(out, n, i, RECENT_BRIEF);
         block_brief_end(block);
-        add_recent(out, n, &report->recent[i], 80);
+        add_recent(out, n, i, RECENT_FULL);
         block_row_end(block, worth(30, 0.06, i), false);
     }
 }
@@ -192,15 +198,15 @@ void section_recent(struct block *block, const struct native *n)
 
 /* exp_ID [SPECIALIST, STATUS, METRIC=M, Δ=D]; the delta is printed only if it exists and the status does not contain
  * it. The chain and the last trials have the same form, so that an agent learns it once. */
-static void add_item(struct buf *out, const struct native *n, const struct lineage_trial *trial)
+static void add_item(struct buf *out, const struct native *n, const struct lineage_trial *trial, struct lineage_number vs_parent)
 {
     add_id(out, trial->exp_id);
     buf_puts(out, " [");
-    if (trial->specialist[0]) {
+    if (names_specialist(n, trial)) {
         add_name(out, trial->specialist);
         buf_puts(out, ", ");
     }
-    add_outcome(out, n, trial);
+    add_outcome(out, n, trial, vs_parent);
     if (trial->score.present) {
         buf_puts(out, ", ");
         add_name(out, n->report->metric);
@@ -224,7 +230,7 @@ static void add_link(struct buf *out, const struct native *n, size_t i, size_t w
     if (chain->passed_over[i])
         buf_printf(out, "    (%zu passed over)\n", chain->passed_over[i]);
     buf_puts(out, i ? " └─ " : "");
-    add_item(out, n, &chain->trials[i]);
+    add_item(out, n, &chain->trials[i], (struct lineage_number){0});
     add_idea(out, n, chain->trials[i].exp_id, chain->trials[i].hypothesis, width);
     buf_puts(out, i + 1 == chain->n ? " ← BEST\n" : "\n");
 }
@@ -293,9 +299,6 @@ static void add_change(struct buf *out, const struct lineage_report_change *chan
 /* The compared trial comes first, because the change depends on it. */
 static void add_changes(struct buf *out, const struct lineage_report_full *full)
 {
-    if (!full->compared_with[0] && !full->n_changes && !full->code[0])
-        return;
-    buf_puts(out, "  ");
     if (full->compared_with[0]) {
         buf_puts(out, "against ");
         add_id(out, full->compared_with);
@@ -310,7 +313,87 @@ static void add_changes(struct buf *out, const struct lineage_report_full *full)
         buf_puts(out, full->n_changes ? "; code: " : "code: ");
         add_quoted(out, full->code, 120);
     }
+}
+
+static bool has_changes(const struct lineage_report_full *full)
+{
+    return full->compared_with[0] || full->n_changes || full->code[0];
+}
+
+/* ---- remarks ---- */
+
+/* Whether one of the pieces of a remark, which are separated by "; ", is the piece. */
+static bool has_piece(const char *remark, const char *piece, size_t length)
+{
+    for (const char *at = remark; *at; at += *at ? 2 : 0) {
+        size_t n = strcspn(at, ";");
+        if (n == length && memcmp(at, piece, n) == 0)
+            return true;
+        at += n;
+        if (!*at || !at[1])
+            return false;
+    }
+    return false;
+}
+
+/* Whether all remarks have the piece, so that it is printed once. Two remarks may agree by chance. */
+static bool in_all(const struct lineage_report *report, const char *piece, size_t length)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->n_full; i++) {
+        const char *remark = report->full[i].remark;
+        if (*remark && !has_piece(remark, piece, length))
+            return false;
+        n += *remark != '\0';
+    }
+    return n > 2;
+}
+
+/* Adds the pieces of the remark that all remarks have, or those that they do not all have. */
+static void add_pieces(struct buf *out, const struct native *n, const char *remark, bool common, const char *before)
+{
+    struct buf text = {0};
+    for (const char *at = remark; *at;) {
+        size_t length = strcspn(at, ";");
+        if (length && in_all(n->report, at, length) == common) {
+            buf_puts(&text, text.length ? "; " : "");
+            buf_add(&text, at, length);
+        }
+        at += length + (at[length] == ';');
+        at += *at == ' ';
+    }
+    if (text.length) {
+        buf_puts(out, before);
+        add_quoted(out, text.data, 0);
+        buf_puts(out, "\n");
+    }
+    out->failed = out->failed || text.failed;
+    buf_release(&text);
+}
+
+/* ---- last trials ---- */
+
+/* A trial that is a row of Recent Activity is not described again: its changes follow its id, and its hypothesis only if
+ * that row cuts it. */
+static void add_known(struct buf *out, const struct native *n, const struct lineage_report_full *full, size_t width)
+{
+    const struct lineage_trial *trial = &full->trial;
+    buf_puts(out, "- ");
+    add_id(out, trial->exp_id);
+    buf_puts(out, " ");
+    add_changes(out, full);
+    if (!width && trial->expected_delta[0]) {
+        buf_puts(out, has_changes(full) ? "; expected " : "expected ");
+        add_quoted(out, trial->expected_delta, 60);
+    }
     buf_puts(out, "\n");
+    if (!width && code_points(trial->hypothesis) > RECENT_FULL) {
+        buf_puts(out, "  ");
+        add_idea(out, n, trial->exp_id, trial->hypothesis, 0);
+        buf_puts(out, "\n");
+    }
+    if (!width)
+        add_pieces(out, n, full->remark, false, "  └─ ");
 }
 
 /* The first line is that of the chain, the second the changes, then what was expected and the notes in full, because
@@ -319,10 +402,14 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
 {
     const struct lineage_trial *trial = &full->trial;
     buf_puts(out, "- ");
-    add_item(out, n, trial);
+    add_item(out, n, trial, full->delta_vs_parent);
     add_idea(out, n, trial->exp_id, trial->hypothesis, width);
     buf_puts(out, "\n");
-    add_changes(out, full);
+    if (has_changes(full)) {
+        buf_puts(out, "  ");
+        add_changes(out, full);
+        buf_puts(out, "\n");
+    }
     /* The brief form shows what was tried and how it ended; expectation and notes are only in the full form. */
     if (width)
         return;
@@ -331,25 +418,52 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
         add_quoted(out, trial->expected_delta, 60);
         buf_puts(out, "\n");
     }
-    if (full->remark[0]) {
-        buf_puts(out, "  └─ ");
-        add_quoted(out, full->remark, 0);
-        buf_puts(out, "\n");
-    }
+    add_pieces(out, n, full->remark, false, "  └─ ");
 }
 
-/* The budget decides between brief entries for many trials and full ones for few. */
+/* Whether the changes alone say something. */
+static bool adds_something(const struct lineage_report_full *full)
+{
+    return has_changes(full) || full->trial.expected_delta[0] || full->remark[0] ||
+           code_points(full->trial.hypothesis) > RECENT_FULL;
+}
+
+static const struct budget_part *asked_part(const struct block *block, const char *name)
+{
+    for (size_t i = 0; i < block->n_parts; i++)
+        if (block->parts[i].asked && strcmp(block->parts[i].name, name) == 0)
+            return &block->parts[i];
+    return NULL;
+}
+
+/* The budget decides between brief entries for many trials and full ones for few. Both lists show the newest trials, so
+ * that the i-th trial here is the i-th row of Recent Activity. */
 void section_full(struct block *block, const struct native *n)
 {
     const struct lineage_report *report = n->report;
+    const struct budget_part *recent = asked_part(block, "recent");
+    size_t first = 0, known = 0;
     if (!report->n_full)
         return;
+    if (recent) {
+        first = recent->first;
+        known = recent->n;
+    }
     buf_puts(&block->text, "\n## Last Trials in Full (what each changed)\n");
+    for (size_t i = 0, done = 0; i < report->n_full && !done; i++)
+        if (report->full[i].remark[0]) {
+            add_pieces(&block->text, n, report->full[i].remark, true, "In the notes of all: ");
+            done = 1;
+        }
     block_head_end(block);
     for (size_t i = 0; i < report->n_full; i++) {
-        add_trial(&block->text, n, &report->full[i], 60);
+        if (i < known && !adds_something(&report->full[i]))
+            continue;
+        (i < known ? add_known : add_trial)(&block->text, n, &report->full[i], 60);
         block_brief_end(block);
-        add_trial(&block->text, n, &report->full[i], 0);
+        (i < known ? add_known : add_trial)(&block->text, n, &report->full[i], 0);
         block_row_end(block, worth(45, 0.25, i), false);
+        if (i < known && !block->failed)
+            block->rows[block->n_rows - 1].needs = first + i + 1;
     }
 }

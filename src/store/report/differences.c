@@ -28,6 +28,16 @@ static enum lineage_status find_other(struct report_load *load, const char *id, 
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+/* How a trial did against its parent, which need not be the best: a step of a branch may be a gain and still not be
+ * kept. */
+static struct lineage_number difference(const struct lineage_trial *trial, const struct lineage_trial *parent)
+{
+    double delta = trial->score.value - parent->score.value;
+    if (!trial->score.present || !parent->score.present || !isfinite(delta))
+        return (struct lineage_number){0};
+    return (struct lineage_number){true, delta};
+}
+
 /* There are at most some dozens of parameters, so a linear search is cheaper than a table. */
 static bool is_constant(const struct lineage_report *report, const char *name)
 {
@@ -107,6 +117,8 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
     bool found, is_parent;
     enum lineage_status status = find_other(load, trial->parent_exp, trial, &other, &found, err);
     is_parent = found;
+    if (found)
+        full->delta_vs_parent = difference(trial, &other);
     if (status == LINEAGE_OK && !found)
         status = find_other(load, trial->baseline_exp, trial, &other, &found, err);
     if (status == LINEAGE_OK)
@@ -124,6 +136,22 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
         }
     full->remark = notes_remark(trial->notes, &load->arena);
     return full->remark ? fill_code(load, full, found ? &other : NULL, is_parent, err) : store_no_memory(err);
+}
+
+enum lineage_status report_against_parents(struct report_load *load, struct lineage_error *err)
+{
+    const struct lineage_report *report = &load->report;
+    struct lineage_number *deltas;
+    enum lineage_status status = report_alloc(load, report->n_recent, sizeof *deltas, &deltas, err);
+    load->report.recent_vs_parent = deltas;
+    for (size_t i = 0; status == LINEAGE_OK && i < report->n_recent; i++) {
+        struct lineage_trial parent = {0};
+        bool found;
+        status = find_other(load, report->recent[i].parent_exp, &report->recent[i], &parent, &found, err);
+        if (status == LINEAGE_OK && found)
+            deltas[i] = difference(&report->recent[i], &parent);
+    }
+    return status;
 }
 
 enum lineage_status report_full(struct report_load *load, struct lineage_error *err)

@@ -119,6 +119,8 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     if (status == LINEAGE_OK)
         status = list(load, MIRROR_NEWEST_INFORMATIVE, o->recent, &report->recent, &report->n_recent, err);
     if (status == LINEAGE_OK)
+        status = report_against_parents(load, err);
+    if (status == LINEAGE_OK)
         status = mirror_proposers(load->store->mirror, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers,
                                   &report->n_proposers, &load->arena, err);
     report->proposers = proposers;
@@ -131,6 +133,8 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     if (status == LINEAGE_OK)
         status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
                                     err);
+    if (status == LINEAGE_OK)
+        status = mirror_calibration_on_parents(load->store->mirror, calibration, report->n_calibration, err);
     report->calibration = calibration;
     return status;
 }

@@ -27,6 +27,9 @@ enum lineage_status report_coverage(struct report_load *load, struct lineage_err
 /* failures.c: classes of failure and their reasons. Needs counts. */
 enum lineage_status report_failures(struct report_load *load, struct lineage_error *err);
 
+/* differences.c: the score of each recent trial minus the score of its parent. Needs recent. */
+enum lineage_status report_against_parents(struct report_load *load, struct lineage_error *err);
+
 /* differences.c: the newest trials and what each changed. Needs params, which say what is constant. */
 enum lineage_status report_full(struct report_load *load, struct lineage_error *err);
 
