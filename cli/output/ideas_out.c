@@ -22,15 +22,38 @@ static const char *text_in(const json_t *object, const char *name)
 }
 
 /* O_NOFOLLOW and O_NONBLOCK: the directory belongs to the trial, which may have put anything there. */
+static json_t *load_plan(int dir)
+{
+    int fd = openat(dir, RUNNING_TRIAL, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    json_t *object = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
+    if (fd >= 0)
+        close(fd);
+    return object;
+}
+
+/* The plan of a trial that records itself in Python is the first line of its events. Such a trial has no name of its own. */
+static json_t *load_first_event(int dir)
+{
+    char text[1 << 16];
+    int fd = openat(dir, RUNNING_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    if (fd >= 0)
+        close(fd);
+    const char *end = length > 0 ? memchr(text, '\n', (size_t)length) : NULL;
+    json_t *object = end ? json_loadb(text, (size_t)(end - text), 0, NULL) : NULL;
+    if (json_is_object(object))
+        json_object_del(object, "name");
+    return object;
+}
+
 static void add_running(void *context, const char *name, int dir, bool held)
 {
     struct adding *a = context;
     if (!held || a->status != LINEAGE_OK)
         return;
-    int fd = openat(dir, RUNNING_TRIAL, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    json_t *object = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
-    if (fd >= 0)
-        close(fd);
+    json_t *object = load_plan(dir);
+    if (!object)
+        object = load_first_event(dir);
     if (json_is_object(object) && *text_in(object, "hypothesis")) {
         const char *given = text_in(object, "name");
         struct lineage_trial trial = {.exp_id = *given ? given : name,

@@ -1,7 +1,8 @@
 /*
  * running_files.h: the files of a running trial. Its directory in the store is RUNNING_PREFIX plus six letters and is
  * locked by the process that runs the trial. RUNNING_EVENTS in it holds the trial's events so far, one JSON object per
- * line (schema/events.schema.json, and first {"name": TEXT, "params": {NAME: NUMBER or TEXT}}). `lineage-train` writes
+ * line (schema/events.schema.json, and first {"name": TEXT, "params": {NAME: NUMBER or TEXT}}; trials in Python add their
+ * "hypothesis", "parent" and "specialist"). `lineage-train` writes
  * these files; `lineage serve` and `lineage suggest` read them.
  */
 #ifndef CLI_RUNNING_FILES_H

@@ -4,6 +4,7 @@ import fcntl
 import json
 import multiprocessing
 import os
+import subprocess
 import threading
 from pathlib import Path
 
@@ -146,13 +147,29 @@ def test_running_trials_are_similar_too(store):
     trap = Path(store.path, ".trial-eaaaaa")
     trap.mkdir()
     os.mkfifo(trap / "trial.json")  # reading it would block for ever
-    locks.append(os.open(trap, os.O_RDONLY))
-    fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    folder = Path(store.path, ".trial-faaaaa", "trial.json")
+    folder.mkdir(parents=True)
+    for path in (trap, folder.parent):
+        locks.append(os.open(path, os.O_RDONLY))
+        fcntl.flock(locks[-1], fcntl.LOCK_EX)
     found = store.similar("batch_size from 32 to 64")
     assert [(one["exp_id"], one["status"], one["same"]) for one in found] == [("wide", "running", True)]
     for lock in locks:
         os.close(lock)
     assert store.similar("batch_size from 32 to 64") == []
+
+
+def test_a_trial_that_records_itself_is_similar_while_it_runs(store):
+    fill_words(store)
+    with store.trial(hypothesis="Set batch_size 32 → 64", specialist="data", parent="001") as trial:
+        found = store.similar("batch_size from 32 to 64")
+        assert [(one["status"], one["same"], one["parent_exp"]) for one in found] == [("running", True, "001")]
+        command = [os.environ["LINEAGE"], "similar", "-C", store.path, "batch_size from 32 to 64", "--format", "json"]
+        said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        assert [(one["status"], one["same"]) for one in said] == [("running", True)]
+        trial.score(3.0)
+    found = store.similar("batch_size from 32 to 64")
+    assert [(one["exp_id"], one["status"]) for one in found] == [("004", "keep")]
 
 
 def test_errors(store, tmp_path):

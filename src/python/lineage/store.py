@@ -691,9 +691,9 @@ class Store:
 
     def similar(self, idea: str, *, limit: int = 10, before: bool = False) -> "list[dict[str, Any]]":
         """The trials that resemble an idea in words, or the trial with that id, most similar first. ``same`` is True if
-        that trial already made the whole change, and ``why`` is the reason. Trials that `lineage run` and `lineage night`
-        run now are listed with the status "running". ``before``: of a trial's neighbours, only those before it in the
-        log. NotFound if the text can only be an id and no trial has it."""
+        that trial already made the whole change, and ``why`` is the reason. Trials that run now,
+        in Python or by `lineage run` and `night`, are listed with the status "running". ``before``: of a trial's
+        neighbours, only those before it in the log. NotFound if the text can only be an id and no trial has it."""
         wanted, limit = _words(idea), _at_least("limit", limit, 1)
         found, trial, error = _SimilarList(), ctypes.c_size_t(), _Error()
         with self._ideas() as ideas:
@@ -863,8 +863,8 @@ def _metric_name(name: str) -> str:
 
 
 def _running_trials(store: str) -> "Iterator[dict[str, str]]":
-    """The trials of commands that run now: each has a locked directory with trial.json (cli/support/running_files.h). The
-    directory belongs to the trial, so the file may be anything: links, pipes and what is not JSON are skipped."""
+    """The trials that run now: each has a locked directory with its plan (cli/support/running_files.h). The directory
+    belongs to the trial, so the files may be anything: links, pipes and what is not JSON are skipped."""
     names = [name for name in os.listdir(store) if name.startswith(".trial-")]
     for name in names[:64]:
         try:
@@ -873,9 +873,7 @@ def _running_trials(store: str) -> "Iterator[dict[str, str]]":
                 opened.callback(os.close, folder)
                 if not _is_locked(folder):
                     continue
-                file = os.open("trial.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-                text = opened.enter_context(os.fdopen(file, "rb")).read(1 << 20)
-            plan = json.loads(text)
+                plan = _plan_of(folder)
         except (OSError, ValueError, RecursionError):
             continue
         items = plan.items() if isinstance(plan, dict) else ()
@@ -885,6 +883,24 @@ def _running_trials(store: str) -> "Iterator[dict[str, str]]":
                 "exp_id": texts.get("name") or name, "specialist": texts.get("specialist", ""),
                 "parent_exp": texts.get("parent", ""), "hypothesis": texts["hypothesis"],
             }  # fmt: skip
+
+
+def _plan_of(folder: int) -> Any:
+    """The plan of a command's trial; that of a trial in Python is the first line of its events, without a name."""
+    try:
+        return json.loads(_beginning(folder, "trial.json", 1 << 20))
+    except FileNotFoundError:
+        plan = json.loads(_beginning(folder, "events.jsonl", 1 << 16).partition(b"\n")[0])
+    return {**plan, "name": ""} if isinstance(plan, dict) else None
+
+
+def _beginning(folder: int, name: str, most: int) -> bytes:
+    """At most that many bytes of a file. O_NONBLOCK, because opening a pipe would wait for its writer."""
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        return os.read(file, most)
+    finally:
+        os.close(file)
 
 
 def _is_locked(descriptor: int) -> bool:
@@ -900,7 +916,7 @@ class _Running:
     so far (cli/support/running_files.h). It disappears with the process. The row does not need it, so write errors
     are ignored."""
 
-    def __init__(self, store: str, name: str, params: Mapping[str, Param]) -> None:
+    def __init__(self, store: str, name: str, params: Mapping[str, Param], texts: Mapping[str, str]) -> None:
         self.path: Optional[str] = None
         try:
             self.path = tempfile.mkdtemp(prefix=".trial-", dir=store)
@@ -910,7 +926,7 @@ class _Running:
         except OSError:
             self.close()
             return
-        self.say({"name": name, "params": dict(params)})
+        self.say({"name": name, "params": dict(params), **texts})
 
     def say(self, event: Mapping[str, Any]) -> None:
         if self.path is None:
@@ -953,7 +969,11 @@ class Trial:
         self._store.check(**self._plan)
         self._begun = time.monotonic()
         name = self._plan.get("specialist") or self._plan.get("hypothesis") or "trial"
-        self._running = _Running(self._store.path, str(name), self._plan.get("params") or {})
+        plan = _long_names(self._plan)
+        texts = {"hypothesis": plan.get("hypothesis"), "parent": plan.get("parent_exp"), "specialist": plan.get("specialist")}
+        self._running = _Running(
+            self._store.path, str(name), self._plan.get("params") or {}, {key: str(text) for key, text in texts.items() if text}
+        )
         return self
 
     def log(self, step: int, /, **metrics: float) -> None:
