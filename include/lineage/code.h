@@ -132,7 +132,7 @@ lineage_code_write(struct lineage_store *store, const struct lineage_code *code,
 struct lineage_code_source {
     const char *dir;  /* contains the files, diff applied, and nothing else */
     const char *diff; /* the trial's own diff; NULL: none */
-    const struct lineage_code *parent; /* code from which the trial started; NULL: none */
+    const struct lineage_code *parent; /* the code from which the trial started; NULL: none */
     const char *const *named;          /* [n_named] files of the sweep; those that are missing in dir are noted as gone */
     size_t n_named;
 };

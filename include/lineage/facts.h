@@ -1,6 +1,6 @@
 /*
- * lineage/facts.h: what a log that is described in words shows about its search: how far it is, which kept trials lie
- * beside the best, which trials a limit stopped, what was tried again and again, and how large the noise is.
+ * lineage/facts.h: what a log that is described in words shows about its search: how far it has come, which kept trials
+ * lie beside the best, which trials a limit stopped, what was tried again and again, and how large the noise is.
  *
  * The block of lineage/render.h prints these facts, and a planner gets them as JSON. Both read the newest
  * LINEAGE_FACTS_TRIALS trials, so that their cost has a bound. A store whose hypotheses state no change has none.
@@ -37,7 +37,7 @@ struct lineage_again {
 
 /* Facts about the trials that were read. Indices of trials refer to `ideas`. */
 struct lineage_facts {
-    struct lineage_ideas *ideas; /* NULL: the store is not described in words; all else is then empty */
+    struct lineage_ideas *ideas; /* NULL: the store is not described in words; the other members are then empty */
     struct lineage_knobs knobs;
     size_t stated;               /* trials whose hypothesis or program shows a change; 0: there are no facts */
     uint64_t unread;             /* older trials that were not read */
@@ -63,7 +63,7 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_facts_load(struct line
                                                                      struct lineage_error *err);
 LINEAGE_API void lineage_facts_release(struct lineage_facts *facts);
 
-/* How many of the trials were kept, and of the recent ones. */
+/* Numbers of trials and of kept trials, among all that were read and among the recent ones. */
 struct lineage_rate {
     size_t trials, kept, recent, recent_kept;
 };

@@ -130,8 +130,8 @@ LINEAGE_API bool lineage_ideas_find(size_t *index, const struct lineage_ideas *i
 
 /*
  * What a person decided about names of knobs. LINEAGE_KNOBS_SAME: all of the names are one knob, which is shown by the
- * first name; so it merges knobs, and renames one. LINEAGE_KNOBS_DIFFERENT: each of the names is a knob of its own, also
- * if the log suggests that they are one. Names are compared like those of changes: MUON-WD is muon_wd.
+ * first name; so it merges knobs, and renames one. LINEAGE_KNOBS_DIFFERENT: each of the names is a knob of its own,
+ * even if the log suggests that they are one. Names are compared like those of changes: MUON-WD is muon_wd.
  */
 enum lineage_knob_relation { LINEAGE_KNOBS_SAME, LINEAGE_KNOBS_DIFFERENT };
 struct lineage_knob_rule {

@@ -57,12 +57,12 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_range_parse(struct lineage_range *range, const char *text, struct lineage_error *err);
 
 /*
- * A range of a parameter, a metric, a numeric column, an extra column that holds numbers, or ig_clip_scale_mean/_std. Of
- * a parameter and a metric with one name the parameter counts; `metrics.NAME` is the metric. With
- * n_texts > 0, the value must equal one of the texts, and the name is a parameter, a text column or an extra column. A
- * range without bounds and without texts holds for every trial that has the parameter, number or text. Asking for texts
- * of a parameter that has only numbers, or for a range of a parameter that has only texts, returns LINEAGE_EINVAL,
- * because an empty answer would look like "never tried".
+ * A range of a parameter, a metric, a numeric column, an extra column that holds numbers, or ig_clip_scale_mean/_std.
+ * If a parameter and a metric have the same name, the name means the parameter, and `metrics.NAME` means the metric.
+ * With n_texts > 0, the value must equal one of the texts, and the name is a parameter, a text column or an extra
+ * column. A range without bounds and without texts holds for every trial that has the parameter, number or text. Asking
+ * for texts of a parameter that has only numbers, or for a range of a parameter that has only texts, returns
+ * LINEAGE_EINVAL, because an empty answer would look like "never tried".
  */
 struct lineage_condition {
     const char *name;

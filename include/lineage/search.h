@@ -26,9 +26,9 @@ extern "C" {
 /*
  * Finds the trials that match `words`, best match first (BM25; a match in the hypothesis counts four times as much as
  * one in the notes), or in the order of filter->sort if it is set. filter (NULL: all trials) selects the trials and
- * limits their number. With a limit, only the newest 4,000 matches are ranked, or as many as the limit, so that a word of
- * every second trial costs no more than a rare one. Close the cursor before the store. LINEAGE_EINVAL with the position,
- * counted in characters from 1, if `words` is not a valid search.
+ * limits their number. With a limit, only the newest 4,000 matches are ranked (more if the limit is larger), so that a
+ * word of every second trial costs no more than a rare one. Close the cursor before the store. LINEAGE_EINVAL with the
+ * position, counted in characters from 1, if `words` is not a valid search.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_search(struct lineage_cursor **cursor,
                                                                  struct lineage_store *store, const char *words,

@@ -4,13 +4,14 @@
  * A trial declares parameters in its row, or its hypothesis or its program shows what it changed (lineage/ideas.h). The
  * questions of lineage/query.h and lineage/search.h accept both kinds of names. A name that is neither a column nor an
  * extra column, and that no trial declares as a parameter, is looked up among the knobs of the log (lineage/knobs.h), in
- * any spelling. So is the name of a parameter in a log whose trials declare fewer parameters than one for every second
- * trial; trials that declare it count with what they declare. Where trials declare their parameters, these therefore keep
- * their meaning and their speed.
+ * any spelling. The name of a parameter is looked up in the same way only if the log has fewer than one declared
+ * parameter for every two trials; a trial that declares the parameter then counts with the declared value. So in a log
+ * that declares its parameters, questions about them keep their meaning and their speed.
  *
  * A trial has such a setting if it gave the setting a value. If a question names several, a trial that gave a value to
  * one of them also has those that it inherits: from its parent or, in a log without parents, from the last kept trial
- * before it. The value with which the log begins is the old value that the first change of the setting states.
+ * before it. A trial before the first change of a setting has the old value that this change states: the value with
+ * which the log begins.
  */
 #ifndef LINEAGE_SETTINGS_H
 #define LINEAGE_SETTINGS_H
@@ -62,9 +63,9 @@ LINEAGE_API void lineage_settings_release(struct lineage_settings *settings);
 LINEAGE_API const struct lineage_setting *lineage_settings_get(const struct lineage_settings *settings, uint64_t seq,
                                                                size_t name, size_t i);
 
-/* Returns the names that the last question of this handle looked up in words, those that it did not find included:
- * lineage_query_open, lineage_query_count, lineage_search, lineage_tried or lineage_sweep_load. NULL if all its names were
- * columns and parameters. Valid until the next such question. */
+/* Returns the names that the last question of this handle looked up in words, including those that it did not find.
+ * Questions are lineage_query_open, lineage_query_count, lineage_search, lineage_tried and lineage_sweep_load. NULL if
+ * all names were columns and parameters. Valid until the next such question. */
 LINEAGE_API const struct lineage_settings *lineage_store_settings(const struct lineage_store *store);
 
 #ifdef __cplusplus

@@ -78,10 +78,10 @@ struct lineage_import_stats {
 /*
  * Appends every sound row of a fieldkit, blackboard or autoresearch results.tsv to the store as canonical 17-column
  * rows, in the order of the file. The score (column `metric`; NULL = guessed as by open) becomes core_metric, text is
- * unchanged, and placeholders of crashed autoresearch rows are left absent. The other columns outside the 17 become
- * extra columns of an empty log; a log with rows takes those that its header has, and the numbers of the others as
- * metrics. If the source has no column delta_vs_best, it is computed as append does. Rows and columns left out are
- * reported. Either all rows are written or none. path may name a pipe.
+ * unchanged, and placeholders of crashed autoresearch rows are left absent. In an empty log, the other columns outside
+ * the 17 become extra columns. A log with rows keeps its header: columns that the header has are filled, and the
+ * numbers of the others become metrics. If the source has no column delta_vs_best, it is computed as append does. Rows
+ * and columns left out are reported. Either all rows are written or none. path may name a pipe.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_import(struct lineage_store *store, const char *path, const char *metric,

@@ -30,7 +30,7 @@ struct append_state {
     struct id_set rooted; /* trials whose ancestors are all known to be in the log */
     struct id_set nights; /* trials of nights that these rows record, as night_text writes them */
     bool finish_line; /* the log ends in its header, without a line end */
-    bool voids_behind; /* some row that the mirror has not read voids a trial, so the best is not known */
+    bool voids_behind; /* a row that the mirror has not read voids a trial, so the best trial is unknown */
     bool parents_behind; /* some row that the mirror has not read names a missing parent */
     bool follow_at_close;
     size_t score_column; /* which of the 17 columns holds the score */

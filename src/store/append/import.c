@@ -265,8 +265,8 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     if (status != LINEAGE_OK)
         return status;
     compare_with_best(in, trial);
-    /* What only the column `params` or `metrics` of the source says, and numbers of columns that the log does not have, go
-     * into the notes, where every store has them. */
+    /* Values that only the column `params` or `metrics` of the source has, and numbers of columns that the log does not
+     * have, are written into the notes, which every store has. */
     size_t measured = trial->n_metrics;
     if (!in->is_new && trial->n_extras && !keep_as_metrics(in, trial))
         return store_no_memory(err);

@@ -38,7 +38,7 @@ struct converting {
     double best;
 };
 
-/* What other logs write for a label. */
+/* Words that other logs use for a label. */
 static const struct {
     const char *word;
     enum lineage_label label;
@@ -75,7 +75,8 @@ static int find(const struct converting *c, const char *name)
     return -1;
 }
 
-/* A name that is given wins over the names that are known. A known name is used only if its column is still free. */
+/* A name that the caller gives has precedence over the known names. A known name is used only if its column is still
+ * free. */
 static enum lineage_status rename_columns(struct converting *c, struct lineage_error *err)
 {
     static const struct lineage_column_name known[] = {{"commit", "exp_id"}, {"description", "hypothesis"}};

@@ -90,7 +90,7 @@ static bool judge(struct syncing *s, struct outbox_file *file, const struct outb
     return s->err.status == LINEAGE_OK;
 }
 
-/* Nobody but a person can say what to do about a damaged file, so each command that delivers names it again. */
+/* Only a person can decide what to do about a damaged file, so each command that delivers reports it again. */
 static bool visit_damaged(struct syncing *s, const char *name)
 {
     s->stats.n_damaged++;

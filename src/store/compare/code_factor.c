@@ -3,8 +3,9 @@
  *
  * Whether a trial has a change is read from its files and not from the diffs that led to them, because a later diff may
  * have taken the change back, and two planners may make the same change by different diffs. A change is a list of runs:
- * lines that a diff removes and adds at one place. A trial has a run if its file contains the added lines as often as the
- * file of the trial that made the change; a run that only removes lines, if its file contains them no more often.
+ * lines that a diff removes and adds at one place. A trial has a run if its file contains the added lines at least as
+ * often as the file of the trial that made the change. It has a run that only removes lines if its file does not
+ * contain them more often.
  *
  * The diffs tell which other changes two trials differ in. A run is known by its lines alone, so that the same change at
  * another place counts as the same.
@@ -320,7 +321,7 @@ static bool is_factor(const struct code_factor *factor, const struct code_run *r
     return false;
 }
 
-/* How often a run is among the changes of a code, less how often it was taken back. */
+/* How often a run is among the changes of a code, minus how often it was reverted. */
 struct counted {
     UT_hash_handle hh;
     uint64_t key;

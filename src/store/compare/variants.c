@@ -254,8 +254,7 @@ static enum lineage_status add_found(struct comparing *c, const struct lineage_q
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* The condition has no bounds, so the mirror's index finds every row that has the parameter. */
-/* Puts a trial on its side. One whose code is not stored could be on either. */
+/* Assigns a trial to its side. A trial without stored code could be on either, so it is left out. */
 static enum lineage_status add_by_code(struct comparing *c, const struct lineage_trial *trial, struct lineage_error *err)
 {
     struct code_answer answer;
@@ -292,6 +291,7 @@ static enum lineage_status collect_by_code(struct comparing *c, struct lineage_e
                             c->factor->about);
 }
 
+/* The condition has no bounds, so the mirror's index finds every row that has the parameter. */
 static enum lineage_status collect_by(struct comparing *c, struct lineage_error *err)
 {
     const struct lineage_compare_options *o = c->options;

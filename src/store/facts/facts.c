@@ -263,7 +263,7 @@ static enum lineage_status compare_code(struct lineage_facts *facts, struct line
         if (status == LINEAGE_OK && has_files(&root)) {
             tries++;
             status = lineage_measure_pair(&facts->code, store, &root, report->best, err);
-            /* Files that are gone or damaged are what `lineage verify` is for. */
+            /* `lineage verify` reports files that are gone or damaged, so this is not an error here. */
             if (status == LINEAGE_ENOTFOUND || status == LINEAGE_ECORRUPT || status == LINEAGE_EIO || status == LINEAGE_EAWAY)
                 status = LINEAGE_OK;
         }

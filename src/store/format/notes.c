@@ -558,7 +558,7 @@ static bool is_parsed_whole(struct span s)
     return (any && !s.length) || (listed && is_all_text(s));
 }
 
-/* Whether the piece is the key of what a trial of a night ran, which no reader can use. */
+/* Whether the piece is the key of the program of a night's trial, which means nothing to a person. */
 static bool is_program(struct span s)
 {
     static const char word[] = "program ";
@@ -608,7 +608,7 @@ static bool is_routine(struct span s)
     return strncmp(piece, "night ", 6) == 0 && lineage_night_link_parse(&link, piece);
 }
 
-/* `score by METRIC lines, peak memory 14 MB`: how the score was found is the same in all rows; what follows is not. */
+/* `score by METRIC lines, peak memory 14 MB`: the words about the score are the same in all rows, but the rest is not. */
 static struct span without_channel(struct span s)
 {
     static const char *const channels[] = {"score by the only METRIC name", "score by a name that was asked for",

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* How the reasons of cli/trial/trial_label.c begin. */
+/* The beginnings of the reasons that cli/trial/trial_label.c writes. */
 static const char *const beginnings[] = {
     "failed: ",         "failed after step ",     "killed by signal ",     "training took more than ",
     "the final evaluation took ", "it held ",     "out of memory",         "it said nothing for ",

@@ -177,7 +177,7 @@ static enum lineage_status check_param(const struct lineage_param *param, struct
     return LINEAGE_OK;
 }
 
-/* An alias would come back under another name, which no query for the metric would find. */
+/* An alias would be read back under another name, so that queries for the metric would not find it. */
 static enum lineage_status check_metric(const struct lineage_param *metric, struct lineage_error *err)
 {
     if (!metric->name || !lineage_param_name_ok(metric->name) || lineage_param_canonical(metric->name) != metric->name)

@@ -103,7 +103,7 @@ struct lineage_ideas {
     struct word_book book;
     struct reader reader;
     struct short_word *short_words; /* abbreviations and their meanings as the log shows them (wd: weight decay) */
-    struct short_word **by_initials; /* the same, by their letters; see short_words.c */
+    struct short_word **by_initials; /* the same words by their letters; see short_words.c */
     struct knob *knobs;
     struct ruled_name *ruled_names;
     size_t n_rules, n_apart;

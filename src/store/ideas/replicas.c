@@ -18,7 +18,7 @@
 
 #include "ideas_internal.h"
 
-/* Without it uthash calls exit, which a library must not. */
+/* Without this macro uthash calls exit when memory runs out, which a library must not do. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -143,7 +143,7 @@ static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bo
 }
 
 /* Finds, among the plain trials from `at` down to the anchor, what they say about a knob: *nearest is the change that set
- * it last and *first the one that set it first. Returns false if that took too many steps, which it counts down. */
+ * it last and *first the one that set it first. Returns false if that takes more steps than *steps allows. */
 static bool find_setters(const struct finder *f, size_t at, const char *knob, const struct lineage_change **nearest,
                          const struct lineage_change **first, size_t *steps)
 {

@@ -97,7 +97,7 @@ void row_drop_repeated(struct idea_row *row)
         row->changes[n] = row->changes[i];
         row->keys[n++] = row->keys[i];
     }
-    /* If the row names changes, others that are only measured come with them and are not what the idea is about. */
+    /* If the row names changes, other changes that are only measured are side effects and not part of the idea. */
     for (size_t k = 0; k < n && any; k++)
         row->keys[k].budget = row->keys[k].budget || !says[k];
     row->idea.n_changes = n;

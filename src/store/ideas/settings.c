@@ -76,7 +76,8 @@ static const char *nearest_name(const struct lineage_ideas *ideas, const char *n
     return found;
 }
 
-/* The knob that a text "NAME 1 → 2" would change: the name is then read as in a hypothesis. "" if it reads as none. */
+/* Returns the knob that the text "NAME 1 → 2" would change, so that the name is read as in a hypothesis; "" if there is
+ * none. */
 static enum lineage_status knob_of_name(const char **knob, struct arena *arena, struct lineage_ideas *ideas, const char *name,
                                         struct lineage_error *err)
 {

@@ -2,8 +2,8 @@
  * similar_weights.c: decides whether a similar trial already made the query's whole change.
  *
  * The weights are a logistic regression on the labels of two released logs; positive sums mean `same`.
- * ideas_internal.h says what each feature means, tests/bench/ideas_fit.py how the table is made again and how well it
- * does on a log that it has not seen.
+ * ideas_internal.h explains each feature. tests/bench/ideas_fit.py makes the table, and prints how well it decides on a
+ * log that was left out of the fit.
  */
 #include "ideas_internal.h"
 

@@ -2,7 +2,7 @@
  * sql_changes.c: lineage_sql, which brings the tables of changes and citations up to date if the statement names one of
  * them.
  *
- * Appends and other questions leave these tables behind, and a user's SELECT must not see that.
+ * Appends and other questions do not update these tables, and a user's SELECT must not see stale ones.
  */
 #include <lineage/query.h>
 

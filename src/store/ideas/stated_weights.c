@@ -1,9 +1,9 @@
 /*
  * stated_weights.c: decides whether a candidate is a change.
  *
- * The weights are a logistic regression on the labels of two released logs; positive sums are changes. stated.h says what
- * each feature means, tests/bench/ideas_fit.py how the table is made again and how well it does on a log that it has
- * not seen.
+ * The weights are a logistic regression on the labels of two released logs; positive sums are changes. stated.h
+ * explains each feature. tests/bench/ideas_fit.py makes the table, and prints how well it decides on a log that was
+ * left out of the fit.
  */
 #include "stated.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without it uthash calls exit, which a library must not. */
+/* Without this macro uthash calls exit when memory runs out, which a library must not do. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 

@@ -77,7 +77,7 @@ static void read_string(struct splitter *s, size_t from, bool plain)
             s->line += s->text[s->at + 1] == '\n';
             s->at += 2;
         } else if (c == '\n' && !triple) {
-            break; /* not closed; the rest of the file must not become part of it */
+            break; /* the string is not closed, and the rest of the file must not become part of it */
         } else if (c == quote && (!triple || (peek(s, 1) == quote && peek(s, 2) == quote))) {
             s->at += triple ? 3 : 1;
             closed = true;

@@ -67,7 +67,7 @@ void collect_code(struct collecting *c, const char *file, const char *heading, s
                                                       .added = added,
                                                       .removed = removed,
                                                       .kind = kind};
-    c->n_code += !c->failed; /* an entry without its texts is none */
+    c->n_code += !c->failed; /* an entry without its texts does not count */
 }
 
 /* ---- literals ---- */

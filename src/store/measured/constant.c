@@ -182,7 +182,8 @@ static double read_sum(struct sum *s)
     return x;
 }
 
-/* A fraction or a power is kept as it was written, because people state it like that; other results are formatted. */
+/* A fraction or a power keeps its spelling, because people state such values in the same way; other results are
+ * formatted. */
 static bool read_arithmetic(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to)
 {
     struct sum s = {.tokens = tokens, .at = from, .to = to};

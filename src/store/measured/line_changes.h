@@ -7,7 +7,7 @@
 
 /*
  * Sets removed[i] for each line of `from` and added[i] for each line of `to` that has no counterpart; both are new
- * arrays, one entry per line, that the caller frees. A text without a final line end has its last line all the same.
+ * arrays, one entry per line, that the caller frees. A last line without a line end counts as a line.
  * Finds the shortest difference, as diff does, if it has at most about a thousand lines. For a longer one, lines are
  * matched wherever they are. Returns false if memory is exhausted.
  */

@@ -207,8 +207,9 @@ struct comparing {
     size_t n;
 };
 
-/* A literal that the other side has nowhere under this key. It moved if the other side has a setting of that name which
- * is gone from its place; with the same value anywhere, it is not new either. */
+/* Handles a literal whose key the other side does not have. The literal moved if the other side has a setting of that
+ * name that is gone from its place. It is not new either if the
+ * other side has the same value under that name anywhere. */
 static void take_new(struct comparing *c, const struct literal *after)
 {
     const struct literal *moved = NULL;

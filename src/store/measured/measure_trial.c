@@ -1,4 +1,4 @@
-/* measure_trial.c: compares a trial with its nearest ancestors of which the same is known. */
+/* measure_trial.c: compares a trial with its nearest ancestors whose code and command are known. */
 #include "measure_trial.h"
 
 #include <string.h>
@@ -101,7 +101,7 @@ enum lineage_status measure_trial_at(struct lineage_measured *measured, bool *se
     *measured = (struct lineage_measured){.against = "", .command_against = ""};
     enum lineage_status status = mirror_ask(store->mirror, ask, &q, err);
     *settled = q.settled;
-    /* Damaged objects of the code are what `lineage verify` is for; here they are files that cannot be compared. */
+    /* `lineage verify` reports damaged objects of the code; here they are files that cannot be compared. */
     if (status == LINEAGE_ECORRUPT || status == LINEAGE_EIO || status == LINEAGE_ENOTFOUND || status == LINEAGE_EAWAY) {
         *settled = false;
         return LINEAGE_OK;

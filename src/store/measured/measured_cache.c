@@ -147,7 +147,7 @@ static enum lineage_status add_candidate(struct cache *c, sqlite3_stmt *stmt, st
         c->items = items;
         c->capacity = capacity;
     }
-    /* Provenance of a row from another machine may come later. */
+    /* The provenance of a row from another machine may arrive later. */
     uint64_t row = add_text(add_text(MEASURED_VERSION + (has_provenance(c, id) ? 100u : 0u), id), mirror_text(stmt, 2));
     c->items[c->n++] = (struct candidate){.seq = (uint64_t)sqlite3_column_int64(stmt, 0),
                                           .row = add_text(add_text(row, snapshot), code.digest),

@@ -189,7 +189,7 @@ static void compare_directories(struct trees *t, int from_fd, int to_fd, const c
         int order = i == from.n ? 1 : k == to.n ? -1 : strcmp(from.items[i].name, to.items[k].name);
         const struct entry *a = order <= 0 ? &from.items[i++] : NULL, *b = order >= 0 ? &to.items[k++] : NULL;
         if (a && b && a->is_dir != b->is_dir)
-            a = NULL; /* a file became a directory: what it was is gone */
+            a = NULL; /* a file became a directory, so the file is gone */
         int n = snprintf(path, sizeof path, "%s%s", prefix, a ? a->name : b->name);
         if (n < 0 || (size_t)n >= sizeof path - 1) {
             t->c->incomplete = true;

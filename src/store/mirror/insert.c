@@ -140,7 +140,7 @@ static enum lineage_status insert_metrics(struct mirror *mirror, const struct li
     sqlite3_stmt *stmt;
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_metrics; i++) {
-        if (isnan(trial->metrics[i].value)) /* has no place in an order */
+        if (isnan(trial->metrics[i].value)) /* NaN has no place in an order */
             continue;
         status = mirror_prepare(mirror, &stmt, "REPLACE INTO metric_rows VALUES (?,?,?)", err);
         if (status != LINEAGE_OK)

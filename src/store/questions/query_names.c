@@ -133,9 +133,9 @@ const struct named_table *name_table(enum name_kind kind)
     return kind == NAME_PARAM || kind == NAME_METRIC || kind == NAME_EXTRA ? &tables[kind] : NULL;
 }
 
-/* Finds everything but the columns of trials. What was set has precedence over what was measured; `metrics.NAME` is a
- * metric even so. Extra columns come last, because they differ from file to file, and a new extra column must not change
- * what a query for a parameter finds. The kind is NAME_UNKNOWN if the name is none of them. */
+/* Finds everything but the columns of trials. A parameter has precedence over a metric of the same name; `metrics.NAME`
+ * is always the metric. Extra columns come last, because they differ from file to file, and a new extra column must not
+ * change what a query for a parameter finds. The kind is NAME_UNKNOWN if the name is none of them. */
 static enum lineage_status find_value(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
 {
     static const char metric_sql[] = "SELECT 1 FROM metric_rows WHERE name = ? LIMIT 1";
@@ -193,7 +193,7 @@ enum lineage_status mirror_find_name(struct mirror *mirror, const char *name, en
     return status;
 }
 
-/* A store with hundreds of different values is not in words, however many trials it has. */
+/* A store with hundreds of different values is not described in words, however many trials it has. */
 enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;

@@ -123,8 +123,8 @@ enum lineage_status mirror_find_name(struct mirror *mirror, const char *name, en
 enum lineage_status mirror_is_in_words(struct mirror *mirror, bool *in_words, struct lineage_error *err);
 
 /*
- * Settings in words for one question: fill puts the values into a temporary table, in which the questions above and
- * below then find these names, until drop. The values are those of trials that gave a value to at least one of the
+ * Settings in words for one question: fill puts the values into a temporary table, where the questions of this header
+ * find these names until drop is called. The values are those of trials that gave a value to at least one of the
  * settings (lineage/settings.h), and those of trials that declare a parameter of that name. Set store->settings_on in
  * between.
  */

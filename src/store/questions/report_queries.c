@@ -197,7 +197,7 @@ enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, st
 enum lineage_status mirror_wall_measure(struct mirror *mirror, enum lineage_label label, const char *name,
                                         struct mirror_wall *wall, struct lineage_error *err)
 {
-    /* Finite numbers only. A bound seq makes each sum a walk over the extra column's own index. */
+    /* Counts finite numbers only. A bound seq makes each sum a walk over the extra column's own index. */
     static const char extra[] = "SELECT t.status IN ('keep', 'baseline'), count(*), min(e.number), max(e.number) FROM extras e"
                                 " JOIN trials t ON t.seq = e.seq WHERE e.name = ?1 AND e.number > -9e999 AND e.number < 9e999"
                                 " AND t.status IN ('keep', 'baseline', ?2) GROUP BY 1";

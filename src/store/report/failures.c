@@ -49,7 +49,7 @@ static enum lineage_status count_specialists(struct report_load *load, struct li
 }
 
 /*
- * Drops what differs between trials that failed alike: the step, the forecast, and the seed.
+ * Removes the parts that differ between trials that failed alike: the step, the forecast, and the seed.
  */
 static void drop_details(char *reason)
 {
@@ -69,7 +69,8 @@ static void drop_details(char *reason)
 
 enum { REMARK_MAX = 160 };
 
-/* A long text without an error behind a bar is the planner's own words about its idea, which say nothing of the failure. */
+/* A long text without a bar and an error behind it is the planner's own description of its idea, which does not explain
+ * the failure. */
 static const char *remark_or_nothing(const char *remark)
 {
     return remark && strlen(remark) > REMARK_MAX ? "" : remark;

@@ -287,7 +287,7 @@ static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store
 
 /* ---- looking ---- */
 
-/* The function `counted` of SQL: whether a row is among those that count, a sorted list; a NULL list has all. */
+/* The SQL function `counted`: whether a row is in the sorted list of rows that count; a NULL list contains all rows. */
 static void counted(sqlite3_context *context, int n_values, sqlite3_value **values)
 {
     const struct mirror_seqs *among = sqlite3_user_data(context);

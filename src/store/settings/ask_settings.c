@@ -157,8 +157,8 @@ static void suggest(struct lineage_error *err, const struct lineage_settings *se
     }
 }
 
-/* A question of which the mirror knows all names has its answer, unless the log is in words: then trials that state a
- * value belong to the answer as well. */
+/* If the mirror knows all names of a question, the question has its answer, unless the log is described in words:
+ * trials that state a value then belong to the answer as well. */
 enum lineage_status ask_settings(struct lineage_store *store, const struct named_question *named, struct lineage_error *err)
 {
     struct filled filled = {store, named};

@@ -21,7 +21,7 @@ struct named_question {
 };
 enum lineage_status ask_settings(struct lineage_store *store, const struct named_question *named, struct lineage_error *err);
 
-/* The same with the names of a query. */
+/* Like ask_settings, with the names of a query. */
 enum lineage_status ask_settings_of_query(struct lineage_store *store, const struct lineage_query *query,
                                           mirror_question_fn *ask, void *question, struct lineage_error *err);
 
