@@ -191,7 +191,8 @@ const char *cli_nearest(const char *word, const char *const *known);
 struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; returns CLI_GO_ON or an exit status */
     bool delivers_itself; /* leave the outbox to the command (`sync`) */
-    bool before_store;    /* works before there is a store (`append`); every other command refuses a directory without one */
+    bool before_store;    /* the command works before there is a store (`append`); every other command refuses a directory
+                           * without a store */
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
     void *cancel_context;
     struct cli_store_options where;
@@ -214,8 +215,8 @@ typedef int cli_work_fn(struct cli_session *session, void *context);
 int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
                  size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context);
 
-/* Returns false, with an error message, for a directory without a store: there is nothing to answer from, and an empty answer
- * would be taken for one ("nobody tried this"). */
+/* Returns false, with an error message, for a directory without a store: an empty answer would be misread as "nobody
+ * tried this". */
 bool cli_has_store(const char *dir);
 
 /* Whether the directory holds a store: it has settings or trials. */

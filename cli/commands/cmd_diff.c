@@ -185,7 +185,7 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
     return second == CLI_OK ? status : second;
 }
 
-/* With one ID, the ancestor that `show` uses too: the nearest one of which the same is known. */
+/* With one ID, compares with the same ancestor as `show`: the nearest one whose code is known in the same form. */
 static int print_stat(const struct sides *sides, struct cli_session *session)
 {
     struct lineage_measured measured;

@@ -43,8 +43,8 @@ static bool fill_config(struct lineage_config *config, const struct init_options
     return ok;
 }
 
-/* A log that is there already may be of a form to which no trial can be added. Its settings are useful for reading it, so
- * they are written all the same. */
+/* An existing log may have a form to which no trial can be added. The settings are written anyway, because reading it
+ * needs them. */
 static void report_unusable_log(const char *dir)
 {
     const struct lineage_trial any = {.status = LINEAGE_CRASH};

@@ -293,7 +293,7 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                    {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0,
                                     "stop after K similar failures in a row (default: 5; 0: never)", "K"},
                                    {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
-                                    "run trials of this sweep again that ended so, and void their rows: crash, "
+                                    "void failed trials of this sweep with these labels, and run them again: crash, "
                                     "overrun, failed, or labels, separated by commas", "LABELS"},
                                    {"propose", 0, POPT_ARG_STRING, &o->method, 0,
                                     "after the list, run trials that this method proposes in the sweep's "

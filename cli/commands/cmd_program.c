@@ -33,7 +33,7 @@ static const char front_matter[] =
     "---\n"
     "\n";
 
-/* Where the store is a directory below the work tree: a clean-up by git then leaves it alone, too. */
+/* For a store inside the work tree: an ignored directory also survives `git clean`. */
 static const char ignore_line[] = "git check-ignore -q %s/results.tsv ||\n"
                                   "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
 
@@ -286,7 +286,7 @@ static void print_filled(const struct program *p, const char *from)
     }
 }
 
-/* Everything that is not known is a word in capitals, and the first lines say so. */
+/* Each unknown value is a placeholder in capitals, and the first lines list the placeholders. */
 static int print_program(struct program *p)
 {
     bool metric = p->text_metric != NULL, command = p->text_command != NULL, direction = p->text_direction != NULL;

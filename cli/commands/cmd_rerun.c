@@ -140,7 +140,7 @@ static int find_start(struct rerun *o)
     if (status == LINEAGE_OK)
         status = lineage_snapshot_path(&o->parent_snapshot, o->session.store, &parent, &err);
     if (status == LINEAGE_ENOTFOUND && parent.snapshot_path && *parent.snapshot_path)
-        cli_say(err.text); /* it was kept, and is gone */
+        cli_say(err.text); /* the parent was kept, but its snapshot is gone */
     lineage_trial_release(&parent);
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }

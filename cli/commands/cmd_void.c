@@ -73,7 +73,7 @@ static void say_best(struct lineage_store *store, const char *before)
     free(now);
 }
 
-/* Other trials keep a void parent: they did start from its files. */
+/* Trials that started from the void trial keep it as their parent, because they did start from its files. */
 static void say_children(struct lineage_store *store, const char *id)
 {
     struct lineage_query all = {0};

@@ -11,8 +11,8 @@
 #include "git/work_tree_diff.h"
 #include "trial/workdir.h"
 
-/* By these attributes git finds the function or class around a change, for the heading of a hunk. They come before those of
- * the work tree. */
+/* With these attributes git finds the function or class around a change, for the heading of a hunk. They have
+ * precedence over the attributes of the work tree. */
 static const char attributes[] = "*.py diff=python\n*.c diff=cpp\n*.h diff=cpp\n*.cc diff=cpp\n*.cpp diff=cpp\n*.cu diff=cpp\n"
                                  "*.cuh diff=cpp\n*.rs diff=rust\n*.go diff=golang\n*.java diff=java\n*.sh diff=bash\n"
                                  "*.md diff=markdown\n";

@@ -1,11 +1,12 @@
 /*
  * repository.h: runs git on a repository of the user, which may be hostile.
  *
- * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So in the user's repository only
- * commands run that read names (rev-parse, config) or change one ref (update-ref, without hooks); they run none of these
- * programs. Everything else runs in a scratch repository of our own: its HEAD is the user's commit, objects/info/alternates
- * points to the user's objects, the index is a copy, and the configuration is ours. Filters that attributes in the work
- * tree name are therefore not defined there. Submodules have configurations of their own and are left out.
+ * A repository's configuration may name programs: filters, external diffs, monitors, hooks. So the only commands that
+ * run in the user's repository either read names (rev-parse, config) or change one ref (update-ref, without hooks);
+ * none of them starts such a program. Everything else runs in a scratch repository of our own: its HEAD is the user's
+ * commit, objects/info/alternates points to the user's objects, the index is a copy, and the configuration is ours.
+ * Filters that attributes in the work tree name are therefore not defined there. Submodules have configurations of
+ * their own and are left out.
  */
 #ifndef CLI_REPOSITORY_H
 #define CLI_REPOSITORY_H

@@ -106,7 +106,7 @@ bool trial_ref_create_running(const json_t *git)
     return created;
 }
 
-/* A name that is taken is another store's, or that of an earlier store in the same place, whose commits are kept too. */
+/* A name that is taken belongs to another store, or to an earlier store in the same place, and its commit is kept, too. */
 static bool create(const struct repository *r, json_t *git, const char *exp_id)
 {
     char ref[REPOSITORY_REF_MAX], value[REPOSITORY_COMMIT_MAX];
@@ -118,7 +118,7 @@ static bool create(const struct repository *r, json_t *git, const char *exp_id)
             json_object_set_new(git, "ref", json_string(ref));
             return true;
         }
-        if (!repository_commit(value, r, ref)) /* nobody was faster */
+        if (!repository_commit(value, r, ref)) /* no other process was faster */
             return false;
     }
     return false;

@@ -17,8 +17,8 @@
 /* Whether the repository's owner allows refs. */
 bool trial_ref_is_allowed(const json_t *git);
 
-/* The ref of a trial that runs in two steps, because its name must be in run.json before it exists: otherwise a kill in
- * between would leave a ref that nobody removes. The first sets "running", the second creates that ref. */
+/* Two steps make the ref of a running trial: the first sets "running", the second creates that ref. The name must be in
+ * run.json before the ref exists, because otherwise a kill in between would leave a ref that nobody removes. */
 void trial_ref_name_running(json_t *git, const char *job);
 bool trial_ref_create_running(const json_t *git);
 

@@ -2,8 +2,8 @@
  * work_tree_diff.c: see work_tree_diff.h.
  *
  * The state of a work tree is recorded twice. The diffs and copies of untracked files are complete in the store, whatever
- * happens to the repository, as long as the commit is there. The commit object of everything together is in the repository,
- * where a ref keeps it (trial_ref.h); it costs nothing for files that another trial had too.
+ * happens to the repository, as long as the commit is there. A commit object with all of this together is in the
+ * repository, where a ref keeps it (trial_ref.h); files that another trial had, too, take no more space.
  */
 #include "git/work_tree_diff.h"
 

@@ -25,7 +25,8 @@ void mcp_names_free(char **names);
  * If not, calls mcp_trouble with the nearest name. */
 bool mcp_check_param(struct mcp_call *call, const char *name);
 
-/* The same without trouble: if the name is unknown, *near is the nearest name as JSON, null if there is none like it. */
+/* Like mcp_check_param, but does not call mcp_trouble: if the name is unknown, *near is the nearest name as JSON, or
+ * null. */
 bool mcp_knows_param(json_t **near, struct mcp_call *call, const char *name);
 
 /* Like mcp_check_param, but columns, extra columns and fields are known too. */

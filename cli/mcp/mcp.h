@@ -50,8 +50,8 @@ json_t *mcp_refuse(struct mcp_call *call, enum mcp_code code, const char *format
 /* The tool cannot answer: returns a result with isError, whose text tells the model what to change. Returns NULL. */
 json_t *mcp_trouble(struct mcp_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Whether the directory has a store by now. If not, reports that as mcp_trouble, because an empty answer would be taken for
- * one: "nobody tried this". */
+/* Whether the directory has a store by now. If not, reports that by mcp_trouble, because an empty answer would be
+ * misread as "nobody tried this". */
 bool mcp_has_store(struct mcp_call *call);
 
 /* Turns the store's error into mcp_trouble. Returns NULL. */

@@ -123,8 +123,8 @@ static bool path_ok(struct mcp_call *call, const char *path)
     return false;
 }
 
-/* Looked up for both trials before the child runs, so that the message can say which of them has no files. A trial of a
- * sweep with files has stored code, kept or not. */
+/* The files of both trials are looked up before the child runs, so that the message can name the trial without files. A
+ * trial of a sweep with files has stored code, whether it was kept or not. */
 static bool has_files(struct mcp_call *call, const struct lineage_trial *trial, bool stored)
 {
     struct lineage_error err;

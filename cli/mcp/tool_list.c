@@ -249,7 +249,7 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
     mcp_set_named(nearest, name, values);
 }
 
-/* The trials that have most of the setting: a part of it may have failed by itself. */
+/* Lists the trials that have most of the setting, because a part of it may have failed by itself. */
 static void add_evidence(json_t *result, struct mcp_call *call, const struct conditions *conditions)
 {
     size_t i;

@@ -37,9 +37,9 @@ struct metric_lines {
     size_t capacity;
     char nearest[METRIC_NEAREST_BYTES];        /* the line that came closest to printing the score */
     int nearness;                              /* how close `nearest` came; see metric_lines_describe */
-    enum metric_problem problem;               /* of the number in `nearest`; METRIC_READ: it has none */
-    uint64_t given_up;                         /* lines on which a pattern gave up, and the name of the first such .. */
-    char hard[METRIC_NAME_BYTES];              /* .. pattern */
+    enum metric_problem problem;               /* why the number in `nearest` could not be read; METRIC_READ: it has none */
+    uint64_t given_up;                         /* lines on which a pattern gave up, and the metric's name of the first .. */
+    char hard[METRIC_NAME_BYTES];              /* .. such pattern */
 };
 
 /*

@@ -219,7 +219,7 @@ static void scan_keyword(const char *line, size_t at, size_t length, metric_foun
 
 /*
  * Whether a comma and exactly three digits follow: the pattern `loss: ([\d.]+)` stops in the middle of 1,234.5. A
- * pattern that matches the comma itself, for example of a list of numbers, knows what it reads.
+ * pattern that matches the comma itself, for example in a list of numbers, is meant to read it.
  */
 static bool is_thousand(const char *line, size_t at, size_t length)
 {

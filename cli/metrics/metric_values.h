@@ -42,8 +42,8 @@ struct metric_value {
     double *recent; /* of a mean: the last rule.n values, as a ring buffer */
 };
 
-/* Takes the next value. Returns whether it decides the value that counts: always with `last` and `mean`. Out of memory
- * for a mean, the last value counts. */
+/* Takes the next value. Returns whether it decides the value that counts: always with `last` and `mean`. If memory runs
+ * out for a mean, the last value counts. */
 bool metric_value_add(struct metric_value *metric, double value);
 
 /* Forgets the values and keeps the rule. */

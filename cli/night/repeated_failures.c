@@ -32,7 +32,7 @@ static bool blames_no_setting(const struct night_ending *ending)
     return ending->evidence[0] && !ending->begun && ending->cause != TRIAL_CAUSE_MEMORY;
 }
 
-/* Rows that are void already, or that nobody counts, are left alone. */
+/* Skips rows that are void already and rows that do not count anyway. */
 static void void_rows(struct repeated_failures *failures, struct lineage_store *store)
 {
     char reason[TRIAL_EVIDENCE_MAX + 64];
@@ -52,8 +52,8 @@ static void void_rows(struct repeated_failures *failures, struct lineage_store *
 
 /*
  * A full disk or a missing driver makes every trial fail, which would leave hundreds of rows. Failures are compared by
- * label, exit status and signal. Their messages are not compared to stop the night, because they may contain a time or an
- * address; to blame something else than the settings, error and place must be equal.
+ * label, exit status and signal. Messages do not decide whether the night stops, because they may contain a time or an
+ * address. Rows are voided only if error and place are equal, too.
  */
 int repeated_failures_count(struct repeated_failures *failures, const struct night_ending *ending, const char *exp_id,
                             struct lineage_store *store)

@@ -35,7 +35,7 @@ typedef bool cli_tried_counts(void *context, const struct lineage_idea *idea);
 int cli_tried_idea(json_t *reasons, struct lineage_ideas *ideas, const char *hypothesis, cli_tried_counts *counts,
                    void *context);
 
-/* Adds a text for each claim of novelty in the hypothesis that the log contradicts. Returns as cli_tried_idea does. */
+/* Adds a text for each claim of novelty in the hypothesis that the log contradicts. Returns the same as cli_tried_idea. */
 int cli_tried_claims(json_t *reasons, struct lineage_ideas *ideas, const char *hypothesis);
 
 /* Returns the notes followed by the reason to repeat a trial: `NOTES; again: REASON` (free). Returns NULL when out of

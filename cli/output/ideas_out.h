@@ -14,7 +14,8 @@
  */
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store);
 
-/* The same without printing. Calls `more` (NULL: nothing) before the set is settled, to add trials that run elsewhere. */
+/* Loads the set as above, without printing. Calls `more`, if it is not NULL, before the set is settled, to add trials
+ * that run elsewhere. */
 typedef enum lineage_status cli_ideas_more(void *context, struct lineage_ideas *ideas, struct lineage_error *err);
 enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
                                    void *context, struct lineage_error *err);

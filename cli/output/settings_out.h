@@ -6,7 +6,7 @@
 
 #include "cli.h"
 
-/* In all functions, settings may be NULL: the question named only columns and parameters. */
+/* In all functions, settings is NULL if the question named only columns and parameters. */
 
 /* {NAME: [{"value", "text", "source", "set_by"}]} of one trial; NULL without settings. "set_by" is another trial for an
  * inherited value, "" for the value with which the log begins. */

@@ -77,8 +77,8 @@ static void refuse_answer(const struct planning *planning, json_t *refused, cons
 
 /*
  * An answer is either one JSON document (an object or a list), or lines of text, of which only those that begin with a
- * brace are read. Adds a text to `problems` for each proposal that names a key twice: a planner that gets no reason would
- * send it again.
+ * brace are read. Adds a text to `problems` for each proposal that names a key twice, because a planner that gets no
+ * reason would send the proposal again.
  */
 static json_t *read_answer(char *answer, json_t *problems)
 {

@@ -158,7 +158,7 @@ static int find_parent(struct judging *j)
 
 /* ---- tried ---- */
 
-/* Adds an objection for a trial of the past, unless it has another parent: that makes it a different trial. */
+/* Adds an objection for an earlier trial, unless the proposal has another parent, which makes it a different trial. */
 static void object_to_repeat(struct judging *j, const struct propose_past *past, size_t i, bool exactly)
 {
     const char *how = exactly ? "with the same parameters"

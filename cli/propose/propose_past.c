@@ -107,7 +107,7 @@ static bool is_of_other_program(const struct lineage_trial *row, const char *pro
     return end == PROPOSE_FAILED && lineage_code_note_parse(&code, row->notes) && code.change[0];
 }
 
-/* What is read from rows, and what they show about the log. */
+/* The past while it is read from the rows, and what the rows show about the log. */
 struct reading {
     struct propose_past *past;
     const struct propose_space *space;
@@ -176,7 +176,7 @@ static bool add_row(struct reading *r, const struct lineage_trial *row)
 
 /*
  * Looks up in words the ranges that not every trial declares; the store decides by the rule of lineage/settings.h. The
- * answer of the question does not matter, and an unknown name is not an error here: its range is new.
+ * answer of the question does not matter. An unknown name is not an error here, because its range may be new.
  */
 static const struct lineage_settings *find_words(const struct reading *r, struct lineage_store *store)
 {

@@ -2,9 +2,10 @@
  * propose_past.h: reads the trials of a store as the past for a proposer.
  *
  * A trial is part of the past if it has a value in every range. `lineage suggest` also takes values that trials state in
- * words: of ranges that no trial declares, and in a log that is in words of every range (lineage/settings.h). It counts as measured if its label is keep, discard or
- * baseline and its score is finite. With every other label it counts as failed, except harness_abort, which says
- * nothing about the setting. Running trials are read from their work directories (support/running_files.h).
+ * words: of ranges that no trial declares or, in a log that is described in words, of every range (lineage/settings.h).
+ * It counts as measured if its label is keep, discard or baseline and its score is finite. With every other label it
+ * counts as failed, except harness_abort, which says nothing about the setting. Running trials are read from their work
+ * directories (support/running_files.h).
  */
 #ifndef CLI_PROPOSE_PAST_H
 #define CLI_PROPOSE_PAST_H

@@ -196,7 +196,7 @@ static void params_part(FILE *out, const struct model_trial *trial, const struct
     fputs(rest ? "</p>" : "", out);
 }
 
-/* What was measured beside the score, in one line. */
+/* Prints the metrics that were measured beside the score, in one line. */
 static void metrics_part(FILE *out, const struct model_trial *trial)
 {
     for (size_t i = 0; i < trial->n_metrics; i++) {

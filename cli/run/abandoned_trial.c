@@ -131,8 +131,8 @@ static void read_events(struct abandoned *l)
         fclose(in);
 }
 
-/* Whether the trial's row was already appended, in which case its ref may be missing and the directory remains to be
- * removed. */
+/* Whether the trial's row was already appended. Its ref may then be missing, and its directory has not been removed
+ * yet. */
 static bool has_row(const struct abandoned *l, char id[LINEAGE_NAME_MAX])
 {
     struct lineage_trial row = {0};

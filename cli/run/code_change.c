@@ -12,7 +12,7 @@
 #include "git/commit_diff.h"
 #include "run/provenance_read.h"
 
-/* A diff of larger files says nothing that fits into a line. */
+/* The diff of a larger file cannot be summarised in a line. */
 enum { FILE_MAX = 4 << 20 };
 
 /* The exp_id of the trial to compare with; false if there is none. */

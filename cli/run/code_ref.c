@@ -41,7 +41,7 @@ void code_ref_hold(const json_t *git)
         trial_ref_create_running(git);
 }
 
-/* The name is written after the ref exists; without it, the ref would be found by nobody. */
+/* The name is written once the ref exists; without the name nobody would find the ref. */
 static bool keep(const struct lineage_store *store, const char *exp_id, json_t *run, json_t *git)
 {
     char said[256];

@@ -60,7 +60,7 @@ static const struct command_setting settings[] = {
     {"stop_on_nan", "stop-on-nan", 0, "stop_on_nan", SETTING_FLAG, AT(settings.stop_on_nan), SAME_TRIAL, NULL, NULL,
      "end the trial if it reports a metric that is not finite"},
     {"no_refs", "no-refs", 0, "no_refs", SETTING_FLAG, AT(no_refs), SAME_TRIAL, NULL, NULL,
-     "make no ref in the git repository that keeps the trial's code"},
+     "do not keep the trial's code by a ref in the git repository"},
     {"params", "param", 'p', "params", SETTING_PARAMS, AT(params), OTHER_TRIAL, "LINEAGE_PARAMS", "NAME=VALUE",
      "a parameter; may be repeated"},
     {"artifacts", "artifact", 0, "artifacts", SETTING_ARTIFACTS, AT(artifacts), SAME_TRIAL, NULL, "GLOB:MAXBYTES",

@@ -210,7 +210,7 @@ static void place_below(struct found *found, const struct lines *lines, size_t i
 
 static bool find_headline(struct found *found, const struct lines *lines)
 {
-    /* `keep`: the prefix is part of what is reported. */
+    /* `keep`: the reported text includes the prefix. */
     static const struct {
         const char *prefix;
         bool keep;

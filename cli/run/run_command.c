@@ -49,14 +49,14 @@ struct command_run {
     size_t measured;            /* seeds that have a score */
     double first;               /* the first score .. */
     double sum, sum_of_squares; /* .. and sums over (score - first score) */
-    char *last_lines; /* of the output when a seed failed after which others ran; NULL: none did */
+    char *last_lines; /* output of the seed that failed, if other seeds ran after it; else NULL */
     char scores[TRIAL_TEXT_MAX]; /* "seed 1 scored 0.5, seed 3 scored 0.6", cut off if there are too many */
     double train_s;
     enum trial_channel channel;
     struct dry_metrics *dry; /* NULL: a trial that gets a row */
-    bool watched;            /* the trial ran to its end, whatever that was */
+    bool watched;            /* the trial ran to its end, with success or not */
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
-    json_t *git; /* what provenance recorded of the repository; NULL: nothing */
+    json_t *git; /* the repository as provenance recorded it; NULL: nothing was recorded */
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the commit */
     struct trial_job job; /* with the settings that all stages have in common */
 };
@@ -196,7 +196,7 @@ static bool run_words(struct command_run *run, struct trial_outcome *outcome, st
         job.argv = made.argv;
         job.environment = made.environment;
         ok = run_job(run, outcome, &job);
-        /* A run again that cannot start has a row, so that everybody sees that it cannot be repeated here. */
+        /* A rerun that cannot start gets a row, which records that the trial cannot be repeated here. */
         if (!ok && t->rerun_of)
             snprintf(run->not_started, sizeof run->not_started, "the command %.400s could not be started", made.argv[0]);
     } else {
@@ -350,8 +350,8 @@ static void finish_seeds(const struct command_run *run, struct trial_results *re
 }
 
 /*
- * Whether the other seeds are worth their time after one has failed. A failure before anything was reported is that of the
- * program and not of the seed, and a limit would be exceeded again.
+ * Whether the other seeds are worth their time after one has failed. A failure before anything was reported comes from
+ * the program and not from the seed, and another seed would exceed a limit, too.
  */
 static bool goes_on_after(const struct trial_outcome *outcome, const struct trial_results *results)
 {

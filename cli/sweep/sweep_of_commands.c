@@ -353,7 +353,8 @@ bool night_command_make(struct night_trial *trial, const struct night_sweep *swe
         if (is_text(json_object_get(proposal, texts[i])))
             json_object_set(spec, texts[i], json_object_get(proposal, texts[i]));
     if (finish_trial(trial, spec, sweep->name, params, &(struct siblings){.stride = 1}, why)) {
-        /* With other bytes in its files it is another trial. A listed trial is found by its key and then compared. */
+        /* A trial with other bytes in its files is another trial. A listed trial is found by its key, and its files are
+         * compared then. */
         if (sweep->files_digest)
             trial->key = XXH64(&sweep->files_digest, sizeof sweep->files_digest, trial->key);
         return true;

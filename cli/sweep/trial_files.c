@@ -121,7 +121,8 @@ static bool copy_file(const struct trial_files *files, const char *dir, const ch
 
 /* ---- all of them ---- */
 
-/* The name of file i: first the sweep's, then the parent's, which repeat the former. NULL behind the last one. */
+/* Returns the name of file i: first the sweep's files, then the parent's, which include the sweep's again. NULL beyond
+ * the last one. */
 static const char *name_at(const struct trial_files *files, size_t i)
 {
     const json_t *named = json_object_get(files->sweep->root, "files");

@@ -19,7 +19,7 @@ struct trial_list {
     size_t n, capacity;
     size_t n_proposed; /* rows of this sweep whose trial is not in the sweep's list */
     uint64_t last_seq; /* seq of the last row that was read */
-    bool counted;      /* the rows from before the night were read: voids among them are known already */
+    bool counted;      /* the rows from before the night were read, so their voids are known */
     double pace;       /* seconds per unit of work of the slowest measured trial; 0: no trial was measured (forecast.h) */
     char checkpoints[TRAINER_PATH_MAX - 64]; /* directory (checkpoint_files.h) */
 };

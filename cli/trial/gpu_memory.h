@@ -13,7 +13,7 @@
 
 struct nvml;
 
-/* Zero is a reader that has not looked for the library yet. */
+/* A zeroed reader has not looked for the library yet. */
 struct gpu_memory {
     struct nvml *nvml; /* NULL: not loaded */
     bool missing;      /* there is no library, or it found no GPU */

@@ -7,9 +7,9 @@
 
 /*
  * A trial that succeeded but printed no score says nothing about its parameters, so it is labelled harness_abort, and a
- * night runs it again. preflight_crash is for a failure before the first step, which has cost nothing: an agent may fix
- * the cause and try again. The same failure after the first step is a crash. If the same setting was measured before, a
- * failure has another cause than the setting.
+ * night runs it again. preflight_crash is for a failure before the first step, which cost nothing, so that an agent may
+ * fix the cause and try again. The same failure after the first step is a crash. If the same setting was measured
+ * before, the setting is not the cause of a failure.
  */
 enum lineage_label trial_label(const struct trial_results *results, const struct trial_outcome *outcome)
 {
@@ -63,8 +63,8 @@ void trial_label_overrun(char *out, size_t size, const struct trial_outcome *out
 }
 
 /*
- * Writes ": at this pace all 120 steps take 97 s", or "" if the steps say nothing about it. It tells by how much the
- * limit is too small, which a trial that was stopped at its limit cannot show otherwise.
+ * Writes ": at this pace all 120 steps take 97 s", or "" if the steps say nothing about it. It shows by how much the
+ * limit was too small, which is not known otherwise, because the trial was stopped at the limit.
  */
 static void forecast(const struct trial_results *results, const struct trial_outcome *outcome, char text[96])
 {

@@ -27,7 +27,7 @@ enum trial_end {
     TRIAL_NOT_STARTED       /* its files or its command were not there, which says nothing about it; details in text */
 };
 
-/* What a failure is to be blamed on, as far as the output shows it. */
+/* The cause of a failure, as far as the output shows it. */
 enum trial_cause {
     TRIAL_CAUSE_UNKNOWN,
     TRIAL_CAUSE_ENVIRONMENT, /* the machine lacks something, such as a module: it says nothing about the settings */

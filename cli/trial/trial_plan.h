@@ -52,7 +52,7 @@ struct trial_plan {
     size_t n_params;
     const char *score_key;   /* name of the score in telemetry; NULL: score */
     const char *score_label; /* name of the score in notes and progress; NULL: score */
-    bool record_metrics;     /* the row has every metric that the trial reported, and not only the score */
+    bool record_metrics;     /* the row gets every metric that the trial reported, and not only the score */
     size_t max_steps;        /* per phase in telemetry; beyond it, every second step is dropped; 0: no limit */
 };
 
