@@ -54,7 +54,7 @@ run -C five init
 must_exit 0
 must_have err 'lineage init --from'
 must_match_file before five/results.tsv
-# The same holds for a row that would be refused for what its options say.
+# A row that would be refused because of its options is reported before, too.
 must_fail 2 'nothing was run' run -C s -q -m x --hypothesis "$(printf 'not UTF-8 \377')" -- sh -c 'touch ran; echo x: 1'
 if [ "$(id -u)" -ne 0 ]; then
     chmod 444 s/results.tsv

@@ -68,7 +68,7 @@ experiment()
         git reset -q --hard HEAD~1
     fi
 }
-# The session is killed at some moment of a run and begins again, with a garbage collection in between.
+# The loop is killed at some moment of a run and starts again, with a garbage collection in between.
 kill_some()
 {
     for ms in 5 25 45 65 85 105 125 145 165 185; do
@@ -99,7 +99,7 @@ finished()
     sed 1d ../runs/results.tsv | awk -F '\t' '$9 != "harness_abort"'
 }
 wanted=$(sed 1d results.tsv | cut -f 4,5)
-# A run that was killed after it had its row is there twice in the store: its session never read it.
+# A trial that was killed after its row was written is twice in the store, because the loop never read the row.
 must_equal "$wanted" "$(finished | cut -f 7,9 | awk -F '\t' '{ print $2 "\t" $1 }' | awk '!seen[substr($0, index($0, "\t"))]++')"
 must_equal '0.989 window pattern SSSL' "$("$LINEAGE" best -C ../runs --format json >out && json score) $(json hypothesis)"
 must_equal 6 "$(git log --oneline | wc -l | tr -d ' ')" "the branch has the kept commits"

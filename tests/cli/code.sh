@@ -140,7 +140,7 @@ must_equal harness_abort "$(cell "$(cat out)" 9)"
 must_have d/results.tsv "not started: lineage_code/$file is gone"
 cp kept-file d/lineage_code/"$file"
 
-# A failure of a trial that was measured says nothing about its setting either, and no proposer avoids it.
+# If the setting was measured before, a failure says nothing about it either, and no proposer avoids it.
 printf '[ ! -e %s/full ] || exit 4\necho METRIC loss=$1\n' "$PWD" >once.sh
 cat >once.json <<'END'
 {"name": "once", "direction": "lower", "score": "loss", "command": ["sh", "once.sh", "{x}"], "ranges": {"x": "0:1"}}
@@ -210,7 +210,7 @@ run night program/listed.json -C d
 must_exit 0
 must_equal 'preflight_crash' "$(tail -n 1 d/results.tsv | cut -f 9)"
 must_have d/results.tsv 'the files of trial 001 are gone'
-# One whose file cannot be copied says nothing about its setting.
+# A trial whose file cannot be copied says nothing about its setting.
 mv program/prog.sh program/away.sh
 sed 's/"parent": "001"/"parent": "base"/; s/child/orphan/; s/prog.sh"$/prog.sh; true"/; s/&& .\/prog.sh/\&\& sh prog.sh/' program/listed.json >program/orphan.json
 run night program/orphan.json -C d

@@ -51,7 +51,7 @@ saved()
 }
 command -v sqlite3 >/dev/null || skip "no sqlite3"
 
-# Without a file: a directory in its place is left alone, and nothing can be saved.
+# A directory in the place of lineage.db is left alone, and nothing can be saved.
 new_copy never
 mkdir never/lineage.db
 answers never wanted
@@ -145,7 +145,7 @@ must_equal 7 "$(json 0.new)"
 must_run -C sql sql "SELECT cited FROM citations WHERE exp_id = '120' AND cited = '117'" --format json
 must_equal 117 "$(json 0.cited)" "#117 is a trial"
 
-# Nothing of it is written where nothing may be written.
+# A store that may not be written stays unchanged.
 if [ "$(id -u)" -ne 0 ]; then
     new_copy closed
     chmod a-w closed

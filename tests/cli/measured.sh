@@ -33,7 +33,7 @@ must_equal '' "$("$JSON_GET" code_changes <out 2>/dev/null)"
 must_run knobs wd --format json
 must_have out measured
 
-# The block says what the best is made of.
+# The block shows how the code of the best trial differs from the first one.
 must_run render
 must_have out '- code against exp_000: train.py +5 -3 (H +2 -2, step +2 -1, outside of functions +1 -0)'
 must_run render

@@ -175,7 +175,7 @@ checks=$((checks + 1))
 case $(json failures.crash) in *'"x":0.66'*) ;; *) fail "no 0.66: $(json failures.crash)" ;; esac
 must_equal discard "$(json near_misses.0.status)"
 
-# A setting that was tried is run again if the planner says why, and as often as it says so; the rows keep the reason.
+# A setting that was tried runs again each time the planner gives a reason, and the rows keep the reason.
 planner <<'END'
 echo '{"params": {"x": 0.2, "o": "slow"}, "parent": "000", "again": "is it noise; or lr=9?"}'
 END

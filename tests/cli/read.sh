@@ -116,7 +116,7 @@ done
 must_fail 2 "no trial '000'" -C empty show 000
 must_run -C empty verify
 
-# Without a store there is no answer: an empty one would mean that nobody tried this.
+# Without a store there is no answer, because an empty answer would mean that nobody tried this.
 mkdir none
 for command in best chain tree query verify status "show 000" "sweep alpha" "tried --alpha 1" "search clip" "similar clip" claims \
     knobs "sql SELECT(1)" "compare alpha" "suggest --range lr=0:1" "diff 000 001" export report rebuild sync insight "void 000 --reason no" serve; do

@@ -55,7 +55,7 @@ must_equal '.gitignore more.py tools/[a] *.txt tools/prepare train.py ' "$(git -
 must_equal 'lr = 2' "$(git -C repo show refs/lineage/001:train.py)"
 must_equal 100755 "$(git -C repo ls-tree refs/lineage/001 tools/prepare | cut -d ' ' -f 1)"
 must_equal refs/lineage/001 "$(json git.ref repo/runs/a/provenance/001/run.json)"
-# What is deleted, renamed or became a link is so in the commit; a file that became a directory has no commit, but its diff.
+# The commit has deletions, renames and links. If a file became a directory, there is no commit, but the diff is recorded.
 cp -r repo other
 rm other/train.py && ln -s more.py other/link && git -C other mv more.py renamed.py
 (cd other && "$LINEAGE" run -C ../o --direction lower -q -m loss -- echo loss: 1) >out 2>err
@@ -198,7 +198,7 @@ must_exit 0
 run void 005 --undo --reason 'without a ref' -C repo/runs/a
 must_exit 0
 must_equal '' "$(json git.ref repo/runs/a/provenance/005/run.json 2>/dev/null)"
-# A ref that names something else by now is not ours to remove.
+# A ref that names another commit by now is not removed.
 git -C repo update-ref refs/lineage/004.2 "$one"
 must_run refs -C repo/runs/a --remove 004
 must_have out '0 refs removed'

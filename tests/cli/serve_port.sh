@@ -35,7 +35,7 @@ must_have refused.err "cannot listen on 127.0.0.1:$port"
 must_have refused.err 'in use'
 must_have refused.err '--port'
 
-# Without --port the next free one is taken, and said.
+# Without --port the server takes the next free port and prints it.
 start second
 start third
 checks=$((checks + 1))

@@ -118,7 +118,7 @@ must_lack out '"source"'
 
 # ---- parameters ----
 
-# Where trials declare their parameters, words are not asked: parameters keep their meaning.
+# Where trials declare their parameters, no name is looked up in words: parameters keep their meaning.
 mkdir declared
 {
     columns
@@ -151,7 +151,7 @@ found '002 003 001' query -C mixed --param lr=: --sort lr
 must_run sweep -C mixed lr --format json
 must_equal '3 1 2' "$(json cells.#) $(json source.lr.declared) $(json source.lr.stated)"
 
-# A setting and a parameter, each as the axis that it is.
+# One axis is a setting in words, the other a parameter.
 must_run append -C mixed --status discard --core-metric 3.4 --parent 001 --hypothesis 'Raise wd 0.1 → 0.2'
 must_run sweep -C mixed lr wd --format json
 must_equal '0.1 0.7' "$(json cells.0.wd | sed 's/0.2/0.1/') $(json cells.2.lr)"

@@ -50,7 +50,7 @@ plan "{\"parent\": \"001\", $(to 3 2), \"hypothesis\": \"x 2\", \"again\": \"min
 must_equal '001 discard 2.0' "$(row 002 4) $(row 002 9) $(row 002 10)"
 must_run verify -C "$uri"
 
-# A third one: verify asks the server and fetches nothing; what is asked for is fetched.
+# On a third machine verify asks the server but fetches nothing; only requested objects are fetched.
 on c
 must_run verify -C "$uri"
 must_equal '' "$(find "$(place c)" -type f 2>/dev/null)"
@@ -68,7 +68,7 @@ on d
 must_run code 002 -C "$uri" --diff
 must_have out '+x=2'
 
-# Bytes that somebody changed on the server are not used.
+# Bytes that were changed on the server are not used.
 server_sql code "ALTER TABLE lineage.chunk DROP CONSTRAINT chunk_check; UPDATE lineage.chunk SET bytes = 'rm -rf /' WHERE position('x=2'::bytea in bytes) = 1" >/dev/null
 on e
 run code 002 -C "$uri" prog.sh

@@ -1,4 +1,4 @@
-/* Tests what is read from the last output of a failed command: the error, its place, and what it is to be blamed on. */
+/* Tests what is read from the last output of a failed command: the error, its place, and the cause. */
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -74,7 +74,7 @@ static void every_language_names_its_error(void **state)
          "./train: error while loading shared libraries: libcudart.so.12: cannot open shared object file", 127,
          TRIAL_CAUSE_ENVIRONMENT},
         {"cat: data.bin: No such file or directory\n", "cat: data.bin: No such file or directory", 1, TRIAL_CAUSE_UNKNOWN},
-        /* nothing that is a report of a failure */
+        /* text that does not report a failure */
         {"step 1 loss: 3\n[2026-01-01 10:00:00] data.py:33 read 5 files\nsee http://example.com:443/x\n", "", 1, TRIAL_CAUSE_UNKNOWN},
         {"", "", 1, TRIAL_CAUSE_UNKNOWN},
         {"Traceback (most recent call last):\n  File \"x.py\", line 3, in f\n    cut off", "", 1, TRIAL_CAUSE_UNKNOWN},

@@ -365,7 +365,7 @@ static void verify_names_foreign_files(void **state)
     write_file(readme, "x", 1);
     write_file(temporary, "x", 1); /* of a writer that was killed */
     assert_found(p, 1, "lineage_code/README is not of this store");
-    write_file(unnamed, "x", 1); /* no row names it, but its bytes are not those of its name */
+    write_file(unnamed, "x", 1); /* no row names it, but its digest does not match its name */
     assert_found(p, 2, DIGEST " is damaged");
     free(readme);
     free(unnamed);

@@ -153,7 +153,7 @@ static void settings_of_python_are_found(void **state)
     CHECK_PAIRS(pairs);
 }
 
-/* Lines have no part in what a setting is, and neither has code that is new as a whole. */
+/* Neither moved lines nor code that is new as a whole change a setting. */
 static void what_is_not_a_change(void **state)
 {
     static const struct pair pairs[] = {

@@ -1,5 +1,5 @@
-/* Tests the metrics of rows: the grammar of notes, the columns of JSON, the plans of queries, and that stores without
- * metrics pay nothing for them. */
+/* Tests the metrics of rows: the grammar of notes, the columns of JSON, the plans of queries, and that metrics cost
+ * nothing in a store without them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

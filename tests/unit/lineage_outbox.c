@@ -124,8 +124,8 @@ static struct seen walk_over(int dir_fd, const char *path, const char *bytes, si
     return seen;
 }
 
-/* A request whose end is missing was never acknowledged. Where a byte has changed, it was: it is read all the same if the
- * change does not matter (the length, white space), and kept as .damaged if it does. It is never gone. */
+/* A request whose end is missing was never acknowledged. A request with a changed byte was acknowledged, so it is never
+ * removed: it is read if the change does not matter (the length, white space), and kept as .damaged otherwise. */
 static void a_damaged_request_is_kept(void **state)
 {
     (void)state;

@@ -120,7 +120,7 @@ static void edited_readings_change_no_answer(void **state)
     lineage_store_close(store);
 }
 
-/* Only this shows that the tests above compare something: an edit that keeps a reading valid does reach the answer. */
+/* An edit that keeps a reading valid reaches the answer, which proves that the tests above compare something. */
 static void valid_readings_are_used(void **state)
 {
     char *dir = *state;

@@ -141,7 +141,7 @@ static void setting_a_value_back_recreates_the_base(void **state)
     GROUPS(trials, "0 2, 4 5");
 }
 
-/* What a text says beside its settings is part of the trial. */
+/* Words of a text beside its settings are part of the trial. */
 static void a_technique_is_not_a_replica_of_its_parent(void **state)
 {
     static const struct case_trial trials[] = {
