@@ -136,7 +136,9 @@ static void draw_name(const struct chart *c)
     if (c->left_out)
         n += (size_t)snprintf(in_words + n, sizeof in_words - n, "%s%zu texts", n ? ", " : "", c->left_out);
     if (!n)
-        snprintf(in_words, sizeof in_words, "%zu tries", k->n);
+        n = (size_t)snprintf(in_words, sizeof in_words, "%zu tries", k->n);
+    if (c->numbers && c->log)
+        snprintf(in_words + n, sizeof in_words - n, ", log scale");
     picture_words(c->p, c->x + 8, c->y + 30, "small quiet", "%s", in_words);
 }
 

@@ -94,6 +94,11 @@ must_run report -C words --svg knobs
 must_check out
 must_hold 'class="force"' out
 must_equal '1 1 2' "$(echo $(grep -c 'm dot discard' out) $(grep -c 'm cross fail' out) $(grep -c 'm dot keep' out))"
+must_lack 'log scale' out
+state --status discard --core-metric 1 --parent 003 --hypothesis 'Lower grad_clip_norm 0.8 → 0.001'
+must_run report -C words --svg knobs
+must_check out
+must_hold 'lowered: 0 of 2 kept, log scale' out
 # At most twelve settings are drawn, and a name or a value may be markup.
 set --
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
@@ -101,9 +106,9 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
 done
 state --status discard --core-metric 1 --parent 003 "$@"
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
-    state --status discard --core-metric 1 --parent 006 --param "many$i=1"
-    state --status discard --core-metric 1 --parent 006 --param "many$i='<i>\"&'"
-    state --status discard --core-metric 1 --parent 006 --param "many$i='<i>\"&'"
+    state --status discard --core-metric 1 --parent 007 --param "many$i=1"
+    state --status discard --core-metric 1 --parent 007 --param "many$i='<i>\"&'"
+    state --status discard --core-metric 1 --parent 007 --param "many$i='<i>\"&'"
 done
 must_run report -C words --svg knobs
 must_check out
