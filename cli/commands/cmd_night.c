@@ -9,6 +9,7 @@
 #include "ranks/launch.h"
 #include "recipe/recipe_store.h"
 #include "run/abandoned_trial.h"
+#include "sweep/protected_names.h"
 #include "sweep/sweep_file.h"
 #include "sweep/sweep_words.h"
 #include "sweep/trial_rows.h"
@@ -230,6 +231,8 @@ static int read_sweep(struct cli_session *session, void *context)
         status = trial_list_add_sweep(&night->list);
     if (status == CLI_GO_ON)
         status = sweep_words_check(&night->list.sweep);
+    if (status == CLI_GO_ON && !o->list)
+        status = protected_names_check(&night->list.sweep);
     if (status == CLI_GO_ON && !read_planning(o))
         status = CLI_USAGE;
     collect_options(o);

@@ -75,31 +75,19 @@ static int git(const char *const *argv, const char *dir, FILE *diff, char *said,
     return pid > 0 && WIFEXITED(state) ? WEXITSTATUS(state) : -1;
 }
 
-static const char *plain(const char *path)
-{
-    while (strncmp(path, "./", 2) == 0)
-        path += 2;
-    return path;
-}
-
-static bool is_protected(const char *path, const json_t *protect)
-{
-    for (size_t i = 0; i < json_array_size(protect); i++)
-        if (strcmp(plain(json_string_value(json_array_get(protect, i))), plain(path)) == 0)
-            return true;
-    return false;
-}
-
 /*
- * numstat is the output of `git apply --numstat -z`: ADDED TAB DELETED TAB PATH NUL for each file. Returns false if a path
- * is protected.
+ * numstat is the output of `git apply --numstat -z`: ADDED TAB DELETED TAB PATH NUL for each file. With -z git quotes no
+ * name. Returns false if a path is protected, or if the output is not of that form.
  */
-static bool check_paths(const char *numstat, size_t length, const json_t *protect, char *why, size_t size)
+static bool check_paths(const char *numstat, size_t length, bool (*is_protected)(const void *context, const char *path),
+                        const void *context, char *why, size_t size)
 {
     for (const char *at = numstat; at < numstat + length; at += strlen(at) + 1) {
-        const char *tab = strrchr(at, '\t'), *path = tab ? tab + 1 : at;
-        if (is_protected(path, protect))
-            return refuse(why, size, "diff: it touches the protected file ", path, "");
+        const char *tab = strchr(at, '\t'), *path = tab ? strchr(tab + 1, '\t') : NULL;
+        if (!path || at + strlen(at) == numstat + length)
+            return refuse(why, size, "diff: ", "the names of its files cannot be read", "");
+        if (is_protected(context, path + 1))
+            return refuse(why, size, "diff: it touches the protected file ", path + 1, "");
     }
     return true;
 }
@@ -117,11 +105,12 @@ static bool are_plain_files(const char *dir, char *why, size_t size)
     return good;
 }
 
-bool apply_diff(const char *diff, const char *dir, const json_t *protect, char *why, size_t size)
+bool apply_diff(const char *diff, const char *dir, bool (*is_protected)(const void *context, const char *path),
+                const void *context, char *why, size_t size)
 {
-    static const char *const numstat[] = {"git", "apply", "--numstat", "-z", "-", NULL};
+    static const char *const numstat[] = {"git", "apply", "--numstat", "-z", "--whitespace=nowarn", "-", NULL};
     /* The new name of a renamed file is the old name in the reverse direction. */
-    static const char *const old_names[] = {"git", "apply", "-R", "--numstat", "-z", "-", NULL};
+    static const char *const old_names[] = {"git", "apply", "-R", "--numstat", "-z", "--whitespace=nowarn", "-", NULL};
     static const char *const apply_it[] = {"git", "apply", "--whitespace=nowarn", "-", NULL};
     char *said = malloc(TEXT_MAX);
     FILE *in = tmpfile();
@@ -132,11 +121,11 @@ bool apply_diff(const char *diff, const char *dir, const json_t *protect, char *
         refuse(why, size, "diff: ", "it cannot be written", strerror(errno));
     else if (git(numstat, dir, in, said, TEXT_MAX, &length) != 0)
         refuse(why, size, "diff: ", "git cannot read it", said);
-    else if (!check_paths(said, length, protect, why, size))
+    else if (!check_paths(said, length, is_protected, context, why, size))
         good = false;
     else if (git(old_names, dir, in, said, TEXT_MAX, &length) != 0)
         refuse(why, size, "diff: ", "git cannot read it", said);
-    else if (check_paths(said, length, protect, why, size) && git(apply_it, dir, in, said, TEXT_MAX, &length) != 0)
+    else if (check_paths(said, length, is_protected, context, why, size) && git(apply_it, dir, in, said, TEXT_MAX, &length) != 0)
         refuse(why, size, "diff: ", "git cannot apply it to the parent's files", said);
     else
         good = !why[0] && are_plain_files(dir, why, size);

@@ -2,15 +2,15 @@
 #ifndef CLI_APPLY_DIFF_H
 #define CLI_APPLY_DIFF_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
- * Applies the diff by `git apply`, without any configuration and outside of any repository. protect is a list of
- * names of files that the diff must not change, or NULL. Returns false, with the reason in why [size], if git refuses
+ * Applies the diff by `git apply`, without any configuration and outside of any repository. is_protected says
+ * whether the diff must not change the file of that path, and is asked for every old and new path. Returns false, with the reason in why [size], if git refuses
  * the diff, or if the diff changes a protected file or creates a link or a special file.
  */
-bool apply_diff(const char *diff, const char *dir, const json_t *protect, char *why, size_t size);
+bool apply_diff(const char *diff, const char *dir, bool (*is_protected)(const void *context, const char *path),
+                const void *context, char *why, size_t size);
 
 #endif

@@ -13,6 +13,7 @@
 #include "run/run_command.h"
 #include "sweep/checkpoint_files.h"
 #include "sweep/command_program.h"
+#include "sweep/protected_names.h"
 #include "sweep/sweep_command.h"
 #include "sweep/trial_files.h"
 #include "sweep/trial_rows.h"
@@ -95,7 +96,8 @@ static bool fill_workdir(void *context, const char *workdir, char why[TRIAL_TEXT
     char reason[NIGHT_WHY_MAX] = "";
     const struct trial_files files = {&turn->night->list.sweep, turn->night->list.store, &turn->start.parent,
                                       turn->trial->command};
-    bool filled = trial_files_put(&files, workdir, reason) && trial_files_keep(turn->code, &files, workdir, reason);
+    bool filled = protected_names_same(&turn->night->list.sweep, reason) && trial_files_put(&files, workdir, reason) &&
+                  trial_files_keep(turn->code, &files, workdir, reason);
     snprintf(why, TRIAL_TEXT_MAX, "%.500s", reason);
     return filled;
 }

@@ -8,6 +8,8 @@
 
 #include <lineage/notes.h>
 
+#include "run/protected_files.h"
+
 static bool is_list(const struct command_setting *setting)
 {
     switch (setting->kind) {
@@ -94,12 +96,14 @@ static bool read_artifacts(struct command_trial *trial, char **list)
     return true;
 }
 
-/* Rejects a file that does not exist, because it is most likely a typing error. */
+/* Rejects a file that does not exist, because it is most likely a typing error, and a directory, whose files are not read. */
 static bool check_files(const char *option, char **list)
 {
+    struct protected_digest digest;
     for (char **path = list; path && *path; path++)
-        if (access(*path, R_OK) != 0)
-            return cli_error(CLI_USAGE, "--%s %s: %s", option, *path, strerror(errno)), false;
+        if (!protected_file_digest(&digest, *path))
+            return cli_error(CLI_USAGE, "--%s %s: %s", option, *path,
+                             errno == EINVAL ? "it is not a regular file" : strerror(errno)), false;
     return true;
 }
 

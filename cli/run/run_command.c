@@ -112,6 +112,13 @@ static bool hold_code(const struct command_run *run)
     return true;
 }
 
+/* The copies of protected files in the work directory are those that `fill` has put there. */
+static bool seal_protected(struct command_run *run)
+{
+    const struct command_trial *t = run->trial;
+    return protected_files_seal(&run->protected, t->protect, t->dir, run->workdir, run->not_started, sizeof run->not_started);
+}
+
 static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
 {
     struct command_run *run = context;
@@ -129,7 +136,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->dir = t->dir;
     job->guarded = true;
     job->hold = dir->fd;
-    return (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && write_params(run) &&
+    return (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && seal_protected(run) && write_params(run) &&
            run_log_open(&run->log, dir->path) &&
            (run->dry || provenance_write(&run->git, dir->path, run->store, t)) && note_code(run) &&
            abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
@@ -286,12 +293,23 @@ static bool run_evaluation(struct command_run *run, struct trial_outcome *outcom
 /* Whether a protected file has changed. A score by a changed evaluator does not count, however the trial ended. */
 static bool is_disqualified(const struct command_run *run, struct trial_outcome *outcome)
 {
-    const char *changed = protected_files_changed(&run->protected);
-    if (!changed || outcome->end == TRIAL_INTERRUPTED)
+    char why[TRIAL_TEXT_MAX];
+    if (outcome->end == TRIAL_INTERRUPTED || protected_files_check(&run->protected, why, sizeof why))
         return false;
     outcome->end = TRIAL_DISQUALIFIED;
-    snprintf(outcome->text, sizeof outcome->text, "the protected file %.400s changed while the trial ran", changed);
+    memcpy(outcome->text, why, sizeof why);
     return true;
+}
+
+/* Copies the protected files of the work directory anew. A trial that makes this impossible has no score that counts. */
+static bool renew_protected(struct command_run *run, struct trial_outcome *outcome)
+{
+    char why[TRIAL_TEXT_MAX];
+    if (protected_files_renew(&run->protected, why, sizeof why))
+        return true;
+    outcome->end = TRIAL_DISQUALIFIED;
+    memcpy(outcome->text, why, sizeof why);
+    return false;
 }
 
 /* ---- seeds ---- */
@@ -326,7 +344,7 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
         return false;
     if (t->eval && results->train_s < 0)
         run->train_s += outcome->total_s - before;
-    if (!is_disqualified(run, outcome) && t->eval && !has_failed(outcome)) {
+    if (!is_disqualified(run, outcome) && t->eval && !has_failed(outcome) && renew_protected(run, outcome)) {
         if (!run_evaluation(run, outcome, seed))
             return false;
         is_disqualified(run, outcome);
@@ -607,13 +625,14 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
         goto done;
     }
     names = calloc(count_names(trial) + 2, sizeof *names);
-    if (!run || !names || !make_params(&params, &n_params, trial) || !protected_files_read(&run->protected, trial->protect)) {
+    if (!run || !names || !make_params(&params, &n_params, trial)) {
         status = cli_no_memory();
         goto done;
     }
     run->trial = trial;
     run->store = store;
     run->log.fd = -1;
+    run->protected.fd = -1;
     struct trial_request request = {.plan = make_plan(trial, &rules, names, params, n_params),
                                     .refused = trial->refused,
                                     .not_started = run->not_started,

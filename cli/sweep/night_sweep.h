@@ -8,6 +8,7 @@
  *   sweep_file          reads the file, and turns a proposal into a trial
  *   sweep_of_commands   the same for files with a `command`
  *   trial_files         the files that a sweep of commands puts into a trial's work directory
+ *   protected_names     the files that a sweep protects from diffs and trials
  *   trial_list          the trials of a night: the sweep's list, then the proposed ones
  *   trial_rows          finds out which trials have a row
  *   checkpoint_files    the checkpoints that trials leave for later ones
@@ -58,6 +59,7 @@ struct night_sweep {
     struct night_trial *list;      /* [n] */
     size_t n;
     uint64_t files_digest; /* for commands: of the bytes of the files (command_program.h) */
+    uint64_t protected_digest; /* for commands: of the protected files at the start of the night (protected_names.h) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
     struct propose_space space; /* n is 0 without ranges */
     struct propose_plan plan;

@@ -13,6 +13,7 @@
 #include "run/command_settings.h"
 #include "run/placeholders.h"
 #include "sweep/command_program.h"
+#include "sweep/protected_names.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
 {
@@ -479,7 +480,8 @@ int night_command_read(struct night_sweep *sweep)
     const char *name = json_string_value(json_object_get(sweep->root, "name"));
     snprintf(sweep->name, sizeof sweep->name, "%s", name && *name ? name : "sweep");
     sweep->baseline_seeds = (size_t)json_integer_value(json_object_get(sweep->root, "baseline_seeds"));
-    if (check_object(sweep->root, true, why) && read_list(sweep, why)) {
+    if (check_object(sweep->root, true, why) && (protected_names_add(sweep) || refuse(why, "out of memory")) &&
+        read_list(sweep, why)) {
         sweep->files_digest = command_files_digest(sweep);
         return CLI_GO_ON;
     }

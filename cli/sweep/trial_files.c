@@ -12,6 +12,7 @@
 #include <lineage/render.h>
 
 #include "git/apply_diff.h"
+#include "sweep/protected_names.h"
 #include "trial/workdir.h"
 
 static bool refuse(char *why, const char *what, const char *name, const char *reason)
@@ -64,23 +65,32 @@ static const struct lineage_code_file *find_stored(const struct trial_files *fil
     return NULL;
 }
 
-/* Whether a diff that led to the parent has removed the file. */
+static const json_t *protect_of(const struct trial_files *files)
+{
+    return json_object_get(files->spec ? files->spec : files->sweep->root, "protect");
+}
+
+/* Whether a diff that led to the parent has removed the file. A protected file remains. */
 static bool is_gone(const struct trial_files *files, const char *name)
 {
     const struct lineage_code *code = &files->parent->code;
+    if (protected_names_has(protect_of(files), name))
+        return false;
     for (size_t i = 0; files->parent->has_code && i < code->n_gone; i++)
         if (strcmp(code->gone[i], name) == 0)
             return true;
     return false;
 }
 
+/* A protected file never comes from a parent, which may have been recorded before the file was protected. */
 static bool read_file(struct file *file, const struct trial_files *files, const char *name, char *why)
 {
     struct lineage_error err;
     *file = (struct file){.mode = 0644};
-    if (files->parent->snapshot && read_below(file, files->parent->snapshot, name, false))
+    bool from_sweep = protected_names_has(protect_of(files), name);
+    if (!from_sweep && files->parent->snapshot && read_below(file, files->parent->snapshot, name, false))
         return true;
-    const struct lineage_code_file *stored = find_stored(files, name);
+    const struct lineage_code_file *stored = from_sweep ? NULL : find_stored(files, name);
     if (stored) {
         file->mode = stored->mode;
         if (lineage_code_read(&file->text, &file->length, files->store, stored->digest, &err) == LINEAGE_OK)
@@ -145,6 +155,11 @@ json_t *trial_files_texts(const struct trial_files *files)
     return texts;
 }
 
+static bool is_protected(const void *context, const char *path)
+{
+    return protected_names_has(protect_of(context), path);
+}
+
 bool trial_files_put(const struct trial_files *files, const char *dir, char why[NIGHT_WHY_MAX])
 {
     const char *name, *diff = json_string_value(json_object_get(files->spec, "diff"));
@@ -152,7 +167,7 @@ bool trial_files_put(const struct trial_files *files, const char *dir, char why[
     for (size_t i = 0; (name = name_at(files, i)); i++)
         if (!copy_file(files, dir, name, why))
             return false;
-    return !diff || apply_diff(diff, dir, json_object_get(files->spec, "protect"), why, NIGHT_WHY_MAX);
+    return !diff || apply_diff(diff, dir, is_protected, files, why, NIGHT_WHY_MAX);
 }
 
 bool trial_files_try(const struct trial_files *files, const char *place, char why[NIGHT_WHY_MAX])

@@ -14,7 +14,7 @@ struct trial_files {
     const struct night_sweep *sweep;
     struct lineage_store *store;
     const struct trial_parent *parent;
-    const json_t *spec; /* settings of the trial: `diff` and `protect` are read; NULL: none */
+    const json_t *spec; /* settings of the trial: `diff` and `protect` are read; NULL: those of the sweep */
 };
 
 /* Puts the files into dir. Returns false, with the reason in why, if a file is missing or the diff is refused. */

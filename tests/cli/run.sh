@@ -153,9 +153,9 @@ must_equal no "$([ -e trained ] && echo yes || echo no)" "trained after a prefli
 ends crash 'did not leave' --artifact 'nothing*' -- sh -c 'echo METRIC score=1'
 ends size_blocked 'has 2000 bytes, 1000 are allowed' --artifact '{workdir}/*.bin:1e3' -- \
     sh -c 'head -c 900 /dev/zero >{workdir}/a.bin; head -c 2000 /dev/zero >{workdir}/b.bin; echo METRIC score=1'
-echo evaluator >evaluate
+echo evaluator >evaluate && echo other >other
 ends disqualified 'evaluate changed' --protect evaluate -- sh -c 'echo METRIC score=1; echo more >>evaluate'
-ends disqualified 'evaluate changed' --protect /dev/null --protect evaluate --eval 'echo METRIC score=1; rm evaluate' -- true
+ends disqualified 'evaluate changed' --protect other --protect evaluate --eval 'echo METRIC score=1; rm evaluate' -- true
 if [ -r /proc/self/stat ]; then
     # Memory is sampled, or limited by the kernel in a control group.
     ends crash ' 30000000 ' --memory 30e6 -- \
