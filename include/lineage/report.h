@@ -50,7 +50,8 @@ LINEAGE_API void lineage_report_options_init(struct lineage_report_options *opti
 
 /* ---- parts ---- */
 
-/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. */
+/* The best trial's chain as in lineage_chain, root first; the middle of a long chain is left out. If no row of the log names a
+ * parent, the kept and baseline trials up to the best one stand for it (by_keeps). */
 struct lineage_report_chain {
     const struct lineage_trial *trials; /* [n] */
     const size_t *passed_over;          /* [n] trials passed over above each, as in lineage_chain */
@@ -59,6 +60,7 @@ struct lineage_report_chain {
     size_t first; /* trials[0..first) begin the chain, the others end it; total - n trials between them are left out */
     enum lineage_chain_end end;
     const char *end_id; /* the missing or repeated id, "" for a root */
+    bool by_keeps;
 };
 
 /* A parameter whose value differs from its value in the compared trial. An absent number means that the parameter is
@@ -80,6 +82,12 @@ struct lineage_report_full {
     const char *code;   /* what the trial changed in the code against compared_with: "+3 -1 in train.py: linear decay"; "":
                          * nothing, or not known */
     const char *remark; /* notes without the pieces that set parameters or statistics, "" if nothing is left */
+};
+
+/* A discarded trial that was better than its parent, or within the noise of it or of the best. */
+struct lineage_report_near_miss {
+    struct lineage_trial trial;
+    struct lineage_number delta_vs_parent; /* as in lineage_report_full */
 };
 
 /* One value of a parameter, and how the trials with it ended; harness_abort is left out. */
@@ -204,6 +212,9 @@ struct lineage_report {
     size_t n_recent;
     const struct lineage_report_full *full; /* newest first */
     size_t n_full;
+    const struct lineage_report_near_miss *near_misses; /* best first, of the newest 1,000 rows; at most 5 */
+    size_t n_near_misses;
+    struct lineage_number median_seconds; /* of the measured trials among the newest 1,000 rows */
 
     /* Coverage: alpha, beta, gamma, then the other parameters by name. */
     const struct lineage_report_param *params;

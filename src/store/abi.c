@@ -95,6 +95,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_report_failure),
     SIZE(lineage_report_full),
     SIZE(lineage_report_grid),
+    SIZE(lineage_report_near_miss),
     SIZE(lineage_report_options),
     SIZE(lineage_report_param),
     SIZE(lineage_report_proposer),

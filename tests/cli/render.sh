@@ -218,6 +218,38 @@ must_have out "$(awk -F'\t' 'NR > 1 { score[$1] = $10 } NR > 1 && $8 != "" && $1
     END { printf "| %d of %d | %+.4f", same, n, sum / n }' agent/results.tsv | sed 's/0*$//')"
 must_run -C agent render --sections full
 must_have out '- exp_024 [discard (+0.129, worse; 0.0389 better than 023), core_metric=0.235385] `more units with clipping`'
+# Near misses, best first, are those that the rows give; the median is that of the rows.
+must_run -C agent render
+must_have out "26 trials; half of those measured took more than $(awk -F'\t' '$9 ~ /keep|discard|baseline/ { print $14 == "" ? $13 : $14 }' agent/results.tsv |
+    sort -g | awk '{ x[NR] = $1 } END { printf "%.3g", (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }') s."
+awk -F'\t' 'NR > 1 { score[$1] = $10 } $9 == "discard" && score[$4] != "" && $10 < score[$4] { print $10, $1 }' agent/results.tsv |
+    sort -g | head -n 5 | cut -d ' ' -f 2 >wanted
+sed -n '/^## Near Misses/,/^$/s/^- exp_\([0-9]*\) .*/\1/p' out >got
+must_match_file wanted got
+must_run -C noisy append --status auto --core-metric 0.57
+must_run -C noisy append --status auto --core-metric 0.5
+must_run -C noisy render --sections near_misses
+must_have out 'exp_005 [discard (-0.03, worse)'
+must_lack out exp_006
+must_run -C sweep render
+must_lack out 'Near Misses'
+# In a log without parents the chain follows the keeps; one parent anywhere ends that.
+mkdir orphans
+{
+    header
+    trial 000 '' baseline 0.50 root
+    trial 001 '' keep 0.40 first
+    trial 002 '' discard 0.45 second
+    trial 003 '' keep 0.30 third
+    trial 004 '' discard 0.35 fourth
+} >orphans/results.tsv
+must_run -C orphans render --sections chain
+must_have out 'no row names a parent: the keeps up to the best'
+must_equal 'exp_000 exp_001 exp_003 ' "$(sed -n '/^```/,/^```/p' out | grep -o 'exp_[0-9]*' | tr '\n' ' ')"
+(cd orphans && trial 005 003 discard 0.36 fifth >>results.tsv)
+must_run -C orphans render --sections chain
+must_equal 'exp_003 ' "$(sed -n '/^```/,/^```/p' out | grep -o 'exp_[0-9]*' | tr '\n' ' ')"
+must_have out 'root → best'
 # No trial is described by its changes alone unless its row of Recent Activity is there, whatever the budget.
 for budget in $(seq 300 40 3000); do
     must_run -C agent render --sections recent,full --max-bytes "$budget"

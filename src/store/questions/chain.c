@@ -276,15 +276,43 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum mirror
     return status;
 }
 
+/* Many tools write no parents: each trial changes the files that the last keep left. Collects the kept and baseline trials up
+ * to the given one, newest first, if no row names a parent. */
+static enum lineage_status walk_keeps(struct walk *walk, int64_t seq, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(walk->mirror, &stmt,
+                       "SELECT seq FROM trials WHERE status IN ('keep', 'baseline') AND seq <= ?1"
+                       " AND NOT EXISTS (SELECT 1 FROM trials WHERE parent_exp <> '') ORDER BY seq DESC", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    while ((status = mirror_step(walk->mirror, stmt, err)) == LINEAGE_OK)
+        if (!add_link(walk, sqlite3_column_int64(stmt, 0))) {
+            status = store_no_memory(err);
+            break;
+        }
+    if (status == LINEAGE_ENOTFOUND && walk->n)
+        end_at(walk->chain, LINEAGE_CHAIN_ROOT, "");
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
                                       size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                       struct lineage_error *err)
 {
     struct lineage_chain chain = {0}; /* used only for how the walk ends */
     struct walk walk = {.mirror = mirror, .rule = rule, .chain = &chain};
-    enum lineage_status status = walk_up(&walk, seq, err);
+    enum lineage_status status = rule == MIRROR_CHAIN_KEPT ? walk_keeps(&walk, seq, err) : LINEAGE_OK;
+    bool by_keeps = walk.n > 0;
+    if (status == LINEAGE_OK && !by_keeps)
+        status = walk_up(&walk, seq, err);
     if (status == LINEAGE_OK)
         status = load_ends(&walk, first, last, ends, arena, err);
+    if (status == LINEAGE_OK)
+        ends->by_keeps = by_keeps;
     lineage_chain_release(&chain);
     free(walk.links);
     free(walk.visited);

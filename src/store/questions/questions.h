@@ -65,9 +65,11 @@ struct mirror_chain_ends {
     size_t first; /* number of trials before the gap, in which total - n trials are left out */
     enum lineage_chain_end end;
     char *end_id;
+    bool by_keeps; /* no row of the log names a parent: these are the kept and baseline trials up to the given one */
 };
 
-/* Like mirror_chain, but loads only the `first` first and the `last` last trials. A shorter chain is complete. */
+/* Like mirror_chain, but loads only the `first` first and the `last` last trials. A shorter chain is complete. With
+ * MIRROR_CHAIN_KEPT, a log without any parent is taken for one whose keeps go on from each other. */
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
                                       size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                       struct lineage_error *err);
@@ -233,6 +235,15 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
 /* Adds the sums against the parents' scores to each of the n items. Reads the newest 1,000 rows. */
 enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct lineage_report_calibration *items, size_t n,
                                                   struct lineage_error *err);
+
+/* The discarded trials with the best scores among the newest 1,000 rows that are nearly as good as the best score or better
+ * than their parent: `slack` is how much worse both may be (the noise; 0: not at all). At most `limit`. */
+enum lineage_status mirror_near_misses(struct mirror *mirror, double best, double slack, size_t limit,
+                                       struct lineage_report_near_miss **list, size_t *n, struct arena *arena,
+                                       struct lineage_error *err);
+
+/* The median of total_s, or else train_s, of the measured trials among the newest 1,000 rows; absent without any. */
+enum lineage_status mirror_median_seconds(struct mirror *mirror, struct lineage_number *seconds, struct lineage_error *err);
 
 /* Summarises the trials of each proposer and their outcomes. Reads every trial that names a proposer. lower: a lower
  * score is better. */

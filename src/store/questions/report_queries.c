@@ -501,15 +501,19 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
     return mirror_end_rows(stmt, status);
 }
 
-/* A parent is found as everywhere: the newest row with its id, before those with or without exp_. SQLite refuses the outer
- * table's columns in ORDER BY, so that a maximum finds it. The number of rows is bounded by their
- * seq and not by LIMIT, so that a store without expectations is not searched to its beginning. */
+/* The seq of t's parent, found as everywhere: the newest row with its id, before those with or without exp_. SQLite refuses
+ * the outer table's columns in ORDER BY, so that a maximum finds it. */
+#define PARENT \
+    "(SELECT max((p.exp_id = t.parent_exp) << 60 | p.seq) & ((1 << 60) - 1) FROM trials p WHERE p.exp_id IN (t.parent_exp, " \
+    "'exp_' || t.parent_exp, CASE WHEN t.parent_exp LIKE 'exp\\_%' ESCAPE '\\' THEN substr(t.parent_exp, 5) END) " \
+    "AND t.parent_exp <> '')"
+/* The number of rows is bounded by their seq and not by LIMIT, so that a store without such rows is not searched to its
+ * beginning. */
+#define NEWEST "t.seq > (SELECT coalesce(max(seq), 0) FROM trials) - 1000 "
+
 static const char on_parents_sql[] =
-    "WITH told AS MATERIALIZED (SELECT t.specialist, t.expected, t.score, (SELECT max((p.exp_id = t.parent_exp) << 60 | p.seq) "
-    "& ((1 << 60) - 1) FROM trials p WHERE p.exp_id IN "
-    "(t.parent_exp, 'exp_' || t.parent_exp, CASE WHEN t.parent_exp LIKE 'exp\\_%' ESCAPE '\\' THEN substr(t.parent_exp, 5) END)) AS parent FROM trials t "
-    "WHERE t.seq > (SELECT coalesce(max(seq), 0) FROM trials) - 1000 AND t.status IN ('keep', 'discard') "
-    "AND t.parent_exp <> '' AND abs(t.expected) < 9e999), "
+    "WITH told AS MATERIALIZED (SELECT t.specialist, t.expected, t.score, " PARENT " AS parent FROM trials t "
+    "WHERE " NEWEST "AND t.status IN ('keep', 'discard') AND abs(t.expected) < 9e999), "
     "compared AS (SELECT told.specialist, told.expected, told.score - p.score AS delta FROM told JOIN trials p ON p.seq = parent) "
     "SELECT specialist, count(*), sum(expected * delta > 0), avg(expected), avg(delta), avg(abs(expected - delta)) "
     "FROM compared WHERE abs(delta) < 9e999 GROUP BY specialist";
@@ -533,6 +537,62 @@ enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct 
                 items[i].on_parent.error = sqlite3_column_double(stmt, 5);
             }
     return mirror_end_rows(stmt, status);
+}
+
+/* ---- near misses and seconds ---- */
+
+/* ?1 is 1 if higher is better and -1 if lower is; gains are positive if the score is better. */
+static const char near_sql[] =
+    "WITH lost AS MATERIALIZED (SELECT t.seq, t.score, " PARENT " AS parent FROM trials t "
+    "WHERE " NEWEST "AND t.status = 'discard' AND abs(t.score) < 9e999) "
+    "SELECT lost.seq, lost.score - p.score AS delta FROM lost LEFT JOIN trials p ON p.seq = parent AND p.seq <> lost.seq "
+    "AND abs(p.score) < 9e999 WHERE ?1 * (lost.score - ?2) >= -?3 OR ?1 * (lost.score - p.score) > 0 "
+    "OR (?3 > 0 AND ?1 * (lost.score - p.score) >= -?3) ORDER BY ?1 * lost.score DESC, lost.seq DESC LIMIT ?4";
+
+enum lineage_status mirror_near_misses(struct mirror *mirror, double best, double slack, size_t limit,
+                                       struct lineage_report_near_miss **list, size_t *n, struct arena *arena,
+                                       struct lineage_error *err)
+{
+    bool higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
+    int64_t *seqs = arena_alloc(arena, limit, sizeof *seqs);
+    sqlite3_stmt *stmt;
+    *n = 0;
+    *list = arena_alloc(arena, limit, sizeof **list);
+    enum lineage_status status = *list && seqs ? mirror_prepare(mirror, &stmt, near_sql, err) : store_no_memory(err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_double(stmt, 1, higher ? 1 : -1);
+    sqlite3_bind_double(stmt, 2, best);
+    sqlite3_bind_double(stmt, 3, slack);
+    sqlite3_bind_int64(stmt, 4, (int64_t)limit);
+    while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        seqs[*n] = sqlite3_column_int64(stmt, 0);
+        (*list)[(*n)++].delta_vs_parent = (struct lineage_number){sqlite3_column_type(stmt, 1) == SQLITE_FLOAT, sqlite3_column_double(stmt, 1)};
+    }
+    status = mirror_end_rows(stmt, status);
+    /* The trials are read after the walk, because mirror_borrow runs a statement of its own. */
+    for (size_t i = 0; status == LINEAGE_OK && i < *n; i++)
+        status = mirror_borrow(mirror, seqs[i], &(*list)[i].trial, arena, err);
+    return status;
+}
+
+enum lineage_status mirror_median_seconds(struct mirror *mirror, struct lineage_number *seconds, struct lineage_error *err)
+{
+    static const char sql[] =
+        "WITH s AS MATERIALIZED (SELECT coalesce(t.total_s, t.train_s) AS x FROM trials t WHERE " NEWEST
+        "AND t.status IN ('keep', 'discard', 'baseline') AND coalesce(t.total_s, t.train_s) BETWEEN 0 AND 1e300) "
+        "SELECT avg(x) FROM (SELECT x FROM s ORDER BY x LIMIT 2 - (SELECT count(*) FROM s) % 2 "
+        "OFFSET max(((SELECT count(*) FROM s) - 1) / 2, 0))";
+    sqlite3_stmt *stmt;
+    *seconds = (struct lineage_number){0};
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK && sqlite3_column_type(stmt, 0) == SQLITE_FLOAT)
+        *seconds = (struct lineage_number){true, sqlite3_column_double(stmt, 0)};
+    sqlite3_reset(stmt);
+    return status;
 }
 
 /* ---- proposers ---- */

@@ -25,6 +25,7 @@ static const struct section {
     {"made_of", section_made_of},
     {"recent", section_recent},
     {"full", section_full},
+    {"near_misses", section_near_misses},
     {"sweep", section_sweep},
     {"knobs", section_knobs},
     {"elsewhere", section_elsewhere},
@@ -43,7 +44,7 @@ static const struct section {
 const char *const *lineage_render_sections(void)
 {
     static const char *const names[N_SECTIONS + 1] = {
-        "best",      "standing", "claims",      "leaderboard", "chain",    "made_of",     "recent",    "full",        "sweep",   "knobs",
+        "best",      "standing", "claims",      "leaderboard", "chain",    "made_of",     "recent",    "full",        "near_misses", "sweep",   "knobs",
         "elsewhere", "walls",    "again",       "failures", "calibration", "info_gain", "other_ideas", "insights"};
     return names;
 }
@@ -51,7 +52,7 @@ const char *const *lineage_render_sections(void)
 static enum lineage_status unknown_section(const char *name, size_t length, struct lineage_error *err)
 {
     return store_fail(err, LINEAGE_EINVAL,
-                      "no section '%.*s'; known are best, standing, claims, leaderboard, chain, made_of, recent, full, sweep, knobs, "
+                      "no section '%.*s'; known are best, standing, claims, leaderboard, chain, made_of, recent, full, near_misses, sweep, knobs, "
                       "elsewhere, walls, again, failures, calibration, info_gain, other_ideas, insights",
                       (int)(length < 60 ? length : 60), name);
 }
@@ -138,7 +139,13 @@ static void add_title(struct buf *out, const struct native *n)
     } else {
         buf_puts(out, "No trial ranks yet.");
     }
-    buf_printf(out, " %llu trials.\n", (unsigned long long)report->rows);
+    buf_printf(out, " %llu trials", (unsigned long long)report->rows);
+    if (report->median_seconds.present) {
+        buf_puts(out, "; half of those measured took more than ");
+        add_about(out, report->median_seconds.value, false);
+        buf_puts(out, " s");
+    }
+    buf_puts(out, ".\n");
     if (n->by && *n->by) {
         buf_puts(out, "The trials shown are by ");
         add_name(out, n->by);

@@ -226,7 +226,8 @@ static void add_link(struct buf *out, const struct native *n, size_t i, size_t w
 {
     const struct lineage_report_chain *chain = &n->report->chain;
     if (i == chain->first && chain->n < chain->total)
-        buf_printf(out, " … %zu kept ancestors between: `lineage chain`\n", chain->total - chain->n);
+        buf_printf(out, chain->by_keeps ? " … %zu keeps between: `lineage query --status keep`\n"
+                                        : " … %zu kept ancestors between: `lineage chain`\n", chain->total - chain->n);
     if (chain->passed_over[i])
         buf_printf(out, "    (%zu passed over)\n", chain->passed_over[i]);
     buf_puts(out, i ? " └─ " : "");
@@ -253,7 +254,8 @@ void section_chain(struct block *block, const struct native *n)
     part->cut_inside = true;
     part->beyond = chain->total - chain->n;
     part->beyond_at = part->first + chain->first;
-    buf_puts(out, "\n## Lineage of the Best (root → best, kept ancestors)\n");
+    buf_puts(out, chain->by_keeps ? "\n## Lineage of the Best (no row names a parent: the keeps up to the best)\n"
+                                  : "\n## Lineage of the Best (root → best, kept ancestors)\n");
     if (!chain->n) {
         block_head_end(block);
         buf_puts(out, "\n*(no kept or baseline trial with a score yet)*\n");
@@ -466,4 +468,28 @@ void section_full(struct block *block, const struct native *n)
         if (i < known && !block->failed)
             block->rows[block->n_rows - 1].needs = first + i + 1;
     }
+}
+
+/* ---- near misses ---- */
+
+/* A discard that improved on its parent, or that noise may have decided, is a place to go on from. */
+void section_near_misses(struct block *block, const struct native *n)
+{
+    const struct lineage_report *report = n->report;
+    if (!report->n_near_misses)
+        return;
+    buf_puts(&block->text, "\n## Near Misses (discarded, but better than their parent or within the noise; best first)\n");
+    block_head_end(block);
+    for (size_t i = 0; i < report->n_near_misses; i++)
+        for (size_t full = 0; full < 2; full++) {
+            const struct lineage_report_near_miss *miss = &report->near_misses[i];
+            buf_puts(&block->text, "- ");
+            add_item(&block->text, n, &miss->trial, miss->delta_vs_parent);
+            add_idea(&block->text, n, miss->trial.exp_id, miss->trial.hypothesis, full ? 100 : 40);
+            buf_puts(&block->text, "\n");
+            if (full)
+                block_row_end(block, worth(34, 0.3, i), false);
+            else
+                block_brief_end(block);
+        }
 }

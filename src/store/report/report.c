@@ -11,6 +11,7 @@
 
 #include "report_parts.h"
 
+#define NEAR_MISSES 5
 #define CALIBRATED 12 /* specialists, and as many proposers */
 
 /* Lengths that a planner reads in one go; 30 trials of a chain show its root, its course and its end. */
@@ -67,7 +68,8 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
     if (status == LINEAGE_OK)
         load->report.chain = (struct lineage_report_chain){
             .trials = ends.trials, .passed_over = ends.passed_over, .n = ends.n, .total = ends.total,
-            .first = ends.first, .end = ends.end, .end_id = ends.end_id};
+            .first = ends.first, .end = ends.end, .end_id = ends.end_id,
+            .by_keeps = ends.by_keeps};
     return status;
 }
 
@@ -111,6 +113,7 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     const struct lineage_report_options *o = load->options;
     struct lineage_report_calibration *calibration = NULL;
     struct lineage_report_proposer *proposers = NULL;
+    struct lineage_report_near_miss *near_misses = NULL;
     enum lineage_status status = load_best(load, err);
     if (status == LINEAGE_OK)
         status = count_labels(load, err);
@@ -130,6 +133,12 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
         status = report_full(load, err);
     if (status == LINEAGE_OK)
         status = report_failures(load, err);
+    if (status == LINEAGE_OK && report->best)
+        status = mirror_near_misses(load->store->mirror, report->best->score.value, report->needed, NEAR_MISSES, &near_misses,
+                                    &report->n_near_misses, &load->arena, err);
+    report->near_misses = near_misses;
+    if (status == LINEAGE_OK)
+        status = mirror_median_seconds(load->store->mirror, &report->median_seconds, err);
     if (status == LINEAGE_OK)
         status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
                                     err);
