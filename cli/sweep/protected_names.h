@@ -1,8 +1,7 @@
 /*
  * protected_names.h: the files that a sweep of commands protects (`protect`).
  *
- * A name is that of a file where the commands work, of a file that the sweep puts into each work directory (`files`), or
- * of both.
+ * A name means a file where the commands work, a file that the sweep puts into each work directory (`files`), or both.
  */
 #ifndef CLI_PROTECTED_NAMES_H
 #define CLI_PROTECTED_NAMES_H
@@ -10,7 +9,7 @@
 #include "sweep/night_sweep.h"
 
 /*
- * Adds to each `protect` of the sweep the names in a work directory of what it protects: the name without "./" and the
+ * Adds to each `protect` of the sweep the names that its files have in a work directory: the name without "./" and the
  * like, and each of the sweep's `files` that is the same file under another name. Returns false if memory runs out.
  */
 bool protected_names_add(struct night_sweep *sweep);

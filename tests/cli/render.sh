@@ -204,7 +204,7 @@ for routine in untried 'key ' 'the parent was not kept' 'needs less than 0' 'sco
 done
 must_have out 'peak memory 15.6 MB'
 [ $(($(wc -c <out) * 3)) -lt $(($(wc -c <agent/results.tsv) * 2)) ] || fail "the block is not clearly shorter than the log"
-# What is the same in all rows is stated once, and a discard is measured on its parent as well.
+# A note or specialist that all rows share is printed once, and a discard is also compared with its parent.
 must_have out 'The trials shown are by moons.'
 must_lack out '| moons | discard'
 must_equal 1 "$(grep -c 'again: a decision of the agent' out)" "a note of all trials"

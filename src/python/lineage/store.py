@@ -561,7 +561,7 @@ class Store:
         return out
 
     def void(self, exp_id: str, reason: str) -> "dict[str, Any]":
-        """Take a trial out of the count, because it says nothing about its settings; returns the row that says so. The
+        """Take a trial out of the count, because it says nothing about its settings; returns the row that voids it. The
         trial then reads as harness_abort without a score. StoreError if it is void already."""
         return self._append_void(_lib.lineage_void_append, exp_id, reason)
 
@@ -641,7 +641,7 @@ class Store:
         """Trials that meet all conditions, in file order or sorted by ``sort`` ("-score", "alpha", ...).
 
         Conditions on a parameter, metric, extra column or score column are keywords: ``alpha="0.1:0.5"``, ``gamma=":1.0"``,
-        ``alpha=(0.1, 0.5)``, ``alpha=0.3``, ``optimizer="adam"`` or a list of texts. ``where`` takes those whose
+        ``alpha=(0.1, 0.5)``, ``alpha=0.3``, ``optimizer="adam"`` or a list of texts. ``where`` holds the conditions whose
         names are not Python identifiers. since, until: dates (schema/FORMAT.md)."""
         alive: "list[Any]" = []
         conditions = [_condition(name, value, alive) for name, value in {**(where or {}), **ranges}.items()]
@@ -738,8 +738,8 @@ class Store:
                 _lib.lineage_knobs_release(ctypes.byref(knobs))
 
     def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
-        """Trials with exactly these values of the given parameters, within ``tolerance``, a share of the value (0.05 means 5 %; absolute if it is 0).
-        An empty list means that nobody has tried them."""
+        """Trials whose parameters have these values, within ``tolerance``: a share of the value (0.05 means 5 %), or an
+        absolute difference if the value is 0. An empty list means that nobody has tried them."""
         wanted = {**(params or {}), **named}
         alive: "list[Any]" = []
         cursor, error = _handle(), _Error()

@@ -232,7 +232,7 @@ void section_failures(struct block *block, const struct native *n)
 
 /* ---- the rest ---- */
 
-/* The same expectations against the scores of the parents. */
+/* Prints the same expectations against the scores of the parents. */
 static void add_on_parent(struct buf *out, const struct lineage_report_calibration *c, bool columns)
 {
     bool any = c->on_parent.n > 0;
