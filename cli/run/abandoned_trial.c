@@ -22,6 +22,9 @@
 #include "trial/trial_row.h"
 #include "trial/workdir.h"
 
+/* At most this much is read of what a trial may have written in its directory. */
+enum { LINE_BYTES = 1 << 20, TRIAL_BYTES = 16 << 20, EVENTS_BYTES = 256 << 20 };
+
 static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
 {
     int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
@@ -113,18 +116,22 @@ static void read_plan(struct abandoned *l)
     read_params(l);
 }
 
+/* Longer lines are skipped: no trial that lineage ran has written them. */
 static void read_events(struct abandoned *l)
 {
-    char path[PATH_MAX], *line = NULL;
-    size_t room = 0;
-    ssize_t n;
-    FILE *in = path_in(path, l->dir, RUNNING_EVENTS) ? fopen(path, "re") : NULL;
-    while (in && (n = getline(&line, &room, in)) > 0) {
+    char *line = malloc(LINE_BYTES);
+    bool begins = true;
+    FILE *in = line ? running_open(l->dir, RUNNING_EVENTS, EVENTS_BYTES) : NULL;
+    for (long long left = EVENTS_BYTES; in && left > 0 && fgets(line, LINE_BYTES, in);) {
         struct trial_event event;
-        json_t *read = event_line_read(&event, line, (size_t)n, l->plan.score_key);
+        size_t n = strlen(line);
+        bool ends = n > 0 && line[n - 1] == '\n';
+        json_t *read = begins ? event_line_read(&event, line, n, l->plan.score_key) : NULL;
         if (read && !json_object_get(read, "name"))
             trial_results_event(&l->results, &event);
         json_decref(read);
+        begins = ends;
+        left -= n > 0 ? (long long)n : LINE_BYTES;
     }
     free(line);
     if (in)
@@ -174,12 +181,15 @@ static int append_row(struct abandoned *l)
 
 static int record(struct abandoned *l)
 {
-    char path[PATH_MAX], id[LINEAGE_NAME_MAX] = "";
+    char id[LINEAGE_NAME_MAX] = "";
     if (has_row(l, id)) {
         code_ref_keep(l->store, id);
         return CLI_GO_ON;
     }
-    l->trial = path_in(path, l->dir, RUNNING_TRIAL) ? json_load_file(path, 0, NULL) : NULL;
+    FILE *in = running_open(l->dir, RUNNING_TRIAL, TRIAL_BYTES);
+    l->trial = in ? json_loadf(in, 0, NULL) : NULL;
+    if (in)
+        fclose(in);
     if (!json_is_object(l->trial))
         return CLI_GO_ON; /* the file is incomplete: the kill came before the command started */
     read_plan(l);

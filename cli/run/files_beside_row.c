@@ -24,12 +24,20 @@ static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
     return n > 0 && n < PATH_MAX;
 }
 
+/* The trial may have put a pipe or a link there, so the file is made anew. */
 static void write_row_id(const char *dir, const char *exp_id)
 {
     char path[PATH_MAX];
-    FILE *out = path_in(path, dir, ROW_FILE) ? fopen(path, "we") : NULL;
-    if (!out)
+    if (!path_in(path, dir, ROW_FILE))
         return;
+    unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!out) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
     fputs(exp_id, out);
     fclose(out);
 }
@@ -65,8 +73,7 @@ void files_beside_row_put(const struct lineage_store *store, const char *dir, co
 
 bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], const char *dir)
 {
-    char path[PATH_MAX];
-    FILE *in = path_in(path, dir, ROW_FILE) ? fopen(path, "re") : NULL;
+    FILE *in = running_open(dir, ROW_FILE, 4096);
     if (!in)
         return false;
     bool read = fgets(exp_id, LINEAGE_NAME_MAX, in) != NULL;

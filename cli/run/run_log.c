@@ -26,14 +26,20 @@ static bool part_path(char out[PATH_MAX], const char *dir, unsigned part)
     return n > 0 && n < PATH_MAX;
 }
 
+/* The trial may have put anything there: a link is not followed, and a pipe or a device is not waited for. */
 static int open_part(const char *dir, unsigned part, int flags)
 {
     char path[PATH_MAX];
+    struct stat st;
     if (!part_path(path, dir, part)) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
+    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    close(fd);
+    return errno = EINVAL, -1;
 }
 
 bool run_log_open(struct run_log *log, const char *dir)
@@ -112,15 +118,19 @@ static bool write_all(int fd, const char *bytes, size_t n)
     return true;
 }
 
+/* A part has at most RUN_LOG_BYTES; what a trial has put behind them is left out. */
 static bool append_part(int to, int from)
 {
     char *buffer = malloc(COPY_BYTES);
-    ssize_t n = -1;
+    size_t left = RUN_LOG_BYTES;
+    ssize_t n = 0;
     bool ok = buffer != NULL;
-    while (ok && (n = read(from, buffer, COPY_BYTES)) > 0)
+    while (ok && left > 0 && (n = read(from, buffer, left < COPY_BYTES ? left : COPY_BYTES)) > 0) {
         ok = write_all(to, buffer, (size_t)n);
+        left -= (size_t)n;
+    }
     free(buffer);
-    return ok && n == 0;
+    return ok && n >= 0;
 }
 
 /* Returns the number of the last part; 0 if there is only output.0. */

@@ -9,6 +9,7 @@
 #define CLI_RUNNING_FILES_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #define RUNNING_PREFIX ".trial-"
 #define RUNNING_EVENTS "events.jsonl"
@@ -29,6 +30,12 @@ enum { RUNNING_SHOWN = 64 };
 
 /* Visits the directory of each trial, with its name and descriptor; held says whether its process still runs. */
 void running_each_dir(const char *store, void (*visit)(void *context, const char *name, int dir, bool held), void *context);
+
+/*
+ * Opens the file dir/name of a trial for reading. The trial may have put anything there: returns NULL if it is not a regular
+ * file (a link, a pipe and a device are not), or has more than max_bytes.
+ */
+FILE *running_open(const char *dir, const char *name, long long max_bytes);
 
 /* Visits each trial whose process still runs, with a descriptor of its events file, or -1 if it cannot be opened. */
 void running_each(const char *store, void (*visit)(void *context, int events), void *context);

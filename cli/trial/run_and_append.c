@@ -2,8 +2,10 @@
 #include "trial/run_and_append.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <lineage/queue.h>
@@ -178,6 +180,21 @@ static void hold(const struct work *work, bool on)
 }
 
 /*
+ * Whether the directory that becomes the snapshot is the one in the work directory, and not a link that the trial has put in
+ * its place.
+ */
+static bool may_be_snapshot(const struct work *work, const char *path)
+{
+    struct stat held, named;
+    const char *name = work->request->snapshot ? work->request->snapshot : ".";
+    if (fstatat(work->dir.fd, name, &held, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(held.st_mode) && lstat(path, &named) == 0 &&
+        held.st_ino == named.st_ino && held.st_dev == named.st_dev)
+        return true;
+    cli_say("no snapshot: the trial has replaced its work directory");
+    return false;
+}
+
+/*
  * Only a finished trial gets a snapshot, because a later trial could otherwise start from an incomplete checkpoint. If
  * the work directory cannot be copied, for example because the command left a socket there, the row is appended without
  * a snapshot.
@@ -196,6 +213,8 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
         return cli_no_memory();
     if (outcome->end == TRIAL_FINISHED)
         options.snapshot_dir = request->snapshot ? workdir_file(snapshot, &work->dir, request->snapshot) : work->dir.path;
+    if (options.snapshot_dir && !may_be_snapshot(work, options.snapshot_dir))
+        options.snapshot_dir = NULL;
     bool has_dir = work->dir.path[0] != '\0'; /* a refused trial has none */
     if (request->output && has_dir)
         trial.job_name = job_of(work);

@@ -1,0 +1,46 @@
+#!/bin/sh
+# leftovers.sh: what a trial leaves in its directory neither holds up nor misleads the commands after it.
+# shellcheck disable=SC2034,SC2154
+. "$SOURCE/tests/support/shell.sh"
+
+must_run run -C s --direction lower -q -m loss -- sh -c 'echo loss: 3'
+# leftover NAME COMMAND: a trial that was killed has left what COMMAND makes under NAME; the next command records it.
+leftover()
+{
+    mkdir s/.trial-leftov
+    echo '{"started": 1, "train_seconds": 0, "params": {}, "name": "old", "score": "loss"}' >s/.trial-leftov/trial.json
+    echo '{"step": 1, "loss": 2}' >s/.trial-leftov/events.jsonl
+    echo out >s/.trial-leftov/output.0
+    rm -f "s/.trial-leftov/$1"
+    (cd s/.trial-leftov && eval "$2")
+    # An address space of 2 GB, so that what is read without end fails instead of taking the machine's memory.
+    (
+        [ -n "${INSTRUMENTED:-}" ] || ulimit -v 2000000
+        exec timeout -s KILL 120 "$LINEAGE" run -C s -q -m loss -- sh -c 'echo loss: 5'
+    ) >out 2>err </dev/null
+    status=$? last="leftover $1: $2"
+    must_exit 0
+    [ ! -e s/.trial-leftov ] || fail "$last: it is still there"
+    must_run verify -C s
+}
+for name in events.jsonl trial.json row output.0 output.1; do
+    leftover "$name" "mkfifo $name"
+    leftover "$name" "ln -s /dev/zero $name"
+    [ "$name" = output.0 ] || leftover "$name" "truncate -s 1T $name"
+done
+secret=$PWD/secret
+echo 'PRIVATE KEY' >secret
+leftover row "ln -s '$secret' row"
+must_equal 'PRIVATE KEY' "$(cat secret)" 'nothing is written through a link'
+leftover output.0 "ln -s '$secret' output.0"
+[ -z "$(grep -rl 'PRIVATE KEY' s)" ] || fail 'a file outside of the store is in its logs'
+
+# A link in the place of the work directory does not become a snapshot.
+mkdir private && echo 'PRIVATE KEY' >private/id
+run run -C s -q -m loss -- sh -c "rm -rf {workdir}; ln -s '$PWD/private' {workdir}; echo loss: 0.5"
+must_exit 0
+must_have err 'no snapshot: the trial has replaced its work directory'
+run run -C s -q -m loss -- sh -c "d=\$(dirname {workdir}); mv \"\$d\" moved; mkdir -p \"\$d\"; ln -s '$PWD/private' {workdir}; echo loss: 0.25"
+[ -z "$(grep -rl 'PRIVATE KEY' s)" ] || fail 'a directory outside of the store is in a snapshot'
+must_run verify -C s
+finish
