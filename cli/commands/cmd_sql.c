@@ -83,7 +83,7 @@ const struct cli_command cmd_sql = {
                    "in schema/. Statements that could write are refused, and so are functions that do more\n"
                    "than compute. Values are printed as text; NULL is an empty cell, or null in JSON. A\n"
                    "statement that exceeds a limit ends with exit status 2 and names the limit; the rows\n"
-                   "found until then are printed.",
+                   "found until then are printed. A value has 2 MiB at most.",
     .examples = "  lineage sql 'SELECT status, count(*) FROM trials GROUP BY status'\n"
                 "  lineage sql \"SELECT exp_id, value FROM params WHERE key = 'alpha'\" --format json",
     .run = run,

@@ -85,6 +85,36 @@ static bool deliver(struct mcp_inbox *inbox, json_t *message)
 
 /* ---- the reading thread ---- */
 
+/* Takes a message out of the queue without answering it. */
+static void drop(struct mcp_inbox *inbox, struct waiting **at)
+{
+    struct waiting *waiting = *at;
+    *at = waiting->next;
+    if (!*at)
+        inbox->last = at;
+    inbox->bytes -= waiting->bytes;
+    mcp_message_release(&waiting->message);
+    free(waiting);
+}
+
+/* Answers the pings that wait behind a long request, because a client takes a server without answers for a dead one. The
+ * answer needs nothing of the session: only the older era has ping, and it may come before the handshake. The newer era
+ * names its version in _meta, so its request keeps its place and is refused there. */
+static void answer_pings(struct mcp_inbox *inbox)
+{
+    for (struct waiting **at = &inbox->first; *at;) {
+        const struct mcp_message *message = &(*at)->message;
+        if (message->kind != MCP_REQUEST || strcmp(message->method, "ping") != 0 ||
+            json_object_get(message->params, "_meta")) {
+            at = &(*at)->next;
+            continue;
+        }
+        deliver(inbox, json_pack("{s:s, s:O, s:{}}", "jsonrpc", "2.0", "id", message->id, "result"));
+        drop(inbox, at);
+        pthread_cond_signal(&inbox->taken);
+    }
+}
+
 /* Cancels a request: a waiting one is dropped, and the one in progress ends at its next check. */
 static void cancel(struct mcp_inbox *inbox, const json_t *id)
 {
@@ -96,12 +126,7 @@ static void cancel(struct mcp_inbox *inbox, const json_t *id)
         struct waiting *waiting = *at;
         if (waiting->message.kind != MCP_REQUEST || !json_equal(waiting->message.id, id))
             continue;
-        *at = waiting->next;
-        if (!*at)
-            inbox->last = at;
-        inbox->bytes -= waiting->bytes;
-        mcp_message_release(&waiting->message);
-        free(waiting);
+        drop(inbox, at);
         return;
     }
 }
@@ -157,24 +182,28 @@ static void take_line(void *context, enum mcp_line_kind kind, const char *text, 
     pthread_mutex_unlock(&inbox->lock);
 }
 
-/* The progress value is the number of seconds since the request began. It strictly increases; the total is unknown. */
-static int tell_progress(struct mcp_inbox *inbox)
+/* What a long request must not delay: answers to pings, and notices of its progress. The progress value is the number of
+ * seconds since the request began. It strictly increases; the total is unknown. Returns how long to wait. */
+static int attend(struct mcp_inbox *inbox)
 {
     int wait = -1;
     pthread_mutex_lock(&inbox->lock);
-    if (inbox->token && !inbox->cancelled) {
+    if (inbox->id) {
         double seconds = cli_now() - inbox->started;
         wait = PROGRESS_MS;
-        if (seconds * 1000 >= PROGRESS_MS * 0.9)
-            deliver(inbox, json_pack("{s:s, s:s, s:{s:O, s:f, s:s}}", "jsonrpc", "2.0", "method",
-                                  "notifications/progress", "params", "progressToken", inbox->token, "progress",
-                                  seconds, "message", "seconds at work"));
+        if (seconds * 1000 >= PROGRESS_MS * 0.9) {
+            answer_pings(inbox);
+            if (inbox->token && !inbox->cancelled)
+                deliver(inbox, json_pack("{s:s, s:s, s:{s:O, s:f, s:s}}", "jsonrpc", "2.0", "method",
+                                         "notifications/progress", "params", "progressToken", inbox->token, "progress",
+                                         seconds, "message", "seconds at work"));
+        }
     }
     pthread_mutex_unlock(&inbox->lock);
     return wait;
 }
 
-/* Uses poll instead of a blocking read, because this thread also sends progress notices while the answering thread is
+/* Uses poll instead of a blocking read, because this thread also answers pings and sends progress notices while the answering thread is
  * inside SQLite or a diff. */
 static void *read_input(void *context)
 {
@@ -183,7 +212,7 @@ static void *read_input(void *context)
     char bytes[65536], woken[16];
     struct pollfd fds[] = {{inbox->in, POLLIN, 0}, {inbox->wake[0], POLLIN, 0}};
     for (;;) {
-        int ready = poll(fds, 2, tell_progress(inbox));
+        int ready = poll(fds, 2, attend(inbox));
         if (ready < 0 && errno != EINTR)
             break;
         if (ready <= 0)
@@ -212,7 +241,7 @@ static void *read_input(void *context)
 
 /* ---- the thread that answers ---- */
 
-/* The pipe wakes the reader when a request with a progress token begins, because the reader may be in poll without a
+/* The pipe wakes the reader when a request begins, because the reader may be in poll without a
  * timeout. */
 struct mcp_inbox *mcp_inbox_open(int in, int out)
 {
@@ -256,7 +285,7 @@ static void begin(struct mcp_inbox *inbox, const struct mcp_message *message)
     inbox->id = message->kind == MCP_REQUEST ? message->id : NULL;
     inbox->token = inbox->id ? progress_token(message) : NULL;
     inbox->started = cli_now();
-    if (inbox->token && write(inbox->wake[1], "", 1) < 0)
+    if (inbox->id && write(inbox->wake[1], "", 1) < 0)
         return; /* a full pipe wakes the reader too */
 }
 

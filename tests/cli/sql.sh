@@ -58,7 +58,7 @@ must_run sql "SELECT sum(value), max(score), json_extract('[1,2]', '\$[1]'), upp
 endless='WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT'
 must_fail 2 "not done after 0.2 seconds" sql --max-seconds 0.2 "$endless count(*) FROM c"
 must_fail 2 "more than 8 MiB of memory" sql --max-memory 8 "$(echo "$endless" | sed 's/ALL//') count(*) FROM c"
-must_fail 2 "a value of more than 8388608 bytes (limit: memory)" sql --max-memory 8 \
+must_fail 2 "a value of more than 1048576 bytes (limit: memory)" sql --max-memory 1 \
     "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 200) SELECT length(group_concat(printf('%100000d', n))) FROM c"
 must_fail 2 "more than 8 MiB of memory" sql --max-memory 8 "$endless group_concat(n) FROM (SELECT n FROM c ORDER BY -n)"
 run sql --max-rows 3 "$endless n FROM c" --format tsv
@@ -67,6 +67,23 @@ must_equal '3' "$(tail -n 1 out)" 'the last row within the limit'
 must_have err 'more than 3 rows'
 must_have err '--max-rows'
 must_run sql --max-rows 3 "$endless n FROM c LIMIT 3"
+# One call of a function cannot outlast the limits either. Each of these would need many seconds or gigabytes.
+for statement in "SELECT length(printf('%.*c', 2000000000, 'x'))" "SELECT length(format('%2000000000d', 1))" \
+    "SELECT printf('%.2000000000f', 1)" "SELECT group_concat(printf('%060000000d', 1)) FROM trials" \
+    "SELECT printf('%*d', -9223372036854775807 - 1, 1)" "SELECT replace(printf('%.*c', 1000000, 'a'), 'a', 'bbb')" \
+    "WITH RECURSIVE t(x, i) AS (SELECT printf('%060000000d', 1), 1 UNION ALL SELECT x || i, i + 1 FROM t) SELECT count(*) FROM t"; do
+    must_fail 2 "a value of more than 2097152 bytes; select a part of it" sql --max-memory 100 "$statement"
+done
+must_fail 2 "limit: memory" sql --max-memory 100 \
+    "WITH RECURSIVE t(x, i) AS (SELECT printf('%01000000d', 1), 1 UNION SELECT x || i, i + 1 FROM t) SELECT count(*) FROM t"
+must_fail 2 "256 bytes" sql "SELECT trim('a', printf('%.*c', 1000000, 'b'))"
+must_fail 2 "pattern too complex" sql "SELECT 'a' LIKE printf('%.*c', 1000, '_')"
+must_fail 2 "too large" sql "SELECT 1$(printf '%0300d' 0 | sed 's/0/+1/g')"
+must_fail 2 "sql: integer overflow" sql "SELECT sum(9223372036854775807) FROM trials"
+must_run sql "SELECT instr(printf('%.*c', 2000000, 'a'), printf('%.*c', 1000000, 'a') || 'b') AS i,
+    length(replace(printf('%.*c', 2000000, 'a'), printf('%.*c', 1000000, 'a') || 'b', '')) AS r" --format tsv
+must_equal "0${tab}2000000" "$(tail -n 1 out)"
+
 must_fail 2 'greater than 0' sql --max-rows 0 'SELECT 1'
 must_fail 2 'greater than 0' sql --max-seconds 0 'SELECT 1'
 finish

@@ -145,6 +145,11 @@ enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const cha
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
                                struct lineage_error *err);
 
+struct sqlite3; /* SQLite's header is included only where its functions are called */
+
+/* Replaces the functions whose time SQLite does not bound (sql_functions.c). Returns a code of SQLite. */
+int sql_bound_functions(struct sqlite3 *db);
+
 /* Visits line, exp_id and notes of each row whose notes contain the text, in the order of the log. */
 enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
                                      void (*visit)(void *context, const struct lineage_trial *trial), void *context,

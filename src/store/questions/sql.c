@@ -13,10 +13,22 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* Longest value in bytes. It is limited because printf and replace can make a value of any length in one step, between
- * two checks of the other limits. */
-#define LONGEST_VALUE ((size_t)64 << 20)
-#define STEPS_PER_LOOK 2000 /* of SQLite's virtual machine: well under a millisecond */
+/* Longest value in bytes. It is limited because a function works on a whole value between two checks of the other
+ * limits. A cell has 128 KiB at most; the rest is room for group_concat and for JSON made of many cells. */
+#define LONGEST_VALUE ((size_t)2 << 20)
+#define STEPS_PER_LOOK 100 /* of SQLite's virtual machine, each of which may copy a longest value */
+
+/* Limits of SQLite that a user's statement gets. The time to prepare a statement, and that of LIKE, grow faster than
+ * their length, and neither is interrupted. */
+static const struct {
+    int which, most;
+} narrow[] = {{SQLITE_LIMIT_LENGTH, (int)LONGEST_VALUE},
+              {SQLITE_LIMIT_SQL_LENGTH, 100000},
+              {SQLITE_LIMIT_EXPR_DEPTH, 200},
+              {SQLITE_LIMIT_COMPOUND_SELECT, 100},
+              {SQLITE_LIMIT_VDBE_OP, 250000},
+              {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200}};
+enum { N_NARROW = sizeof narrow / sizeof *narrow };
 
 /* The allowed functions, sorted. They only compute from values; functions that access files, pointers, the process or
  * the connection are missing. */
@@ -48,6 +60,7 @@ struct asking {
     struct lineage_sql_limits limits;
     double start; /* by clock_now */
     int64_t memory_at_start;
+    int wide[N_NARROW]; /* the connection's own limits, which end() restores */
     enum { WITHIN, CANCELLED, TOO_LONG, TOO_LARGE } ended;
     char refused[64]; /* the function or table that was refused */
 };
@@ -124,6 +137,8 @@ static void begin(struct asking *asking)
     asking->limits.rows = given->rows ? given->rows : LINEAGE_SQL_ROWS;
     asking->memory_at_start = sqlite3_memory_used();
     asking->start = clock_now();
+    for (size_t i = 0; i < N_NARROW; i++)
+        asking->wide[i] = sqlite3_limit(db, narrow[i].which, narrow[i].most);
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)longest_value(&asking->limits));
     sqlite3_set_authorizer(db, allow, asking);
     sqlite3_progress_handler(db, STEPS_PER_LOOK, look, asking);
@@ -136,7 +151,8 @@ static void end(struct asking *asking)
     sqlite3 *db = mirror_db(asking->mirror);
     sqlite3_progress_handler(db, 0, NULL, NULL);
     sqlite3_set_authorizer(db, NULL, NULL);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, INT_MAX);
+    for (size_t i = 0; i < N_NARROW; i++)
+        sqlite3_limit(db, narrow[i].which, asking->wide[i]);
 }
 
 /* SQLite reports "interrupted" for every limit. The message names the limit, which the user can raise. */
@@ -151,10 +167,17 @@ static enum lineage_status say_why_ended(const struct asking *asking, enum linea
                           asking->limits.bytes >> 20);
     default: break;
     }
-    if (status != LINEAGE_OK && sqlite3_errcode(mirror_db(asking->mirror)) == SQLITE_TOOBIG)
-        return store_fail(err, LINEAGE_ELIMIT, "sql: a value of more than %zu bytes (limit: memory)",
-                          longest_value(&asking->limits));
-    return status;
+    int code = status == LINEAGE_OK || status == LINEAGE_ELIMIT ? SQLITE_OK : sqlite3_errcode(mirror_db(asking->mirror));
+    /* A function refused its arguments: the fault of the statement, not of the file. */
+    if (code == SQLITE_ERROR)
+        return store_fail(err, LINEAGE_EINVAL, "sql: %s", sqlite3_errmsg(mirror_db(asking->mirror)));
+    if (code != SQLITE_TOOBIG)
+        return status;
+    /* Only a limit that the user can raise is LINEAGE_ELIMIT. */
+    if (asking->limits.bytes >= LONGEST_VALUE)
+        return store_fail(err, LINEAGE_EINVAL, "sql: a value of more than %zu bytes; select a part of it", LONGEST_VALUE);
+    return store_fail(err, LINEAGE_ELIMIT, "sql: a value of more than %zu bytes (limit: memory)",
+                      longest_value(&asking->limits));
 }
 
 static bool is_only_blank(const char *text)
@@ -217,6 +240,8 @@ enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lin
 {
     sqlite3_stmt *stmt = NULL;
     struct asking asking = {.mirror = mirror};
+    if (sql_bound_functions(mirror_db(mirror)) != SQLITE_OK)
+        return mirror_fail(mirror, "cannot prepare", err);
     begin(&asking);
     enum lineage_status status = prepare(&asking, &stmt, statement, err);
     if (status == LINEAGE_OK)
