@@ -388,12 +388,12 @@ static void add_known(struct buf *out, const struct native *n, const struct line
         buf_puts(out, has_changes(full) ? "; expected " : "expected ");
         add_quoted(out, trial->expected_delta, 60);
     }
-    buf_puts(out, "\n");
+    /* On the same line, so that a long text does not change the number of lines. */
     if (!width && code_points(trial->hypothesis) > RECENT_FULL) {
-        buf_puts(out, "  ");
+        buf_puts(out, has_changes(full) || trial->expected_delta[0] ? "; in full: " : "in full: ");
         add_idea(out, n, trial->exp_id, trial->hypothesis, 0);
-        buf_puts(out, "\n");
     }
+    buf_puts(out, "\n");
     if (!width)
         add_pieces(out, n, full->remark, false, "  └─ ");
 }
