@@ -158,6 +158,13 @@ struct known_names {
     char **params, **metrics, **extras;
 };
 
+static void known_release(struct known_names *known)
+{
+    mcp_names_free(known->params);
+    mcp_names_free(known->metrics);
+    mcp_names_free(known->extras);
+}
+
 static bool is_known(struct known_names *known, struct mcp_call *call, const char *name)
 {
     if (!known->params) {
@@ -207,8 +214,7 @@ bool mcp_check_name(struct mcp_call *call, const char *name)
     const char *near = NULL;
     bool ok = known_field(name) || is_known(&known, call, name) || is_setting(call, name, &near) ||
               unknown_field(&known, call, name, near);
-    mcp_names_free(known.params);
-    mcp_names_free(known.extras);
+    known_release(&known);
     return ok;
 }
 
@@ -233,9 +239,7 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
         ok = choose(fields, call, &known, json_string_value(json_array_get(wanted, i)));
     if (ok && !fields->n)
         choose_fallback(fields, fallback);
-    mcp_names_free(known.params);
-    mcp_names_free(known.metrics);
-    mcp_names_free(known.extras);
+    known_release(&known);
     return ok;
 }
 

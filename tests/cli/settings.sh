@@ -176,7 +176,7 @@ must_equal 'false 1.1 8.0' "$(json result.structuredContent.tried) $(json result
 mcp tried '{"params":{"jit":"on"}}'
 must_equal 'false off' "$(json result.structuredContent.tried) $(json result.structuredContent.nearest.jit.0)"
 mcp tried '{"params":{"random_page_cots":5}}'
-must_have out "did you mean 'random_page_cost'?"
+must_have out '"unknown":{"random_page_cots":"random_page_cost"}'
 mcp sweep '{"x":"random_page_cost"}'
 must_equal '2 4' "$(json result.structuredContent.rows.#) $(json result.structuredContent.source.random_page_cost.stated)"
 mcp suggest '{"ranges":{"random_page_cost":"1:10"}}'
