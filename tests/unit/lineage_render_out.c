@@ -59,7 +59,7 @@ static void a_section_s_name_is_one_that_can_be_asked_for(void **state)
         options.sections = *name;
         lineage_free(render(&options, &length));
     }
-    assert_int_equal(n, 18);
+    assert_int_equal(n, 19);
     char *ours = render(&options, &length), *theirs;
     lineage_free(ours);
     options.sections = "chain";
