@@ -80,6 +80,12 @@ must_fail 2 "256 bytes" sql "SELECT trim('a', printf('%.*c', 1000000, 'b'))"
 must_fail 2 "pattern too complex" sql "SELECT 'a' LIKE printf('%.*c', 1000, '_')"
 must_fail 2 "too large" sql "SELECT 1$(printf '%0300d' 0 | sed 's/0/+1/g')"
 must_fail 2 "sql: integer overflow" sql "SELECT sum(9223372036854775807) FROM trials"
+# Each clause doubles the one before: 4 million copies before the first step.
+doubling='WITH a0 AS (SELECT 1 x)' before=0
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do
+    doubling="$doubling, a$i AS (SELECT x FROM a$before UNION ALL SELECT x FROM a$before)" before=$i
+done
+must_fail 2 "too complex" sql "$doubling SELECT count(*) FROM a22"
 must_run sql "SELECT instr(printf('%.*c', 2000000, 'a'), printf('%.*c', 1000000, 'a') || 'b') AS i,
     length(replace(printf('%.*c', 2000000, 'a'), printf('%.*c', 1000000, 'a') || 'b', '')) AS r" --format tsv
 must_equal "0${tab}2000000" "$(tail -n 1 out)"

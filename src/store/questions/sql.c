@@ -18,6 +18,8 @@
 #define LONGEST_VALUE ((size_t)2 << 20)
 #define STEPS_PER_LOOK 100 /* of SQLite's virtual machine, each of which may copy a longest value */
 
+#define PREPARE_BYTES ((size_t)64 << 20) /* a usual statement needs less than 1 MiB until it runs */
+
 /* Limits of SQLite that a user's statement gets. The time to prepare a statement, and that of LIKE, grow faster than
  * their length, and neither is interrupted. */
 static const struct {
@@ -92,20 +94,6 @@ static int allow_table(struct asking *asking, const char *name, const char *colu
     return SQLITE_OK;
 }
 
-/* Everything is refused by default, so that features of later SQLite versions are not allowed until somebody has
- * reviewed them. */
-static int allow(void *context, int action, const char *a, const char *b, const char *c, const char *d)
-{
-    (void)c, (void)d;
-    switch (action) {
-    case SQLITE_SELECT:
-    case SQLITE_RECURSIVE: return SQLITE_OK;
-    case SQLITE_READ: return allow_table(context, a, b);
-    case SQLITE_FUNCTION: return allow_name(context, b, functions, sizeof functions / sizeof *functions);
-    default: return SQLITE_DENY;
-    }
-}
-
 /* Checks the limits. SQLite counts the memory of the process, not of a statement, so everything that was allocated
  * since the start is attributed to this statement. Called between steps of the virtual machine, so that neither a
  * thread nor a signal is needed to end it. */
@@ -120,6 +108,22 @@ static int look(void *context)
     else if (sqlite3_memory_used() - asking->memory_at_start > (int64_t)asking->limits.bytes)
         asking->ended = TOO_LARGE;
     return asking->ended != WITHIN;
+}
+
+/* Everything is refused by default, so that features of later SQLite versions are not allowed until somebody has
+ * reviewed them. */
+static int allow(void *context, int action, const char *a, const char *b, const char *c, const char *d)
+{
+    (void)c, (void)d;
+    if (look(context)) /* WITH clauses that name each other twice grow without end while the statement is prepared */
+        return SQLITE_DENY;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_RECURSIVE: return SQLITE_OK;
+    case SQLITE_READ: return allow_table(context, a, b);
+    case SQLITE_FUNCTION: return allow_name(context, b, functions, sizeof functions / sizeof *functions);
+    default: return SQLITE_DENY;
+    }
 }
 
 static size_t longest_value(const struct lineage_sql_limits *limits)
@@ -192,7 +196,27 @@ static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, c
 {
     const char *rest = "";
     struct mirror *mirror = asking->mirror;
+    /* WITH clauses that name each other twice are copied without any callback, so that only a limit of the heap ends it.
+     * It is one of the process and is set for this call alone; a lower one of the program stays. */
+    size_t bytes = asking->limits.bytes < PREPARE_BYTES ? asking->limits.bytes : PREPARE_BYTES;
+    sqlite3_int64 most = asking->memory_at_start + (sqlite3_int64)bytes;
+    sqlite3_int64 before = sqlite3_hard_heap_limit64(-1), soft = sqlite3_soft_heap_limit64(-1);
+    bool lower = before == 0 || before > most;
+    if (lower)
+        sqlite3_hard_heap_limit64(most);
+    sqlite3_memory_highwater(1);
     int code = sqlite3_prepare_v2(mirror_db(mirror), statement, -1, stmt, &rest);
+    if (lower) {
+        sqlite3_hard_heap_limit64(before);
+        sqlite3_soft_heap_limit64(soft); /* SQLite lowers it with the other, but does not raise it again */
+    }
+    /* Much was allocated, so the limit refused the rest; otherwise the machine has no memory. */
+    if (lower && code == SQLITE_NOMEM && sqlite3_memory_highwater(0) > most - (sqlite3_int64)bytes / 2)
+        return store_fail(err, LINEAGE_EINVAL, "sql: the statement is too complex");
+    if (asking->ended == CANCELLED)
+        return store_fail(err, LINEAGE_ECANCELLED, "sql: cancelled");
+    if (asking->ended != WITHIN)
+        return say_why_ended(asking, LINEAGE_ELIMIT, err);
     if (asking->refused[0])
         return store_fail(err, LINEAGE_EINVAL, "sql: not authorized to use '%s'", asking->refused);
     if (code == SQLITE_AUTH)
