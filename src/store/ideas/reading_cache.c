@@ -280,8 +280,8 @@ static enum lineage_status load(void *question, struct lineage_error *err)
     struct listing lists[3] = {{0}};
     static const char *const statements[3] = {
         "SELECT seq, digest, words FROM readings WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq",
-        "SELECT seq, name, old, new, old_value, new_value, budget FROM change_rows"
-        " WHERE seq BETWEEN ?1 AND ?2 AND source = 'stated' ORDER BY seq, place",
+        ("SELECT seq, name, old, new, old_value, new_value, budget FROM change_rows"
+         " WHERE seq BETWEEN ?1 AND ?2 AND source = 'stated' ORDER BY seq, place"),
         "SELECT seq, mention FROM citation_rows WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq, place"};
     forget_words(c, 0);
     for (size_t i = c->first; i < c->ideas->n; i++)

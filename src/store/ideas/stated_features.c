@@ -220,7 +220,7 @@ static void look_at_value(struct stated *c, const struct tokens *t, size_t value
     f[STATED_RATIO] = number && last->times;
     f[STATED_PERCENT] = number && last->percent;
     f[STATED_WORD] = !c->to_value.present && last->kind == TOKEN_WORD;
-    f[STATED_WHOLE] = c->to_value.present && c->to_value.value == floor(c->to_value.value) && !f[STATED_PERCENT];
+    f[STATED_WHOLE] = c->to_value.present && c->to_value.value == floor(c->to_value.value) && f[STATED_PERCENT] == 0;
     f[STATED_BY] = value > 0 && token_is(t, value - 1, "by");
     f[STATED_ABOUT] = token_is_mark(t, value, '~') || (value > 0 && (token_is_mark(t, value - 1, '~') ||
                                                                      token_in(t, value - 1, " about approximately roughly ")));
