@@ -434,6 +434,16 @@ bool text_in(const char *word, size_t length, const char *list)
     return strstr(list, text) != NULL;
 }
 
+bool token_has_digit(const struct tokens *tokens, size_t i)
+{
+    for (size_t k = 0; k < tokens->items[i].length; k++) {
+        char c = tokens->text[tokens->items[i].at + k];
+        if (c >= '0' && c <= '9')
+            return true;
+    }
+    return false;
+}
+
 bool token_in(const struct tokens *tokens, size_t i, const char *list)
 {
     return token_is_kind(tokens, i, TOKEN_WORD) && text_in(tokens->text + tokens->items[i].at, tokens->items[i].length, list);

@@ -53,6 +53,8 @@ bool token_is(const struct tokens *tokens, size_t i, const char *word);
 bool text_in(const char *word, size_t length, const char *list);
 bool token_in(const struct tokens *tokens, size_t i, const char *list);
 
+bool token_has_digit(const struct tokens *tokens, size_t i);
+
 static inline bool token_is_mark(const struct tokens *tokens, size_t i, char mark)
 {
     return i < tokens->n && tokens->items[i].kind == TOKEN_MARK && tokens->items[i].mark == mark;

@@ -339,22 +339,6 @@ static enum lineage_status pack_words(struct cache *c, struct saving *s, const s
     return status == LINEAGE_OK && s->bytes.failed ? store_no_memory(err) : status;
 }
 
-static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
-{
-    if (text)
-        sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
-    else
-        sqlite3_bind_null(stmt, at);
-}
-
-static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number)
-{
-    if (number.present)
-        sqlite3_bind_double(stmt, at, number.value);
-    else
-        sqlite3_bind_null(stmt, at);
-}
-
 static enum lineage_status save_row(struct cache *c, struct saving *s, const struct idea_row *row, struct lineage_error *err)
 {
     const struct reading *r = &row->reading;
@@ -370,18 +354,18 @@ static enum lineage_status save_row(struct cache *c, struct saving *s, const str
         const struct read_change *change = &r->changes[i];
         sqlite3_bind_int64(s->change, 1, seq);
         sqlite3_bind_int64(s->change, 2, i);
-        bind_text(s->change, 3, change->name);
-        bind_text(s->change, 4, change->from);
-        bind_text(s->change, 5, change->to);
-        bind_number(s->change, 6, change->from_value);
-        bind_number(s->change, 7, change->to_value);
+        mirror_bind_text(s->change, 3, change->name);
+        mirror_bind_text(s->change, 4, change->from);
+        mirror_bind_text(s->change, 5, change->to);
+        mirror_bind_number(s->change, 6, change->from_value);
+        mirror_bind_number(s->change, 7, change->to_value);
         sqlite3_bind_int(s->change, 8, change->budget);
         status = mirror_run(c->mirror, s->change, err);
     }
     for (uint32_t i = 0; i < r->n_cites && status == LINEAGE_OK; i++) {
         sqlite3_bind_int64(s->cite, 1, seq);
         sqlite3_bind_int64(s->cite, 2, i);
-        bind_text(s->cite, 3, c->ideas->book.words[r->cites[i]].text + 1);
+        mirror_bind_text(s->cite, 3, c->ideas->book.words[r->cites[i]].text + 1);
         sqlite3_bind_int(s->cite, 4, i >= r->n_cites_hypothesis);
         status = mirror_run(c->mirror, s->cite, err);
     }

@@ -31,16 +31,6 @@ static bool has_byte(const struct tokens *t, size_t i, char c)
     return memchr(t->text + t->items[i].at, c, t->items[i].length) != NULL;
 }
 
-static bool has_digit(const struct tokens *t, size_t i)
-{
-    for (size_t k = 0; k < t->items[i].length; k++) {
-        char c = t->text[t->items[i].at + k];
-        if (c >= '0' && c <= '9')
-            return true;
-    }
-    return false;
-}
-
 static size_t close_of(const struct tokens *t, size_t i, size_t limit)
 {
     for (size_t k = i + 1; k < t->n && k <= i + limit; k++)
@@ -211,7 +201,7 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
     }
     c->name = span_of(t, first, end);
     /* ε in "label smoothing (ε=0.1)" belongs to the label smoothing. */
-    if (end - first == 1 && !has_byte(t, first, '_') && !has_digit(t, first) && first > 0) {
+    if (end - first == 1 && !has_byte(t, first, '_') && !token_has_digit(t, first) && first > 0) {
         size_t before = first, p_first, p_end;
         for (size_t look = 0; look < LOOK_BACK && before > 0 && t->items[first].depth &&
              t->items[before].depth >= t->items[first].depth; look++)
@@ -313,11 +303,11 @@ static bool try_arrow(struct finder *f, size_t arrow)
     }
     if (left == arrow)
         c.from = (struct span){0};
-    else if (wordy(t, c.from) && !wordy(t, c.to) && !has_digit(t, left)) {
+    else if (wordy(t, c.from) && !wordy(t, c.to) && !token_has_digit(t, left)) {
         left = arrow; /* NAME → B */
         c.from = (struct span){0};
     } else if (wordy(t, c.to))
-        c.form = has_digit(t, value) && !has_byte(t, value, '_') ? FORM_ARROW : FORM_ARROW_TEXT;
+        c.form = token_has_digit(t, value) && !has_byte(t, value, '_') ? FORM_ARROW : FORM_ARROW_TEXT;
     if (!find_name(t, left, &c))
         return false;
     keep(f, &c, left, value, end, end);

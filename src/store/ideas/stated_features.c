@@ -69,22 +69,12 @@ static bool same_clause(const struct tokens *t, size_t a, size_t b)
     return t->items[a].clause == t->items[b].clause;
 }
 
-static bool has_digit(const struct tokens *t, size_t i)
-{
-    for (size_t k = 0; k < t->items[i].length; k++) {
-        char c = t->text[t->items[i].at + k];
-        if (c >= '0' && c <= '9')
-            return true;
-    }
-    return false;
-}
-
 bool stated_is_citation(const struct tokens *t, size_t i)
 {
     const struct token *token = &t->items[i];
     if (token->kind == TOKEN_WORD && token->length > 4) {
         const char *text = t->text + token->at;
-        return (text[0] | 0x20) == 'e' && (text[1] | 0x20) == 'x' && (text[2] | 0x20) == 'p' && has_digit(t, i);
+        return (text[0] | 0x20) == 'e' && (text[1] | 0x20) == 'x' && (text[2] | 0x20) == 'p' && token_has_digit(t, i);
     }
     return token->kind == TOKEN_MARK && token->mark == '#' && token_is_kind(t, i + 1, TOKEN_NUMBER);
 }

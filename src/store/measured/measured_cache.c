@@ -311,22 +311,6 @@ struct saving {
     sqlite3_stmt *row, *forget_changes, *change, *forget_lines, *lines;
 };
 
-static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
-{
-    if (text)
-        sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
-    else
-        sqlite3_bind_null(stmt, at);
-}
-
-static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number)
-{
-    if (number.present)
-        sqlite3_bind_double(stmt, at, number.value);
-    else
-        sqlite3_bind_null(stmt, at);
-}
-
 static enum lineage_status save_one(struct cache *c, const struct saving *s, const struct candidate *item,
                                     struct lineage_error *err)
 {
@@ -341,13 +325,13 @@ static enum lineage_status save_one(struct cache *c, const struct saving *s, con
         const struct lineage_measured_change *change = &m->changes[i];
         sqlite3_bind_int64(s->change, 1, seq);
         sqlite3_bind_int64(s->change, 2, (int64_t)i);
-        bind_text(s->change, 3, change->file);
-        bind_text(s->change, 4, change->scope);
-        bind_text(s->change, 5, change->name);
-        bind_text(s->change, 6, change->from);
-        bind_text(s->change, 7, change->to);
-        bind_number(s->change, 8, change->from_value);
-        bind_number(s->change, 9, change->to_value);
+        mirror_bind_text(s->change, 3, change->file);
+        mirror_bind_text(s->change, 4, change->scope);
+        mirror_bind_text(s->change, 5, change->name);
+        mirror_bind_text(s->change, 6, change->from);
+        mirror_bind_text(s->change, 7, change->to);
+        mirror_bind_number(s->change, 8, change->from_value);
+        mirror_bind_number(s->change, 9, change->to_value);
         sqlite3_bind_int64(s->change, 10, change->line);
         status = mirror_run(c->mirror, s->change, err);
     }
@@ -355,8 +339,8 @@ static enum lineage_status save_one(struct cache *c, const struct saving *s, con
         const struct lineage_measured_lines *lines = &m->lines[i];
         sqlite3_bind_int64(s->lines, 1, seq);
         sqlite3_bind_int64(s->lines, 2, (int64_t)i);
-        bind_text(s->lines, 3, lines->file);
-        bind_text(s->lines, 4, lines->heading);
+        mirror_bind_text(s->lines, 3, lines->file);
+        mirror_bind_text(s->lines, 4, lines->heading);
         sqlite3_bind_int64(s->lines, 5, (int64_t)lines->added);
         sqlite3_bind_int64(s->lines, 6, (int64_t)lines->removed);
         sqlite3_bind_int(s->lines, 7, (int)lines->kind);
@@ -366,8 +350,8 @@ static enum lineage_status save_one(struct cache *c, const struct saving *s, con
         return status;
     sqlite3_bind_int64(s->row, 1, seq);
     sqlite3_bind_int64(s->row, 2, (int64_t)digest_of(item->row, m));
-    bind_text(s->row, 3, m->against);
-    bind_text(s->row, 4, m->command_against);
+    mirror_bind_text(s->row, 3, m->against);
+    mirror_bind_text(s->row, 4, m->command_against);
     sqlite3_bind_int(s->row, 5, m->incomplete);
     return mirror_run(c->mirror, s->row, err);
 }

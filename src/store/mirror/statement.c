@@ -101,3 +101,19 @@ enum lineage_status mirror_label(struct mirror *mirror, sqlite3_stmt *stmt, int 
     mirror_note_damage(mirror);
     return store_fail(err, LINEAGE_EDB, "lineage.db: '%.40s' is not a label", name);
 }
+
+void mirror_bind_text(sqlite3_stmt *stmt, int at, const char *text)
+{
+    if (text)
+        sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(stmt, at);
+}
+
+void mirror_bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number)
+{
+    if (number.present)
+        sqlite3_bind_double(stmt, at, number.value);
+    else
+        sqlite3_bind_null(stmt, at);
+}

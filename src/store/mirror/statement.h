@@ -35,6 +35,10 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
  * memory. */
 void mirror_note_damage(struct mirror *mirror);
 
+/* Bind a value that may be absent: NULL, or without `present`. The text must live as long as the statement uses it. */
+void mirror_bind_text(sqlite3_stmt *stmt, int at, const char *text);
+void mirror_bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number);
+
 /* Returns the text of a column, or "" for NULL, which a file made by another program may contain. */
 static inline const char *mirror_text(sqlite3_stmt *stmt, int column)
 {
