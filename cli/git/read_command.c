@@ -117,3 +117,15 @@ char *read_command(const char *const *argv, const char *const *environment, doub
     free(text);
     return NULL;
 }
+
+bool read_first_line(char *out, size_t size, char *output)
+{
+    if (!output)
+        return false;
+    output[strcspn(output, "\n")] = '\0';
+    bool fits = *output && strlen(output) < size;
+    if (fits)
+        strcpy(out, output);
+    free(output);
+    return fits;
+}

@@ -12,4 +12,8 @@
  */
 char *read_command(const char *const *argv, const char *const *environment, double seconds, size_t max, size_t *length);
 
+/* Writes the first line of an output to out and frees the output. Returns false if there is no output, if its first line is
+ * empty, or if the line does not fit. */
+bool read_first_line(char *out, size_t size, char *output);
+
 #endif

@@ -39,14 +39,7 @@ static bool ask(char *out, size_t size, const char *dir, const char *const *word
 {
     size_t length;
     char *text = in_users(dir, words, PATH_MAX, &length);
-    if (!text)
-        return false;
-    text[strcspn(text, "\n")] = '\0';
-    bool fits = *text && strlen(text) < size;
-    if (fits)
-        strcpy(out, text);
-    free(text);
-    return fits;
+    return read_first_line(out, size, text);
 }
 
 static bool rev_parse(char *out, size_t size, const char *dir, const char *what, const char *which)

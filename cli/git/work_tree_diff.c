@@ -217,14 +217,7 @@ static bool line_of(char *out, size_t size, const struct repository *r, const ch
 {
     size_t length;
     char *text = repository_git(r, more, words, 1 << 16, &length);
-    if (!text)
-        return false;
-    text[strcspn(text, "\n")] = '\0';
-    bool fits = *text && strlen(text) < size;
-    if (fits)
-        strcpy(out, text);
-    free(text);
-    return fits;
+    return read_first_line(out, size, text);
 }
 
 /*
