@@ -144,8 +144,8 @@ bool mcp_knows_param(json_t **near, struct mcp_call *call, const char *name)
 {
     char **params = mcp_param_names(call->server, MAX_NAMES);
     const char *spelling = NULL, *setting = NULL;
-    bool known = contains(params, lineage_param_canonical(name)) || is_setting(call, name, &setting);
-    if (!known && params)
+    bool known = !params || contains(params, lineage_param_canonical(name)) || is_setting(call, name, &setting);
+    if (!known)
         spelling = cli_nearest(name, (const char *const *)params);
     *near = known ? NULL : spelling ? mcp_cell(spelling, 80) : setting ? mcp_cell(setting, 80) : json_null();
     mcp_names_free(params);

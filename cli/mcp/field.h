@@ -26,7 +26,7 @@ void mcp_names_free(char **names);
 bool mcp_check_param(struct mcp_call *call, const char *name);
 
 /* Like mcp_check_param, but does not call mcp_trouble: if the name is unknown, *near is the nearest name as JSON, or
- * null. */
+ * null. If the names cannot be listed, the name counts as known, and the question about it reports the reason. */
 bool mcp_knows_param(json_t **near, struct mcp_call *call, const char *name);
 
 /* Like mcp_check_param, but columns, extra columns and fields are known too. */

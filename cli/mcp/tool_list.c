@@ -165,8 +165,6 @@ static bool read_wanted(struct conditions *conditions, const char *wanted_texts[
     json_object_foreach(json_object_get(call->arguments, "params"), name, value) {
         double wanted = json_number_value(value), slack = lineage_slack(tolerance, wanted);
         struct lineage_condition *condition = &conditions->list[conditions->n++];
-        if (!mcp_check_param(call, name))
-            return false;
         *condition = (struct lineage_condition){.name = name, .range = {{true, wanted - slack}, {true, wanted + slack}}};
         if (json_is_string(value)) {
             wanted_texts[conditions->n - 1] = json_string_value(value);
@@ -208,7 +206,7 @@ static void add_nearest_in_words(json_t *nearest, struct mcp_call *call, const c
                 json_array_append_new(values, mcp_cell(sweep.x_texts[i], 80));
         lineage_sweep_release(&sweep);
     }
-    json_object_set_new(nearest, name, values);
+    mcp_set_named(nearest, name, values);
 }
 
 /* Adds the nearest tried values below and above, if no trial matched. */
