@@ -170,6 +170,9 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
 /* Prints one line on standard error with control characters escaped. For messages that are not errors. */
 void cli_say(const char *message);
 
+/* Writes all of bytes[0..n), in as many pieces as the descriptor takes. Returns false, with errno set, if it takes no more. */
+bool cli_write_all(int fd, const char *bytes, size_t n);
+
 /* Prints "lineage: text" on standard error and returns status. */
 int cli_error(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -6,7 +6,6 @@
  * that started it survives and writes the row. Users are not meant to call it; if they do, events go to standard
  * output.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,24 +26,12 @@ struct child_options {
     struct recipe_events wire;
 };
 
-/* While the reader is busy, the pipe may be full. The write then waits, and so does the trial. */
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        ssize_t n = write(fd, text, length);
-        if (n < 0 && errno != EINTR)
-            return false;
-        text += n > 0 ? n : 0;
-        length -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
-/* Takes ownership of the message. Writes 17 digits, so that the row has exactly the score that was computed. */
+/* Takes ownership of the message. Writes 17 digits, so that the row has exactly the score that was computed. While the
+ * reader is busy, the pipe may be full; the write then waits, and so does the trial. */
 static bool say(int fd, json_t *message)
 {
     char *line = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    bool said = line && write_all(fd, line, strlen(line)) && write_all(fd, "\n", 1);
+    bool said = line && cli_write_all(fd, line, strlen(line)) && cli_write_all(fd, "\n", 1);
     free(line);
     json_decref(message);
     return said;

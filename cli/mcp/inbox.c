@@ -50,22 +50,6 @@ struct mcp_inbox {
 
 /* ---- output, with the lock held ---- */
 
-/* A pipe may take only a part of a large answer. The rest must follow, because half a line would make all later
- * messages unreadable. */
-static bool write_all(int fd, const char *data, size_t length)
-{
-    while (length) {
-        ssize_t n = write(fd, data, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data += n;
-        length -= (size_t)n;
-    }
-    return true;
-}
-
 /* Compact JSON contains no line end, which is all that the framing needs. A message that cannot be formatted or written
  * ends the stream, because otherwise the client would wait forever for an answer that was skipped. */
 static bool deliver(struct mcp_inbox *inbox, json_t *message)
@@ -74,7 +58,7 @@ static bool deliver(struct mcp_inbox *inbox, json_t *message)
     char *text = message ? cli_json_compact(message, &length) : NULL;
     if (text)
         text[length++] = '\n'; /* overwrites the NUL */
-    if (!inbox->broken && (!text || !write_all(inbox->out, text, length))) {
+    if (!inbox->broken && (!text || !cli_write_all(inbox->out, text, length))) {
         fprintf(stderr, "lineage mcp: %s\n", text ? "nobody reads the answers" : "out of memory");
         inbox->broken = true;
     }

@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "cli.h"
+
 enum { READ_BYTES = 1 << 16 };
 
 /* ---- one file ---- */
@@ -147,18 +149,6 @@ static int open_copy(int dir, const char *name, struct stat *st)
     return errno = error, fd;
 }
 
-static bool write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t written = write(fd, bytes, n);
-        if (written < 0 && errno != EINTR)
-            return false;
-        bytes += written > 0 ? written : 0;
-        n -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 /* Writes a new file and renames it over the copy, so that a process which still has the old one open cannot reach it. */
 static bool renew(int dir, struct protected_file *file)
 {
@@ -170,7 +160,7 @@ static bool renew(int dir, struct protected_file *file)
         return false;
     unlinkat(at, made, 0);
     int fd = openat(at, made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool good = fd >= 0 && write_all(fd, file->bytes, (size_t)file->digest.size) && fchmod(fd, file->mode) == 0 &&
+    bool good = fd >= 0 && cli_write_all(fd, file->bytes, (size_t)file->digest.size) && fchmod(fd, file->mode) == 0 &&
                 renameat(at, made, at, last) == 0 && fstat(fd, &st) == 0;
     int error = errno;
     if (good) {

@@ -106,18 +106,6 @@ void run_log_close(struct run_log *log)
 
 /* ---- one file ---- */
 
-static bool write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t written = write(fd, bytes, n);
-        if (written < 0 && errno != EINTR)
-            return false;
-        bytes += written > 0 ? written : 0;
-        n -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 /* A part has at most RUN_LOG_BYTES; what a trial has put behind them is left out. */
 static bool append_part(int to, int from)
 {
@@ -126,7 +114,7 @@ static bool append_part(int to, int from)
     ssize_t n = 0;
     bool ok = buffer != NULL;
     while (ok && left > 0 && (n = read(from, buffer, left < COPY_BYTES ? left : COPY_BYTES)) > 0) {
-        ok = write_all(to, buffer, (size_t)n);
+        ok = cli_write_all(to, buffer, (size_t)n);
         left -= (size_t)n;
     }
     free(buffer);
@@ -156,7 +144,7 @@ static bool join_parts(const char *dir, unsigned last, int to)
     if (last > 2) {
         int n = snprintf(line, sizeof line, "\n[lineage: %llu bytes are left out here]\n",
                          (unsigned long long)(last - 2) * RUN_LOG_BYTES);
-        ok = write_all(to, line, (size_t)n);
+        ok = cli_write_all(to, line, (size_t)n);
     }
     for (unsigned part = last > 2 ? last - 1 : 1; ok && part <= last; part++) {
         int from = open_part(dir, part, O_RDONLY);

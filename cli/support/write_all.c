@@ -1,0 +1,20 @@
+/* write_all.c: writes bytes to a descriptor. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* A pipe may take only a part. The rest must follow, because half a line would make everything after it unreadable. */
+bool cli_write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t written = write(fd, bytes, n);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        bytes += written;
+        n -= (size_t)written;
+    }
+    return true;
+}
