@@ -449,12 +449,12 @@ static void a_failed_load_says_so(void **state)
         enum trainer_status status = load(place, &read, params, &err);
         bool injected = faults_left < 0;
         faults_left = -1;
-        assert_true(status == TRAINER_OK || status == TRAINER_ENOMEM);
+        assert_true(status == TRAINER_OK || status == TRAINER_EIO || status == TRAINER_ENOMEM);
         failures += status != TRAINER_OK;
         if (!injected)
             break;
     }
-    assert_int_equal(failures, 1);
+    assert_int_equal(failures, 3); /* the header is opened first, then the whole file; an allocation */
 }
 
 int main(void)

@@ -274,6 +274,25 @@ static enum trainer_status check_shape(const char *path, const struct trainer_mo
 }
 
 /*
+ * Reads the whole file, for check_file. Its length is limited to what its header announces, because a header that names few
+ * parameters may be followed by a terabyte of nothing. Short files are always read, so that damage is reported as such.
+ */
+static unsigned char *read_file(const char *path, size_t *size, enum trainer_status *status, struct trainer_error *err)
+{
+    struct file_bounds bounds = {HEADER_BYTES + DIGEST_BYTES, (size_t)64 << 20};
+    unsigned char header[HEADER_BYTES];
+    *status = atomic_file_head(path, "checkpoint", header, sizeof header, err);
+    if (*status != TRAINER_OK)
+        return NULL;
+    struct trainer_model model = get_header(header).model;
+    if (trainer_model_check(&model, NULL) == TRAINER_OK) {
+        size_t announced = HEADER_BYTES + 4 * trainer_model_parameters(&model) + DIGEST_BYTES;
+        bounds.most = announced > bounds.most ? announced : bounds.most;
+    }
+    return atomic_file_read(path, "checkpoint", &bounds, size, status, err);
+}
+
+/*
  * wanted: the shape that the caller needs, or NULL for any. Parameters are written last, so that they are unchanged if
  * the file is refused.
  */
@@ -283,8 +302,7 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
 {
     enum trainer_status status;
     size_t size = 0;
-    unsigned char *bytes =
-        atomic_file_read(path, "checkpoint", HEADER_BYTES + DIGEST_BYTES, &size, &status, err);
+    unsigned char *bytes = read_file(path, &size, &status, err);
     if (status == TRAINER_OK)
         status = check_file(path, bytes, size, checkpoint, err);
     if (status == TRAINER_OK && wanted)
@@ -318,8 +336,7 @@ enum trainer_status trainer_checkpoint_kernels(const char *path, char kernels[TR
     struct trainer_checkpoint checkpoint;
     enum trainer_status status;
     size_t size = 0;
-    unsigned char *bytes =
-        atomic_file_read(path, "checkpoint", HEADER_BYTES + DIGEST_BYTES, &size, &status, err);
+    unsigned char *bytes = read_file(path, &size, &status, err);
     if (status == TRAINER_OK)
         status = check_file(path, bytes, size, &checkpoint, err);
     if (status == TRAINER_OK)

@@ -20,7 +20,8 @@ bool sampler_weights_open(struct sampler_weights *weights, const struct trainer_
     size_t bytes = n_params * sizeof(float);
     if (!recipe_is_off_policy(recipe))
         return true;
-    weights->history = malloc(((size_t)recipe->sampler.staleness + 1) * bytes);
+    /* zeroed, because a state of the first iterations holds the places that are not in use yet */
+    weights->history = calloc((size_t)recipe->sampler.staleness + 1, bytes);
     weights->quantised = malloc(bytes);
     return weights->history && weights->quantised;
 }

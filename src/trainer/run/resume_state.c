@@ -10,32 +10,14 @@
 #include <xxhash.h>
 
 #include "run/recipe_digest.h"
+#include "run/state_numbers.h"
 #include "support/clock.h"
 #include "support/error.h"
 #include "support/atomic_file.h"
 
 #define MAGIC "LNGSTATE"
+#define STATE_NAME "state of a run"
 enum { VERSION = 3 };
-
-/*
- * Everything except the large arrays. The struct is zeroed before it is filled, because a digest covers its bytes,
- * padding included.
- */
-struct numbers {
-    char magic[8];
-    uint32_t version, size; /* of this struct */
-    uint64_t recipe;
-    int32_t iterations, n_scores, n_late, n_alpha, n_late_values, pad;
-    int64_t steps;
-    double train_s, score_sum, scale_mean_sum, scale_std_sum, entropy_sum, clip_fraction_sum;
-    double alpha_sum;
-    struct trainer_values late_values;
-    double baseline[TRAINER_ENVS_MAX];
-    uint64_t n_baselines[TRAINER_ENVS_MAX];
-    struct trainer_turn_gain late[TRAINER_TURNS_MAX];
-    struct trainer_judge_counts judged;
-    char kernels[TRAINER_KERNELS_MAX]; /* of the process that wrote the state; other kernels may round differently */
-};
 
 struct block {
     void *at;
@@ -72,7 +54,7 @@ static size_t find_blocks(struct run *run, struct block blocks[BLOCKS])
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static void take_numbers(const struct run *run, int32_t iterations, struct numbers *numbers)
+static void take_numbers(const struct run *run, int32_t iterations, struct state_numbers *numbers)
 {
     memset(numbers, 0, sizeof *numbers);
     memcpy(numbers->magic, MAGIC, sizeof numbers->magic);
@@ -115,7 +97,7 @@ enum trainer_status resume_state_save(struct run *run, const char *path, int32_t
 {
     struct block blocks[BLOCKS];
     struct file_part parts[BLOCKS + 2];
-    struct numbers numbers;
+    struct state_numbers numbers;
     size_t n = 1, used = find_blocks(run, blocks);
     take_numbers(run, iterations, &numbers);
     parts[0] = (struct file_part){&numbers, sizeof numbers};
@@ -133,10 +115,15 @@ static enum trainer_status damaged(struct trainer_error *err, const char *path, 
     return trainer_fail(err, TRAINER_ECORRUPT, "%s: damaged state of a run: %s", path, what);
 }
 
+/* The digest is right, so this is not damage: another program wrote the state, or somebody has changed it. */
+static enum trainer_status impossible(struct trainer_error *err, const char *path, const char *what)
+{
+    return trainer_fail(err, TRAINER_ECORRUPT, "%s: state of a run with an impossible value: %s", path, what);
+}
+
 /* Magic and version come first, so that a file of another kind is not reported as a damaged state. */
-static enum trainer_status check_numbers(const struct numbers *numbers, const char *path,
-                                         const struct trainer_recipe *recipe,
-                                         struct trainer_error *err)
+static enum trainer_status check_kind(const struct state_numbers *numbers, const char *path,
+                                      const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     if (memcmp(numbers->magic, MAGIC, sizeof numbers->magic) != 0)
         return trainer_fail(err, TRAINER_ECORRUPT, "%s: not the state of a run (magic)", path);
@@ -151,53 +138,78 @@ static enum trainer_status check_numbers(const struct numbers *numbers, const ch
     return TRAINER_OK;
 }
 
+static enum trainer_status check_numbers(const struct state_numbers *numbers, const char *path,
+                                         const struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    enum trainer_status status = check_kind(numbers, path, recipe, err);
+    const char *wrong = status == TRAINER_OK ? state_numbers_wrong(numbers, recipe) : NULL;
+    return wrong ? impossible(err, path, wrong) : status;
+}
+
+/* Reads the numbers alone, whatever comes behind them. */
+static enum trainer_status read_numbers(const char *path, struct state_numbers *numbers, struct trainer_error *err)
+{
+    return atomic_file_head(path, STATE_NAME, numbers, sizeof *numbers, err);
+}
+
 /*
  * Restores the state from the file's bytes, after checking the digest over the parts in the order in which they were
- * written.
+ * written. The caller has compared the length with that of the parts.
  */
-static enum trainer_status take_bytes(const unsigned char *bytes, size_t size, const char *path,
-                                      struct run *run, struct numbers *numbers,
-                                      struct trainer_error *err)
+static enum trainer_status take_bytes(const unsigned char *bytes, const char *path, struct run *run,
+                                      struct state_numbers *numbers, struct trainer_error *err)
 {
     struct block blocks[BLOCKS];
     struct file_part parts[BLOCKS + 1] = {{bytes, sizeof *numbers}};
     size_t n = 1, used = find_blocks(run, blocks), at = sizeof *numbers;
     uint64_t digest;
-    memcpy(numbers, bytes, sizeof *numbers);
-    enum trainer_status status = check_numbers(numbers, path, run->recipe, err);
-    if (status != TRAINER_OK)
-        return status;
     for (size_t i = 0; i < used; at += parts[n++].n, i++)
         parts[n] = (struct file_part){bytes + at, blocks[i].bytes};
-    if (size != at + sizeof digest)
-        return damaged(err, path, "length");
     memcpy(&digest, bytes + at, sizeof digest);
     if (digest != digest_of(parts, n))
         return damaged(err, path, "digest");
-    for (size_t i = 0; i < used; i++)
+    memcpy(numbers, bytes, sizeof *numbers);
+    enum trainer_status status = check_numbers(numbers, path, run->recipe, err);
+    for (size_t i = 0; i < used && status == TRAINER_OK; i++)
         memcpy(blocks[i].at, parts[i + 1].bytes, parts[i + 1].n);
-    return TRAINER_OK;
+    const char *wrong = status == TRAINER_OK ? state_arrays_wrong(run) : NULL;
+    return wrong ? impossible(err, path, wrong) : status;
+}
+
+static size_t state_bytes(struct run *run)
+{
+    struct block blocks[BLOCKS];
+    size_t used = find_blocks(run, blocks), bytes = sizeof(struct state_numbers) + sizeof(uint64_t);
+    for (size_t i = 0; i < used; i++)
+        bytes += blocks[i].bytes;
+    return bytes;
 }
 
 /* A missing file is not an error: the run starts from the beginning. */
-static enum trainer_status read_state(struct run *run, const char *path, struct numbers *numbers,
+static enum trainer_status read_state(struct run *run, const char *path, struct state_numbers *numbers,
                                       struct trainer_error *err)
 {
     struct trainer_error why;
-    enum trainer_status status;
-    size_t size = 0;
-    unsigned char *bytes = atomic_file_read(
-        path, "state of a run", sizeof *numbers + sizeof(uint64_t), &size, &status, &why);
-    *numbers = (struct numbers){.iterations = -1};
+    size_t size = 0, wanted = state_bytes(run);
+    *numbers = (struct state_numbers){.iterations = -1};
+    enum trainer_status status = read_numbers(path, numbers, &why);
     if (status == TRAINER_OK)
-        status = take_bytes(bytes, size, path, run, numbers, &why);
-    free(bytes);
-    if (status == TRAINER_ENOTFOUND)
+        status = check_kind(numbers, path, run->recipe, &why);
+    if (status == TRAINER_OK) {
+        unsigned char *bytes =
+            atomic_file_read(path, STATE_NAME, &(struct file_bounds){wanted, wanted}, &size, &status, &why);
+        if (status == TRAINER_OK)
+            status = take_bytes(bytes, path, run, numbers, &why);
+        free(bytes);
+    }
+    if (status == TRAINER_ENOTFOUND) {
+        numbers->iterations = -1;
         return TRAINER_OK;
+    }
     return status == TRAINER_OK ? status : trainer_fail(err, status, "%s", why.text);
 }
 
-static void give_numbers(struct run *run, const struct numbers *numbers)
+static void give_numbers(struct run *run, const struct state_numbers *numbers)
 {
     run->learner.adam.steps = (uint64_t)numbers->steps;
     run->clock.began = clock_now() - numbers->train_s;
@@ -223,7 +235,7 @@ static void give_numbers(struct run *run, const struct numbers *numbers)
 enum trainer_status resume_state_load(struct run *run, const char *path, int32_t *iterations,
                                struct trainer_error *err)
 {
-    struct numbers numbers = {.iterations = -1};
+    struct state_numbers numbers = {.iterations = -1};
     struct block blocks[BLOCKS];
     enum trainer_status status = TRAINER_OK;
     if (path && ranks_mine(&run->ranks) == 0)
@@ -244,35 +256,24 @@ enum trainer_status resume_state_load(struct run *run, const char *path, int32_t
 enum trainer_status trainer_state_read(const char *path, const struct trainer_recipe *recipe,
                                        int32_t *iterations, struct trainer_error *err)
 {
-    enum trainer_status status;
-    struct numbers numbers;
-    size_t size;
-    unsigned char *bytes =
-        atomic_file_read(path, "state of a run", sizeof numbers, &size, &status, err);
-    if (status == TRAINER_OK) {
-        memcpy(&numbers, bytes, sizeof numbers);
+    struct state_numbers numbers;
+    enum trainer_status status = read_numbers(path, &numbers, err);
+    if (status == TRAINER_OK)
         status = check_numbers(&numbers, path, recipe, err);
+    if (status == TRAINER_OK)
         *iterations = numbers.iterations;
-    }
-    free(bytes);
     return status;
 }
 
 enum trainer_status trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX],
                                           struct trainer_error *err)
 {
-    enum trainer_status status;
-    struct numbers numbers;
-    size_t size;
-    unsigned char *bytes =
-        atomic_file_read(path, "state of a run", sizeof numbers, &size, &status, err);
-    if (status == TRAINER_OK) {
-        memcpy(&numbers, bytes, sizeof numbers);
-        if (memcmp(numbers.magic, MAGIC, sizeof numbers.magic) != 0 || numbers.version != VERSION)
-            status = trainer_fail(err, TRAINER_ECORRUPT, "%s: not the state of a run", path);
-        else
-            snprintf(kernels, TRAINER_KERNELS_MAX, "%.*s", TRAINER_KERNELS_MAX - 1, numbers.kernels);
-    }
-    free(bytes);
-    return status;
+    struct state_numbers numbers;
+    enum trainer_status status = read_numbers(path, &numbers, err);
+    if (status != TRAINER_OK)
+        return status;
+    if (memcmp(numbers.magic, MAGIC, sizeof numbers.magic) != 0 || numbers.version != VERSION)
+        return trainer_fail(err, TRAINER_ECORRUPT, "%s: not the state of a run", path);
+    snprintf(kernels, TRAINER_KERNELS_MAX, "%.*s", TRAINER_KERNELS_MAX - 1, numbers.kernels);
+    return TRAINER_OK;
 }

@@ -112,31 +112,74 @@ static enum trainer_status damaged(struct trainer_error *err, const char *path, 
 }
 
 /*
- * Lengths are bounded (64 GiB is far above any model here) before memory is allocated, so that a recipe that names a
- * huge wrong file gets an error message instead of a huge allocation.
+ * Opens the file without waiting, and looks at the open descriptor: a pipe that replaces the file between a test by name and
+ * the opening would block forever. The length is bounded before anything is allocated, because a sparse file of 1 TB is
+ * quickly made.
  */
-unsigned char *atomic_file_read(const char *path, const char *what, size_t least, size_t *size,
-                               enum trainer_status *status, struct trainer_error *err)
+static int open_regular(const char *path, const char *what, const struct file_bounds *bounds, size_t *size,
+                        enum trainer_status *status, struct trainer_error *err)
 {
     struct stat about;
-    *status = refuse_odd(path, err);
-    if (*status != TRAINER_OK)
-        return NULL;
-    FILE *file = fopen(path, "rb");
-    unsigned char *bytes = NULL;
-    if (!file)
-        *status = errno == ENOENT
-                      ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such %s", path, what)
-                      : io_failed(err, path, "open");
-    else if (fstat(fileno(file), &about) != 0)
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    *status = TRAINER_OK;
+    if (fd < 0)
+        *status = errno == ENOENT ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such %s", path, what)
+                                  : io_failed(err, path, "open");
+    else if (fstat(fd, &about) != 0)
         *status = io_failed(err, path, "stat");
-    else if (about.st_size < (off_t)least || about.st_size > INT64_C(1) << 36)
+    else if (!S_ISREG(about.st_mode))
+        *status = trainer_fail(err, TRAINER_EIO, "%s: not a regular file", path);
+    else if (about.st_size < (off_t)bounds->least || (uint64_t)about.st_size > bounds->most)
         *status = damaged(err, path, what);
-    else if (!(bytes = malloc(*size = (size_t)about.st_size)))
-        *status = trainer_no_memory(err, (size_t)about.st_size);
-    else if (fread(bytes, 1, *size, file) != *size)
-        *status = ferror(file) ? io_failed(err, path, "read") : damaged(err, path, what);
-    if (file)
-        fclose(file);
-    return bytes;
+    if (*status == TRAINER_OK) {
+        *size = (size_t)about.st_size;
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Reads exactly n bytes; a file that has become shorter meanwhile is damaged. */
+static enum trainer_status read_bytes(int fd, unsigned char *bytes, size_t n, const char *path, const char *what,
+                                      struct trainer_error *err)
+{
+    for (size_t at = 0; at < n;) {
+        ssize_t got = read(fd, bytes + at, n - at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return io_failed(err, path, "read");
+        if (got == 0)
+            return damaged(err, path, what);
+        at += (size_t)got;
+    }
+    return TRAINER_OK;
+}
+
+unsigned char *atomic_file_read(const char *path, const char *what, const struct file_bounds *bounds, size_t *size,
+                                enum trainer_status *status, struct trainer_error *err)
+{
+    int fd = open_regular(path, what, bounds, size, status, err);
+    unsigned char *bytes = fd >= 0 ? malloc(*size) : NULL;
+    if (fd >= 0)
+        *status = bytes ? read_bytes(fd, bytes, *size, path, what, err) : trainer_no_memory(err, *size);
+    if (fd >= 0)
+        close(fd);
+    if (*status == TRAINER_OK)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+enum trainer_status atomic_file_head(const char *path, const char *what, void *head, size_t n, struct trainer_error *err)
+{
+    enum trainer_status status;
+    size_t size;
+    int fd = open_regular(path, what, &(struct file_bounds){n, SIZE_MAX}, &size, &status, err);
+    if (fd < 0)
+        return status;
+    status = read_bytes(fd, head, n, path, what, err);
+    close(fd);
+    return status;
 }
