@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <lineage/notes.h>
+#include <lineage/require.h>
 #include <lineage/text.h>
 
 #include "commands/append_request.h"
@@ -181,6 +182,49 @@ static bool take_turns(struct append_request *request, const json_t *turns)
     }
     request->trial.turns = request->turns;
     request->trial.n_turns = n;
+    return true;
+}
+
+/* The notes are kept in the request's JSON, because the trial borrows its texts from there. Notes that are not UTF-8 are
+ * left alone: the store refuses such a trial with a message. */
+static bool disqualify(struct append_request *request, const char *why)
+{
+    struct lineage_trial *trial = &request->trial;
+    struct lineage_number *const scores[] = {&trial->core_metric, &trial->val_bpb};
+    const char *notes = trial->notes ? trial->notes : "";
+    char lost[2 * (LINEAGE_NUMBER_MAX + 32)] = "", number[LINEAGE_NUMBER_MAX];
+    if (!lineage_text_is_utf8(notes, strlen(notes)))
+        return true;
+    for (int i = 0; i < 2; i++) {
+        size_t n = strlen(lost);
+        if (scores[i]->present)
+            snprintf(lost + n, sizeof lost - n, "%s%s", n ? " and " : "; its score ", lineage_number_format(number, scores[i]->value));
+        *scores[i] = (struct lineage_number){0};
+    }
+    json_t *text = json_sprintf("%s%s%s%s%s", notes, *notes ? "; " : "", why, lost, lost[0] ? " does not count" : "");
+    if (!request->json)
+        request->json = json_object();
+    if (!text || json_object_set_new(request->json, "notes", text) != 0)
+        return cli_no_memory(), false;
+    trial->notes = json_string_value(text);
+    trial->status = LINEAGE_DISQUALIFIED;
+    request->options.auto_status = false;
+    return true;
+}
+
+bool append_require(struct append_request *request, char *const *texts)
+{
+    struct lineage_requirement requirement;
+    struct lineage_error err;
+    char why[LINEAGE_REQUIREMENT_WHY_MAX];
+    for (; texts && *texts; texts++) {
+        bool is_kept = request->options.auto_status || lineage_label_is_kept(request->trial.status);
+        if (lineage_requirement_parse(&requirement, *texts, &err) != LINEAGE_OK)
+            return cli_error(CLI_USAGE, "--require: %s", err.text), false;
+        if (is_kept && !lineage_requirement_is_met(why, &requirement, lineage_requirement_value(&request->trial, requirement.name)) &&
+            !disqualify(request, why))
+            return false;
+    }
     return true;
 }
 

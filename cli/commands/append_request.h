@@ -38,6 +38,13 @@ bool append_set_metric(struct append_request *request, const char *name, double 
 /* Sets a column by name. Prints a message and returns false if the text is not a value of that column. */
 bool append_set_column(struct append_request *request, const char *name, const char *text);
 
+/*
+ * Compares the trial with requirements (lineage/require.h; texts is ended by NULL, NULL is none). A trial that does not meet
+ * one and would be kept (status auto, keep or baseline) becomes disqualified: its score moves to the notes, behind the
+ * reason. Prints a message and returns false if a text is not a requirement.
+ */
+bool append_require(struct append_request *request, char *const *texts);
+
 /* Makes a JSON object the trial's telemetry and replaces any earlier one. */
 bool append_set_telemetry(struct append_request *request, const json_t *telemetry);
 

@@ -23,7 +23,7 @@ struct append_options {
     struct column_option columns[N_COLUMN_OPTIONS];
     char *metric, *json, *batch, *telemetry, *snapshot, *alpha, *beta, *gamma;
     char *min_delta, *noise_std, *noise_seeds;
-    char **params, **metrics;
+    char **params, **metrics, **require;
     struct cli_texts texts;
     char *again, *again_notes;
     int no_sync, allow_missing_parent, check_tried;
@@ -144,7 +144,7 @@ static bool fill_request(struct append_options *o)
         o->again_notes = cli_notes_again(o->request.trial.notes, o->again);
         ok = o->again_notes && append_set_column(&o->request, "notes", o->again_notes);
     }
-    return ok && has_status(o);
+    return ok && has_status(o) && append_require(&o->request, o->require);
 }
 
 /* Each object of the file becomes a row of one append; the options apply to every row. */
@@ -165,7 +165,8 @@ static bool fill_rows(struct append_options *o)
         ok = append_rows_add(&o->rows, request);
         if (!ok || !append_has_next(request))
             return ok;
-        ok = append_take_next(request) && set_columns(o) && set_params(o) && set_metrics(o) && has_status(o);
+        ok = append_take_next(request) && set_columns(o) && set_params(o) && set_metrics(o) && has_status(o) &&
+             append_require(request, o->require);
     }
     return ok;
 }
@@ -281,6 +282,9 @@ static int run_append(struct append_options *o, const struct cli_command *comman
          "auto: standard deviation of the score between seeds (default: the store's)", "NUMBER"},
         {"noise-seeds", 0, POPT_ARG_STRING, &o->noise_seeds, 0,
          "auto: number of seeds averaged in a score (default: the store's)", "N"},
+        {"require", 0, POPT_ARG_ARGV, &o->require, 0,
+         "auto: disqualify the trial unless this metric or column is at most (<=, <) or at least (>=, >) NUMBER; may be repeated",
+         "NAME<=NUMBER"},
         {"check-tried", 0, POPT_ARG_NONE, &o->check_tried, 0,
          "refuse a trial that repeats an earlier one, or a claim of novelty that the log contradicts (exit status 1)", NULL},
         {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},

@@ -9,19 +9,23 @@
 #include "ranks/launch.h"
 #include "recipe/recipe_store.h"
 #include "run/abandoned_trial.h"
+#include "run/command_settings.h"
 #include "sweep/protected_names.h"
 #include "sweep/sweep_file.h"
 #include "sweep/sweep_words.h"
 #include "sweep/trial_rows.h"
 
+enum { NIGHT_REQUIREMENTS_MAX = 32 };
+
 struct night_options {
     struct cli_session session;
     char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed;
-    char **slots;
+    char **slots, **require;
+    char *prune;
     int list, quiet, report, worker;
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
-    const char *again[20];            /* options to repeat when the night is continued, NULL-terminated */
+    const char *again[24 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
     struct night night;
 };
 
@@ -146,6 +150,23 @@ static bool read_retry(struct night_options *o)
     return good;
 }
 
+/* The texts are checked before anything runs. */
+static bool read_walls(struct night_options *o)
+{
+    char why[700];
+    size_t n = 0;
+    for (; o->require && o->require[n]; n++)
+        if (!command_setting_check(command_setting_by_key("require"), o->require[n], why, sizeof why))
+            return cli_error(CLI_USAGE, "%s", why), false;
+    if (n > NIGHT_REQUIREMENTS_MAX)
+        return cli_error(CLI_USAGE, "--require: more than %d requirements", NIGHT_REQUIREMENTS_MAX), false;
+    if (o->prune && !command_setting_check(command_setting_by_key("prune"), o->prune, why, sizeof why))
+        return cli_error(CLI_USAGE, "%s", why), false;
+    o->night.require = (const char *const *)o->require;
+    o->night.prune = o->prune;
+    return true;
+}
+
 /* Options override the sweep file. */
 static bool read_planning(struct night_options *o)
 {
@@ -181,13 +202,17 @@ static void collect_options(struct night_options *o)
         const char *option, *value;
     } given[] = {{"--propose", o->method}, {"--planner", o->planner}, {"--trials", o->trials},
                  {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours},
-                 {"--lease", o->lease}};
+                 {"--lease", o->lease},    {"--prune", o->prune}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].value && strcmp(given[i].option, "--hours") != 0) {
             o->again[n++] = given[i].option;
             o->again[n++] = given[i].value;
         }
+    for (char **require = o->require; require && *require; require++) {
+        o->again[n++] = "--require";
+        o->again[n++] = *require;
+    }
     if (o->worker)
         o->again[n++] = "--worker";
     o->night.options = o->again;
@@ -224,7 +249,7 @@ static int read_sweep(struct cli_session *session, void *context)
     if ((o->hours && !cli_amount_parse(&night->hours.limit, "hours", o->hours)) || !read_lease(o) ||
         (o->planner_seconds && !cli_amount_parse(&night->planning.planner_seconds, "planner-seconds", o->planner_seconds)) ||
         (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o) ||
-        !read_retry(o))
+        !read_retry(o) || !read_walls(o))
         return CLI_USAGE;
     int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
     if (status == CLI_GO_ON)
@@ -298,6 +323,13 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                    {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
                                     "void failed trials of this sweep with these labels, and run them again: crash, "
                                     "overrun, failed, or labels, separated by commas", "LABELS"},
+                                   {"require", 0, POPT_ARG_ARGV, &o->require, 0,
+                                    "disqualify a trial unless this metric is at most (<=, <) or at least (>=, >) NUMBER; "
+                                    "may be repeated", "NAME<=NUMBER"},
+                                   {"prune", 0, POPT_ARG_STRING, &o->prune, 0,
+                                    "end trials with a hopeless curve: median or halving, then warmup=STEPS, curves=N "
+                                    "(default: 4), patience=N (2) or factor=X (3) after commas; none overrides the sweep",
+                                    "RULE"},
                                    {"propose", 0, POPT_ARG_STRING, &o->method, 0,
                                     "after the list, run trials that this method proposes in the sweep's "
                                     "ranges", "sobol|tpe|random|grid"},

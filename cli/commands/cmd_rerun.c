@@ -200,6 +200,7 @@ static int run_again(struct rerun *o)
     struct lineage_trial row = {0};
     struct command_trial *t = &o->trial;
     snprintf(o->notes, sizeof o->notes, "rerun of %.60s", o->was.exp_id);
+    t->settings.prune = NULL; /* its score is wanted, however hopeless its curve looks beside later trials */
     /* The row describes the same trial; only its notes say that it is a repetition. */
     t->identity = (struct trial_identity){.specialist = o->was.specialist,
                                           .domain = o->was.domain,

@@ -108,6 +108,8 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
         puts(row->exp_id);
     if (outcome->reason[0])
         cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);
+    if (outcome->end == TRIAL_PRUNED)
+        return shown;
     if (outcome->end == TRIAL_INTERRUPTED)
         return CLI_INTERRUPTED;
     return outcome->reason[0] ? CLI_NO : shown;

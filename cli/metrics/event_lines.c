@@ -153,6 +153,7 @@ json_t *event_line_read(struct trial_event *event, const char *text, size_t leng
         .phase = text_member(line, "phase"),
         .text = text_member(line, "text"),
         .has_step = json_is_number(json_object_get(line, "step")),
+        .names_step = json_is_number(json_object_get(line, "step")),
         .step = count_member(line, "step"),
         .steps = count_member(line, "steps"),
         .has_score = json_is_number(score),

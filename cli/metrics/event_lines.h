@@ -52,6 +52,7 @@ struct trial_event {
     const char *phase;    /* NULL: unchanged */
     const char *text;     /* for a person; NULL */
     bool has_step;
+    bool names_step;      /* the line itself has the step; otherwise it was counted */
     int64_t step, steps;  /* progress within the phase; steps is 0 if not reported */
     enum trial_channel channel;
     bool has_score;

@@ -138,7 +138,8 @@ static void take(void *context, const struct metric_found *found)
     if (found->problem == METRIC_TOO_HARD && r->lines->given_up++ == 0)
         strcpy(r->lines->hard, name);
     if (is_step) {
-        if (found->problem == METRIC_READ && found->value >= 0 && found->value <= 9e15)
+        event->names_step = found->problem == METRIC_READ && found->value >= 0 && found->value <= 9e15;
+        if (event->names_step)
             r->lines->step = (int64_t)found->value;
         return;
     }

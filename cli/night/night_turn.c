@@ -39,6 +39,22 @@ static bool make_notes(struct turn *turn)
     return turn->notes != NULL;
 }
 
+/* Joins two lists of texts that NULL ends; either may be NULL. Returns NULL when out of memory; the caller frees it. */
+static const char **join(const char *const *a, const char *const *b)
+{
+    size_t n = 0, na = 0, nb = 0;
+    while (a && a[na])
+        na++;
+    while (b && b[nb])
+        nb++;
+    const char **all = calloc(na + nb + 1, sizeof *all);
+    for (size_t i = 0; all && i < na; i++)
+        all[n++] = a[i];
+    for (size_t i = 0; all && i < nb; i++)
+        all[n++] = b[i];
+    return all;
+}
+
 /* ---- a recipe ---- */
 
 /* Called before the row is appended, because child trials may start on another machine as soon as the row exists. */
@@ -71,6 +87,13 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
     checkpoint_file(turn->keep, &night->list, turn->i);
     if (!recipe_request_init(&turn->run, &request, &start->recipe))
         return cli_no_memory();
+    const char **require = join(night->list.sweep.require, night->require);
+    if (!require) {
+        recipe_request_release(&turn->run);
+        return cli_no_memory();
+    }
+    request.plan.settings.require = require;
+    request.plan.settings.prune = night->prune ? night->prune : night->list.sweep.prune;
     turn->run.crowded = night_is_crowded(night);
     /* The proposer is a parameter of the row but not a setting of the recipe. */
     if (turn->trial->proposer && params->n < RECIPE_PARAMS_MAX) {
@@ -83,6 +106,7 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
     }
     int status = trial_run_and_append(night->list.store, &request, outcome, row);
     recipe_request_release(&turn->run);
+    free(require);
     return status;
 }
 
@@ -120,6 +144,13 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
         command_trial_release(&trial);
         return cli_no_memory();
     }
+    trial.settings.require = command_trial_own(&trial, join(trial.settings.require, night->require));
+    if (!trial.settings.require) {
+        free(notes);
+        command_trial_release(&trial);
+        return cli_no_memory();
+    }
+    trial.settings.prune = night->prune ? night->prune : trial.settings.prune;
     snprintf(notes, size, "%s%sprogram %s", turn->notes, turn->notes[0] ? "; " : "",
              command_program(program, sweep, turn->trial->command));
     trial.identity.notes = notes;

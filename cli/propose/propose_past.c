@@ -58,13 +58,14 @@ void propose_past_release(struct propose_past *past)
 /* ---- rows ---- */
 
 /* Returns false if the row says nothing about the setting: harness_abort, or a keep or discard without a score, which
- * a user wrote by hand. */
+ * a user wrote by hand. A trial that was pruned has no score either, but its setting was bad. */
 static bool ended(enum propose_end *end, const struct lineage_trial *row)
 {
+    bool pruned = strncmp(lineage_notes_reason(row->notes), "pruned at step ", 15) == 0;
     bool compared = row->status == LINEAGE_KEEP || row->status == LINEAGE_DISCARD || row->status == LINEAGE_BASELINE;
     bool scored = row->score.present && isfinite(row->score.value);
     *end = compared && scored ? PROPOSE_MEASURED : PROPOSE_FAILED;
-    return compared ? row->score.present : row->status != LINEAGE_HARNESS_ABORT;
+    return compared ? row->score.present || pruned : row->status != LINEAGE_HARNESS_ABORT;
 }
 
 void propose_row_program(char *out, size_t size, const char *notes)

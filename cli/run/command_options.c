@@ -161,7 +161,10 @@ bool command_options_read(struct command_trial *trial, struct command_options *o
         if (!setting->option)
             continue;
         switch (setting->kind) {
-        case SETTING_TEXT: *(const char **)member = text; break;
+        case SETTING_TEXT:
+            *(const char **)member = text;
+            good = !text || check_texts(setting, (char *[]){text, NULL});
+            break;
         case SETTING_AMOUNT: good = !text || cli_amount_parse(member, setting->option, text); break;
         case SETTING_COUNT: good = read_count(member, setting->option, text); break;
         case SETTING_FLAG: *(bool *)member = options->given[i].flag; break;

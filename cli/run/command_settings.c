@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/require.h>
+
 #include "metrics/metric_rules.h"
+#include "trial/prune_rule.h"
 
 #define AT(member) offsetof(struct command_trial, member)
 
@@ -39,6 +42,11 @@ static const struct command_setting settings[] = {
      "which value of a metric counts: min, max, mean:N (of the last N) or last (default); may be repeated"},
     {"protect", "protect", 0, "protect", SETTING_FILES, AT(protect), SAME_TRIAL, NULL, "FILE",
      "disqualify the trial if this file changes; may be repeated"},
+    {"require", "require", 0, "require", SETTING_TEXTS, AT(settings.require), SAME_TRIAL, NULL, "NAME<=NUMBER",
+     "disqualify the trial unless this metric is at most (<=, <) or at least (>=, >) NUMBER; may be repeated"},
+    {"prune", "prune", 0, "prune", SETTING_TEXT, AT(settings.prune), SAME_TRIAL, NULL, "RULE",
+     "end a trial with a hopeless curve: median or halving, then warmup=STEPS, curves=N (default: 4), patience=N (2) or "
+     "factor=X (3) after commas"},
     {"train_seconds", "train-seconds", 0, "train_seconds", SETTING_AMOUNT, AT(settings.train_seconds), SAME_TRIAL, NULL, "N",
      "time limit of the training"},
     {"eval_seconds", "eval-seconds", 0, "eval_seconds", SETTING_AMOUNT, AT(settings.eval_seconds), SAME_TRIAL, NULL, "N",
@@ -102,6 +110,15 @@ const void *command_setting_value(const struct command_trial *trial, const struc
 bool command_setting_check(const struct command_setting *setting, const char *text, char *why, size_t size)
 {
     const char *const list[] = {text, NULL};
+    struct lineage_requirement requirement;
+    struct lineage_error err;
+    struct prune_rule rule;
+    if (setting->offset == AT(settings.prune))
+        return prune_rule_parse(&rule, text, why, size);
+    if (setting->offset == AT(settings.require) && lineage_requirement_parse(&requirement, text, &err) != LINEAGE_OK) {
+        snprintf(why, size, "require: %s", err.text);
+        return false;
+    }
     return metric_rules_check(setting->offset == AT(metric_regex) ? list : NULL,
                               setting->offset == AT(metric_take) ? list : NULL, why, size);
 }

@@ -58,7 +58,7 @@ const void *command_setting_value(const struct command_trial *trial, const struc
  */
 bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value);
 
-/* Checks one text of a list of texts. Returns false with a message in why[size] that says what is wrong with it. */
+/* Checks a text, or one text of a list of texts. Returns false with a message in why[size] that says what is wrong with it. */
 bool command_setting_check(const struct command_setting *setting, const char *text, char *why, size_t size);
 
 /* Default seconds between TERM and KILL. */

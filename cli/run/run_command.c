@@ -496,7 +496,7 @@ static void remark(void *context, const struct trial_results *results, const str
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
         n += (size_t)snprintf(out + n, size - n, ", processes outside of its group could not be looked for: no /proc");
-    if (has_failed(outcome) && outcome->end != TRIAL_INTERRUPTED)
+    if (has_failed(outcome) && outcome->end != TRIAL_INTERRUPTED && outcome->end != TRIAL_PRUNED)
         note_last_lines(run, out + n, size - n);
 }
 

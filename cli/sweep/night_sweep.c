@@ -11,6 +11,7 @@ void night_sweep_release(struct night_sweep *sweep)
     free(sweep->list);
     json_decref(sweep->root);
     free(sweep->directory);
+    free(sweep->require);
     *sweep = (struct night_sweep){.file = sweep->file};
 }
 

@@ -61,6 +61,8 @@ struct night_sweep {
     uint64_t files_digest; /* for commands: of the bytes of the files (command_program.h) */
     uint64_t protected_digest; /* for commands: of the protected files at the start of the night (protected_names.h) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
+    const char **require; /* for recipes: requirements, ended by NULL; NULL: none. For commands they are settings of a trial */
+    const char *prune;    /* for recipes: trial/prune_rule.h; NULL: none */
     struct propose_space space; /* n is 0 without ranges */
     struct propose_plan plan;
 };

@@ -12,10 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "run/command_settings.h"
 #include "sweep/sweep_of_commands.h"
 
 /* Keys that only `night` reads. The trainer would reject them. */
-static const char *const own_keys[] = {"ranges", "propose", NULL};
+static const char *const own_keys[] = {"ranges", "propose", "require", "prune", NULL};
 
 static char *directory_of(const char *path)
 {
@@ -95,6 +96,36 @@ static int read_own_keys(struct night_sweep *sweep)
     return cli_error(CLI_USAGE, "%s: %s", sweep->file, why);
 }
 
+static bool is_setting(const char *key, const json_t *value, char why[NIGHT_WHY_MAX])
+{
+    bool good = json_is_string(value) && command_setting_check(command_setting_by_key(key), json_string_value(value), why,
+                                                               NIGHT_WHY_MAX);
+    if (!json_is_string(value))
+        snprintf(why, NIGHT_WHY_MAX, "%s must be %s", key, strcmp(key, "prune") == 0 ? "a text" : "a list of texts");
+    return good;
+}
+
+/* Reads the settings of a trial that a sweep of recipes has too. A sweep of commands reads them with the others. */
+static int read_trial_settings(struct night_sweep *sweep)
+{
+    const json_t *require = json_object_get(sweep->root, "require"), *prune = json_object_get(sweep->root, "prune");
+    size_t n = json_array_size(require);
+    char why[NIGHT_WHY_MAX] = "require must be a list of texts";
+    bool good = !require || json_is_array(require);
+    sweep->require = calloc(n + 1, sizeof *sweep->require);
+    if (!sweep->require)
+        return cli_no_memory();
+    for (size_t i = 0; good && i < n; i++) {
+        good = is_setting("require", json_array_get(require, i), why);
+        sweep->require[i] = json_string_value(json_array_get(require, i));
+    }
+    if (good && (!prune || is_setting("prune", prune, why))) {
+        sweep->prune = json_string_value(prune);
+        return CLI_GO_ON;
+    }
+    return cli_error(CLI_USAGE, "%s: %s", sweep->file, why);
+}
+
 /*
  * A file that is not JSON or has none of the night's own keys is read by the trainer alone, which also reports errors
  * in it.
@@ -130,7 +161,10 @@ int night_sweep_read(struct night_sweep *sweep, const char *file)
     int status = read_own_keys(sweep);
     if (status != CLI_GO_ON)
         return status;
-    return sweep->of_commands ? night_command_read(sweep) : read_list(sweep);
+    if (sweep->of_commands)
+        return night_command_read(sweep);
+    status = read_trial_settings(sweep);
+    return status == CLI_GO_ON ? read_list(sweep) : status;
 }
 
 /* ---- proposed trials ---- */

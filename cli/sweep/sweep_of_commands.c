@@ -180,13 +180,18 @@ static bool unknown_key(const char *name, char *why)
     return refuse(why, "unknown key '%.60s'%s%s", name, near ? "; the nearest known one is " : "", near ? near : "");
 }
 
-static bool check_texts(const struct command_setting *setting, const json_t *list, char *why)
+static bool check_text(const struct command_setting *setting, const char *text, char *why)
 {
     char wrong[700];
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (!command_setting_check(setting, json_string_value(json_array_get(list, i)), wrong, sizeof wrong))
-            return refuse(why, "%s", wrong);
-    return true;
+    return command_setting_check(setting, text, wrong, sizeof wrong) || refuse(why, "%s", wrong);
+}
+
+static bool check_texts(const struct command_setting *setting, const json_t *list, char *why)
+{
+    size_t i = 0;
+    while (i < json_array_size(list) && check_text(setting, json_string_value(json_array_get(list, i)), why))
+        i++;
+    return i == json_array_size(list);
 }
 
 static bool check_object(const json_t *object, bool is_root, char *why)
@@ -207,6 +212,8 @@ static bool check_object(const json_t *object, bool is_root, char *why)
         if (needed)
             return refuse(why, "%s must be %s", name, needed);
         if (setting && setting->kind == SETTING_TEXTS && !check_texts(setting, value, why))
+            return false;
+        if (setting && setting->kind == SETTING_TEXT && !check_text(setting, json_string_value(value), why))
             return false;
     }
     return true;

@@ -12,6 +12,7 @@
 
 #include "support/running_files.h"
 #include "trial/progress.h"
+#include "trial/pruning.h"
 #include "trial/trial_row.h"
 #include "trial/trial_watch.h"
 #include "trial/unwritten_row.h"
@@ -21,6 +22,7 @@ struct work {
     struct workdir dir;
     struct trial_results results;
     struct progress progress;
+    struct pruning pruning; /* without a method unless the plan prunes */
     double began, told; /* when the trial began, and when alive.tell was called last */
     FILE *events;       /* events.jsonl, for readers outside of this process; NULL: it could not be opened */
 };
@@ -116,6 +118,37 @@ static void on_event(void *context, const struct trial_event *event)
         write_event(work, event->line);
 }
 
+/*
+ * Only the training of the first of several seeds is compared, because the telemetry of the others has lists of their own.
+ * A line that does not name its step is not compared: steps that were counted mean something else in each program.
+ */
+static bool is_hopeless(void *context, const struct trial_event *event, char *why, size_t size)
+{
+    struct work *work = context;
+    const struct trial_results *results = &work->results;
+    if (!event->has_score || !event->names_step || event->channel < results->score_channel || results->run > 1 ||
+        strcmp(results->phase, TRIAL_PHASE_TRAIN) != 0 || (event->steps > 0 && event->step >= event->steps))
+        return false;
+    return pruning_judge(&work->pruning, event->step, event->score, why, size);
+}
+
+/* Reads the curves before the trial starts. Returns false after printing the error. */
+static bool begin_pruning(struct work *work, struct lineage_store *store)
+{
+    const struct trial_plan *plan = &work->request->plan;
+    struct prune_rule rule;
+    struct prune_curves curves;
+    char why[256];
+    if (!prune_rule_parse(&rule, plan->settings.prune, why, sizeof why))
+        return cli_error(CLI_USAGE, "%s", why), false;
+    if (rule.method == PRUNE_NONE)
+        return true;
+    if (!prune_curves_read(&curves, store, plan->identity.parent, plan->score_key ? plan->score_key : "score"))
+        return false;
+    pruning_init(&work->pruning, &rule, &curves);
+    return true;
+}
+
 static void on_output(void *context, const char *bytes, size_t n)
 {
     struct work *work = context;
@@ -133,6 +166,7 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
     struct trial_job job = {.settings = request->plan.settings,
                             .interrupts = request->interrupts,
                             .event = on_event,
+                            .hopeless = work->pruning.rule.method == PRUNE_NONE ? NULL : is_hopeless,
                             .turn = on_turn,
                             .turn_seconds = request->alive.tell ? request->alive.every : 0,
                             .hold = -1,
@@ -285,6 +319,7 @@ static struct work *work_new(const struct trial_request *request)
 static void work_free(struct work *work)
 {
     trial_results_release(&work->results);
+    pruning_release(&work->pruning);
     workdir_remove(&work->dir);
     free(work);
 }
@@ -305,7 +340,7 @@ int trial_run_and_append(struct lineage_store *store, const struct trial_request
         *outcome = (struct trial_outcome){.end = TRIAL_FAILED, .failure = TRIAL_FAILURE_INPUT};
         snprintf(outcome->text, sizeof outcome->text, "%s", request->refused);
     }
-    bool over = request->refused || run(work, lineage_store_dir(store), outcome);
+    bool over = request->refused || (begin_pruning(work, store) && run(work, lineage_store_dir(store), outcome));
     if (!over && request->not_started && *request->not_started) {
         *outcome = (struct trial_outcome){.end = TRIAL_NOT_STARTED};
         snprintf(outcome->text, sizeof outcome->text, "%s", request->not_started);

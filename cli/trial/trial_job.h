@@ -30,6 +30,11 @@ struct trial_job {
 
     void (*event)(void *context, const struct trial_event *event); /* NULL: not called */
     /*
+     * Called after event. Returns true, with the reason in why[size], if the trial is to be ended because its result would
+     * not count. NULL: not called.
+     */
+    bool (*hopeless)(void *context, const struct trial_event *event, char *why, size_t size);
+    /*
      * Called with the output of the command. Lines of one stream stay in order; the order between the two streams is
      * approximate. If NULL, the command prints to the standard error of this process.
      */

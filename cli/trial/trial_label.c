@@ -26,6 +26,7 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
         [TRIAL_INTERRUPTED] = LINEAGE_HARNESS_ABORT,
         [TRIAL_ABANDONED] = LINEAGE_HARNESS_ABORT,
         [TRIAL_NOT_STARTED] = LINEAGE_HARNESS_ABORT,
+        [TRIAL_PRUNED] = LINEAGE_DISCARD,
     };
     if (results->plan->identity.repeats_measured && !(outcome->end == TRIAL_FINISHED && results->score.present))
         return LINEAGE_HARNESS_ABORT;
@@ -121,6 +122,7 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
     case TRIAL_NOT_STARTED: snprintf(reason, size, "not started: %s", outcome->text); break;
     case TRIAL_ARTIFACT_OVERRUN:
     case TRIAL_PREFLIGHT_FAILED:
+    case TRIAL_PRUNED:
     case TRIAL_DISQUALIFIED: snprintf(reason, size, "%s", outcome->text); break;
     case TRIAL_SILENT: snprintf(reason, size, "it said nothing for %g s, stopped%s", limits->silence_seconds, at); break;
     case TRIAL_NOT_FINITE: snprintf(reason, size, "%s, stopped%s", outcome->text, at); break;

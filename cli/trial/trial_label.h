@@ -9,7 +9,8 @@
  *   the preflight failed                          preflight_crash
  *   time limit of training, of evaluation         train_budget_overrun, eval_budget_overrun
  *   signal, memory, silence, a value that is not finite, any other failure   crash
- *   a protected file changed                      disqualified
+ *   a protected file changed, or a requirement is not met   disqualified
+ *   pruned, because its curve was hopeless        discard, without a score
  *   interrupted, or its watcher was killed        harness_abort
  *   the machine lacks something, such as a module harness_abort
  */

@@ -23,7 +23,8 @@ enum trial_end {
     TRIAL_NOT_FINITE,       /* a metric was not a finite number; details in text */
     TRIAL_PREFLIGHT_FAILED, /* the preflight command failed; details in text */
     TRIAL_ABANDONED,        /* the process that watched it was killed */
-    TRIAL_DISQUALIFIED,     /* a protected file changed; details in text */
+    TRIAL_DISQUALIFIED,     /* a protected file changed, or a requirement is not met; details in text */
+    TRIAL_PRUNED,           /* its curve was hopeless; details in text */
     TRIAL_NOT_STARTED       /* its files or its command were not there, which says nothing about it; details in text */
 };
 

@@ -42,6 +42,8 @@ struct trial_settings {
     struct metric_query metrics;        /* what to look for in the output (metric_lines.h) */
     const struct metric_rule *takes;    /* [n_takes] which of a metric's values counts (metric_values.h) */
     size_t n_takes;
+    const char *const *require; /* requirements (lineage/require.h), valid, ended by NULL; NULL: none */
+    const char *prune;          /* when a hopeless trial is ended (prune_rule.h), valid; NULL: never */
     const char *score; /* name of the metric that is the score, on every channel; NULL: `score` */
 };
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <lineage/require.h>
 #include <lineage/text.h>
 
 #include "trial/trial_label.h"
@@ -190,6 +191,45 @@ static void fill_params(struct trial_results *results, struct lineage_trial *tri
     trial->n_params = results->n_params;
 }
 
+/*
+ * The value that a requirement is compared with: what the row has, or what the trial reported with its last phase, or the
+ * score by its own name. Peaks are known also where the row does not record metrics.
+ */
+static struct lineage_number measured_value(const struct trial_results *results, const struct trial_outcome *outcome,
+                                            const struct lineage_trial *trial, const char *name)
+{
+    struct lineage_number value = lineage_requirement_value(trial, name);
+    const char *score = results->plan->score_key;
+    if (value.present)
+        return value;
+    if (strcmp(name, "score") == 0 || (score && strcmp(name, score) == 0))
+        return results->score;
+    value.present = trial_results_final(&value.value, results, name);
+    if (value.present || results->plan->record_metrics)
+        return value;
+    double peak = strcmp(name, "peak_memory_mb") == 0 ? outcome->peak_bytes
+                  : strcmp(name, "peak_vram_mb") == 0 ? outcome->peak_gpu_bytes
+                                                      : 0;
+    return (struct lineage_number){peak > 0, peak / (1 << 20)};
+}
+
+/* A finished trial that does not meet a requirement ends as if a protected file had changed: its score does not count.
+ * The first such requirement is named. */
+static void judge_requirements(const struct trial_results *results, struct trial_outcome *outcome,
+                               const struct lineage_trial *trial)
+{
+    const char *const *texts = results->plan->settings.require;
+    for (; texts && *texts && outcome->end == TRIAL_FINISHED && results->score.present; texts++) {
+        struct lineage_requirement requirement;
+        char why[LINEAGE_REQUIREMENT_WHY_MAX];
+        if (lineage_requirement_parse(&requirement, *texts, NULL) != LINEAGE_OK ||
+            lineage_requirement_is_met(why, &requirement, measured_value(results, outcome, trial, requirement.name)))
+            continue;
+        outcome->end = TRIAL_DISQUALIFIED;
+        snprintf(outcome->text, sizeof outcome->text, "%s", why);
+    }
+}
+
 /* The label is not keep or discard yet: append decides that, because it compares scores under the store's lock. */
 bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome, const char *remark,
                     struct lineage_trial *trial, struct lineage_append_options *options)
@@ -199,16 +239,19 @@ bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome
                                     .domain = identity->domain,
                                     .parent_exp = identity->parent,
                                     .hypothesis = identity->hypothesis,
-                                    .expected_delta = identity->expected_delta,
-                                    .status = trial_label(results, outcome)};
+                                    .expected_delta = identity->expected_delta};
     outcome->begun = results->begun;
     lineage_append_options_init(options);
+    fill_params(results, trial);
+    fill_metrics(results, outcome, trial);
+    fill_measures(results, outcome, trial);
+    judge_requirements(results, outcome, trial);
+    if (outcome->end != TRIAL_FINISHED)
+        trial->core_metric = trial->val_bpb = (struct lineage_number){0};
+    trial->status = trial_label(results, outcome);
     options->auto_status = trial->status == LINEAGE_BASELINE && !identity->baseline;
     options->first_is_baseline = identity->baseline_if_first;
-    fill_params(results, trial);
     fill_notes(results, outcome, remark);
-    fill_measures(results, outcome, trial);
-    fill_metrics(results, outcome, trial);
     trial->notes = results->notes;
     if (!results->started)
         return true;

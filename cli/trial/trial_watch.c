@@ -160,6 +160,9 @@ static void take_event(struct watch *w, const struct trial_event *event)
         change_phase(w, event);
     if (w->job->event)
         w->job->event(w->job->context, event);
+    if (!w->stop && w->job->event && w->job->hopeless &&
+        w->job->hopeless(w->job->context, event, w->outcome->text, sizeof w->outcome->text))
+        finish(w, TRIAL_PRUNED);
     if (event->not_finite && w->job->settings.stop_on_nan) {
         snprintf(w->outcome->text, sizeof w->outcome->text, "%.80s is not a finite number", event->not_finite);
         finish(w, TRIAL_NOT_FINITE);

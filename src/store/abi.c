@@ -19,6 +19,7 @@
 #include <lineage/render.h>
 #include <lineage/replicas.h>
 #include <lineage/report.h>
+#include <lineage/require.h>
 #include <lineage/search.h>
 #include <lineage/settings.h>
 #include <lineage/snapshot.h>
@@ -101,6 +102,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_report_proposer),
     SIZE(lineage_report_reason),
     SIZE(lineage_report_value),
+    SIZE(lineage_requirement),
     SIZE(lineage_setting),
     SIZE(lineage_setting_name),
     SIZE(lineage_settings),

@@ -1,4 +1,4 @@
-/* reason.c: the piece of notes that says why a trial failed. */
+/* reason.c: the piece of notes that says why a trial failed, or was ended early. */
 #include <lineage/notes.h>
 
 #include <string.h>
@@ -8,7 +8,8 @@ static const char *const beginnings[] = {
     "failed: ",         "failed after step ",     "killed by signal ",     "training took more than ",
     "the final evaluation took ", "it held ",     "out of memory",         "it said nothing for ",
     "exit 0 without a score",     "the preflight ", "the evaluation ",     "the protected file ",
-    "its score is not a finite ", "the process that watched it ", "interrupted by the user", NULL};
+    "its score is not a finite ", "the process that watched it ", "interrupted by the user",
+    "requires ",                  "pruned at step ", NULL};
 
 /* Pieces such as "f has 2 bytes, 1 are allowed" and "loss is not a finite number, stopped" begin with a name. */
 static const char *const parts[] = {" are allowed", " is not a finite number", NULL};

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <lineage/notes.h>
 #include <lineage/text.h>
 
 #include "native.h"
@@ -207,7 +208,10 @@ void add_outcome(struct buf *out, const struct native *n, const struct lineage_t
     buf_puts(out, lineage_label_name(trial->status));
     if (trial->status != LINEAGE_DISCARD)
         return;
-    if (!trial->score.present)
+    const char *reason = lineage_notes_reason(trial->notes);
+    if (!trial->score.present && strncmp(reason, "pruned at step ", 15) == 0)
+        buf_printf(out, " (%.*s)", (int)strcspn(reason, ":;"), reason);
+    else if (!trial->score.present)
         buf_puts(out, " (no score)");
     else if (trial->delta_vs_best.present && isfinite(trial->delta_vs_best.value)) {
         add_shortfall(out, n->report, trial->delta_vs_best.value);
