@@ -90,6 +90,15 @@ must_run sql "SELECT instr(printf('%.*c', 2000000, 'a'), printf('%.*c', 1000000,
     length(replace(printf('%.*c', 2000000, 'a'), printf('%.*c', 1000000, 'a') || 'b', '')) AS r" --format tsv
 must_equal "0${tab}2000000" "$(tail -n 1 out)"
 
+# A pattern costs one pass over the text, whatever it holds: SQLite's own LIKE needs 4 s for each of these rows, and the
+# limit is looked at between two rows.
+as=$(printf '%0180d' 0 | tr 0 a)
+must_run sql "SELECT printf('%.*c', 2000000, 'a') LIKE '%${as}b%' AS l, printf('%.*c', 2000000, 'a') GLOB '*${as}[b-z]*' AS g,
+    printf('%.*c', 2000000, 'a') || 'b' LIKE '%${as}b' AS e" --format tsv
+must_equal "0${tab}0${tab}1" "$(tail -n 1 out)"
+must_fail 2 "not done after 0.5 seconds" sql --max-seconds 0.5 "$endless sum(printf('%.*c', 2000000, 'a') LIKE '%${as}b%') FROM c"
+must_fail 2 "too many arguments" sql "SELECT json_extract('[1]'$(printf '%0120d' 0 | sed "s/0/, '\$[0]'/g"))"
+
 must_fail 2 'greater than 0' sql --max-rows 0 'SELECT 1'
 must_fail 2 'greater than 0' sql --max-seconds 0 'SELECT 1'
 finish

@@ -150,6 +150,11 @@ struct sqlite3; /* SQLite's header is included only where its functions are call
 /* Replaces the functions whose time SQLite does not bound (sql_functions.c). Returns a code of SQLite. */
 int sql_bound_functions(struct sqlite3 *db);
 
+/* LIKE and, with user data, GLOB, as functions of SQL (sql_patterns.c). */
+struct sqlite3_context;
+struct sqlite3_value;
+void sql_match_pattern(struct sqlite3_context *context, int n, struct sqlite3_value **values);
+
 /* Visits line, exp_id and notes of each row whose notes contain the text, in the order of the log. */
 enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
                                      void (*visit)(void *context, const struct lineage_trial *trial), void *context,

@@ -29,6 +29,7 @@ static const struct {
               {SQLITE_LIMIT_EXPR_DEPTH, 200},
               {SQLITE_LIMIT_COMPOUND_SELECT, 100},
               {SQLITE_LIMIT_VDBE_OP, 250000},
+              {SQLITE_LIMIT_FUNCTION_ARG, 40}, /* json_extract walks the whole value for each of its paths */
               {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200}};
 enum { N_NARROW = sizeof narrow / sizeof *narrow };
 

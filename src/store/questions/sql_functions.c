@@ -271,15 +271,16 @@ int sql_bound_functions(sqlite3 *db)
         const char *name;
         int n;
         void (*call)(sqlite3_context *, int, sqlite3_value **);
-        intptr_t sides;
+        intptr_t data; /* sides of trim; whether a pattern is one of GLOB */
     } functions[] = {{"printf", -1, bounded_printf, 0}, {"format", -1, bounded_printf, 0},
                      {"instr", 2, bounded_instr, 0}, {"replace", 3, bounded_replace, 0},
                      {"trim", 2, bounded_trim, LEFT | RIGHT}, {"ltrim", 2, bounded_trim, LEFT},
-                     {"rtrim", 2, bounded_trim, RIGHT}};
+                     {"rtrim", 2, bounded_trim, RIGHT}, {"like", 2, sql_match_pattern, 0},
+                     {"like", 3, sql_match_pattern, 0}, {"glob", 2, sql_match_pattern, 1}};
     int code = SQLITE_OK;
     for (size_t i = 0; code == SQLITE_OK && i < sizeof functions / sizeof *functions; i++)
         code = sqlite3_create_function_v2(db, functions[i].name, functions[i].n,
                                           SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-                                          (void *)functions[i].sides, functions[i].call, NULL, NULL, NULL);
+                                          (void *)functions[i].data, functions[i].call, NULL, NULL, NULL);
     return code;
 }
