@@ -1,6 +1,7 @@
 /* dispatch.c: reads the options before the command, runs the command, and checks that all output was written. */
 #include "dispatch.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,11 +170,27 @@ static int choose(const struct dispatch *dispatch, int argc, const char **argv)
     return run_command(dispatch, i - 1, argv + 1, argc - i, argv + i);
 }
 
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
+/* A write that reaches the limit on file sizes (`ulimit -f`) fails with EFBIG instead of ending the process, so that
+ * `append` reports the failure and `run` keeps the row of a measured trial elsewhere. A handler is used instead of SIG_IGN,
+ * because exec resets it: commands that this program starts keep the default. */
+static void outlive_size_limit(void)
+{
+    struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART}, before;
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGXFSZ, &action, NULL);
+}
+
 /* Standard output is flushed before the exit status is decided, because a full disk shows there and not in printf. */
 int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc,
                  char **argv)
 {
     const struct dispatch dispatch = {entries, elsewhere};
+    outlive_size_limit();
     int status = choose(&dispatch, argc, (const char **)(uintptr_t)argv);
     if (fflush(stdout) != 0 || ferror(stdout))
         return cli_error(CLI_SYSTEM, "cannot write the result to standard output");

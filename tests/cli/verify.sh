@@ -233,4 +233,21 @@ must_run verify
 must_fail 2 'is not a digest' verify --head 12
 must_fail 2 'digest' verify --digest --format json
 
+# Rows that are cut off together with their digests are found by the attribute of the log.
+mkdir attribute && must_run -C attribute append --status baseline --core-metric 1
+must_run -C attribute append --status keep --core-metric 0.5
+if getfattr -n user.lineage.digests attribute/results.tsv >/dev/null 2>&1 ||
+    python3 -c 'import os; os.getxattr("attribute/results.tsv", "user.lineage.digests")' 2>/dev/null; then
+    truncate -s 50 attribute/.results.tsv.digests
+    run -C attribute verify
+    must_exit 1
+    must_have out 'digest: .results.tsv.digests: the digests of records 1 to 3 are missing'
+    truncate -s "$(head -n 2 attribute/results.tsv | wc -c)" attribute/results.tsv
+    run -C attribute verify
+    must_exit 1
+    must_have out 'its attribute user.lineage.digests speaks of 3 in'
+    run -C attribute rebuild
+    run -C attribute rebuild --digests
+    must_run -C attribute verify
+fi
 finish

@@ -5,6 +5,7 @@
 #include "support/last_words.h"
 #include "support/unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -414,6 +415,65 @@ static void a_header_is_read_once(void **state)
     free(long_text);
 }
 
+/* ---- the staged file after a crash of the machine ------------------------------------------------------------------ */
+
+struct order {
+    bool fail_append; /* the sync of the log fails, so the row is refused */
+    bool removed, durable;
+    const char *before;
+};
+
+/* Notes whether the next call after the removal of the staged file syncs the directory. */
+static int note_order(void *context, const char *call)
+{
+    struct order *order = context;
+    const bool unlinked = order->before && strcmp(order->before, "unlink") == 0;
+    order->removed = order->removed || unlinked;
+    order->durable = order->durable || (unlinked && strcmp(call, "fsync") == 0);
+    order->before = call;
+    return strcmp(call, "fdatasync") == 0 && order->fail_append ? EIO : 0;
+}
+
+/* Otherwise a crash could bring the staged file back after later rows were acknowledged at its place, and the next claim
+ * would take these rows for a part of it. */
+static void the_removal_of_a_staged_file_is_durable(void **state)
+{
+    (void)state;
+    for (int refused = 0; refused < 2; refused++) {
+        char *dir = make_dir();
+        struct order order = {.fail_append = refused};
+        add_rows(dir, first);
+        struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+        fs_set_fault(note_order, &order);
+        enum lineage_status status = append(store, "two\nlines", NULL);
+        fs_set_fault(NULL, NULL);
+        assert_int_equal(status, refused ? LINEAGE_EIO : LINEAGE_OK);
+        assert_true(order.removed && order.durable);
+        assert_false(file_exists(in_dir(dir, "results.tsv.import")));
+        lineage_store_close(store);
+        remove_dir(dir);
+    }
+}
+
+/* The next claim removes the staged file of a killed append in the same way. */
+static void a_claim_removes_a_staged_file_durably(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *staged = row_text("b", "imported");
+    struct order order = {.fail_append = false};
+    add_rows(dir, first);
+    cut_off(dir, staged, strlen(staged) - 9);
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+    fs_set_fault(note_order, &order);
+    assert_int_equal(append(store, "later", NULL), LINEAGE_OK);
+    fs_set_fault(NULL, NULL);
+    assert_true(order.removed && order.durable);
+    assert_false(file_exists(in_dir(dir, "results.tsv.import")));
+    lineage_store_close(store);
+    remove_dir(dir);
+    free(staged);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +487,8 @@ int main(void)
         cmocka_unit_test(a_header_stays_for_the_rows_of_others),
         cmocka_unit_test(a_cut_header_is_forgotten_with_its_bytes),
         cmocka_unit_test(a_header_is_read_once),
+        cmocka_unit_test(the_removal_of_a_staged_file_is_durable),
+        cmocka_unit_test(a_claim_removes_a_staged_file_durably),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/xattr.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -78,6 +79,15 @@ ssize_t fs_write_once(int fd, const void *data, size_t length)
         n = write(fd, data, length);
     while (n < 0 && errno == EINTR);
     return n;
+}
+
+/* With the kernel's rule: no byte may be written at or after the limit. */
+bool fs_at_size_limit(int fd)
+{
+    struct rlimit limit;
+    struct stat st;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && fstat(fd, &st) == 0 &&
+           (rlim_t)st.st_size >= limit.rlim_cur;
 }
 
 /* For copies that are synced before anybody relies on them. Do not use it for the log, where a kill between two writes
@@ -326,10 +336,10 @@ int fs_watch_add(int watch, int dir_fd, const char *name, uint32_t events)
     return !proc_path(path, dir_fd, name) || faulted("watch") ? -1 : inotify_add_watch(watch, path, events);
 }
 
-int fs_mark(int dir_fd, const char *name, const char *attribute)
+int fs_mark(int dir_fd, const char *name, const char *attribute, const void *value, size_t length)
 {
     char path[PROC_PATH];
-    return !proc_path(path, dir_fd, name) || faulted("mark") ? -1 : setxattr(path, attribute, "1", 1, 0);
+    return !proc_path(path, dir_fd, name) || faulted("mark") ? -1 : setxattr(path, attribute, value, length, 0);
 }
 
 int fs_unmark(int dir_fd, const char *name, const char *attribute)
@@ -338,10 +348,10 @@ int fs_unmark(int dir_fd, const char *name, const char *attribute)
     return !proc_path(path, dir_fd, name) || faulted("mark") ? -1 : removexattr(path, attribute);
 }
 
-bool fs_is_marked(int dir_fd, const char *name, const char *attribute)
+ssize_t fs_read_mark(int dir_fd, const char *name, const char *attribute, void *value, size_t size)
 {
     char path[PROC_PATH];
-    return proc_path(path, dir_fd, name) && !faulted("mark") && getxattr(path, attribute, NULL, 0) >= 0;
+    return !proc_path(path, dir_fd, name) || faulted("mark") ? -1 : getxattr(path, attribute, value, size);
 }
 
 /* Takes ownership of the descriptor even on failure, so callers need only one cleanup path. */

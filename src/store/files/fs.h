@@ -30,6 +30,8 @@ int fs_close(int fd);
 /* One write(2) of everything, repeated after EINTR. Returns the number of bytes written (fewer on a full disk) or
  * -1. */
 ssize_t fs_write_once(int fd, const void *data, size_t length);
+/* Whether the process's limit on the size of a file (RLIMIT_FSIZE) explains a short write to the end of the file. */
+bool fs_at_size_limit(int fd);
 int fs_write_all(int fd, const void *data, size_t length);
 int fs_write_at(int fd, const void *data, size_t length, uint64_t offset);
 ssize_t fs_read_at(int fd, void *data, size_t length, uint64_t offset); /* reads length bytes unless the file ends */
@@ -64,12 +66,12 @@ ssize_t fs_read_link(int dir_fd, const char *name, char *target, size_t size); /
 int fs_watch_open(void);
 int fs_watch_add(int watch, int dir_fd, const char *name, uint32_t events);
 
-/* Set, remove and look up an extended attribute of a file (links are followed). The attribute stays with the file when
- * the file is renamed, but not when it is copied. They return -1 or false if the file system does not support
- * attributes. */
-int fs_mark(int dir_fd, const char *name, const char *attribute);
+/* Set, remove and read an extended attribute of a file (links are followed). The attribute stays with the file when the
+ * file is renamed, but not when it is copied. They return -1 with errno, ENOTSUP if the file system does not support
+ * attributes; fs_read_mark otherwise returns the length of the value. */
+int fs_mark(int dir_fd, const char *name, const char *attribute, const void *value, size_t length);
 int fs_unmark(int dir_fd, const char *name, const char *attribute);
-bool fs_is_marked(int dir_fd, const char *name, const char *attribute);
+ssize_t fs_read_mark(int dir_fd, const char *name, const char *attribute, void *value, size_t size);
 
 /* fs_list opens a listing of the directory fd and takes ownership of fd (closed even on failure, which returns NULL
  * with errno). fs_next returns the next name, skipping . and ..; at the end it returns NULL with errno 0, after a

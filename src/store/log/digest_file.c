@@ -5,9 +5,11 @@
  * fewer rows than the log has, but never more. The next writer removes a line that was cut off. Lines are not synced
  * one by one, because a line that a crash destroys can be computed again from the same rows.
  *
- * If the file system has extended attributes, an attribute of the log records that there are digests, so that deleted
- * digests are not silently computed anew. The attribute stays with the log when the log is moved, but not when it is
- * copied.
+ * If the file system has extended attributes, an attribute of the log (the note) repeats the last line. So digests that
+ * were deleted are not silently computed anew, and rows that were removed together with their lines are missed. The
+ * attribute stays with the log when the log is moved, but not when it is copied. It is set after the line is written, so
+ * it never covers more than the file after a kill. After a crash of the machine it may, because neither is synced; then
+ * the rows still have the noted digest, and the lines that are missing are computed again.
  *
  * A line that does not match is not removed, and the lines of later rows follow it, because only a person can say
  * whether a change was intended (digest_file_rebuild).
@@ -30,6 +32,7 @@
 #define LINE_MAX_BYTES (NUMBERS + DIGEST_TEXT)
 
 #define NOTE "user.lineage.digests"
+#define MEND "see 'lineage verify', 'lineage rebuild --digests'"
 #define GONE "the digests that were there are gone; see 'lineage verify', 'lineage rebuild --digests'"
 
 /* Accepts only what line_text writes. If it accepted signs or other blanks too, different lines could state the same
@@ -49,6 +52,35 @@ static bool read_line(struct digest_chain *chain, const char *text)
 {
     return read_number(&chain->records, &text) && read_number(&chain->position, &text) &&
            strlen(text) == DIGEST_TEXT - 1 && digest_read(chain->digest, text);
+}
+
+static bool is_met(const struct digest_chain *a, const struct digest_chain *b)
+{
+    return a->records == b->records && a->position == b->position && memcmp(a->digest, b->digest, DIGEST_BYTES) == 0;
+}
+
+/* ---- the note ---- */
+
+enum noted {
+    NOTE_NONE,        /* a new log, or a copy */
+    NOTE_UNSUPPORTED, /* the file system has no such attributes */
+    NOTE_BARE,        /* an earlier version noted only that there are digests */
+    NOTE_WHOLE,
+};
+
+/* An attribute that cannot be read as a line counts as NOTE_BARE: it does say that there were digests. */
+static enum noted read_note(struct digest_chain *note, int dir_fd, const char *log_name)
+{
+    char text[LINE_MAX_BYTES + 1];
+    ssize_t n = fs_read_mark(dir_fd, log_name, NOTE, text, sizeof text - 1);
+    *note = (struct digest_chain){0};
+    if (n < 0)
+        return errno == ENOTSUP ? NOTE_UNSUPPORTED : errno == ERANGE ? NOTE_BARE : NOTE_NONE;
+    text[n] = '\0';
+    if (read_line(note, text))
+        return NOTE_WHOLE;
+    *note = (struct digest_chain){0};
+    return NOTE_BARE;
 }
 
 /* ---- adding ---- */
@@ -86,19 +118,21 @@ static bool read_last(struct digest_chain *last, int fd, uint64_t size, uint64_t
     return (n || !from) && read_line(last, tail + n);
 }
 
-/* Finds the end of the last complete line, and truncates the file there. */
-static bool find_last(struct digest_file *file, struct log *log, int fd)
+/* Finds the end of the last complete line, and truncates the file there. *changed is false if the file is as this handle
+ * left it. */
+static bool find_last(struct digest_file *file, struct log *log, int fd, bool *changed)
 {
     struct stat st;
     uint64_t good = 0;
     if (fs_stat_open(fd, &st) != 0)
         return false;
     uint64_t size = (uint64_t)st.st_size, identity[2] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
-    if (size && size == file->size && memcmp(identity, file->identity, sizeof identity) == 0)
+    *changed = !size || size != file->size || memcmp(identity, file->identity, sizeof identity) != 0;
+    if (!*changed)
         return true;
     file->size = 0;
     if (!S_ISREG(st.st_mode) || !read_last(&file->last, fd, size, &good)) {
-        tell(file, log, "its last line is not what was written there; see 'lineage verify', 'lineage rebuild --digests'");
+        tell(file, log, "its last line is not what was written there; " MEND);
         return false;
     }
     if (good < size && fs_truncate(fd, good) != 0)
@@ -115,7 +149,7 @@ static int line_text(char line[LINE_MAX_BYTES + 1], const struct digest_chain *c
     return snprintf(line, LINE_MAX_BYTES + 1, "%" PRIu64 " %" PRIu64 " %s\n", chain->records, chain->position, digest);
 }
 
-/* The name of a new file is made durable before the attribute says that there are digests. */
+/* The name of a new file is made durable before the note says that there are digests. */
 static void write_line(struct digest_file *file, const struct log *log, int fd, const struct digest_chain *chain)
 {
     char line[LINE_MAX_BYTES + 1];
@@ -129,22 +163,41 @@ static void write_line(struct digest_file *file, const struct log *log, int fd, 
     file->size += (uint64_t)length;
     if (is_new && (fs_sync(fd) != 0 || fs_sync_dir(file->dir_fd) != 0))
         return;
-    if (!file->noted && !fs_is_marked(file->dir_fd, log->name, NOTE))
-        fs_mark(file->dir_fd, log->name, NOTE);
-    file->noted = true;
+    if (!file->cannot_note)
+        file->cannot_note = fs_mark(file->dir_fd, log->name, NOTE, line, (size_t)length - 1) != 0 && errno == ENOTSUP;
+}
+
+/* Follows the records that the note covers and the file does not, after a crash or a truncation of the file. Returns false
+ * if they are not the records whose digest was noted. */
+static bool meets_note(struct digest_chain *chain, const struct digest_chain *note, struct log *log, uint64_t end)
+{
+    if (note->records <= chain->records)
+        return true;
+    return note->position <= end && digest_chain_follow(chain, log, note->position, NULL) == LINEAGE_OK && is_met(chain, note);
+}
+
+/* The file is read again for the next row, so that the note is compared again too. */
+static void forget_and_tell(struct digest_file *file, struct log *log, const char *what)
+{
+    file->size = 0;
+    tell(file, log, what);
 }
 
 static void follow_open(struct digest_file *file, struct log *log, int fd, uint64_t end)
 {
-    if (!find_last(file, log, fd))
+    bool changed = true;
+    struct digest_chain note = {0};
+    if (!find_last(file, log, fd, &changed))
         return;
-    if (!file->size && fs_is_marked(file->dir_fd, log->name, NOTE)) {
+    if (changed && read_note(&note, file->dir_fd, log->name) >= NOTE_BARE && !file->size) {
         tell(file, log, GONE);
         return;
     }
     struct digest_chain chain = file->last;
     if (chain.position > end)
-        tell(file, log, "it speaks of rows that the log no longer has; see 'lineage verify', 'lineage rebuild --digests'");
+        tell(file, log, "it speaks of rows that the log no longer has; " MEND);
+    else if (!meets_note(&chain, &note, log, end))
+        forget_and_tell(file, log, "the rows are not those whose digest was noted in the attribute " NOTE "; " MEND);
     else if (digest_chain_follow(&chain, log, end, NULL) == LINEAGE_OK && chain.position > file->last.position)
         write_line(file, log, fd, &chain);
 }
@@ -155,7 +208,8 @@ void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
     const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
     int fd = fs_open(file->dir_fd, PLACE_DIGESTS, flags, 0);
     bool missing = fd < 0 && errno == ENOENT;
-    if (missing && fs_is_marked(file->dir_fd, log->name, NOTE)) {
+    struct digest_chain note;
+    if (missing && read_note(&note, file->dir_fd, log->name) >= NOTE_BARE) {
         tell(file, log, GONE);
         return;
     }
@@ -184,6 +238,8 @@ struct checking {
     uint64_t size;     /* size of the file at open; later lines cover rows after `end` */
     uint64_t line;     /* number of the last line that was read */
     struct digest_chain last, next; /* the last valid line, and the line to be reached next */
+    struct digest_chain note;       /* zeroed: the log has no note with a digest */
+    bool note_met;                  /* some record ends in the noted digest */
     uint64_t last_line;             /* line of the log at which `last` ends */
     struct record_walk walk;
 };
@@ -229,11 +285,6 @@ static bool next_line(struct checking *c)
         broken(c, 0, why);
     }
     return false;
-}
-
-static bool is_met(const struct digest_chain *a, const struct digest_chain *b)
-{
-    return a->records == b->records && a->position == b->position && memcmp(a->digest, b->digest, DIGEST_BYTES) == 0;
 }
 
 static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64_t to, uint64_t *lines,
@@ -287,6 +338,24 @@ static void say_cut_off(struct checking *c)
     broken(c, 0, text);
 }
 
+/* If the lines match the records, the note shows whether lines and records are missing together. */
+static void check_note(struct checking *c, uint64_t records)
+{
+    char text[320];
+    if (!c->note_met && records < c->note.records)
+        snprintf(text, sizeof text, "it has %" PRIu64 " records, and its attribute " NOTE " speaks of %" PRIu64 " in %" PRIu64
+                 " bytes: its end was cut off, and that of " PLACE_DIGESTS, records, c->note.records, c->note.position);
+    else if (!c->note_met)
+        snprintf(text, sizeof text, "records 1 to %" PRIu64 ": not the bytes that the attribute " NOTE " has the digest of",
+                 c->note.records);
+    else if (c->last.records < c->note.records)
+        snprintf(text, sizeof text, PLACE_DIGESTS ": the digests of records %" PRIu64 " to %" PRIu64 " are missing: a crash of the "
+                 "machine or somebody removed them; the records themselves have the digest in the attribute " NOTE
+                 ", and 'lineage rebuild --digests' completes the file", c->last.records + 1, c->note.records);
+    if (!c->note_met || c->last.records < c->note.records)
+        broken(c, 0, text);
+}
+
 /* Computes digests record by record, and compares a line when the record at which it ends is reached. */
 static enum lineage_status compare(struct checking *c, struct lineage_error *err)
 {
@@ -301,6 +370,7 @@ static enum lineage_status compare(struct checking *c, struct lineage_error *err
            (there || (expected && c->next.position <= c->end))) {
         if (there) {
             digest_chain_add(&ahead, &record);
+            c->note_met = c->note_met || is_met(&ahead, &c->note);
             digests->known_found = digests->known_found ||
                                    (digests->known && memcmp(ahead.digest, digests->known, DIGEST_BYTES) == 0);
         }
@@ -318,6 +388,8 @@ static enum lineage_status compare(struct checking *c, struct lineage_error *err
     }
     if (status == LINEAGE_OK && expected)
         say_cut_off(c);
+    if (status == LINEAGE_OK && c->note.records && !digests->is_broken)
+        check_note(c, ahead.records);
     digests->kept = c->last.records;
     return status;
 }
@@ -342,8 +414,11 @@ enum lineage_status digest_file_check(struct digest_file *file, struct log *log,
 {
     struct log_state state;
     struct checking c = {.log = log, .digests = digests, .whole = whole, .last_line = 1};
+    /* The note is read first, and the log last: each is written before the one that is read before it. */
+    enum noted noted = read_note(&c.note, file->dir_fd, log->name);
     open_lines(&c, file);
-    if (!c.size && fs_is_marked(file->dir_fd, log->name, NOTE))
+    digests->cannot_note = noted == NOTE_UNSUPPORTED;
+    if (!c.size && noted >= NOTE_BARE)
         broken(&c, 0, PLACE_DIGESTS ": the digests that were there are gone");
     enum lineage_status status = log_look(log, &state, err);
     c.end = state.size;

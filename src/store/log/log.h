@@ -54,6 +54,7 @@ struct log_digests {
     void *context;
     bool is_broken;
     bool are_kept;            /* whether there are stored digests */
+    bool cannot_note;         /* the file system has no attribute that would show that rows were cut with their digests */
     uint64_t kept;            /* number of records that were compared */
     struct digest_chain head; /* digest of all records, even if not stored; undefined if is_broken */
 };

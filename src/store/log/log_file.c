@@ -304,7 +304,7 @@ static enum lineage_status add(struct log_file *file, struct log_state *state, c
      * the two writes would leave half a record. */
     ssize_t n = fs_write_once(file->write_fd, bytes, length);
     if (n >= 0 && (size_t)n < length)
-        errno = ENOSPC;
+        errno = fs_at_size_limit(file->write_fd) ? EFBIG : ENOSPC;
     if (n < 0 || (size_t)n < length)
         status = failed(&file->log, "append to", err);
     else if (sync)
@@ -413,11 +413,14 @@ static enum lineage_status file_blank(struct log *log, struct log_state *state, 
  */
 #define STAGED_HEAD 21 /* the size in decimal, and a line end */
 
-static enum lineage_status forget_staged(struct log_file *file, struct lineage_error *err)
+/* The removal is made durable before the claim ends. A crash could otherwise bring the staged file back after later rows
+ * were written at its place in the log and acknowledged, and the next claim would take these rows back. */
+static enum lineage_status forget_staged(struct log_file *file, bool sync, struct lineage_error *err)
 {
-    return fs_unlink(file->dir_fd, PLACE_IMPORT) == 0 || errno == ENOENT
-               ? LINEAGE_OK
-               : failed(&file->log, "end the import into", err);
+    if (fs_unlink(file->dir_fd, PLACE_IMPORT) != 0)
+        return errno == ENOENT ? LINEAGE_OK : failed(&file->log, "end the import into", err);
+    return !sync || fs_sync_dir(file->dir_fd) == 0 ? LINEAGE_OK
+                                                   : failed(&file->log, "sync the directory of", err);
 }
 
 static enum lineage_status stage(struct log_file *file, uint64_t size, const char *bytes, size_t length, bool sync,
@@ -447,7 +450,7 @@ static enum lineage_status file_append_many(struct log *log, struct log_state *s
     file->torn = false;
     status = add(file, state, bytes, length, sync, err);
     if (!file->torn) /* otherwise the next claim truncates the log */
-        forget_staged(file, &ignored); /* if the staged file stays, the next claim finds its bytes in the log */
+        forget_staged(file, sync, &ignored); /* if the staged file stays, the next claim finds its bytes in the log */
     if (status == LINEAGE_OK && sync)
         digest_file_follow(&file->digests, log, state->size);
     return status;
@@ -527,7 +530,7 @@ static enum lineage_status judge_staged(struct log_file *file, struct log_state 
         status = note_undone(file, err);
     if (state->cut_off && status == LINEAGE_OK && n)
         status = take_back(file, state, from, bytes, n, err);
-    return status == LINEAGE_OK ? forget_staged(file, err) : status;
+    return status == LINEAGE_OK ? forget_staged(file, true, err) : status;
 }
 
 static enum lineage_status take_back_staged(struct log_file *file, struct log_state *state, struct lineage_error *err)
@@ -541,7 +544,7 @@ static enum lineage_status take_back_staged(struct log_file *file, struct log_st
         /* The staged file gets its name only when it is complete. So a damaged head comes from another program, or from
          * a crash of the machine after a write without sync. */
         if (status == LINEAGE_OK)
-            status = staged.length > STAGED_HEAD ? judge_staged(file, state, &staged, err) : forget_staged(file, err);
+            status = staged.length > STAGED_HEAD ? judge_staged(file, state, &staged, err) : forget_staged(file, true, err);
         buf_release(&staged);
     }
     state->taken_back = fs_stat(file->dir_fd, PLACE_UNDONE, AT_SYMLINK_NOFOLLOW, &st) == 0;

@@ -40,7 +40,7 @@ void mirror_disconnect(struct mirror *mirror)
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
     mirror->meta = mirror_meta_start();
-    mirror->shared = mirror->loaded = mirror->damaged = mirror->frozen = false;
+    mirror->shared = mirror->loaded = mirror->damaged = mirror->unusable = mirror->frozen = false;
     buf_reset(&mirror->header);
 }
 

@@ -50,18 +50,19 @@ void mirror_follow(struct mirror *mirror);
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err);
 
 /*
- * Calls ask(question). If that fails because lineage.db is damaged, the mirror is rebuilt on disk or in memory, and ask
- * is called again. ask must start its answer from the beginning each time, and must call mirror_sync if the answer
+ * Calls ask(question). If that fails because lineage.db is damaged or cannot be used, the mirror is rebuilt on disk or in
+ * memory, and ask is called again. ask must start its answer from the beginning each time, and must call mirror_sync if the answer
  * should be up to date. Use mirror_ask for every question of a user, but do not call it while an answer is being
  * returned item by item.
  */
 typedef enum lineage_status mirror_question_fn(void *question, struct lineage_error *err);
 enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, void *question, struct lineage_error *err);
 
-/* The step of mirror_ask after a failure: returns true if lineage.db was damaged and the mirror has been rebuilt. */
+/* The step of mirror_ask after a failure: returns true if lineage.db was damaged or could not be used, and the mirror has
+ * been rebuilt. */
 bool mirror_mended(struct mirror *mirror);
 
-/* Makes mirror_mended ignore damage that was found so far. For a caller that checks the file itself. */
+/* Makes mirror_mended ignore faults of the file that were found so far. For a caller that checks the file itself. */
 void mirror_forget_damage(struct mirror *mirror);
 
 /* ---- what it is ---- */

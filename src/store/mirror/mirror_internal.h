@@ -36,6 +36,7 @@ struct mirror {
     bool shared;       /* the file is in write-ahead mode */
     bool frozen;       /* the file may not be written: it is read without locks */
     bool damaged;      /* some page was found damaged */
+    bool unusable;     /* the file, or a file beside it, could not be opened, read or written */
     bool said_away;    /* the user was notified that answers are old (server unreachable) */
     struct mirror_file_state file; /* state of the file when it was opened */
     unsigned mended;               /* how often damage was found and mended */

@@ -17,9 +17,17 @@ void mirror_note_damage(struct mirror *mirror)
     mirror->damaged = mirror->damaged || mirror->on_disk;
 }
 
-/* The callers distinguish three kinds of failure. If the file is locked they wait or give up, if it is damaged they
- * rebuild it, and if the question was cancelled they just return. Damage is recorded in the handle, because the failing
- * call may be deep inside a question that must return first. */
+/* Failures of the disk or of a file beside lineage.db, such as a lineage.db-wal that cannot be opened. Memory helps. */
+static bool is_disk_failure(int code)
+{
+    return code == SQLITE_CANTOPEN || code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_READONLY ||
+           code == SQLITE_PROTOCOL;
+}
+
+/* The callers distinguish four kinds of failure. If the file is locked they wait or give up, if it is damaged they
+ * rebuild it, if it cannot be used they answer from memory, and if the question was cancelled they just return. Damage
+ * and unusable files are recorded in the handle, because the failing call may be deep inside a question that must return
+ * first. */
 enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct lineage_error *err)
 {
     int code = sqlite3_errcode(mirror->db) & 0xff;
@@ -31,6 +39,7 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
     else if (code == SQLITE_INTERRUPT)
         return store_fail(err, LINEAGE_ECANCELLED, "cancelled");
     mirror->damaged = mirror->damaged || (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB));
+    mirror->unusable = mirror->unusable || (mirror->on_disk && is_disk_failure(code));
     return store_fail(err, status, "lineage.db: %s: %s", doing, sqlite3_errmsg(mirror->db));
 }
 

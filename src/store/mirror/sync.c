@@ -35,7 +35,7 @@ const struct lineage_store *mirror_store(const struct mirror *mirror)
 
 void mirror_forget_damage(struct mirror *mirror)
 {
-    mirror->damaged = false;
+    mirror->damaged = mirror->unusable = false;
 }
 
 const struct mirror_position *mirror_position(const struct mirror *mirror)
@@ -310,7 +310,7 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
     if (status != LINEAGE_OK)
         return status;
     status = sync_connection(mirror, &why);
-    if (status != LINEAGE_OK && mirror_mended(mirror))
+    if (status != LINEAGE_OK && mirror->damaged && mirror_mended(mirror))
         return LINEAGE_OK;
     if (status != LINEAGE_OK && (mirror->other_metric || mirror->set_back)) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
@@ -329,17 +329,21 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
 
 enum { TIMES_MENDED = 3 };
 
-/* After a few repairs memory is used, because a disk that keeps damaging its data will do so again. `damaged` is
- * cleared before the repair, so that only damage in the new file counts, and after it, because a mirror in memory
- * cannot be damaged. */
+/* After a few repairs memory is used, because a disk that keeps damaging its data will do so again. Memory is used at once
+ * if a file could not be opened, read or written, because making the file anew would meet the same obstacle. The flags
+ * are cleared before the repair, so that only faults of the new file count, and after it, because a mirror in memory has
+ * no such faults. */
 bool mirror_mended(struct mirror *mirror)
 {
     struct lineage_error why = {LINEAGE_EDB, 0, 0, "lineage.db is damaged"};
-    if (!mirror->damaged)
+    const bool damaged = mirror->damaged;
+    if (!damaged && !mirror->unusable)
         return false;
-    mirror->damaged = false;
+    if (!damaged)
+        store_fail(&why, LINEAGE_EDB, "lineage.db cannot be used: %s", sqlite3_errmsg(mirror->db));
+    mirror_forget_damage(mirror);
     enum lineage_status status = LINEAGE_EDB;
-    if (!mirror->frozen && mirror->mended++ < TIMES_MENDED) {
+    if (damaged && !mirror->frozen && mirror->mended++ < TIMES_MENDED) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
         if (status == LINEAGE_OK)
@@ -347,7 +351,7 @@ bool mirror_mended(struct mirror *mirror)
     }
     if (status != LINEAGE_OK && use_memory(mirror, &why, NULL) == LINEAGE_OK)
         status = sync_connection(mirror, NULL);
-    mirror->damaged = false;
+    mirror_forget_damage(mirror);
     allow_cancelling(mirror, status == LINEAGE_OK);
     return status == LINEAGE_OK;
 }

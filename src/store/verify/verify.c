@@ -169,6 +169,9 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
         snprintf(text, sizeof text, "no record ends in the digest %s: rows that it covers were changed or removed", v->known);
         found(v, "digest", 0, "", text);
     }
+    if (digests.cannot_note && digests.are_kept)
+        store_notice(v->store, 0, "the file system of %s has no extended attributes, so rows that were removed together with their "
+                     "digests are not found; note `lineage verify --digest` elsewhere", v->store->dir);
     if (v->digests)
         give_digests(v->digests, &digests);
     return LINEAGE_OK;
