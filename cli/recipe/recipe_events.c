@@ -29,8 +29,7 @@ static const struct member members[] = {
     MEMBER(reward, REAL),           MEMBER(turns, REAL),           MEMBER(malformed, REAL),
     MEMBER(response_tokens, REAL),  MEMBER(loss, REAL),            MEMBER(grad_norm, REAL),
     MEMBER(entropy, REAL),          MEMBER(clip_fraction, REAL),   MEMBER(kl, REAL),
-    MEMBER(learning_rate, REAL),    MEMBER(clip_scale_mean, REAL), MEMBER(clip_scale_std, REAL),
-    MEMBER(mismatch_kl, REAL),      MEMBER(mismatch_ess, REAL),    MEMBER(weight_mean, REAL),
+    MEMBER(learning_rate, REAL),    MEMBER(mismatch_kl, REAL),      MEMBER(mismatch_ess, REAL),    MEMBER(weight_mean, REAL),
     MEMBER(rejected, REAL),         MEMBER(staleness, REAL),       MEMBER(generation_s, REAL),
     MEMBER(gain_s, REAL),           MEMBER(update_s, REAL),        MEMBER(sampled_tokens, UINT64),
     MEMBER(gain_tokens, UINT64),    MEMBER(trained_tokens, UINT64), {NULL, 0, REAL},
@@ -280,7 +279,25 @@ static void set_allocation(json_t *line, const struct trainer_allocation *alloca
     }
 }
 
-/* Means are reported with every iteration, so that the row of a trial that is cut off has them, too. */
+/*
+ * Means are reported with every iteration, so that the row of a trial that is cut off has them, too. They are reported
+ * only if a loss reads clip scales, because the row would otherwise claim an adaptive clip range.
+ */
+static void set_clip_scale(struct recipe_events *wire, json_t *line, const struct trainer_iteration *it)
+{
+    set_real(line, "clip_scale_mean", it->clip_scale_mean);
+    set_real(line, "clip_scale_std", it->clip_scale_std);
+    set_real(line, "clip_scale_turn_mean", it->clip_scale_turn_mean);
+    set_real(line, "clip_scale_turn_std", it->clip_scale_turn_std);
+    wire->n_scaled++;
+    wire->clip_scale_mean += it->clip_scale_mean;
+    wire->clip_scale_std += it->clip_scale_std;
+    wire->clip_scale_turn_mean += it->clip_scale_turn_mean;
+    wire->clip_scale_turn_std += it->clip_scale_turn_std;
+    set_real(line, "ig_clip_scale_mean", wire->clip_scale_mean / wire->n_scaled);
+    set_real(line, "ig_clip_scale_std", wire->clip_scale_std / wire->n_scaled);
+}
+
 static void set_iteration(struct recipe_events *wire, json_t *line, const struct trainer_iteration *it)
 {
     char name[32];
@@ -309,10 +326,8 @@ static void set_iteration(struct recipe_events *wire, json_t *line, const struct
     wire->generation_s += it->generation_s;
     wire->gain_s += it->gain_s;
     wire->update_s += it->update_s;
-    wire->clip_scale_mean += it->clip_scale_mean;
-    wire->clip_scale_std += it->clip_scale_std;
-    set_real(line, "ig_clip_scale_mean", wire->clip_scale_mean / wire->n_iterations);
-    set_real(line, "ig_clip_scale_std", wire->clip_scale_std / wire->n_iterations);
+    if (it->clip_scaled)
+        set_clip_scale(wire, line, it);
 }
 
 static void set_phase(json_t *line, const char *phase)
@@ -343,7 +358,10 @@ static void set_start(json_t *line, const struct trainer_event *event)
     set_real(line, "memory_bound", event->memory_bound);
 }
 
-/* Without an iteration no clip scale was measured, so none is reported. */
+/*
+ * Without an iteration nothing was measured, so nothing is reported; the clip scale is reported only if a loss has read
+ * it. Means over turns cover the iterations of this process only: those since a resumed run was resumed.
+ */
 static void set_final(const struct recipe_events *wire, json_t *line, const struct trainer_event *event)
 {
     set_phase(line, TRIAL_PHASE_DONE);
@@ -352,9 +370,13 @@ static void set_final(const struct recipe_events *wire, json_t *line, const stru
     set_real(line, "em_greedy", event->score_greedy);
     set_real(line, "area", event->area);
     set_real(line, "eval_s", event->eval_s);
-    if (event->steps > 0) {
+    if (wire->n_scaled > 0) {
         set_real(line, "ig_clip_scale_mean", event->clip_scale_mean);
         set_real(line, "ig_clip_scale_std", event->clip_scale_std);
+        set_real(line, "clip_scale_turn_mean", wire->clip_scale_turn_mean / wire->n_scaled);
+        set_real(line, "clip_scale_turn_std", wire->clip_scale_turn_std / wire->n_scaled);
+    }
+    if (event->steps > 0) {
         set_real(line, "entropy", event->entropy);
         set_real(line, "clip_fraction", event->clip_fraction);
     }

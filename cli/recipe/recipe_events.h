@@ -11,9 +11,10 @@
 
 /* Sums over events, from which some lines report means. Zero it before the first event. */
 struct recipe_events {
-    double clip_scale_mean, clip_scale_std; /* sums over iterations */
-    double generation_s, gain_s, update_s;  /* the same */
-    int32_t n_iterations;
+    double clip_scale_mean, clip_scale_std;           /* sums over iterations in which the loss read clip scales */
+    double clip_scale_turn_mean, clip_scale_turn_std; /* the same, over turns */
+    double generation_s, gain_s, update_s;            /* sums over all iterations */
+    int32_t n_iterations, n_scaled;
 };
 
 /* Both functions return a new reference, or NULL when out of memory. */

@@ -89,10 +89,12 @@ struct rl_compose_data {
 struct rl_compose_input {
     const double *log_prob, *proximal, *behaviour, *sampler, *advantages;
     struct rl_compose_data data;
+    const double *clip_scale; /* factor >= 0 of the clip range at each token, or NULL for 1 */
 };
 struct rl_compose_inputf {
     const float *log_prob, *proximal, *behaviour, *sampler, *advantages;
     struct rl_compose_data data;
+    const float *clip_scale;
 };
 
 /* Arrays [B*T]. All except mask may be NULL. The values at mask 0 are 0. */

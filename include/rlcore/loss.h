@@ -21,13 +21,16 @@
  *     l      log_prob - old_log_prob (natural logarithms)
  *     l20    l limited to [-20, 20]; the gradient is 0 outside
  *     [c]    1 if c holds, else 0
+ *     lo, hi clip_low and clip_high, times the token's clip_scale if there is one
  *     mm(x)  sum(m x) / (N + 1e-8), the masked mean
  * Gradients at exact ties of a minimum or maximum are those of the unclipped branch.
  *
  * Errors
- *     RL_EINVAL  a required array is missing, an option is out of range, or the aggregation divides by zero
- *     RL_EVALUE  a value at mask 1 is not finite, a weight is negative, the mask holds something
- *                other than 0 and 1, or the loss overflows; the text names array, row and token
+ *     RL_EINVAL  a required array is missing, an option is out of range, the aggregation divides by
+ *                zero, or clip_scale is given to a loss without a clip range
+ *     RL_EVALUE  a value at mask 1 is not finite, a weight or clip scale is negative, the mask holds
+ *                something other than 0 and 1, or the loss overflows; the text names array, row and
+ *                token
  * Values at mask 0 are never read as numbers, so NaN is allowed there.
  *
  * Reproducibility, layouts, and which output may be which input: rlcore/status.h.
@@ -98,15 +101,20 @@ struct rl_loss_input {
     const double *weights;      /* off-policy importance weights >= 0, or NULL for 1; they multiply
                                    the token loss after clipping and enter no metric */
     const double *entropy; /* entropy of the policy at each token, or NULL; used for statistics only */
+    /*
+     * factor >= 0 of both clip ranges at each token, or NULL for 1: A2TGPO's dynamic_clip
+     * (rl_a2tgpo_advantage). Read by PPO, GSPO, CISPO and GMPO; a loss without a clip range refuses it
+     */
+    const double *clip_scale;
 };
 
 struct rl_loss_inputf {
-    const float *log_prob, *old_log_prob, *advantages, *weights, *entropy;
+    const float *log_prob, *old_log_prob, *advantages, *weights, *entropy, *clip_scale;
 };
 
 struct rl_loss_options {
     struct rl_agg agg;
-    double clip_low;  /* 0.2: the ratio is clipped to [1 - clip_low, 1 + clip_high] */
+    double clip_low;  /* 0.2: the ratio is clipped to [1 - clip_low s, 1 + clip_high s], s = clip_scale */
     double clip_high; /* 0.2; DAPO: 0.28 */
     double clip_c;    /* 3: dual clip, the upper bound c of the ratio where A < 0; must exceed 1 */
     double tau_pos;   /* 1: SAPO's temperature where A > 0; > 0 */

@@ -109,7 +109,10 @@ struct trainer_iteration {
     double response_tokens;  /* mean per rollout */
     double loss, grad_norm, entropy, clip_fraction, kl; /* means over the updates */
     double learning_rate;
-    double clip_scale_mean, clip_scale_std;           /* ig_clip_scale over response tokens */
+    bool clip_scaled; /* whether the loss reads clip scales: turn-group-v1d with a beta above 0 .. */
+    double clip_scale_mean, clip_scale_std; /* .. ig_clip_scale over response tokens .. */
+    /* .. and over the turns with an information gain, each of which counts once, as in arXiv 2605.06200 */
+    double clip_scale_turn_mean, clip_scale_turn_std;
     struct trainer_turn_gain gain[TRAINER_TURNS_MAX]; /* information gain by turn index */
     int32_t n_gain;
     /* distance between sampler and learner; share of tokens rejected */

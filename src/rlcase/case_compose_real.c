@@ -80,6 +80,7 @@ static void read_case(struct case_call *call, struct compose_case *c)
     c->in.behaviour = case_reals_or_null(call, "behaviour_log_prob", b, t);
     c->in.sampler = case_reals_or_null(call, "sampler_log_prob", b, t);
     c->in.advantages = case_reals(call, "advantages", b, t);
+    c->in.clip_scale = case_reals_or_null(call, "ig_clip_scale", b, t);
     c->options = read_options(call);
     if (case_present(call, "tool_mask"))
         c->in.data.tool = case_mask(call, "tool_mask", b, t);
@@ -135,7 +136,7 @@ static void run(struct case_call *call)
     make_room(call, &c);
     const struct rl_batch *laid =
         CASE_LAY_OUT(call, c.batch, c.b.n, c.t.n, c.in.log_prob, c.in.proximal, c.in.behaviour,
-                     c.in.sampler, c.in.advantages);
+                     c.in.sampler, c.in.advantages, c.in.clip_scale);
     CASE_RUN(call,
              rl_compose_loss(laid, &c.in, &c.options, &c.out, &result, &call->ws, &call->err));
     if (call->failed)
@@ -155,7 +156,7 @@ const struct case_kernel case_compose_loss = {
                "clipped ratio, each reported",
     .inputs =
         "loss_agg_mode, response_mask, log_prob, advantages, proximal_log_prob?, "
-        "behaviour_log_prob?, sampler_log_prob?, tool_mask?, turn_id?, backend_cap?, "
+        "behaviour_log_prob?, sampler_log_prob?, ig_clip_scale?, tool_mask?, turn_id?, backend_cap?, "
         "staleness_cap?, per_turn?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, "
         "tau_pos?, tau_neg?, opsm_lower?, opsm_upper?, opsm_unit?, opsm_per_token?, "
         "opsm_negative_only?, replay?, sampler_routes?, training_routes?, "

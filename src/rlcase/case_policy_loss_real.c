@@ -51,11 +51,12 @@ static void run(struct case_call *call)
                             : case_reals(call, "old_log_prob", &b, &t),
         .advantages = case_reals(call, "advantages", &b, &t),
         .weights = case_reals_or_null(call, "rollout_is_weights", &b, &t),
+        .clip_scale = case_reals_or_null(call, "ig_clip_scale", &b, &t),
     };
     real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
     struct rl_loss_result out;
     const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, in.log_prob, in.old_log_prob,
-                                               in.advantages, in.weights);
+                                               in.advantages, in.weights, in.entropy, in.clip_scale);
     CASE_RUN(call, losses[loss].run(laid, &in, &options, d_log_prob, &out, &call->ws, &call->err));
     if (call->failed)
         return;
@@ -70,7 +71,7 @@ const struct case_kernel case_policy_loss = {
     .inputs =
         "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean), loss_agg_mode, "
         "response_mask, log_prob, old_log_prob?, advantages, rollout_is_weights?, "
-        "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, "
+        "ig_clip_scale?, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, "
         "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
     .outputs =
         "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, d_log_prob [B][T]",

@@ -177,6 +177,33 @@ static void without_reasons_for_corrections_it_is_ppo(void **state)
     trial_free(&t);
 }
 
+/* A clip scale that is equal at all tokens is the same as clip ranges that are multiplied by it, also per turn. */
+static void clip_scales_are_a_factor_of_the_range(void **state)
+{
+    (void)state;
+    for (int per_turn = 0; per_turn < 2; per_turn++) {
+        struct trial t = trial_new(6, ragged), wide = trial_new(6, ragged), plain = trial_new(6, ragged);
+        double *scale = test_alloc(cells_of(&t), sizeof *scale);
+        t.options.per_turn = wide.options.per_turn = plain.options.per_turn = per_turn;
+        for (size_t i = 0; i < cells_of(&t); i++)
+            scale[i] = t.data->mask[i] ? 0.25 : NAN;
+        t.in.clip_scale = scale;
+        wide.options.loss.clip_low *= 0.25;
+        wide.options.loss.clip_high *= 0.25;
+        run(&t);
+        run(&wide);
+        run(&plain);
+        assert_close(t.result.loss.loss, wide.result.loss.loss);
+        assert_true(fabs(t.result.loss.loss - plain.result.loss.loss) > 1e-6);
+        for (size_t i = 0; i < cells_of(&t); i++)
+            assert_close(t.out.d_log_prob[i], wide.out.d_log_prob[i]);
+        free(scale);
+        trial_free(&t);
+        trial_free(&wide);
+        trial_free(&plain);
+    }
+}
+
 /* With one engine, and a learner that has moved on since sampling, the loss is decoupled PPO. */
 static void with_one_engine_it_is_decoupled_ppo(void **state)
 {
@@ -369,7 +396,7 @@ static void single_precision_agrees(void **state)
         float *arrays[] = {floats_of(t.in.log_prob, n),   floats_of(t.in.proximal, n),
                            floats_of(t.in.behaviour, n),  floats_of(t.in.sampler, n),
                            floats_of(t.in.advantages, n), floats_of(t.out.d_log_prob, n)};
-        struct rl_compose_inputf in = {arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], {0}};
+        struct rl_compose_inputf in = {arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], {0}, NULL};
         struct rl_compose_outputf out = {.mask = t.out.mask, .d_log_prob = arrays[5]};
         struct rl_compose_result result;
         assert_int_equal(
@@ -467,6 +494,7 @@ int main(void)
         cmocka_unit_test(each_factor_matches_its_definition),
         cmocka_unit_test(gradients_match_differences),
         cmocka_unit_test(without_reasons_for_corrections_it_is_ppo),
+        cmocka_unit_test(clip_scales_are_a_factor_of_the_range),
         cmocka_unit_test(with_one_engine_it_is_decoupled_ppo),
         cmocka_unit_test(turns_are_isolated),
         cmocka_unit_test(tokens_of_tools_have_no_effect),

@@ -29,13 +29,14 @@ static const struct {
     policy_loss *run;
     policy_lossf *runf;
     bool aggregates; /* the loss depends on all members of options.agg */
-} losses[] = {{"ppo", rl_ppo_loss, rl_ppo_lossf, true},
-              {"cispo", rl_cispo_loss, rl_cispo_lossf, true},
-              {"gpg", rl_gpg_loss, rl_gpg_lossf, true},
-              {"reinforce", rl_reinforce_loss, rl_reinforce_lossf, true},
-              {"sapo", rl_sapo_loss, rl_sapo_lossf, false},
-              {"gspo", rl_gspo_loss, rl_gspo_lossf, false},
-              {"geo_mean", rl_geo_mean_loss, rl_geo_mean_lossf, false}};
+    bool clips;      /* the loss has a clip range, which clip scales widen or narrow */
+} losses[] = {{"ppo", rl_ppo_loss, rl_ppo_lossf, true, true},
+              {"cispo", rl_cispo_loss, rl_cispo_lossf, true, true},
+              {"gpg", rl_gpg_loss, rl_gpg_lossf, true, false},
+              {"reinforce", rl_reinforce_loss, rl_reinforce_lossf, true, false},
+              {"sapo", rl_sapo_loss, rl_sapo_lossf, false, false},
+              {"gspo", rl_gspo_loss, rl_gspo_lossf, false, true},
+              {"geo_mean", rl_geo_mean_loss, rl_geo_mean_lossf, false, true}};
 enum { LOSSES = sizeof losses / sizeof *losses };
 
 /* A loss on a random batch, with its result and gradient. */
@@ -44,6 +45,7 @@ struct trial {
     struct random_batch *data;
     struct rl_loss_options options;
     bool weighted, keep_ratio;
+    double *scale;    /* clip scales, or NULL */
     double *original; /* log_prob before the test changes it */
     double *gradient;
     struct rl_loss_result out;
@@ -70,6 +72,7 @@ static void trial_free(struct trial *t)
     random_batch_free(t->data);
     free(t->gradient);
     free(t->original);
+    free(t->scale);
 }
 
 static enum rl_status run_with(struct trial *t, double *gradient)
@@ -77,7 +80,8 @@ static enum rl_status run_with(struct trial *t, double *gradient)
     struct rl_loss_input in = {.log_prob = t->data->log_prob,
                                .old_log_prob = t->data->old_log_prob,
                                .advantages = t->data->advantages,
-                               .weights = t->weighted ? t->data->weights : NULL};
+                               .weights = t->weighted ? t->data->weights : NULL,
+                               .clip_scale = t->scale};
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
@@ -149,6 +153,76 @@ static void gradients_match_differences(void **state)
             }
 }
 
+static void assert_close(double a, double b)
+{
+    if (!(fabs(a - b) <= 1e-12 * fmax(1, fabs(b))))
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+/* Gives each token a clip scale from 0.2 to 1.8, a different one for its neighbours. */
+static void scale_clips(struct trial *t)
+{
+    t->scale = test_alloc(cells_of(t), sizeof *t->scale);
+    for (size_t i = 0; i < cells_of(t); i++)
+        t->scale[i] = t->data->mask[i] ? 0.2 + 0.2 * (double)(i * 5 % 9) : NAN;
+}
+
+static void scaled_gradients_match_differences(void **state)
+{
+    (void)state;
+    for (size_t loss = 0; loss < LOSSES; loss++)
+        for (int weighted = 0; weighted < 2 && losses[loss].clips; weighted++) {
+            struct random_shape shape = {.hole_share = 0.2, .empty_share = 0.1, .ratio_scale = 0.25};
+            struct trial t = trial_new(loss, 31, shape), plain = trial_new(loss, 31, shape);
+            t.weighted = plain.weighted = weighted;
+            t.keep_ratio = losses[loss].run == rl_cispo_loss;
+            if (losses[loss].run == rl_gspo_loss) {
+                level_rows(t.data);
+                level_rows(plain.data);
+            }
+            scale_clips(&t);
+            for (size_t i = 0; losses[loss].run == rl_gspo_loss && i < cells_of(&t); i++)
+                t.scale[i] = t.data->mask[i] ? 0.3 : NAN;
+            size_t kinks;
+            run(&t);
+            run(&plain);
+            double error = gradient_error(value_at, &t, t.data->log_prob, cells_of(&t), t.gradient,
+                                          1e-5, &kinks);
+            if (error > 1e-6 || kinks > 3)
+                fail_msg("%s: error %g, %zu kinks", losses[loss].name, error, kinks);
+            run(&t);
+            if (memcmp(t.gradient, plain.gradient, cells_of(&t) * sizeof *t.gradient) == 0)
+                fail_msg("%s ignores its clip scales", losses[loss].name);
+            trial_free(&t);
+            trial_free(&plain);
+        }
+}
+
+/* A scale that is equal at all tokens is the same as clip ranges that are multiplied by it. */
+static void equal_scales_are_a_factor_of_the_range(void **state)
+{
+    (void)state;
+    for (size_t loss = 0; loss < LOSSES; loss++)
+        for (int weighted = 0; weighted < 2 && losses[loss].clips; weighted++) {
+            struct random_shape shape = {.tokens = 300, .hole_share = 0.2, .ratio_scale = 0.3};
+            struct trial scaled = trial_new(loss, 12, shape), wide = trial_new(loss, 12, shape);
+            scaled.weighted = wide.weighted = weighted;
+            scaled.scale = test_alloc(cells_of(&scaled), sizeof *scaled.scale);
+            for (size_t i = 0; i < cells_of(&scaled); i++)
+                scaled.scale[i] = 1.5;
+            wide.options.clip_low = 1.5 * scaled.options.clip_low;
+            wide.options.clip_high = 1.5 * scaled.options.clip_high;
+            run(&scaled);
+            run(&wide);
+            assert_close(scaled.out.loss, wide.out.loss);
+            assert_close(scaled.out.pg_clipfrac, wide.out.pg_clipfrac);
+            for (size_t i = 0; i < cells_of(&scaled); i++)
+                assert_close(scaled.gradient[i], wide.gradient[i]);
+            trial_free(&scaled);
+            trial_free(&wide);
+        }
+}
+
 static void values_outside_the_mask_are_not_read(void **state)
 {
     (void)state;
@@ -207,12 +281,6 @@ static void copy_row(const struct random_batch *a, size_t from, struct random_ba
     memcpy(b->old_log_prob + j, a->old_log_prob + i, n * sizeof(double));
     memcpy(b->advantages + j, a->advantages + i, n * sizeof(double));
     b->group[to] = a->group[from];
-}
-
-static void assert_close(double a, double b)
-{
-    if (!(fabs(a - b) <= 1e-12 * fmax(1, fabs(b))))
-        fail_msg("%.17g is not %.17g", a, b);
 }
 
 static void row_order_and_padding_change_nothing(void **state)
@@ -328,6 +396,22 @@ static size_t some_response_token(const struct random_batch *r)
     return i;
 }
 
+static void bad_clip_scales_are_refused(void **state)
+{
+    (void)state;
+    const double bad[] = {-0.1, NAN, INFINITY};
+    for (size_t loss = 0; loss < LOSSES; loss++)
+        for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+            struct trial t = trial_new(loss, 7, (struct random_shape){.rows = 4, .tokens = 20});
+            t.weighted = k == 1;
+            scale_clips(&t);
+            t.scale[some_response_token(t.data)] = bad[k];
+            assert_refused(&t, losses[loss].clips ? RL_EVALUE : RL_EINVAL,
+                           losses[loss].clips ? "clip_scale[2][" : "has no clip range");
+            trial_free(&t);
+        }
+}
+
 static void bad_values_are_named(void **state)
 {
     (void)state;
@@ -393,7 +477,7 @@ static void statistics_are_reported(void **state)
     const double p[] = {-1, -30, NAN, -2}, q[] = {-1, -2, NAN, -2.5}, a[] = {1, 1, NAN, -1};
     const double entropy[] = {0.5, 2, NAN, 0.2};
     const struct rl_batch batch = {.n_rows = 1, .n_tokens = 4, .mask = mask};
-    const struct rl_loss_input in = {p, q, a, NULL, entropy};
+    const struct rl_loss_input in = {.log_prob = p, .old_log_prob = q, .advantages = a, .entropy = entropy};
     struct rl_loss_options options;
     struct rl_loss_result out;
     struct rl_workspace ws = {0};
@@ -417,6 +501,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_match_differences),
+        cmocka_unit_test(scaled_gradients_match_differences),
+        cmocka_unit_test(equal_scales_are_a_factor_of_the_range),
+        cmocka_unit_test(bad_clip_scales_are_refused),
         cmocka_unit_test(values_outside_the_mask_are_not_read),
         cmocka_unit_test(single_precision_agrees),
         cmocka_unit_test(row_order_and_padding_change_nothing),

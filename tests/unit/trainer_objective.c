@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "support/rng.h"
 #include "learn/minibatch_loss.h"
+#include "recipe/recipe_needs.h"
 #include "support/small_recipe.h"
 
 enum { ROWS = 12, WIDTH = 24, PROMPT = 3 };
@@ -266,8 +267,11 @@ static void check_policy_loss(struct given *g, size_t i, size_t a)
     options.clip_high = 0.25;
     options.clip_c = 1.2;
     const struct rl_batch batch = {ROWS, WIDTH, g->b->mask, g->b->turn, NULL};
-    const struct rl_loss_inputf in = {g->b->log_prob, g->b->old, g->b->advantage, g->b->weight,
-                                      NULL};
+    const struct rl_loss_inputf in = {.log_prob = g->b->log_prob,
+                                      .old_log_prob = g->b->old,
+                                      .advantages = g->b->advantage,
+                                      .weights = g->b->weight,
+                                      .clip_scale = g->b->clip_scaled ? g->b->clip_scale : NULL};
     CORE_CALL(status, &g->workspace,
               policy_losses[i].core(&batch, &in, &options, expected, &out, &g->workspace.ws, NULL));
     assert_int_equal(status, RL_OK);
@@ -282,8 +286,31 @@ static void policy_losses_are_those_of_the_core(void **state)
     struct given *g = given(all_rl, 1);
     for (size_t i = 0; i < sizeof policy_losses / sizeof *policy_losses; i++)
         for (size_t a = 0; a < 4; a++)
-            check_policy_loss(g, i, a);
+            for (int scaled = 0; scaled <= recipe_loss_clips(policy_losses[i].name); scaled++) {
+                g->b->clip_scaled = scaled;
+                check_policy_loss(g, i, a);
+            }
     release(g);
+}
+
+/* A loss that turn-group-v1d may be combined with must not train as if all clip scales were 1. */
+static void clip_scales_change_every_loss_with_a_clip_range(void **state)
+{
+    (void)state;
+    float plain[ROWS * WIDTH];
+    for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++)
+        for (int own_clip = 0; own_clip < 2 && recipe_loss_clips(name); own_clip++) {
+            struct given *g = given(all_rl, 1);
+            struct trainer_loss loss = loss_of(name);
+            loss.after_tool.own_clip = own_clip && (name == TRAINER_LOSS_PPO || name == TRAINER_LOSS_CISPO);
+            evaluate(g, &loss);
+            memcpy(plain, g->b->d_log_prob, sizeof plain);
+            g->b->clip_scaled = true;
+            evaluate(g, &loss);
+            if (memcmp(plain, g->b->d_log_prob, sizeof plain) == 0)
+                fail_msg("loss %d ignores its clip scales", (int)name);
+            release(g);
+        }
 }
 
 static void the_turn_loss_is_that_of_the_core(void **state)
@@ -291,6 +318,7 @@ static void the_turn_loss_is_that_of_the_core(void **state)
     (void)state;
     float expected[ROWS * WIDTH];
     struct given *g = given(all_rl, 1);
+    g->b->clip_scaled = true;
     for (size_t a = 0; a < 4; a++) {
         struct trainer_loss loss = loss_of(TRAINER_LOSS_TURN);
         struct rl_turn_loss_options options;
@@ -305,8 +333,10 @@ static void the_turn_loss_is_that_of_the_core(void **state)
         options.clip_low = 0.1;
         options.clip_high = 0.13;
         const struct rl_batch batch = {ROWS, WIDTH, g->b->mask, g->b->turn, NULL};
-        const struct rl_loss_inputf in = {g->b->log_prob, g->b->old, g->b->advantage, g->b->weight,
-                                          NULL};
+        const struct rl_loss_inputf in = {.log_prob = g->b->log_prob,
+                                          .old_log_prob = g->b->old,
+                                          .advantages = g->b->advantage,
+                                          .weights = g->b->weight};
         CORE_CALL(status, &g->workspace,
                   rl_a2tgpo_turn_lossf(&batch, &in, g->b->clip_scale, &options, expected, NULL,
                                        &out, &g->workspace.ws, NULL));
@@ -725,6 +755,7 @@ int main(void)
         cmocka_unit_test(rows_of_the_rl_component_come_first),
         cmocka_unit_test(rejected_tokens_leave_the_rl_component),
         cmocka_unit_test(policy_losses_are_those_of_the_core),
+        cmocka_unit_test(clip_scales_change_every_loss_with_a_clip_range),
         cmocka_unit_test(the_turn_loss_is_that_of_the_core),
         cmocka_unit_test(streams_take_the_samplers_log_probs),
         cmocka_unit_test(the_gradient_is_the_central_difference),

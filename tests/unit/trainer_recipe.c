@@ -456,6 +456,10 @@ static void settings_that_do_not_go_together_are_refused(void **state)
     assert_refused("{'loss': {'name': 'compose'}, 'correction': {'name': 'tis'}}",
                    "must be none with loss.name compose");
     assert_refused("{'kl': {'place': 'reward'}}", "kl.place needs loss.kl_coef");
+    assert_refused("{'loss': {'name': 'sapo'}, 'environments': [{'algorithm': {'name': 'turn-group-v1d'}}]}",
+                   "environments[0].algorithm.beta scales the clip range, which loss.name sapo does not have");
+    accepted("{'loss': {'name': 'sapo'}, 'environments': [{'algorithm': {'name': 'turn-group-v1d', 'beta': 0}}]}");
+    accepted("{'loss': {'name': 'cispo'}, 'environments': [{'algorithm': {'name': 'turn-group-v1d'}}]}");
     assert_refused("{'routing': {'replay': 'R2'}}", "routing.replay needs model.experts.count");
     assert_refused("{'loss': {'name': 'dppo', 'aggregation': 'seq-mean-token-sum'}}",
                    "must be token-mean with loss.name dppo");

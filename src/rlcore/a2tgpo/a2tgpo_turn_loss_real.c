@@ -11,8 +11,7 @@
 
 struct turn_loss {
     struct rl_loss_call call;
-    const real *clip_scale; /* [B*T] or NULL */
-    real *turn_ratio;       /* [B*T] or NULL */
+    real *turn_ratio; /* [B*T] or NULL */
 };
 
 /* Write one value at the response tokens of a segment and 0 at the others. */
@@ -37,7 +36,6 @@ HOT(struct rl_row_sums, turn_loss_row, (const struct turn_loss *loss, size_t row
             .call = call,
             .from = first + begin,
             .n = end - begin,
-            .clip_scale = loss->clip_scale,
             .low = (real)call->options->clip_low,
             .high = (real)call->options->clip_high,
             .row_weight = row_weight,
@@ -49,23 +47,7 @@ HOT(struct rl_row_sums, turn_loss_row, (const struct turn_loss *loss, size_t row
     return sums;
 }
 
-/*
- * With a negative scale the lower end of the clip range would be above the upper one, and the
- * result would depend on which end is tested last.
- */
-static enum rl_status explain_scale(const struct turn_loss *loss, struct rl_error *err)
-{
-    const struct rl_grid *batch = &loss->call.batch;
-    for (size_t row = 0; loss->clip_scale && row < batch->n_rows; row++)
-        for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
-            double scale = (double)rl_real_at(batch, RL_CLIP_SCALE, loss->clip_scale, i + t);
-            if (rl_on(batch, i + t) && !(scale >= 0 && isfinite(scale)))
-                return rl_fail(err, RL_EVALUE, "clip_scale[%zu][%zu] is %g, negative or not finite",
-                               row, t, scale);
-        }
-    return RL_OK;
-}
-
+/* clip_scale takes the place of in->clip_scale, which other losses read. */
 enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
                                    const real *clip_scale,
                                    const struct rl_turn_loss_options *options, real *d_log_prob,
@@ -74,8 +56,10 @@ enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl
 {
     struct rl_loss_options clips;
     struct rl_rows rows;
-    if (!options)
-        return rl_fail(err, RL_EINVAL, "options are missing");
+    if (!options || !in)
+        return rl_fail(err, RL_EINVAL, "loss input or options are missing");
+    struct rl_loss_input own = *in;
+    own.clip_scale = clip_scale ? clip_scale : in->clip_scale;
     /*
      * The shared checks expect options with a dual clip and temperatures. This loss has neither and
      * passes the defaults.
@@ -84,13 +68,12 @@ enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl
     clips.agg.mode = options->mode;
     clips.clip_low = options->clip_low;
     clips.clip_high = options->clip_high;
-    struct turn_loss loss = {.call = {.in = in,
+    struct turn_loss loss = {.call = {.in = &own,
                                       .options = &clips,
                                       .d_log_prob = d_log_prob,
                                       .out = out,
                                       .weights = RL_WEIGHTS_AGG_OLDER,
                                       .needs = RL_NEEDS_TURNS},
-                             .clip_scale = clip_scale,
                              .turn_ratio = turn_ratio};
     enum rl_status status = rl_loss_begin(&loss.call, batch, &rows, ws, err);
     if (status != RL_OK)
@@ -101,8 +84,6 @@ enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl
     const struct rl_row_sums total = rl_rows_total(&rows);
     status = total.poisoned ? rl_loss_explain(&loss.call, err) : RL_OK;
     if (status == RL_OK && total.poisoned)
-        status = explain_scale(&loss, err);
-    if (status == RL_OK && total.poisoned)
-        status = rl_loss_overwritten(&loss.call, clip_scale, turn_ratio, err);
+        status = rl_loss_overwritten(&loss.call, turn_ratio, err);
     return status == RL_OK ? rl_loss_result_set(out, &total, rows.n_tokens, err) : status;
 }

@@ -22,8 +22,8 @@
 #include "support/turns.h"
 #include "support/vexp.h"
 
-/* The arrays in the order of struct rl_compose_input. */
-enum { LOG_PROB, PROXIMAL, BEHAVIOUR, SAMPLER, ADVANTAGES, N_ARRAYS };
+/* The arrays in the order of struct rl_compose_input; only PPO reads the clip scales. */
+enum { LOG_PROB, PROXIMAL, BEHAVIOUR, SAMPLER, ADVANTAGES, N_ARRAYS, CLIP_SCALE = N_ARRAYS };
 
 struct composing {
     struct rl_layout layout; /* the batch; later with the remaining mask and turns */
@@ -55,7 +55,7 @@ static void stand_in(const real **array, unsigned k, const real *neighbour, unsi
 static enum rl_status fill_in(struct composing *c, struct rl_error *err)
 {
     struct rl_compose_input *in = &c->in;
-    uint32_t bits = c->left.bf16 & (RL_BF16(N_ARRAYS) - 1);
+    uint32_t bits = c->left.bf16 & (RL_BF16(CLIP_SCALE + 1) - 1);
     if (!in->log_prob || !in->advantages || !(in->behaviour || in->sampler) || !c->out->mask)
         return rl_fail(err, RL_EINVAL,
                        "log_prob, advantages, one of behaviour and sampler, or the "
@@ -400,9 +400,12 @@ static enum rl_status run(struct composing *c, struct rl_compose_result *result,
     const struct rl_loss_input in = {.log_prob = turns ? c->l : c->in.log_prob,
                                      .old_log_prob = turns ? c->zeros : c->in.proximal,
                                      .advantages = c->in.advantages,
-                                     .weights = c->weights};
+                                     .weights = c->weights,
+                                     .clip_scale = c->in.clip_scale};
     real *d = c->out->d_log_prob;
-    uint32_t bits = (turns ? 0 : c->left.bf16 & 3) | (c->left.bf16 >> ADVANTAGES & 1) << 2;
+    /* PPO's arrays are numbered 0 to 5: log-probs, advantages, weights, entropy, clip scales. */
+    uint32_t bits = (turns ? 0 : c->left.bf16 & 3) | (c->left.bf16 >> ADVANTAGES & 1) << 2 |
+                    (c->left.bf16 >> CLIP_SCALE & 1) << 5;
     const struct rl_layout layout = rl_grid_layout(&c->left, NULL, NULL, bits);
     enum rl_status status = weigh(c, result, err);
     if (status == RL_OK)

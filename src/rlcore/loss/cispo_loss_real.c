@@ -7,9 +7,9 @@
  * where a line of reasoning changes direction.
  */
 static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                            real row_weight, bool weighted, struct rl_row_sums *sums)
+                            real row_weight, bool weighted, bool scaled, struct rl_row_sums *sums)
 {
-    const real low = (real)(1 - options->clip_low), high = (real)(1 + options->clip_high);
+    const struct rl_clip clip = rl_clip_of(options);
     const real *log_prob = at->log_prob, *advantages = at->advantages;
     real *slope = at->slope;
     rl_int clipped = 0;
@@ -22,6 +22,7 @@ static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_opti
         rl_int on = at->on[t];
         real p = rl_keep(on, log_prob[t]), a = rl_keep(on, advantages[t]);
         real w = weighted ? at->weight[t] : 1;
+        real low = rl_clip_low(at, clip, t, scaled), high = rl_clip_high(at, clip, t, scaled);
         real factor = rl_limit(at->ratio[t], low, high), pull = -factor * a;
         at->term[t] = w * (pull * p);
         slope[t] = w * pull * row_weight;

@@ -32,9 +32,10 @@ static RL_INLINE struct cut cut_log_ratio(real l, real a, real low, real high)
 /* At most RL_CHUNK tokens. */
 struct chunk {
     size_t n;
-    const real *log_prob, *old_log_prob, *advantages;
+    const real *log_prob, *old_log_prob, *advantages, *clip_scale;
     _Alignas(64) rl_int on[RL_CHUNK];
-    _Alignas(64) real floats[3][RL_CHUNK]; /* the bfloat16 inputs converted to float */
+    _Alignas(64) real floats[4][RL_CHUNK]; /* the bfloat16 inputs converted to float */
+    _Alignas(64) real ones[RL_CHUNK];      /* the clip scales if the caller has none */
 };
 
 static RL_INLINE void chunk_at(struct chunk *at, const struct rl_loss_call *call, size_t i,
@@ -47,6 +48,12 @@ static RL_INLINE void chunk_at(struct chunk *at, const struct rl_loss_call *call
     at->old_log_prob =
         rl_reals_at(&call->batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, at->floats[1]);
     at->advantages = rl_reals_at(&call->batch, RL_ADVANTAGES, in->advantages, i, n, at->floats[2]);
+    at->clip_scale = rl_reals_at(&call->batch, RL_CLIP_SCALE, in->clip_scale, i, n, at->floats[3]);
+    if (!at->clip_scale) {
+        for (size_t t = 0; t < n; t++)
+            at->ones[t] = 1;
+        at->clip_scale = at->ones;
+    }
     rl_mask_bits(&call->batch, i, n, at->on);
 }
 
@@ -61,26 +68,27 @@ HOT_VOID(add_up, (const struct rl_loss_call *call, size_t i, size_t end, struct 
     struct chunk at;
     const real low = (real)call->options->clip_low, high = (real)call->options->clip_high;
     _Alignas(64) real cuts[RL_CHUNK], advantages[RL_CHUNK], kls[RL_CHUNK];
-    real poison = 0;
+    real poison = 0, least = 0;
     rl_int above = 0, below = 0;
     chunk_at(&at, call, i, end);
     const real *log_prob = at.log_prob, *old_log_prob = at.old_log_prob;
-    const real *advantage = at.advantages;
+    const real *advantage = at.advantages, *scale = at.clip_scale;
     rl_fetch_ahead(log_prob);
     rl_fetch_ahead(old_log_prob);
     rl_fetch_ahead(advantage);
-#pragma omp simd reduction(+ : above, below, poison)
+#pragma omp simd reduction(+ : above, below, poison) reduction(min : least)
     for (size_t t = 0; t < at.n; t++) {
         rl_int on = at.on[t];
         real p = rl_keep(on, log_prob[t]), q = rl_keep(on, old_log_prob[t]);
-        real a = rl_keep(on, advantage[t]);
-        struct cut c = cut_log_ratio(p - q, a, low, high);
+        real a = rl_keep(on, advantage[t]), s = rl_pick(on, scale[t], 1);
+        struct cut c = cut_log_ratio(p - q, a, low * s, high * s);
         cuts[t] = c.t;
         advantages[t] = a;
         kls[t] = p - q;
         above -= c.above;
         below -= c.below;
-        poison += (p - p) + (q - q) + (a - a);
+        least = s < least ? s : least;
+        poison += (p - p) + (q - q) + (a - a) + (s - s);
     }
     /*
      * The sum of a chunk has the element type, because wide loops need it. The sum of a row is
@@ -91,7 +99,7 @@ HOT_VOID(add_up, (const struct rl_loss_call *call, size_t i, size_t end, struct 
     sums->kl -= (double)rl_sum(kls, at.n);
     sums->clipped += (double)above;
     sums->lower += (double)below;
-    sums->poisoned |= !(poison == 0);
+    sums->poisoned |= !(poison == 0) || least < 0;
 }
 
 /*
@@ -121,12 +129,12 @@ HOT_VOID(write_gradient, (const struct rl_loss_call *call, size_t i, size_t end,
     const real low = (real)call->options->clip_low, high = (real)call->options->clip_high;
     chunk_at(&at, call, i, end);
     const real *log_prob = at.log_prob, *old_log_prob = at.old_log_prob;
-    const real *advantages = at.advantages;
+    const real *advantages = at.advantages, *scale = at.clip_scale;
     real *d_log_prob = call->d_log_prob + i;
 #pragma omp simd
     for (size_t t = 0; t < at.n; t++) {
         real l = log_prob[t] - old_log_prob[t];
-        rl_int moves = cut_log_ratio(l, advantages[t], low, high).moves;
+        rl_int moves = cut_log_ratio(l, advantages[t], low * scale[t], high * scale[t]).moves;
         d_log_prob[t] = rl_keep(at.on[t], slope * rl_keep(moves, 1));
     }
 }

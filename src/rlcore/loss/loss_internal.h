@@ -12,7 +12,7 @@
 #include "support/scratch.h"
 
 /* The arrays of struct rl_loss_input in their order, which is the order of the bits of rl_layout.bf16. */
-enum { RL_LOG_PROB, RL_OLD_LOG_PROB, RL_ADVANTAGES, RL_WEIGHTS, RL_ENTROPY };
+enum { RL_LOG_PROB, RL_OLD_LOG_PROB, RL_ADVANTAGES, RL_WEIGHTS, RL_ENTROPY, RL_CLIP_SCALE };
 
 /* One call of a policy loss. */
 struct rl_loss_call {
@@ -24,6 +24,7 @@ struct rl_loss_call {
     enum rl_row_weights weights;
     unsigned needs;    /* enum rl_batch_needs */
     bool old_optional; /* the loss has no ratio to an old policy, so old_log_prob may be NULL */
+    const char *unclipped; /* name of a loss without a clip range, which refuses clip scales; else NULL */
 };
 
 /* The sums of one row; row_weight is the factor of its token losses in the aggregate. */
@@ -35,6 +36,7 @@ struct rl_loss_rule {
     rl_loss_row *row;
     enum rl_row_weights weights;
     bool old_optional;
+    const char *unclipped;
 };
 
 /* A whole policy loss: begin, all rows, end. The arguments are those of the public functions. */
@@ -57,10 +59,10 @@ enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error 
 /*
  * Returns an error that cannot name the place of the bad value. It is for a value that
  * rl_loss_explain did not find, because an output (d_log_prob or `more`) has overwritten the array
- * that held the value (an input or `another`).
+ * that held the value.
  */
-enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *another,
-                                   const real *more, struct rl_error *err);
+enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *more,
+                                   struct rl_error *err);
 
 /*
  * Add the entropy statistics of a row to its sums; does nothing without entropies. Must run before the row's

@@ -36,6 +36,9 @@ static enum rl_status check_arrays(const struct rl_loss_call *call, struct rl_er
         return rl_fail(err, RL_EINVAL, "old_log_prob is missing");
     if (!call->in->advantages)
         return rl_fail(err, RL_EINVAL, "advantages is missing");
+    if (call->in->clip_scale && call->unclipped)
+        return rl_fail(err, RL_EINVAL, "%s has no clip range, so clip_scale cannot act on it",
+                       call->unclipped);
     return RL_OK;
 }
 
@@ -52,6 +55,23 @@ enum rl_status rl_loss_begin(struct rl_loss_call *call, const struct rl_batch *b
     if (status != RL_OK)
         return status;
     return rl_rows_begin(rows, &call->batch, call->weights, &call->options->agg, ws, err);
+}
+
+/*
+ * With a negative scale the lower end of the clip range would be above the upper one, and the
+ * result would depend on which end is tested last.
+ */
+static enum rl_status explain_scale(const struct rl_loss_call *call, struct rl_error *err)
+{
+    const struct rl_grid *batch = &call->batch;
+    for (size_t row = 0; row < batch->n_rows; row++)
+        for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
+            double scale = (double)rl_real_at(batch, RL_CLIP_SCALE, call->in->clip_scale, i + t);
+            if (rl_on(batch, i + t) && !(scale >= 0 && isfinite(scale)))
+                return rl_fail(err, RL_EVALUE, "clip_scale[%zu][%zu] is %g, negative or not finite",
+                               row, t, scale);
+        }
+    return RL_OK;
 }
 
 static enum rl_status explain_weights(const struct rl_loss_call *call, struct rl_error *err)
@@ -86,20 +106,22 @@ enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error 
         if (arrays[k].values)
             status = rl_grid_check_reals(arrays[k].name, &call->batch, k, arrays[k].values, false,
                                          err);
-    return status == RL_OK && in->weights ? explain_weights(call, err) : status;
+    if (status == RL_OK && in->weights)
+        status = explain_weights(call, err);
+    return status == RL_OK && in->clip_scale ? explain_scale(call, err) : status;
 }
 
-enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *another,
-                                   const real *more, struct rl_error *err)
+enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *more,
+                                   struct rl_error *err)
 {
     const struct rl_loss_input *in = call->in;
     const real *const inputs[] = {in->log_prob, in->old_log_prob, in->advantages,
-                                  in->weights,  in->entropy,      another};
+                                  in->weights,  in->entropy,      in->clip_scale};
     for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
         if (inputs[k] && (inputs[k] == call->d_log_prob || inputs[k] == more))
             return rl_fail(err, RL_EVALUE,
-                           "a value is not finite, or a weight is negative; an output has "
-                           "overwritten its array");
+                           "a value is not finite, or a weight or clip scale is negative; an output "
+                           "has overwritten its array");
     return RL_OK;
 }
 
@@ -149,7 +171,7 @@ enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows
     const struct rl_row_sums total = rl_rows_total(rows);
     enum rl_status status = total.poisoned ? rl_loss_explain(call, err) : RL_OK;
     if (status == RL_OK && total.poisoned)
-        status = rl_loss_overwritten(call, NULL, NULL, err);
+        status = rl_loss_overwritten(call, NULL, err);
     return status == RL_OK ? rl_loss_result_set(call->out, &total, rows->n_tokens, err) : status;
 }
 
@@ -176,7 +198,8 @@ enum rl_status rl_loss_run(const struct rl_loss_rule *rule, const struct rl_batc
                                 .d_log_prob = d_log_prob,
                                 .out = out,
                                 .weights = rule->weights,
-                                .old_optional = rule->old_optional};
+                                .old_optional = rule->old_optional,
+                                .unclipped = rule->unclipped};
     struct rl_rows rows;
     enum rl_status status = rl_loss_begin(&call, batch, &rows, ws, err);
     if (status != RL_OK)

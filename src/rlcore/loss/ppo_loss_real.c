@@ -1,6 +1,6 @@
 /*
  * ppo_loss_real.c: PPO with dual clip (arXiv 1707.06347, 1912.09729). clip_high > clip_low gives
- * DAPO's asymmetric clip (2503.14476).
+ * DAPO's asymmetric clip (2503.14476), and clip scales A2TGPO's adaptive clip (2605.06200).
  */
 #include "loss/token_chunk.h"
 
@@ -10,15 +10,16 @@
  * dual clip bounds it at c. In both cases the loss is constant in the token's log-prob.
  */
 static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                          real row_weight, bool weighted, struct rl_row_sums *sums)
+                          real row_weight, bool weighted, bool scaled, struct rl_row_sums *sums)
 {
-    const real low = (real)(1 - options->clip_low), high = (real)(1 + options->clip_high);
+    const struct rl_clip clip = rl_clip_of(options);
     const real c = (real)options->clip_c, *advantages = at->advantages;
     real *slope = at->slope;
     rl_int clipped = 0, lower = 0;
 #pragma omp simd reduction(+ : clipped, lower)
     for (size_t t = 0; t < RL_CHUNK; t++) {
         real a = rl_keep(at->on[t], advantages[t]), w = weighted ? at->weight[t] : 1;
+        real low = rl_clip_low(at, clip, t, scaled), high = rl_clip_high(at, clip, t, scaled);
         real plain = -a * at->ratio[t], bounded = -a * rl_limit(at->ratio[t], low, high);
         rl_int cut = rl_below(plain, bounded);
         /* Where A > 0 the loss is negative and never reaches the bound of the dual clip. */

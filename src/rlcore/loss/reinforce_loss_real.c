@@ -9,11 +9,11 @@
  * gradients. Without an old policy no ratio is reported.
  */
 static RL_INLINE void reinforce(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                                real row_weight, bool weighted, struct rl_row_sums *sums)
+                                real row_weight, bool weighted, bool scaled, struct rl_row_sums *sums)
 {
     const real *log_prob = at->log_prob, *advantages = at->advantages;
     real *slope = at->slope;
-    (void)options, (void)sums;
+    (void)options, (void)scaled, (void)sums;
 #pragma omp simd
     for (size_t t = 0; t < RL_CHUNK; t++) {
         rl_int on = at->on[t];
@@ -42,7 +42,7 @@ enum rl_status rl_reinforce_loss(const struct rl_batch *batch, const struct rl_l
                                  struct rl_loss_result *out, struct rl_workspace *ws,
                                  struct rl_error *err)
 {
-    const struct rl_loss_rule rule = {.row = reinforce_row, .weights = RL_WEIGHTS_AGG};
+    const struct rl_loss_rule rule = {.row = reinforce_row, .weights = RL_WEIGHTS_AGG, .unclipped = "reinforce"};
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }
 
@@ -51,7 +51,9 @@ enum rl_status rl_gpg_loss(const struct rl_batch *batch, const struct rl_loss_in
                            struct rl_loss_result *out, struct rl_workspace *ws,
                            struct rl_error *err)
 {
-    const struct rl_loss_rule rule = {
-        .row = reinforce_row, .weights = RL_WEIGHTS_AGG, .old_optional = true};
+    const struct rl_loss_rule rule = {.row = reinforce_row,
+                                      .weights = RL_WEIGHTS_AGG,
+                                      .old_optional = true,
+                                      .unclipped = "gpg"};
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }

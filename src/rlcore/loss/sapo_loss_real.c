@@ -17,14 +17,14 @@ static __attribute__((noinline)) real sigmoid_reach(void)
  * gradient fades sooner) where A <= 0, because pushing one token down raises many others at random.
  */
 static RL_INLINE void sapo(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                           real row_weight, bool weighted, struct rl_row_sums *sums)
+                           real row_weight, bool weighted, bool scaled, struct rl_row_sums *sums)
 {
     const real tau_pos = (real)options->tau_pos, tau_neg = (real)options->tau_neg;
     const real scale_pos = (real)(4 / options->tau_pos), scale_neg = (real)(4 / options->tau_neg);
     const real far = sigmoid_reach(), *advantages = at->advantages;
     real *slope = at->slope;
     _Alignas(64) real x[RL_CHUNK], fading[RL_CHUNK];
-    (void)sums;
+    (void)scaled, (void)sums;
 #pragma omp simd
     for (size_t t = 0; t < RL_CHUNK; t++) {
         real a = rl_keep(at->on[t], advantages[t]);
@@ -55,6 +55,6 @@ enum rl_status rl_sapo_loss(const struct rl_batch *batch, const struct rl_loss_i
                             struct rl_loss_result *out, struct rl_workspace *ws,
                             struct rl_error *err)
 {
-    const struct rl_loss_rule rule = {.row = sapo_row, .weights = RL_WEIGHTS_SEQ_MEAN};
+    const struct rl_loss_rule rule = {.row = sapo_row, .weights = RL_WEIGHTS_SEQ_MEAN, .unclipped = "sapo"};
     return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }

@@ -13,14 +13,10 @@
 
 struct rl_segment {
     const struct rl_loss_call *call;
-    size_t from, n;         /* n positions, response tokens and others, beginning at `from` */
-    const real *clip_scale; /* [B*T] factor of both clip ranges, or NULL for 1 */
-    real low, high;         /* clip to [1 - low * scale, 1 + high * scale] */
-    real row_weight;        /* factor of a token loss in the aggregate */
+    size_t from, n;  /* n positions, response tokens and others, beginning at `from` */
+    real low, high;  /* clip to [1 - low * scale, 1 + high * scale] */
+    real row_weight; /* factor of a token loss in the aggregate */
 };
-
-/* The index of the clip scales: they follow the arrays of struct rl_loss_input. */
-enum { RL_CLIP_SCALE = RL_ENTROPY + 1 };
 
 /* Sum and number of the log-ratios of response tokens. */
 struct rl_segment_mean {
@@ -78,7 +74,7 @@ static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, 
         const real *weights =
             weighted ? rl_reals_at(batch, RL_WEIGHTS, in->weights, i, n, floats[1]) : NULL;
         const real *clip_scale =
-            scaled ? rl_reals_at(batch, RL_CLIP_SCALE, s->clip_scale, i, n, floats[2]) : NULL;
+            scaled ? rl_reals_at(batch, RL_CLIP_SCALE, in->clip_scale, i, n, floats[2]) : NULL;
         real *slope = s->call->d_log_prob ? s->call->d_log_prob + i : unwanted;
         real sum = 0, least = 0;
         rl_int clipped = 0;
@@ -118,12 +114,12 @@ static RL_INLINE double rl_segment_loss(const struct rl_segment *s, struct rl_ro
     double mean = l.count ? l.sum / (double)l.count : 0;
     double ratio = exp(fmin(mean, 10));
     real slope_weight = mean > 10 ? 0 : s->row_weight;
-    bool weighted = s->call->in->weights != NULL;
-    if (weighted && s->clip_scale)
+    bool weighted = s->call->in->weights != NULL, scaled = s->call->in->clip_scale != NULL;
+    if (weighted && scaled)
         rl_segment_tokens(s, (real)ratio, slope_weight, true, true, sums);
     else if (weighted)
         rl_segment_tokens(s, (real)ratio, slope_weight, true, false, sums);
-    else if (s->clip_scale)
+    else if (scaled)
         rl_segment_tokens(s, (real)ratio, slope_weight, false, true, sums);
     else
         rl_segment_tokens(s, (real)ratio, slope_weight, false, false, sums);

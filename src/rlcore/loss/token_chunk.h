@@ -25,18 +25,20 @@ struct rl_token_chunk {
     _Alignas(64) real log_ratio[RL_CHUNK]; /* l20, 0 where the mask is 0 */
     _Alignas(64) real ratio[RL_CHUNK];     /* exp(l20) */
     _Alignas(64) real weight[RL_CHUNK];    /* only with weights; 0 where the mask is 0 */
+    _Alignas(64) real scale[RL_CHUNK];     /* only with clip scales; 1 where the mask is 0 */
     _Alignas(64) real term[RL_CHUNK];      /* the token losses */
     _Alignas(64) rl_int cut[RL_CHUNK];     /* valid if limited: where l is beyond the limit */
     _Alignas(64) real unwanted[RL_CHUNK];
-    _Alignas(64) real copies[4][RL_CHUNK]; /* converted bfloat16, and the end of a row */
+    _Alignas(64) real copies[5][RL_CHUNK]; /* converted bfloat16, and the end of a row */
 };
 
 /*
- * A loss's formula: it computes the terms and slopes of a chunk and its own metrics. weighted is a
- * constant at every call, because a loop with a test of it would not be vectorised.
+ * A loss's formula: it computes the terms and slopes of a chunk and its own metrics. weighted and
+ * scaled are constants at every call, because a loop with a test of them would not be vectorised.
  */
 typedef void rl_token_formula(struct rl_token_chunk *at, const struct rl_loss_options *options,
-                              real row_weight, bool weighted, struct rl_row_sums *sums);
+                              real row_weight, bool weighted, bool scaled,
+                              struct rl_row_sums *sums);
 
 /* The limit of the log-ratios, beyond which the gradient is 0: verl's bound against overflow. */
 static const real rl_l_limit = 20;
@@ -116,15 +118,57 @@ static RL_INLINE bool rl_token_chunk_weights(struct rl_token_chunk *at, const re
     return least < 0;
 }
 
-/* Apply the formula to the n tokens that begin at i; weighted as in rl_token_formula. */
+/* Load the clip scales of response tokens. Returns true if one is negative or not finite. */
+static RL_INLINE bool rl_token_chunk_scales(struct rl_token_chunk *at, const real *scales)
+{
+    real least = 0, poison = 0;
+#pragma omp simd reduction(min : least) reduction(+ : poison)
+    for (size_t t = 0; t < RL_CHUNK; t++) {
+        real s = rl_pick(at->on[t], scales[t], 1);
+        at->scale[t] = s;
+        least = s < least ? s : least;
+        poison += s - s;
+    }
+    return least < 0 || !(poison == 0);
+}
+
+/* The ends of a token's clip range around 1. */
+struct rl_clip {
+    real low, high; /* without clip scales */
+    real below, above;
+};
+
+static RL_INLINE struct rl_clip rl_clip_of(const struct rl_loss_options *options)
+{
+    return (struct rl_clip){(real)(1 - options->clip_low), (real)(1 + options->clip_high),
+                            (real)options->clip_low, (real)options->clip_high};
+}
+
+static RL_INLINE real rl_clip_low(const struct rl_token_chunk *at, struct rl_clip clip, size_t t,
+                                  bool scaled)
+{
+    return scaled ? 1 - clip.below * at->scale[t] : clip.low;
+}
+
+static RL_INLINE real rl_clip_high(const struct rl_token_chunk *at, struct rl_clip clip, size_t t,
+                                   bool scaled)
+{
+    return scaled ? 1 + clip.above * at->scale[t] : clip.high;
+}
+
+/* Apply the formula to the n tokens that begin at i; weighted and scaled as in rl_token_formula. */
 static RL_INLINE void rl_token_chunk_run(struct rl_token_chunk *at, const struct rl_loss_call *call,
                                          size_t i, size_t n, real row_weight, bool weighted,
-                                         rl_token_formula *formula, struct rl_row_sums *sums)
+                                         bool scaled, rl_token_formula *formula,
+                                         struct rl_row_sums *sums)
 {
     if (weighted)
         sums->poisoned |= rl_token_chunk_weights(
             at, rl_chunk_at(&call->batch, RL_WEIGHTS, call->in->weights, i, n, at->copies[3]));
-    formula(at, call->options, row_weight, weighted, sums);
+    if (scaled)
+        sums->poisoned |= rl_token_chunk_scales(
+            at, rl_chunk_at(&call->batch, RL_CLIP_SCALE, call->in->clip_scale, i, n, at->copies[4]));
+    formula(at, call->options, row_weight, weighted, scaled, sums);
     real sum = rl_sum(at->term, RL_CHUNK);
     sums->loss += (double)sum;
     sums->poisoned |= !isfinite(sum);
@@ -147,10 +191,14 @@ static RL_INLINE struct rl_row_sums rl_token_row(const struct rl_loss_call *call
         size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
         rl_token_chunk_at(&at, call, i, n);
         rl_token_chunk_ratios(&at, limited_kl, &sums);
-        if (call->in->weights)
-            rl_token_chunk_run(&at, call, i, n, row_weight, true, formula, &sums);
+        if (call->in->weights && call->in->clip_scale)
+            rl_token_chunk_run(&at, call, i, n, row_weight, true, true, formula, &sums);
+        else if (call->in->weights)
+            rl_token_chunk_run(&at, call, i, n, row_weight, true, false, formula, &sums);
+        else if (call->in->clip_scale)
+            rl_token_chunk_run(&at, call, i, n, row_weight, false, true, formula, &sums);
         else
-            rl_token_chunk_run(&at, call, i, n, row_weight, false, formula, &sums);
+            rl_token_chunk_run(&at, call, i, n, row_weight, false, false, formula, &sums);
     }
     if (sums.ratio_min <= sums.ratio_max) {
         sums.ratio_min = (double)rl_exp_near((real)sums.ratio_min);

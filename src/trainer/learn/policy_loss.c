@@ -27,6 +27,20 @@ static policy_loss_fn *const policy_losses[TRAINER_N_LOSSES] = {
     [TRAINER_LOSS_REINFORCE] = rl_reinforce_lossf,
 };
 
+/*
+ * The inputs that the losses share. Clip scales are left out if no algorithm computes any, because a range times 1 may
+ * differ from the range in its last bit.
+ */
+static struct rl_loss_inputf loss_input(const struct minibatch *b)
+{
+    return (struct rl_loss_inputf){.log_prob = b->log_prob,
+                                   .old_log_prob = b->old,
+                                   .advantages = b->advantage,
+                                   .weights = b->weight,
+                                   .entropy = b->entropy,
+                                   .clip_scale = b->clip_scaled ? b->clip_scale : NULL};
+}
+
 /* A2TGPO's loss: one ratio per turn, a clip range per token, and an older form of aggregation. */
 static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *loss,
                                 const struct rl_batch *batch, const struct rl_loss_inputf *in,
@@ -40,7 +54,7 @@ static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
     CORE_CALL(status, workspace,
-              rl_a2tgpo_turn_lossf(batch, in, b->clip_scale, &options, b->d_log_prob, NULL, out,
+              rl_a2tgpo_turn_lossf(batch, in, NULL, &options, b->d_log_prob, NULL, out,
                                    &workspace->ws, core));
     return status;
 }
@@ -58,7 +72,8 @@ static enum rl_status composed_loss(struct minibatch *b, const struct trainer_lo
                                          .proximal = b->old,
                                          .behaviour = b->behaviour,
                                          .sampler = b->sampled,
-                                         .advantages = b->advantage};
+                                         .advantages = b->advantage,
+                                         .clip_scale = b->clip_scaled ? b->clip_scale : NULL};
     const struct rl_compose_outputf to = {.mask = b->part, .d_log_prob = b->d_log_prob};
     double cap = loss->compose.staleness_cap;
     struct rl_compose_options options;
@@ -101,7 +116,7 @@ static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *
                                 struct rl_error *core)
 {
     struct rl_batch batch = {b->n_rl, b->width, b->part, b->turn, NULL};
-    struct rl_loss_inputf in = {b->log_prob, b->old, b->advantage, b->weight, b->entropy};
+    struct rl_loss_inputf in = loss_input(b);
     size_t cells = b->n_rl * b->width;
     enum rl_status status = RL_OK;
     *out = (struct rl_loss_result){0};
@@ -195,7 +210,7 @@ enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
                                   struct rl_loss_result *out, struct rl_error *core)
 {
     struct rl_batch batch = {b->n_rl, b->width, b->mask, b->turn, NULL};
-    struct rl_loss_inputf in = {b->log_prob, b->old, b->advantage, b->weight, b->entropy};
+    struct rl_loss_inputf in = loss_input(b);
     struct rl_loss_options options;
     enum rl_status status;
     if (loss->opsm.unit != TRAINER_OPSM_NONE) {

@@ -24,6 +24,36 @@ bool recipe_has_hints(const struct trainer_recipe *recipe)
     return any;
 }
 
+/* A schedule may begin or end at 0, so both ends count. */
+bool recipe_task_scales_clips(const struct trainer_task *task)
+{
+    const struct trainer_algorithm *a = &task->algorithm;
+    bool moves = a->schedule.kind == TRAINER_LINEAR || a->schedule.kind == TRAINER_COSINE;
+    return a->name == RL_ALGORITHM_TURN_GROUP_V1D && (a->beta > 0 || (moves && a->schedule.beta_end > 0));
+}
+
+bool recipe_scales_clips(const struct trainer_recipe *recipe)
+{
+    bool any = false;
+    for (int32_t task = 0; task < recipe->n_tasks; task++)
+        any = any || recipe_task_scales_clips(&recipe->tasks[task]);
+    return any;
+}
+
+/* sapo has a soft gate, dppo and ipo have bounds of their own, gpg and reinforce have no ratio. */
+bool recipe_loss_clips(enum trainer_loss_name loss)
+{
+    switch (loss) {
+    case TRAINER_LOSS_PPO:
+    case TRAINER_LOSS_TURN:
+    case TRAINER_LOSS_GSPO:
+    case TRAINER_LOSS_CISPO:
+    case TRAINER_LOSS_GEO_MEAN:
+    case TRAINER_LOSS_COMPOSE: return true;
+    default: return false;
+    }
+}
+
 size_t recipe_task_rows(const struct trainer_recipe *recipe, int32_t task)
 {
     return (size_t)recipe->tasks[task].questions * (size_t)recipe->training.group_size;

@@ -14,6 +14,13 @@ bool recipe_has_teacher(const struct trainer_recipe *recipe, int32_t task);
 /* Whether any task's teacher is the policy itself with a hint (opsd). */
 bool recipe_has_hints(const struct trainer_recipe *recipe);
 
+/* Whether a task scales the clip ranges of its turns: turn-group-v1d with a beta above 0. */
+bool recipe_task_scales_clips(const struct trainer_task *task);
+bool recipe_scales_clips(const struct trainer_recipe *recipe);
+
+/* Whether a loss has a clip range, which the clip scale of turns can widen or narrow. */
+bool recipe_loss_clips(enum trainer_loss_name loss);
+
 /* Number of rollouts in one iteration: of one task, and of all tasks. */
 size_t recipe_task_rows(const struct trainer_recipe *recipe, int32_t task);
 size_t recipe_rows(const struct trainer_recipe *recipe);

@@ -54,6 +54,33 @@ static double mixed_groups(const struct trainer_rollouts *r)
 }
 
 /*
+ * Measures the clip scale over the turns with a gain, each of which counts once. The last turn of a rollout has no gain
+ * and keeps the loss's clip range, so it is left out. The scale is the same at all tokens of a turn.
+ */
+static void measure_turn_scales(const struct trainer_rollouts *r, const struct trainer_recipe *recipe,
+                                struct trainer_iteration *metrics)
+{
+    double n = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (!recipe_task_scales_clips(&recipe->tasks[r->task[i]]))
+            continue;
+        int32_t turn = -1;
+        for (size_t at = i * r->width; at < (i + 1) * r->width; at++) {
+            if (!r->mask[at] || r->turn[at] == turn || r->turn[at] >= r->n_turns[i])
+                continue;
+            double off = (double)r->clip_scale[at] - 1; /* around 1, so that the squares keep their digits */
+            turn = r->turn[at];
+            sum += off;
+            squares += off * off;
+            n++;
+        }
+    }
+    metrics->clip_scaled = recipe_scales_clips(recipe);
+    metrics->clip_scale_turn_mean = 1 + sum / fmax(1, n);
+    metrics->clip_scale_turn_std = n > 1 ? sqrt(fmax(0, squares - sum * sum / n) / (n - 1)) : 0;
+}
+
+/*
  * Malformed rollouts are counted separately from wrong ones, because a policy that forgets the grammar needs another
  * remedy than a policy that does not find the answer.
  */
@@ -70,6 +97,7 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
     metrics->response_tokens = (double)rollouts_tokens(r, 0, r->n) / n;
     metrics->allocation.mixed = mixed_groups(r);
     difficulty_add(metrics->end_of_mix, r, recipe);
+    measure_turn_scales(r, recipe, metrics);
     shared_beginnings_measure(r, metrics);
     value_arrays_measure(r, metrics);
     return r->has_values ? credit_measure_gains(r, metrics->gain, &metrics->n_gain, err)

@@ -59,6 +59,7 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
     run->order = malloc(rows * sizeof *run->order);
     if (!run->rollouts || !run->evaluation || !run->minibatch || !run->order)
         return trainer_no_memory(err, 2 * rollouts_bytes(rows, width));
+    run->minibatch->clip_scaled = recipe_scales_clips(recipe);
     if (side_rows(recipe) > 0 && !(run->side = rollouts_new(side_rows(recipe), width)))
         return trainer_no_memory(err, rollouts_bytes(side_rows(recipe), width));
     if (!open_anchors(run))
