@@ -19,6 +19,24 @@ target_compile_options(project_flags INTERFACE
   -Wvla -Wformat=2 -Wcast-qual
   # Results must not depend on whether the compiler fuses a*b+c.
   -ffp-contract=off)
+# Hardening that every build has. A checked access costs nothing that the benches can measure, and the check turns an overrun
+# into an end of the process. tests/install/hardening.sh looks for the result in every file that is built.
+include(CheckCCompilerFlag)
+include(CheckPIESupported)
+check_pie_supported()
+foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
+  string(MAKE_C_IDENTIFIER "has${flag}" known)
+  check_c_compiler_flag(${flag} ${known}) # -fcf-protection exists on x86 only
+  if(${known})
+    target_compile_options(project_flags INTERFACE ${flag})
+  endif()
+endforeach()
+target_link_options(project_flags INTERFACE LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+# glibc checks sizes only in optimised code. The sanitizers check the same calls themselves, and report more.
+if(NOT LINEAGE_SANITIZE AND NOT LINEAGE_FUZZ AND NOT LINEAGE_COVERAGE)
+  target_compile_options(project_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
+                                                 $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
+endif()
 if(LINEAGE_WERROR)
   target_compile_options(project_flags INTERFACE -Werror)
 endif()
