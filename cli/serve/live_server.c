@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include <lineage/move.h>
@@ -31,6 +32,7 @@
 enum {
     CONNECTIONS = 64,
     LISTENERS = 16,
+    IDLERS = 32, /* connections that are not listeners; together with those, fewer than CONNECTIONS */
     IDLE_SECONDS = 10,     /* a connection that neither reads nor writes for this long is closed */
     CONNECTION_BYTES = 24 << 10, /* a request with a longer head is refused */
     LOOK_MS = 500,
@@ -46,6 +48,13 @@ struct listener {
     bool suspended;
 };
 
+/* A connection, with its place in the list of those that are not listeners. */
+struct peer {
+    struct peer *older, *newer;
+    int fd;
+    bool listed; /* not a listener, and not shut down */
+};
+
 struct server {
     const struct server_options *options;
     struct microhttpd http;
@@ -58,6 +67,8 @@ struct server {
     bool has_model;
     struct MHD_Response *page; /* the page of the rows at the last check */
     bool stale;                /* newer rows exist, but could not be read */
+    struct peer *oldest, *newest;
+    size_t n_idlers;
 
     pthread_mutex_t mutex; /* protects everything below */
     struct listener *listeners;
@@ -65,6 +76,74 @@ struct server {
     uint64_t rows, running, beat; /* counters that increase with every change */
     bool stopping;
 };
+
+/* ---- connections ---- */
+
+static void leave_list(struct server *server, struct peer *peer)
+{
+    if (!peer->listed)
+        return;
+    *(peer->older ? &peer->older->newer : &server->oldest) = peer->newer;
+    *(peer->newer ? &peer->newer->older : &server->newest) = peer->older;
+    *peer = (struct peer){.fd = peer->fd};
+    server->n_idlers--;
+}
+
+static void join_list(struct server *server, struct peer *peer)
+{
+    peer->listed = true;
+    peer->older = server->newest;
+    *(server->newest ? &server->newest->newer : &server->oldest) = peer;
+    server->newest = peer;
+    server->n_idlers++;
+}
+
+/*
+ * Keeps room for new connections, by shutting down the one that has been without a request for longest. Without this,
+ * clients that send half a request and come back when they are disconnected would occupy every place.
+ */
+static void make_room(struct server *server)
+{
+    struct peer *peer = server->oldest;
+    if (server->n_idlers <= IDLERS)
+        return;
+    leave_list(server, peer);
+    shutdown(peer->fd, SHUT_RDWR);
+}
+
+/* Called by the library's thread for each connection that begins or ends. Without memory, or without a socket, a connection
+ * is only subject to the time limit. */
+static void on_connection(void *context, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = context;
+    struct peer *peer = *state;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED && peer) {
+        leave_list(server, peer);
+        free(peer);
+        *state = NULL;
+    } else if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info = server->http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        if (!info || !(*state = peer = calloc(1, sizeof *peer)))
+            return;
+        peer->fd = info->connect_fd;
+        join_list(server, peer);
+        make_room(server);
+    }
+}
+
+/* A complete request makes its connection the newest. A listener leaves the list, because it is idle on purpose. */
+static void note_request(struct server *server, struct MHD_Connection *connection, bool listens)
+{
+    const union MHD_ConnectionInfo *info =
+        server->http.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct peer *peer = info ? info->socket_context : NULL;
+    if (!peer || !peer->listed)
+        return;
+    leave_list(server, peer);
+    if (!listens)
+        join_list(server, peer);
+}
 
 /* ---- answers ---- */
 
@@ -279,6 +358,7 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
     if (!listener)
         return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are listening; close "
                                                                              "one\n");
+    note_request(server, connection, true);
     struct MHD_Response *response =
         with_headers(server, server->http.create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, tell, listener, forget),
                      "text/event-stream; charset=utf-8");
@@ -338,6 +418,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         *upload_size = 0;
         return MHD_YES;
     }
+    note_request(server, connection, false);
     const char *host = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     const char *origin = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Origin");
     const char *token = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
@@ -385,7 +466,7 @@ static struct MHD_Daemon *listen_on(struct server *server, unsigned port)
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, (uint16_t)port, NULL,
         NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+        (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
 }
 
 static int start(struct server *server)

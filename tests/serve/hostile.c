@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-enum { WAIT_MS = 20000, NOISE = 400, SILENT = 80, LISTENERS = 24 };
+enum { WAIT_MS = 20000, NOISE = 400, SILENT = 80, LISTENERS = 24, RECONNECTING = 200 };
 
 struct served {
     pid_t pid;
@@ -222,6 +222,36 @@ static void slow(struct served *s)
 }
 
 /*
+ * Clients that send half a request and reconnect when the server disconnects them. A request beside them must be answered
+ * before the server's time limit for idle connections ends theirs.
+ */
+static void reconnecting(struct served *s, int clients)
+{
+    int fds[RECONNECTING], answered = 0;
+    char here[64], end[16];
+    snprintf(here, sizeof here, "127.0.0.1:%u", s->port);
+    for (int i = 0; i < clients; i++)
+        fds[i] = -1;
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < clients; i++) {
+            bool gone = fds[i] < 0 || recv(fds[i], end, sizeof end, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+            if (!gone)
+                continue;
+            if (fds[i] >= 0)
+                close(fds[i]);
+            fds[i] = dial(s);
+            if (fds[i] >= 0)
+                (void)!send(fds[i], "GET / HT", 8, MSG_NOSIGNAL);
+        }
+        answered += get(s, "/?token=", here, "") == 200;
+    }
+    for (int i = 0; i < clients; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    check(s, answered == 20, "every request is answered beside clients that reconnect");
+}
+
+/*
  * Opens many listeners. The server admits a fixed number, and a listener that does not read must not delay the
  * others.
  */
@@ -288,6 +318,8 @@ int main(void)
     guards(&s);
     noise(&s);
     slow(&s);
+    reconnecting(&s, 70);
+    reconnecting(&s, RECONNECTING);
     listeners(&s);
     end(&s);
     remove_dir(dir);
