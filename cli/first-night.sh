@@ -20,7 +20,8 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 need_packages $build_packages
 
 build="$here/build"
-log="${TMPDIR:-/tmp}/lineage-cmake.$$"
+# A name that another user can guess could be a link to a file of this user.
+log=$(mktemp "${TMPDIR:-/tmp}/lineage-cmake.XXXXXX") || exit 3
 echo "Building in $build" >&2
 cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_BUILD_TESTS=OFF -DLINEAGE_BUILD_BENCH=OFF >"$log" 2>&1 ||
     { cat "$log" >&2; rm -f "$log"; exit 3; }
