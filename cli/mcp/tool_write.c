@@ -21,13 +21,14 @@ enum { MAX_PARAMS = 32, TEXT = 20000, WORD = 400 };
 
 /* ---- append ---- */
 
-static const char *const labels[] = {"auto", "keep", "discard", "crash", "eval_budget_overrun", "train_budget_overrun",
-                                     "size_blocked", "preflight_crash", "harness_abort", "disqualified", "baseline",
+/* A client reports how a trial failed. Whether a measured trial is kept is always decided from its score. */
+static const char *const labels[] = {"auto",         "crash",           "eval_budget_overrun", "train_budget_overrun",
+                                     "size_blocked", "preflight_crash", "harness_abort",       "disqualified",
                                      NULL};
 
 static const struct mcp_argument append_arguments[] = {
-    {"status", MCP_TEXT, true, "label, or auto: keep or discard according to the score and the store's noise "
-                               "floor", 0, 0, labels},
+    {"status", MCP_TEXT, true, "auto: keep or discard according to the score and the store's noise floor; or how it "
+                               "failed", 0, 0, labels},
     {"hypothesis", MCP_TEXT, true, "what was tried and why", 0, TEXT, NULL},
     {"core_metric", MCP_NUMBER, false, "the score; omit it for a trial without one", 0, 0, NULL},
     {"val_bpb", MCP_NUMBER, false, "validation loss in bits per byte", 0, 0, NULL},

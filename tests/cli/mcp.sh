@@ -391,6 +391,14 @@ serve --allow-write
 must_equal '006 keep -0.1' "$(line 1 result.structuredContent.exp_id) $(line 1 result.structuredContent.status) $(line 1 result.structuredContent.delta_vs_best)"
 must_equal true "$(line 2 result.isError)"
 must_equal 'alpha=0.5; optimizer=sgd' "$(tail -n 1 results.tsv | cut -f17)" 'texts appended'
+# A client says how a trial failed, but not that it is kept or a baseline: the score decides that.
+for label in keep discard baseline; do
+    echo '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{'"$meta"',"name":"append","arguments":{"status":"'$label'","core_metric":0.1,"hypothesis":"x"}}}' >in2
+    "$LINEAGE" mcp --allow-write <in2 >said 2>err
+    must_have said '"isError":true'
+    must_have said "auto"
+done
+must_equal 006 "$(tail -n 1 results.tsv | cut -f1)" "rows that a client labelled itself"
 must_equal 003 "$(line 3 result.structuredContent.exp_id)"
 must_equal true "$(line 4 result.isError)"
 must_equal true "$(line 5 result.isError)"
