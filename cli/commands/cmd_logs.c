@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <lineage/render.h>
+#include <lineage/text.h>
 
 #include "cli.h"
 #include "support/running_files.h"
@@ -16,19 +17,66 @@ enum { ROUND_US = 200000, COPY_BYTES = 1 << 16 };
 
 struct logs {
     struct cli_session session;
-    int follow;
+    int follow, raw;
+    bool visible;    /* control characters are printed as stand-ins */
+    char pending[4]; /* the beginning of a character whose rest has not been read yet */
+    size_t n_pending;
     const char *wanted; /* the id of a row, or the job of a running trial */
     int dir;            /* directory of the running trial that was found; -1: none */
 };
 
-/* Copies everything that this descriptor has now. Returns false if it cannot be read or printed. */
-static bool copy(int fd)
+/* ---- control characters ---- */
+
+/* Returns how many bytes at the end of a text begin a UTF-8 character without its rest. */
+static size_t unfinished_bytes(const char *text, size_t length)
 {
-    char *buffer = malloc(COPY_BYTES);
+    for (size_t back = 1; back < 4 && back <= length; back++) {
+        unsigned char byte = (unsigned char)text[length - back];
+        size_t wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+        if (byte < 0x80 || byte >= 0xc0)
+            return wanted > back ? back : 0;
+    }
+    return 0;
+}
+
+/* Prints what a terminal would obey as stand-ins; line ends and tabs stay. */
+static bool print_visible(const char *text, size_t length)
+{
+    bool ok = true;
+    for (size_t at = 0; ok && at < length;) {
+        size_t n = 0;
+        while (at + n < length && text[at + n] != '\n' && text[at + n] != '\t')
+            n++;
+        char *line = lineage_text_visible(text + at, n);
+        ok = line && fputs(line, stdout) >= 0;
+        lineage_free(line);
+        at += n;
+        if (at < length)
+            putchar(text[at++]);
+    }
+    return ok;
+}
+
+/* Prints bytes that were read. A character may be split between two reads, so its beginning waits for the rest. */
+static bool print(struct logs *o, char *text, size_t length)
+{
+    if (!o->visible)
+        return fwrite(text, 1, length, stdout) == length;
+    o->n_pending = unfinished_bytes(text, length);
+    memcpy(o->pending, text + length - o->n_pending, o->n_pending);
+    return print_visible(text, length - o->n_pending);
+}
+
+/* Copies everything that this descriptor has now. Returns false if it cannot be read or printed. */
+static bool copy(struct logs *o, int fd)
+{
+    char *buffer = malloc(COPY_BYTES + sizeof o->pending);
     ssize_t n = -1;
     bool ok = buffer != NULL;
-    while (ok && (n = read(fd, buffer, COPY_BYTES)) > 0)
-        ok = fwrite(buffer, 1, (size_t)n, stdout) == (size_t)n;
+    while (ok && (n = read(fd, buffer + o->n_pending, COPY_BYTES)) > 0) {
+        memcpy(buffer, o->pending, o->n_pending);
+        ok = print(o, buffer, o->n_pending + (size_t)n);
+    }
     free(buffer);
     return ok && n == 0 && fflush(stdout) == 0;
 }
@@ -47,7 +95,7 @@ static int open_log(struct logs *o, const char *exp_id)
     int fd = n > 0 && n < PATH_MAX ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     if (fd < 0)
         return cli_error(errno == ENOENT ? CLI_NO : CLI_SYSTEM, "trial '%s' has no log: %s", exp_id, strerror(errno));
-    int status = copy(fd) ? CLI_OK : cli_error(CLI_SYSTEM, "cannot print %s: %s", path, strerror(errno));
+    int status = copy(o, fd) ? CLI_OK : cli_error(CLI_SYSTEM, "cannot print %s: %s", path, strerror(errno));
     close(fd);
     return status;
 }
@@ -116,7 +164,7 @@ static int print_of_running(struct logs *o)
     if (fd < 0)
         return cli_error(CLI_NO, "%s has no output yet that is kept", o->wanted);
     for (;;) {
-        bool ok = copy(fd);
+        bool ok = copy(o, fd);
         if (!ok)
             break;
         if ((next = open_next(o->dir, &part)) >= 0) {
@@ -139,6 +187,7 @@ static int work(struct cli_session *session, void *context)
     struct logs *o = context;
     o->wanted = session->args.positional[0];
     o->dir = -1;
+    o->visible = !o->raw && isatty(STDOUT_FILENO);
     running_each_dir(lineage_store_dir(session->store), find_running, o);
     int status = o->dir >= 0 ? print_of_running(o) : print_of_row(o);
     if (o->dir >= 0)
@@ -151,6 +200,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct logs o = {0};
     struct poptOption options[] = {CLI_STORE_OPTIONS(&o.session.where),
                                    {"follow", 'f', POPT_ARG_NONE, &o.follow, 0, "keep printing until the trial ends", NULL},
+                                   {"raw", 0, POPT_ARG_NONE, &o.raw, 0, "print escape sequences unchanged on a terminal", NULL},
                                    POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 1, argc, argv, work, &o);
 }
@@ -158,10 +208,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_logs = {
     .name = "logs",
     .arguments = "ID|TRIAL",
-    .description = "Prints the output of a trial's command unchanged: the first and the last mebibytes of "
-                   "it.\n"
+    .description = "Prints the output of a trial's command: the first and the last mebibytes of it. On a "
+                   "terminal,\n"
+                   "escape sequences and other control characters are shown as visible stand-ins, because a\n"
+                   "trial could change what the terminal shows; a file or a pipe gets the bytes unchanged.\n"
                    "ID is the id of a row. TRIAL is a running trial, as `lineage status` names it; -f keeps\n"
                    "printing its output.",
-    .examples = "  lineage logs 014 | less -R\n  lineage logs -f trial-Xb31aQ",
+    .examples = "  lineage logs 014 | less\n  lineage logs -f trial-Xb31aQ",
     .run = run,
 };

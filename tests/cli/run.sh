@@ -220,6 +220,20 @@ must_exit 1
 must_equal yes "$([ "$(wc -c <r/logs/001.log)" -lt 3300000 ] && echo yes)" "a log of bounded size"
 must_equal '1 yes' "$(head -n 1 r/logs/001.log) $(grep -q 'bytes are left out here' r/logs/001.log && echo yes)"
 must_have r/logs/001.log 'the end; alpha=3'
+
+# On a terminal, a log cannot change the title, move the cursor or hide text; with --raw and in a pipe it is unchanged.
+must_run run -q -C escapes --direction lower -m loss -- printf 'a\tb \033]0;title\007 \302\233 \342\200\256 \377 \303\244\nloss 1\n'
+must_run -C escapes logs 000
+must_equal yes "$(grep -q "$(printf '\033]0;title')" out && cmp -s out escapes/logs/000.log && echo yes)" "a pipe gets the bytes"
+if command -v script >/dev/null; then
+    script -qec "'$LINEAGE' -C escapes logs 000" /dev/null >out 2>err </dev/null
+    must_equal 0 "$(LC_ALL=C grep -c "$(printf '[\001-\010\033\177]\|\302\233\|\342\200\256\|\377')" out)" "control characters on a terminal"
+    must_have out "a${tab}b "
+    must_have out ']0;title'
+    must_have out 'ä'
+    script -qec "'$LINEAGE' -C escapes logs 000 --raw" /dev/null >out 2>err </dev/null
+    must_have out "$(printf '\033]0;title')"
+fi
 case $(field r 17) in *'last lines: '*'the end, alpha=3 | '*red*) ;; *) fail "notes: $(field r 17)" ;; esac
 must_run -C r show 001 --format json
 must_equal '' "$(json params.alpha 2>/dev/null)" "a parameter out of the log"
