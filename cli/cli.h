@@ -173,6 +173,9 @@ void cli_say(const char *message);
 /* Writes all of bytes[0..n), in as many pieces as the descriptor takes. Returns false, with errno set, if it takes no more. */
 bool cli_write_all(int fd, const char *bytes, size_t n);
 
+/* Makes or empties a file that only its owner may read; it is not opened through a link. NULL with errno on failure. */
+FILE *cli_private_file(const char *path);
+
 /* Prints "lineage: text" on standard error and returns status. */
 int cli_error(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

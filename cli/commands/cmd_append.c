@@ -9,6 +9,7 @@
 #include "output/check_tried.h"
 #include "output/show.h"
 #include "support/program.h"
+#include "support/secrets.h"
 
 /* Options that set a column. popt fills the last three members. */
 struct column_option {
@@ -205,8 +206,14 @@ static int work(struct cli_session *session, void *context)
 {
     struct append_options *o = context;
     const struct lineage_trial *trial = &o->request.trial;
+    const char *const *harmless = lineage_store_harmless_names(session->store);
+    for (size_t i = 0; i < o->rows.n; i++)
+        if (!secret_params_absent(o->rows.trials[i].params, o->rows.trials[i].n_params, harmless))
+            return CLI_USAGE;
     if (o->rows.n)
         return append_rows(o, session->store);
+    if (!secret_params_absent(trial->params, trial->n_params, harmless))
+        return CLI_USAGE;
     struct lineage_trial row = {0};
     struct lineage_error err;
     if (o->check_tried && !o->again) {

@@ -59,8 +59,8 @@ static bool add(const char *pool, const char *path, const char *entry)
     if (errno != ENOENT || !slash)
         return false;
     *slash = '\0';
-    mkdir(parent, 0777);
-    mkdir(pool, 0777);
+    mkdir(parent, 0700);
+    mkdir(pool, 0700);
     return link(path, entry) == 0;
 }
 

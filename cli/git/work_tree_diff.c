@@ -20,6 +20,9 @@
 #include "git/file_pool.h"
 #include "git/read_command.h"
 #include "git/repository.h"
+#include "support/secrets.h"
+
+enum { HIDDEN_MAX = 32 };
 
 /* What is recorded of one work tree. */
 struct recording {
@@ -27,10 +30,14 @@ struct recording {
     const char *dir;   /* provenance/ of the trial, absolute */
     const char *pool;  /* directory of the file pool */
     const char *store; /* absolute */
+    const char *const *secrets; /* patterns of secret files beside the built-in ones; NULL: none */
     json_t *result;
     char seen[PATH_MAX]; /* the directory that is_of_other_store looked at last .. */
     bool seen_is_store;  /* .. and whether it belongs to a store */
     FILE *copied;        /* names of the untracked files that were copied, each with a NUL */
+    char *changed;       /* names of changed files that look secret, one after the other .. */
+    const char *hidden[HIDDEN_MAX]; /* .. and where each begins */
+    size_t n_hidden;
 };
 
 /* ---- files of stores ---- */
@@ -92,7 +99,9 @@ static bool is_of_other_store(struct recording *r, const char *name)
     return r->seen_is_store;
 }
 
-/* Appends pathspecs that leave out the store to the words of a git command. texts must outlive the words. */
+enum { OWN = sizeof own / sizeof *own, TEXTS = OWN + HIDDEN_MAX, WORDS_MAX = TEXTS + 24 };
+
+/* Appends pathspecs that leave out the store and hidden files to the words of a git command. texts must outlive the words. */
 static void leave_out_store(const struct recording *r, const char **words, size_t n, char texts[][PATH_MAX + 32])
 {
     const char *below = store_below_top(r);
@@ -106,10 +115,48 @@ static void leave_out_store(const struct recording *r, const char **words, size_
                  (int)(length - (name[length - 1] == '/')), name, whole ? "" : "*");
         words[n++] = texts[i];
     }
+    for (size_t i = 0; i < r->n_hidden; i++) {
+        snprintf(texts[OWN + i], PATH_MAX + 32, ":(exclude,literal)%.*s", PATH_MAX, r->hidden[i]);
+        words[n++] = texts[OWN + i];
+    }
     words[n] = NULL;
 }
 
-enum { OWN = sizeof own / sizeof *own, WORDS_MAX = OWN + 24 };
+/* ---- secret files ---- */
+
+static void note_secret(const struct recording *r, const char *name)
+{
+    json_t *list = json_object_get(r->result, "secret_files"), *text = cli_json_text(name);
+    if (!list)
+        json_object_set_new(r->result, "secret_files", list = json_array());
+    json_array_append_new(list, text);
+}
+
+/*
+ * Finds the tracked files that were changed and look secret, so that diffs leave them out. Returns false if they cannot all
+ * be left out; then no diff may be made.
+ */
+static bool hide_changed(struct recording *r)
+{
+    char texts[TEXTS][PATH_MAX + 32];
+    const char *words[WORDS_MAX] = {"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "HEAD"};
+    size_t length;
+    r->n_hidden = 0;
+    json_object_del(r->result, "secret_files");
+    leave_out_store(r, words, 7, texts);
+    free(r->changed);
+    r->changed = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
+    for (size_t at = 0; r->changed && at < length; at += strlen(r->changed + at) + 1) {
+        const char *name = r->changed + at;
+        if (!secret_file(name, r->secrets))
+            continue;
+        if (r->n_hidden == HIDDEN_MAX)
+            return false;
+        r->hidden[r->n_hidden++] = name;
+        note_secret(r, name);
+    }
+    return r->changed != NULL;
+}
 
 /* ---- diffs ---- */
 
@@ -117,10 +164,10 @@ static bool write_bytes(const char *dir, const char *name, const char *text, siz
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "we") : NULL;
+    FILE *out = n > 0 && n < PATH_MAX ? cli_private_file(path) : NULL;
     if (!out)
         return false;
-    bool ok = fwrite(text, 1, length, out) == length && (!mode || fchmod(fileno(out), mode) == 0);
+    bool ok = fchmod(fileno(out), mode) == 0 && fwrite(text, 1, length, out) == length;
     return fclose(out) == 0 && ok;
 }
 
@@ -130,14 +177,14 @@ static bool write_bytes(const char *dir, const char *name, const char *text, siz
  */
 static bool write_diff(const struct recording *r, const char *name, const char *key, const char *cached)
 {
-    char file[64], texts[OWN][PATH_MAX + 32];
+    char file[64], texts[TEXTS][PATH_MAX + 32];
     const char *words[WORDS_MAX] = {"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index",
                                     "--ignore-submodules=all", cached ? cached : "--no-renames"};
     size_t length;
     leave_out_store(r, words, 8, texts);
     char *text = repository_git(r->repository, NULL, words, GIT_DIFF_MAX, &length);
     snprintf(file, sizeof file, "%s.diff", name);
-    bool written = text && (length == 0 || write_bytes(r->dir, file, text, length, 0));
+    bool written = text && (length == 0 || write_bytes(r->dir, file, text, length, 0600));
     if (written)
         json_object_set_new(r->result, key, json_integer((json_int_t)length));
     else
@@ -153,7 +200,7 @@ static bool make_parents(char *path, size_t from)
 {
     for (char *slash = path + from; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
-        bool ok = mkdir(path, 0777) == 0 || errno == EEXIST;
+        bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
         *slash = '/';
         if (!ok)
             return false;
@@ -176,7 +223,7 @@ static bool copy_untracked(const struct recording *r, const char *name, size_t *
     char *bytes = ok ? malloc((size_t)st.st_size + 1) : NULL;
     ssize_t got = bytes ? read(fd, bytes, (size_t)st.st_size) : -1;
     ok = got >= 0 && make_parents(to, strlen(r->dir)) &&
-         write_bytes(r->dir, to + strlen(r->dir) + 1, bytes, (size_t)got, st.st_mode & 0777);
+         write_bytes(r->dir, to + strlen(r->dir) + 1, bytes, (size_t)got, st.st_mode & 0700);
     if (ok) {
         *room -= (size_t)got;
         file_pool_share(r->pool, to, r->dir);
@@ -196,6 +243,8 @@ static void write_untracked(struct recording *r)
     for (size_t at = 0; names && at < length; at += strlen(names + at) + 1)
         if (is_of_store(r, names + at) || is_of_other_store(r, names + at))
             continue;
+        else if (secret_file(names + at, r->secrets))
+            note_secret(r, names + at);
         else if (copied < GIT_UNTRACKED_FILES && names[at] != '/' && !strstr(names + at, "..") &&
             copy_untracked(r, names + at, &room))
             copied++;
@@ -227,7 +276,7 @@ static bool line_of(char *out, size_t size, const struct repository *r, const ch
  */
 static bool list_changed(const struct recording *r)
 {
-    char texts[OWN][PATH_MAX + 32], path[2 * PATH_MAX];
+    char texts[TEXTS][PATH_MAX + 32], path[2 * PATH_MAX];
     const char *words[WORDS_MAX] = {"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"};
     struct stat st;
     size_t length;
@@ -306,16 +355,19 @@ static void record(struct recording *r)
     r->copied = fopen(names, "we");
     if (!r->copied)
         return;
-    bool staged = write_diff(r, "staged", "staged", "--cached");
-    if (!staged && use_index_of_head(r) && (staged = write_diff(r, "staged", "staged", "--cached")))
+    bool hidden = hide_changed(r) || (use_index_of_head(r) && hide_changed(r));
+    if (!hidden)
+        json_object_set_new(r->result, "left_out", json_string("the changes, for git could not list them, or too many are secret"));
+    bool staged = hidden && write_diff(r, "staged", "staged", "--cached");
+    if (!staged && hidden && use_index_of_head(r) && (staged = write_diff(r, "staged", "staged", "--cached")))
         json_object_del(r->result, "left_out");
-    bool unstaged = write_diff(r, "unstaged", "unstaged", NULL);
+    bool unstaged = hidden && write_diff(r, "unstaged", "unstaged", NULL);
     write_untracked(r);
     write_code(r, staged && unstaged);
     fclose(r->copied);
 }
 
-json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool)
+json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool, const char *const *secrets)
 {
     char absolute[PATH_MAX], store_path[PATH_MAX]; /* git runs in another directory */
     struct repository *repository = calloc(1, sizeof *repository);
@@ -327,11 +379,13 @@ json_t *work_tree_diff_write(const char *dir, const char *store, const char *poo
         if (repository->branch[0])
             json_object_set_new(result, "branch", json_string(repository->branch));
         *r = (struct recording){
-            .repository = repository, .dir = absolute, .pool = pool, .store = store_path, .result = result};
+            .repository = repository, .dir = absolute, .pool = pool, .store = store_path, .secrets = secrets, .result = result};
         if (repository_scratch_make(repository, absolute))
             record(r);
         repository_scratch_remove(repository);
     }
+    if (r)
+        free(r->changed);
     free(r);
     free(repository);
     return result;

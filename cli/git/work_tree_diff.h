@@ -12,11 +12,13 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
  * Writes staged.diff, unstaged.diff and untracked/ into dir, except those that would be empty. Files of the store and of
  * other stores, and files that git ignores, are left out. Untracked files are shared with equal ones of other trials by the
  * directory `pool` (file_pool.h), which is made if needed. Returns {"commit", "branch", "top", "code": TEXT, "staged",
- * "unstaged", "untracked": bytes or number of files, "left_out": TEXT} as a new object. "code" is a commit of the
+ * "unstaged", "untracked": bytes or number of files, "left_out": TEXT, "secret_files": NAMES} as a new object.
+ * Files that look like secrets (support/secrets.h, and the patterns in `secrets`, which may be NULL) are neither copied nor
+ * compared; secret_files lists them. What is copied gets no rights for other users. "code" is a commit of the
  * repository with all of these changes in it; it is missing if a change was left out or if the repository cannot be
  * written. Returns NULL if there is no repository, no commit or no git.
  */
-json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool);
+json_t *work_tree_diff_write(const char *dir, const char *store, const char *pool, const char *const *secrets);
 
 /*
  * Checks out the code that `git` (the object returned above) names into the empty directory `to`: the commit "code" or, if

@@ -14,6 +14,7 @@
 #include "mcp/field.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "support/secrets.h"
 
 /* MAX_PARAMS is the limit of schema.c. TEXT limits the bytes of a text, because a huge row would burden every later
  * reader. */
@@ -51,9 +52,10 @@ static struct lineage_number number_of(const struct mcp_call *call, const char *
     return number;
 }
 
-/* Names are checked here, so that the message can name the argument. */
+/* Names are checked here, so that the message can name the argument. A secret is refused: the row cannot be changed. */
 static bool read_params(struct lineage_trial *trial, struct lineage_param *params, struct mcp_call *call)
 {
+    const char *const *harmless = lineage_store_harmless_names(call->server->store), *why;
     const char *name;
     json_t *value;
     trial->params = params;
@@ -65,6 +67,10 @@ static bool read_params(struct lineage_trial *trial, struct lineage_param *param
         params[trial->n_params++] = (struct lineage_param){
             lineage_param_canonical(name), json_is_string(value) ? (double)NAN : json_number_value(value),
             json_string_value(value)};
+        if ((why = secret_param(&params[trial->n_params - 1], harmless))) {
+            mcp_trouble(call, "params: '%.60s' %s; the store keeps no secrets", name, why);
+            return false;
+        }
     }
     return true;
 }

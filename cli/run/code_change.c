@@ -34,7 +34,7 @@ static void write_diff(const char *dir, const char *diff, size_t length)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/parent.diff", dir);
-    FILE *out = n > 0 && n < PATH_MAX ? fopen(path, "we") : NULL;
+    FILE *out = n > 0 && n < PATH_MAX ? cli_private_file(path) : NULL;
     bool written = out && fwrite(diff, 1, length, out) == length;
     if (out && (fclose(out) != 0 || !written))
         unlink(path);

@@ -18,7 +18,7 @@ static bool write_run(const struct lineage_store *store, const char *exp_id, con
         return false;
     snprintf(path, sizeof path, "%s/run.json", dir);
     snprintf(fresh, sizeof fresh, "%s/run.json.new", dir);
-    FILE *out = fopen(fresh, "we");
+    FILE *out = cli_private_file(fresh);
     if (!out)
         return false;
     cli_json_print(out, run, true);

@@ -123,6 +123,8 @@ bool command_from_provenance(struct command_trial *trial, const json_t *run, con
     *trial = (struct command_trial){.dir = dir};
     if (!json_is_string(json_array_get(json_object_get(run, "command"), 0)))
         return cli_error(CLI_USAGE, "its run.json has no command"), false;
+    if (json_is_true(json_object_get(run, "masked")))
+        return cli_error(CLI_USAGE, "its command had a secret, which was not recorded; run it again with `lineage run`"), false;
     for (size_t i = 0; (setting = command_setting_at(i)); i++)
         if (setting->recorded && !read_setting(trial, setting, json_object_get(run, setting->recorded), dir))
             return cli_no_memory(), false;

@@ -43,6 +43,21 @@ static void write_row_id(const char *dir, const char *exp_id)
 }
 
 /*
+ * provenance/ may contain copies of private files, so only its owner may read it. A directory that its owner opened to the
+ * group, for a store that several users share, stays open to the group.
+ */
+static bool make_private(const char *dir)
+{
+    struct stat st;
+    if (mkdir(dir, 0700) == 0)
+        return true;
+    if (errno != EEXIST || stat(dir, &st) != 0)
+        return false;
+    mode_t kept = st.st_mode & 020 ? 07770 : 07700;
+    return st.st_uid != geteuid() || !(st.st_mode & 07777 & ~kept) || chmod(dir, st.st_mode & kept) == 0;
+}
+
+/*
  * Renames within one file system. If a file with that name exists, it belongs to a row that was never appended, and is
  * replaced.
  */
@@ -51,7 +66,7 @@ static void move_to(const struct lineage_store *store, enum lineage_place place,
     char to[PATH_MAX];
     struct lineage_error err;
     char *dir = NULL;
-    if (lineage_store_path(&dir, store, place, &err) == LINEAGE_OK && (mkdir(dir, 0777) == 0 || errno == EEXIST) &&
+    if (lineage_store_path(&dir, store, place, &err) == LINEAGE_OK && (place == LINEAGE_PLACE_PROVENANCE ? make_private(dir) : mkdir(dir, 0777) == 0 || errno == EEXIST) &&
         path_in(to, dir, name)) {
         workdir_remove_tree(AT_FDCWD, to);
         if (rename(from, to) != 0)

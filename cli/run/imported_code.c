@@ -34,12 +34,12 @@ static bool write_run(const char *provenance, const char *exp_id, const struct r
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", provenance, exp_id);
-    if (n < 0 || (size_t)n >= sizeof path - 16 || (mkdir(provenance, 0777) != 0 && errno != EEXIST) || mkdir(path, 0777) != 0)
+    if (n < 0 || (size_t)n >= sizeof path - 16 || (mkdir(provenance, 0700) != 0 && errno != EEXIST) || mkdir(path, 0700) != 0)
         return false;
     strcat(path, "/run.json");
     json_t *run = json_pack("{s:[], s:s, s:{}, s:{s:s, s:s, s:s}}", "command", "directory", r->top, "params", "git", "commit",
                             commit, "top", r->top, "code", commit);
-    FILE *out = fopen(path, "we");
+    FILE *out = cli_private_file(path);
     if (out)
         cli_json_print(out, run, true);
     json_decref(run);

@@ -21,6 +21,7 @@
 #include "git/read_command.h"
 #include "support/blas_env.h"
 #include "support/running_files.h"
+#include "support/secrets.h"
 
 enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14, LINE = 512 };
 
@@ -42,11 +43,20 @@ bool provenance_is_secret(const char *name, size_t length)
     return false;
 }
 
+/* The text with its secrets masked. NULL when out of memory: then the key is omitted. */
+static json_t *masked(const char *text)
+{
+    char *safe = secret_masked(text);
+    json_t *value = safe ? cli_json_text(safe) : NULL;
+    free(safe);
+    return value;
+}
+
 static void keep_variable(json_t *kept, const char *name)
 {
     const char *value = getenv(name);
     if (value && !provenance_is_secret(name, strlen(name)))
-        json_object_set_new(kept, name, cli_json_text(value));
+        json_object_set_new(kept, name, masked(value));
 }
 
 static json_t *kept_environment(const struct command_trial *t)
@@ -59,6 +69,14 @@ static json_t *kept_environment(const struct command_trial *t)
     return kept;
 }
 
+static bool has_secret(const char *text)
+{
+    char *safe = secret_masked(text);
+    bool differs = !safe || strcmp(safe, text) != 0;
+    free(safe);
+    return differs;
+}
+
 /* The variables that --env sets. A value that looks secret is recorded as null. */
 static json_t *given_environment(const struct command_trial *t)
 {
@@ -68,7 +86,8 @@ static json_t *given_environment(const struct command_trial *t)
         size_t n = strcspn(text, "=");
         char name[256];
         snprintf(name, sizeof name, "%.*s", (int)n, text);
-        json_object_set_new(given, name, provenance_is_secret(text, n) ? json_null() : cli_json_text(text + n + 1));
+        bool secret = provenance_is_secret(text, n) || has_secret(text + n + 1);
+        json_object_set_new(given, name, secret ? json_null() : cli_json_text(text + n + 1));
     }
     return given;
 }
@@ -127,11 +146,15 @@ static void put_machine(json_t *run)
 
 /* ---- the command ---- */
 
+/* A word behind an option such as --api-key is masked as a whole. */
 static json_t *texts(const char *const *list)
 {
     json_t *array = json_array();
-    for (size_t i = 0; list && list[i]; i++)
-        json_array_append_new(array, cli_json_text(list[i]));
+    for (size_t i = 0; list && list[i]; i++) {
+        const char *option = i > 0 && list[i - 1][0] == '-' && !strchr(list[i - 1], '=') ? list[i - 1] : "";
+        bool secret = list[i][0] != '-' && secret_name(option, strlen(option));
+        json_array_append_new(array, secret ? json_string(SECRET_MASK) : masked(list[i]));
+    }
     return array;
 }
 
@@ -153,7 +176,7 @@ static json_t *versions(const struct command_trial *t)
         char *text = read_command(argv, NULL, VERSION_SECONDS, VERSION_BYTES, &length);
         while (text && length > 0 && isspace((unsigned char)text[length - 1]))
             text[--length] = '\0';
-        json_object_set_new(object, t->version_of[i], text ? cli_json_text(text) : json_null());
+        json_object_set_new(object, t->version_of[i], text ? masked(text) : json_null());
         free(text);
     }
     return object;
@@ -167,7 +190,7 @@ static json_t *setting_json(const struct command_trial *t, const struct command_
     switch (setting->kind) {
     case SETTING_TEXT: {
         const char *text = *(const char *const *)value;
-        return text ? cli_json_text(text) : NULL;
+        return text ? masked(text) : NULL;
     }
     case SETTING_WORDS:
     case SETTING_TEXTS:
@@ -182,6 +205,17 @@ static json_t *setting_json(const struct command_trial *t, const struct command_
     case SETTING_RECORDED: return value == &t->version_of ? versions(t) : kept_environment(t);
     }
     return amount > 0 ? cli_json_number(amount) : NULL;
+}
+
+static bool is_masked(const struct command_trial *t, const json_t *run)
+{
+    const json_t *words = json_object_get(run, "command");
+    for (size_t i = 0; t->argv && t->argv[i]; i++) {
+        const char *recorded = json_string_value(json_array_get(words, i));
+        if (!recorded || (strstr(recorded, SECRET_MASK) && !strstr(t->argv[i], SECRET_MASK)))
+            return true;
+    }
+    return (t->eval && has_secret(t->eval)) || (t->preflight && has_secret(t->preflight));
 }
 
 static void put_text(json_t *run, const char *key, const char *text)
@@ -200,6 +234,8 @@ static json_t *run_json(const struct command_trial *t)
         if (value)
             json_object_set_new(run, setting->recorded, value);
         if (setting->kind == SETTING_WORDS) {
+            if (is_masked(t, run))
+                json_object_set_new(run, "masked", json_true());
             put_text(run, "directory", t->dir ? t->dir : getcwd(dir, sizeof dir));
             put_text(run, "rerun_of", t->rerun_of);
         } else if (command_setting_value(t, setting) == &t->keep_environment) {
@@ -207,6 +243,25 @@ static json_t *run_json(const struct command_trial *t)
         }
     }
     return run;
+}
+
+/* Says which files were copied, so that nobody finds out later that a private file is in the store. */
+static void say_copied(const json_t *git)
+{
+    const json_t *secret = json_object_get(git, "secret_files"), *name;
+    json_int_t copied = json_integer_value(json_object_get(git, "untracked"));
+    char text[600];
+    size_t i, n = 0;
+    if (!copied && !json_array_size(secret))
+        return;
+    n = (size_t)snprintf(text, sizeof text, "copied %" JSON_INTEGER_FORMAT " untracked file%s to provenance", copied,
+                         copied == 1 ? "" : "s");
+    json_array_foreach(secret, i, name)
+        if (n < sizeof text && i < 8)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s", i ? ", " : "; left out as secret: ", json_string_value(name));
+    if (n < sizeof text && json_array_size(secret) > 8)
+        snprintf(text + n, sizeof text - n, " and %zu more", json_array_size(secret) - 8);
+    cli_say(text);
 }
 
 /* The state of the repository, with the name of the ref that keeps it. */
@@ -219,7 +274,7 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
         return NULL;
     snprintf(pool, sizeof pool, "%s/" PROVENANCE_POOL, provenance);
     lineage_free(provenance);
-    json_t *git = work_tree_diff_write(dir, lineage_store_dir(store), pool);
+    json_t *git = work_tree_diff_write(dir, lineage_store_dir(store), pool, lineage_store_secret_files(store));
     if (git && !t->no_refs)
         code_ref_name(git, workdir);
     if (git)
@@ -232,15 +287,17 @@ bool provenance_write(json_t **recorded, const char *workdir, struct lineage_sto
     char dir[PATH_MAX], path[PATH_MAX];
     *recorded = NULL;
     int n = snprintf(dir, sizeof dir, "%s/" RUNNING_PROVENANCE, workdir);
-    if (n < 0 || (size_t)n >= sizeof dir || mkdir(dir, 0777) != 0)
+    if (n < 0 || (size_t)n >= sizeof dir || mkdir(dir, 0700) != 0)
         return cli_error(CLI_SYSTEM, "cannot make %s: %s", dir, strerror(errno)), false;
     json_t *run = run_json(t);
     json_t *git = record_git(dir, workdir, store, t);
     if (git)
         json_object_set(run, "git", git);
     *recorded = git;
+    if (!t->quiet)
+        say_copied(git);
     n = snprintf(path, sizeof path, "%s/run.json", dir);
-    FILE *out = n > 0 && (size_t)n < sizeof path ? fopen(path, "we") : NULL;
+    FILE *out = n > 0 && (size_t)n < sizeof path ? cli_private_file(path) : NULL;
     if (out)
         cli_json_print(out, run, true);
     json_decref(run);

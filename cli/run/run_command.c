@@ -28,6 +28,7 @@
 #include "run/run_log.h"
 #include "metrics/metric_rules.h"
 #include "support/running_files.h"
+#include "support/secrets.h"
 #include "trial/run_and_append.h"
 #include "trial/trial_label.h"
 #include "trial/trial_watch.h"
@@ -620,6 +621,10 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     size_t n_params;
     int status = CLI_GO_ON;
     sigaction(SIGPIPE, &ignore, &before);
+    if (store && !secret_params_absent(trial->params, trial->n_params, lineage_store_harmless_names(store))) {
+        status = CLI_USAGE;
+        goto done;
+    }
     if (!metric_rules_make(&rules, trial->metric_regex, trial->metric_take, why, sizeof why)) {
         status = cli_error(CLI_USAGE, "%s", why);
         goto done;

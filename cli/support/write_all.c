@@ -1,5 +1,6 @@
 /* write_all.c: writes bytes to a descriptor. */
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -17,4 +18,13 @@ bool cli_write_all(int fd, const char *bytes, size_t n)
         n -= (size_t)written;
     }
     return true;
+}
+
+FILE *cli_private_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!out && fd >= 0)
+        close(fd);
+    return out;
 }

@@ -32,18 +32,29 @@ static bool is_same_name(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && b[n] == '=';
 }
 
+/* Variables with keys that this program uses itself, and that a trial is not meant to have. The judge asks from the program's
+ * own trainer, which is not guarded. */
+static bool is_own_key(const char *variable)
+{
+    static const char *const names[] = {"LINEAGE_JUDGE_KEY=", "PGPASSWORD=", NULL};
+    for (size_t i = 0; names[i]; i++)
+        if (is_same_name(names[i], variable))
+            return true;
+    return false;
+}
+
 /*
- * Returns the environment of this process, in which `events` (LINEAGE_EVENTS=..) and the variables of the job replace
+ * Returns the environment of this process, without keys of the program if the trial is a command, in which `events` (LINEAGE_EVENTS=..) and the variables of the job replace
  * variables of the same name. Each variable is in the list only once, because getenv finds the first. The caller frees
  * the list, but not its texts.
  */
-static const char **make_environment(const char *events, const char *const *over)
+static const char **make_environment(const char *events, const char *const *over, bool is_command)
 {
     const char *const *own = (const char *const *)environ;
     const char **list = calloc(count(own) + count(over) + 2, sizeof *list);
     size_t n = 0, kept;
     for (size_t i = 0; list && own[i]; i++)
-        if (!is_same_name(own[i], events))
+        if (!is_same_name(own[i], events) && !(is_command && is_own_key(own[i])))
             list[n++] = own[i];
     if (list)
         list[n++] = events;
@@ -161,7 +172,7 @@ static bool open_named_pipe(const char *path, int ends[2])
 
 static int start_command(struct trial_process *p, const char *variable, int events, const int printed[2])
 {
-    const char **environment = make_environment(variable, p->job->environment);
+    const char **environment = make_environment(variable, p->job->environment, p->job->guarded);
     char *const *list = (char *const *)(uintptr_t)environment;
     if (!environment)
         return ENOMEM;

@@ -132,6 +132,14 @@ LINEAGE_API void lineage_store_close(struct lineage_store *store);
 LINEAGE_API const struct lineage_config *lineage_store_config(const struct lineage_store *store);
 
 /*
+ * Two lists of lineage.json, each ended by NULL; NULL for none. They belong to the store. secret_files: patterns of file names
+ * that are not copied into provenance, beside those that are always left out; a pattern behind '!' makes an exception.
+ * harmless_names: names of parameters that are not secret although they look like it.
+ */
+LINEAGE_API const char *const *lineage_store_secret_files(const struct lineage_store *store);
+LINEAGE_API const char *const *lineage_store_harmless_names(const struct lineage_store *store);
+
+/*
  * Sets the noise floor of a store that has none: the standard deviation of the score between seeds, and the number of
  * seeds that each score averages. lineage.json is replaced atomically with its other settings unchanged, and
  * lineage_store_config returns the new values. LINEAGE_EEXIST if the store has a noise floor; LINEAGE_EINVAL if std is

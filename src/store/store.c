@@ -342,6 +342,16 @@ const struct lineage_config *lineage_store_config(const struct lineage_store *st
     return &store->config;
 }
 
+const char *const *lineage_store_secret_files(const struct lineage_store *store)
+{
+    return store->more ? store->more->secret_files : NULL;
+}
+
+const char *const *lineage_store_harmless_names(const struct lineage_store *store)
+{
+    return store->more ? store->more->harmless_names : NULL;
+}
+
 const char *lineage_store_dir(const struct lineage_store *store)
 {
     return store->dir;

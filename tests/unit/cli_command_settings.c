@@ -99,7 +99,7 @@ static bool is_recorded(const char *key)
 static void provenance_has_the_settings_of_the_table(void **state)
 {
     /* The other members of run.json, which say where the command ran. */
-    static const char *const others[] = {"directory", "rerun_of", "host", "system", "processor", "vector_level", "processors",
+    static const char *const others[] = {"directory", "rerun_of", "masked", "host", "system", "processor", "vector_level", "processors",
                                          "memory_bytes", "gpus", "git", NULL};
     (void)state;
     const struct command_setting *setting;

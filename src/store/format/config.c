@@ -15,7 +15,7 @@
 #include "json_text.h"
 
 static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
-                                   "noise_std", "noise_seeds", "knobs", "log", NULL};
+                                   "noise_std", "noise_seeds", "knobs", "secret_files", "harmless_names", "log", NULL};
 
 static bool is_known(const char *key)
 {
@@ -152,12 +152,46 @@ static enum lineage_status read_key(struct lineage_config *config, const char *k
     return read_seeds(&config->noise_seeds, value, err);
 }
 
+/* ["*.kdbx", "!.env.example"], ended by NULL in memory. Without `more` it is only checked. */
+static enum lineage_status read_texts(const char *const **out, struct config_more *more, const char *key, const json_t *list,
+                                      struct lineage_error *err)
+{
+    size_t n = json_array_size(list);
+    if (!json_is_array(list) || n > CONFIG_TEXTS_MAX)
+        return wrong(key, "a list of at most 256 texts", err);
+    const char **texts = more ? arena_alloc(&more->arena, n + 1, sizeof *texts) : NULL;
+    if (more && !texts)
+        return store_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        if (!text || !*text)
+            return wrong(key, "a list of texts that are not empty", err);
+        if (more && !(texts[i] = arena_text(&more->arena, text, strlen(text))))
+            return store_no_memory(err);
+    }
+    if (more) {
+        texts[n] = NULL;
+        *out = texts;
+    }
+    return LINEAGE_OK;
+}
+
+static bool is_more(const char *key)
+{
+    return strcmp(key, "knobs") == 0 || strcmp(key, "secret_files") == 0 || strcmp(key, "harmless_names") == 0 ||
+           strcmp(key, "log") == 0;
+}
+
 /* The keys whose values are not in struct lineage_config. */
 static enum lineage_status read_more(struct config_more *more, const char *key, json_t *value,
                                      struct lineage_error *err)
 {
     if (strcmp(key, "knobs") == 0)
         return read_knobs(more, value, err);
+    if (strcmp(key, "secret_files") == 0)
+        return read_texts(more ? &more->secret_files : NULL, more, key, value, err);
+    if (strcmp(key, "harmless_names") == 0)
+        return read_texts(more ? &more->harmless_names : NULL, more, key, value, err);
     if (!json_is_string(value))
         return wrong(key, "a string", err);
     if (more)
@@ -192,12 +226,10 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
         if (!is_known(key))
             status = store_fail(err, LINEAGE_ECORRUPT,
                                 "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
-                                "min_delta, noise_std, noise_seeds, knobs, log",
+                                "min_delta, noise_std, noise_seeds, knobs, secret_files, harmless_names, log",
                                 key);
-        else if (strcmp(key, "knobs") == 0 || strcmp(key, "log") == 0)
-            status = read_more(more, key, value, err);
         else
-            status = read_key(config, key, value, err);
+            status = is_more(key) ? read_more(more, key, value, err) : read_key(config, key, value, err);
     }
     /* Machines that share a log must agree on which scores are better, so such a file has no settings of its own. */
     if (status == LINEAGE_OK && json_object_get(root, "log") && json_object_size(root) > 1)
@@ -251,6 +283,18 @@ static void put_rules(struct buf *out, const struct config_more *more)
         buf_puts(out, "\n  }");
 }
 
+static void put_texts(struct buf *out, const char *key, const char *const *texts)
+{
+    if (!texts || !texts[0])
+        return;
+    buf_printf(out, ",\n  \"%s\": [", key);
+    for (size_t i = 0; texts[i]; i++) {
+        buf_puts(out, i ? ", " : "");
+        put_quoted(out, texts[i]);
+    }
+    buf_put(out, ']');
+}
+
 /* Does not use Jansson, because its %.17g would write 0.1 as 0.10000000000000001 into a file that people edit. A zero
  * is left out, because it is the default. */
 static void put_number(struct buf *out, const char *key, double value)
@@ -271,8 +315,11 @@ void config_write(struct buf *out, const struct lineage_config *config, const st
     put_number(out, "noise_std", config->noise_std);
     if (config->noise_seeds)
         buf_printf(out, ",\n  \"noise_seeds\": %u", config->noise_seeds);
-    if (more)
+    if (more) {
         put_rules(out, more);
+        put_texts(out, "secret_files", more->secret_files);
+        put_texts(out, "harmless_names", more->harmless_names);
+    }
     buf_puts(out, "\n}\n");
 }
 

@@ -12,8 +12,11 @@ struct config_more {
     char *log; /* name of the server that has the log and the settings; NULL if the log is results.tsv */
     const struct lineage_knob_rule *rules; /* [n_rules] what a person decided about names of knobs */
     size_t n_rules;
+    const char *const *secret_files;   /* patterns, ended by NULL; NULL: none (lineage_store_secret_files) */
+    const char *const *harmless_names; /* names of parameters, likewise */
     struct arena arena; /* owns all of it */
 };
+enum { CONFIG_TEXTS_MAX = 256 };
 void config_more_release(struct config_more *more);
 
 /* config_write leaves out members that are zero. config_parse returns LINEAGE_ECORRUPT for malformed JSON, unknown keys
