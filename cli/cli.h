@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <lineage/hypothesis.h>
 #include <lineage/query.h>
 #include <lineage/store.h>
 #include <lineage/verify.h>
@@ -273,6 +274,10 @@ char *cli_read_all(const char *path, size_t *length);
 
 /* Returns the trial as an object: its 17 columns, score, params, clip scale, turns, extra columns, line number. */
 json_t *cli_trial_json(const struct lineage_trial *trial);
+
+/* The verdict on a prediction as {verdict, expected, happened, margin, covered}; the last two are null if the noise is
+ * unknown. */
+json_t *cli_verdict_json(const struct lineage_hypothesis *hypothesis);
 
 /* Returns text as one line for a terminal, with control characters escaped and at most max code points (0: no limit);
  * free it. */

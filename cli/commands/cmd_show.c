@@ -92,13 +92,22 @@ static void print_void(const struct cli_session *session, const json_t *entry)
     json_decref(text);
 }
 
+static void print_verdict(const struct cli_session *session, const struct lineage_hypothesis *h)
+{
+    char text[LINEAGE_HYPOTHESIS_TEXT_MAX];
+    if (h->verdict)
+        cli_show_line(stdout, &session->screen, "verdict", lineage_hypothesis_text(text, h), CLI_PLAIN);
+}
+
 static int print_json(const struct lineage_trial *trial, const struct lineage_ideas *ideas,
                       const struct lineage_idea *idea, const struct lineage_effective *settings,
-                      const struct lineage_measured *measured, json_t *run, json_t *entry)
+                      const struct lineage_measured *measured, const struct lineage_hypothesis *h, json_t *run, json_t *entry)
 {
     json_t *object = cli_trial_json(trial);
     if (entry)
         json_object_set(object, "void", entry);
+    if (h->verdict)
+        json_object_set_new(object, "verdict", cli_verdict_json(h));
     json_object_set_new(object, "changes", cli_changes_json(idea->changes, idea->n_changes));
     json_object_set_new(object, "settings", cli_effective_json(ideas, settings));
     json_object_set_new(object, "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites));
@@ -125,6 +134,8 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
     struct lineage_error err;
     json_t *run = NULL, *entry = NULL;
     struct lineage_measured measured = {.against = "", .command_against = ""};
+    const struct lineage_hypothesis h =
+        lineage_hypothesis_of(trial, lineage_hypothesis_margin(lineage_store_config(session->store)));
     size_t at = SIZE_MAX;
     int status = CLI_OK;
     if (session->format != CLI_TSV) {
@@ -143,11 +154,13 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
         run = provenance_load(session->store, trial->exp_id);
     }
     if (session->format == CLI_JSON && idea)
-        status = print_json(trial, ideas, idea, &settings, &measured, run, entry);
+        status = print_json(trial, ideas, idea, &settings, &measured, &h, run, entry);
     else {
         status = cli_show_trial(trial, session->format, &session->screen);
         if (status == CLI_OK && entry)
             print_void(session, entry);
+        if (status == CLI_OK && session->format == CLI_TABLE)
+            print_verdict(session, &h);
         if (status == CLI_OK && idea)
             print_idea(session, ideas, idea);
         if (status == CLI_OK && idea)

@@ -76,7 +76,7 @@ char **mcp_param_names(struct mcp_server *server, size_t max)
                          max);
 }
 
-static const char *const more_fields[] = {"score", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row"};
+static const char *const more_fields[] = {"score", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row", "verdict"};
 enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
 
 /* Returns the name in the table, because the caller choose_fallback passes a name in a temporary buffer. */
@@ -235,6 +235,7 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
     struct known_names known = {0};
     bool ok = true;
     fields->n = 0;
+    fields->margin = lineage_hypothesis_margin(lineage_store_config(call->server->store));
     for (size_t i = 0; ok && i < json_array_size(wanted); i++)
         ok = choose(fields, call, &known, json_string_value(json_array_get(wanted, i)));
     if (ok && !fields->n)
@@ -283,6 +284,15 @@ static json_t *other_json(const struct lineage_trial *trial, const char *name, s
         if (strcmp(trial->extras[i].column, name) == 0)
             return mcp_cell(trial->extras[i].text, max);
     return json_null();
+}
+
+json_t *mcp_fields_value(const struct mcp_fields *fields, const struct lineage_trial *trial, size_t i, size_t max)
+{
+    char text[LINEAGE_HYPOTHESIS_TEXT_MAX];
+    if (strcmp(fields->names[i], "verdict") != 0)
+        return mcp_field(trial, fields->names[i], max);
+    const struct lineage_hypothesis h = lineage_hypothesis_of(trial, fields->margin);
+    return h.verdict ? json_string(lineage_hypothesis_text(text, &h)) : json_null();
 }
 
 /* Handles an id separately and first: an unusual id must not be shortened or escaped, but replaced by a form that the

@@ -9,6 +9,7 @@
 struct mcp_fields {
     const char *names[MCP_MAX_FIELDS];
     size_t n;
+    double margin; /* of lineage/hypothesis.h, for the field verdict */
 };
 
 /*
@@ -34,6 +35,9 @@ bool mcp_check_name(struct mcp_call *call, const char *name);
 
 /* Returns one field of a trial; texts are shortened to max code points. `params` is an object, see page.h. */
 json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t max);
+
+/* Returns field i of a trial: mcp_field, or the verdict on its prediction (lineage/hypothesis.h). */
+json_t *mcp_fields_value(const struct mcp_fields *fields, const struct lineage_trial *trial, size_t i, size_t max);
 
 /* The trial's name for clients: its id, or @ROW if the id is not a plain word. */
 json_t *mcp_id(const struct lineage_trial *trial);

@@ -53,7 +53,7 @@ static json_t *row_json(const struct mcp_page *page, const struct lineage_trial 
 {
     json_t *row = json_array();
     for (size_t i = 0; i < page->fields.n; i++) {
-        json_t *field = mcp_field(trial, page->fields.names[i], max);
+        json_t *field = mcp_fields_value(&page->fields, trial, i, max);
         if (strcmp(page->fields.names[i], "params") == 0)
             add_settings(field, page, trial->seq);
         json_array_append_new(row, field);

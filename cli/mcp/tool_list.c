@@ -429,7 +429,7 @@ static json_t *trial_json(const struct lineage_trial *trial, const struct mcp_fi
 {
     json_t *object = json_object();
     for (size_t i = 0; i < fields->n; i++) {
-        json_t *value = mcp_field(trial, fields->names[i], max);
+        json_t *value = mcp_fields_value(fields, trial, i, max);
         if (is_empty(value))
             json_decref(value);
         else
@@ -457,7 +457,7 @@ static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *
 #define ALL_FIELDS                                                                                             \
     "exp_id,timestamp,specialist,parent_exp,baseline_exp,domain,hypothesis,expected_delta,status,score,"        \
     "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,metrics,turns,"      \
-    "ig_clip_scale_mean,ig_clip_scale_std"
+    "ig_clip_scale_mean,ig_clip_scale_std,verdict"
 
 /* Takes the first 20 remarks; false ends the reading of the file. */
 static bool add_remark(void *context, const struct lineage_remark *remark)

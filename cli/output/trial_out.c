@@ -54,6 +54,13 @@ static json_t *extras_json(const struct lineage_trial *trial)
     return extras;
 }
 
+json_t *cli_verdict_json(const struct lineage_hypothesis *h)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "verdict", lineage_verdict_name(h->verdict), "expected", cli_json_number(h->expected),
+                     "happened", cli_json_number(h->happened), "margin", h->margin > 0 ? cli_json_number(h->margin) : json_null(),
+                     "covered", h->margin > 0 ? json_boolean(h->covered) : json_null());
+}
+
 json_t *cli_trial_json(const struct lineage_trial *trial)
 {
     json_t *object = json_object();
@@ -170,6 +177,9 @@ static int print_json(struct lineage_cursor *cursor, const struct lineage_settin
         json_t *object = cli_trial_json(&trial);
         if (settings)
             json_object_set_new(object, "settings", cli_settings_json(settings, trial.seq));
+        const struct lineage_hypothesis h = lineage_hypothesis_of(&trial, lineage_hypothesis_margin(lineage_cursor_config(cursor)));
+        if (h.verdict)
+            json_object_set_new(object, "verdict", cli_verdict_json(&h));
         FILE *text = open_memstream(&line, &length);
         if (text) {
             cli_json_print(text, object, false);

@@ -57,8 +57,14 @@ void picture_calibration(const struct picture *p)
         picture_line(p, from, y, to, y, "span");
         fprintf(p->out, "<circle class=\"expected\" cx=\"%.5g\" cy=\"%.5g\" r=\"5\"/><path class=\"dot keep\" d=\"M%.5g %.5gh0\"/>",
                 from, y, to, y);
-        picture_words(p, WIDE + 14, y + 4, "row quiet", "%s → %s · sign right %" PRIu64 " of %" PRIu64, signed_text(a, c->expected, 3),
-                      signed_text(b, c->happened, 3), c->same_sign, c->n);
+        uint64_t judged = c->verdicts[LINEAGE_SUPPORTED] + c->verdicts[LINEAGE_REFUTED] + c->verdicts[LINEAGE_INCONCLUSIVE];
+        if (judged) /* the noise is known */
+            picture_words(p, WIDE + 14, y + 4, "row quiet", "%s → %s · supported %" PRIu64 ", refuted %" PRIu64 " of %" PRIu64,
+                          signed_text(a, c->expected, 3), signed_text(b, c->happened, 3), c->verdicts[LINEAGE_SUPPORTED],
+                          c->verdicts[LINEAGE_REFUTED], judged);
+        else
+            picture_words(p, WIDE + 14, y + 4, "row quiet", "%s → %s · sign right %" PRIu64 " of %" PRIu64,
+                          signed_text(a, c->expected, 3), signed_text(b, c->happened, 3), c->same_sign, c->n);
     }
     picture_end(p);
 }

@@ -105,6 +105,9 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial, struct lineage_error *err);
 LINEAGE_API void lineage_cursor_close(struct lineage_cursor *cursor);
 
+/* The settings of the cursor's store, valid until that is closed. */
+LINEAGE_API const struct lineage_config *lineage_cursor_config(const struct lineage_cursor *cursor);
+
 /* Visits all trials in tree order: roots (no parent, or an unknown one) and children in the order of the log, each
  * with its depth. Trials in a cycle come last, with depth 0 and in_cycle set. visit returns false to stop. */
 struct lineage_tree_node {

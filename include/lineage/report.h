@@ -22,6 +22,7 @@
 #ifndef LINEAGE_REPORT_H
 #define LINEAGE_REPORT_H
 
+#include <lineage/hypothesis.h>
 #include <lineage/query.h>
 
 #ifdef __cplusplus
@@ -155,6 +156,9 @@ struct lineage_report_calibration {
         uint64_t n, same_sign;
         double expected, happened, error;
     } on_parent;
+    /* Verdicts of lineage/hypothesis.h over the newest 1,000 rows; 0 of all if the noise is unknown. covered: the interval
+     * contains the expectation. */
+    uint64_t verdicts[LINEAGE_N_VERDICTS], covered;
 };
 
 /* Who proposed trials (their parameter `proposer`), and how these trials ended; harness_abort is left out. expected,
@@ -196,6 +200,7 @@ struct lineage_report {
     enum lineage_direction direction;
     double min_delta, noise_std;
     unsigned noise_seeds; /* at least 1 */
+    double margin;        /* half of the 95 % interval of a difference of two scores (lineage/hypothesis.h); 0: unknown */
     double needed;        /* an improvement larger than this is kept (lineage_threshold) */
 
     /* Sizes. */

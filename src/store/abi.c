@@ -8,6 +8,7 @@
 #include <lineage/code.h>
 #include <lineage/compare.h>
 #include <lineage/facts.h>
+#include <lineage/hypothesis.h>
 #include <lineage/ideas.h>
 #include <lineage/insights.h>
 #include <lineage/knobs.h>
@@ -64,6 +65,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_extra),
     SIZE(lineage_facts),
     SIZE(lineage_finding),
+    SIZE(lineage_hypothesis),
     SIZE(lineage_idea),
     SIZE(lineage_import_stats),
     SIZE(lineage_insight),

@@ -31,6 +31,11 @@ enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mir
     return LINEAGE_OK;
 }
 
+const struct lineage_config *lineage_cursor_config(const struct lineage_cursor *cursor)
+{
+    return &mirror_store(cursor->mirror)->config;
+}
+
 struct new_question {
     struct lineage_store *store;
     uint64_t after;

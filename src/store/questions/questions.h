@@ -150,6 +150,10 @@ struct sqlite3; /* SQLite's header is included only where its functions are call
 /* Replaces the functions whose time SQLite does not bound (sql_functions.c). Returns a code of SQLite. */
 int sql_bound_functions(struct sqlite3 *db);
 
+/* Adds hypothesis_verdict(expected, happened), which uses the noise of the settings; they must outlive the connection.
+ * Returns a code of SQLite. */
+int sql_add_verdict(struct sqlite3 *db, const struct lineage_config *config);
+
 /* LIKE and, with user data, GLOB, as functions of SQL (sql_patterns.c). */
 struct sqlite3_context;
 struct sqlite3_value;
@@ -245,6 +249,10 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
 /* Adds the sums against the parents' scores to each of the n items. Reads the newest 1,000 rows. */
 enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct lineage_report_calibration *items, size_t n,
                                                   struct lineage_error *err);
+
+/* Adds the verdicts on the predictions to each of the n items. Reads the newest 1,000 rows. */
+enum lineage_status mirror_calibration_verdicts(struct mirror *mirror, double margin, struct lineage_report_calibration *items,
+                                                size_t n, struct lineage_error *err);
 
 /* The discarded trials with the best scores among the newest 1,000 rows that are nearly as good as the best score or better
  * than their parent: `slack` is how much worse both may be (the noise; 0: not at all). At most `limit`. */

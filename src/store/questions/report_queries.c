@@ -539,6 +539,30 @@ enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct 
     return mirror_end_rows(stmt, status);
 }
 
+enum lineage_status mirror_calibration_verdicts(struct mirror *mirror, double margin, struct lineage_report_calibration *items,
+                                                size_t n, struct lineage_error *err)
+{
+    static const char sql[] = "SELECT t.specialist, t.expected, t.delta_vs_best FROM trials t WHERE " NEWEST
+                              "AND t.status IN ('keep', 'discard') AND abs(t.expected) < 9e999 AND abs(t.delta_vs_best) < 9e999";
+    sqlite3_stmt *stmt;
+    if (!n || !(margin > 0))
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        struct lineage_hypothesis h = lineage_hypothesis_judge(sqlite3_column_double(stmt, 1), sqlite3_column_double(stmt, 2), margin);
+        size_t i = 0;
+        while (i < n && strcmp(items[i].specialist, mirror_text(stmt, 0)) != 0)
+            i++;
+        if (i == n)
+            continue;
+        items[i].verdicts[h.verdict]++;
+        items[i].covered += h.covered;
+    }
+    return mirror_end_rows(stmt, status);
+}
+
 /* ---- near misses and seconds ---- */
 
 /* ?1 is 1 if higher is better and -1 if lower is; gains are positive if the score is better. */

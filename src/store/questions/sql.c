@@ -39,7 +39,7 @@ static const char *const functions[] = {
     "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling", 
     "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date",
     "datetime", "degrees", "dense_rank", "exp", "first_value", "floor", "format", "glob", "group_concat", "hex",
-    "ifnull", "iif", "instr", "json", "json_array", "json_array_length", "json_extract", "json_group_array",
+    "hypothesis_verdict", "ifnull", "iif", "instr", "json", "json_array", "json_array_length", "json_extract", "json_group_array",
     "json_group_object", "json_object", "json_quote", "json_type", "json_valid", "julianday", "lag",
     "last_value", "lead", "length", "like", "likelihood", "likely", "ln", "log", "log10", "log2", "lower", "ltrim",
     "max", "min", "mod", "nth_value", "ntile", "nullif", "param", "percent_rank", "pi", "pow", "power", "printf",
@@ -265,7 +265,8 @@ enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lin
 {
     sqlite3_stmt *stmt = NULL;
     struct asking asking = {.mirror = mirror};
-    if (sql_bound_functions(mirror_db(mirror)) != SQLITE_OK)
+    if (sql_bound_functions(mirror_db(mirror)) != SQLITE_OK ||
+        sql_add_verdict(mirror_db(mirror), &mirror_store(mirror)->config) != SQLITE_OK)
         return mirror_fail(mirror, "cannot prepare", err);
     begin(&asking);
     enum lineage_status status = prepare(&asking, &stmt, statement, err);

@@ -252,6 +252,22 @@ static bool has_parents(const struct lineage_report *report)
     return any;
 }
 
+static bool has_verdicts(const struct lineage_report *report)
+{
+    bool any = false;
+    for (size_t i = 0; i < report->n_calibration; i++)
+        for (int v = LINEAGE_SUPPORTED; v < LINEAGE_N_VERDICTS; v++)
+            any = any || report->calibration[i].verdicts[v];
+    return any;
+}
+
+static void add_verdicts(struct buf *out, const struct lineage_report_calibration *c)
+{
+    for (int v = LINEAGE_SUPPORTED; v < LINEAGE_N_VERDICTS; v++)
+        buf_printf(out, " | %llu", (unsigned long long)c->verdicts[v]);
+    buf_printf(out, " | %llu", (unsigned long long)c->covered);
+}
+
 /* An agent that sees its own optimism corrects for it. This section is worth least, because it does not suggest a
  * trial. */
 static void add_specialists(struct block *block, const struct native *n, bool columns)
@@ -268,6 +284,8 @@ static void add_specialists(struct block *block, const struct native *n, bool co
         buf_puts(out, " | ");
         add_score(out, (struct lineage_number){true, c->error});
         add_on_parent(out, c, columns);
+        if (has_verdicts(n->report))
+            add_verdicts(out, c);
         buf_puts(out, " |\n");
         block_row_end(block, 8 / (1 + 0.2 * (double)i), false);
     }
@@ -310,11 +328,15 @@ void section_calibration(struct block *block, const struct native *n)
     bool columns = has_parents(n->report);
     buf_puts(out, columns ? "\n## Calibration (expected_delta against delta_vs_best, and against the parent's score)\n"
                           : "\n## Calibration (expected_delta against delta_vs_best)\n");
-    if (n->report->n_calibration)
-        buf_puts(out, columns ? "\n| specialist | trials | same sign | expected | happened | mean error | against the parent: same sign | "
-                                "happened | mean error |\n|---|---|---|---|---|---|---|---|---|\n"
-                              : "\n| specialist | trials | same sign | expected | happened | mean error |\n"
-                                "|---|---|---|---|---|---|\n");
+    if (n->report->n_calibration) {
+        bool verdicts = has_verdicts(n->report);
+        buf_puts(out, "\n| specialist | trials | same sign | expected | happened | mean error |");
+        buf_puts(out, columns ? " against the parent: same sign | happened | mean error |" : "");
+        buf_puts(out, verdicts ? " supported | refuted | inconclusive | interval covers it |" : "");
+        buf_puts(out, "\n|---|---|---|---|---|---|");
+        buf_puts(out, columns ? "---|---|---|" : "");
+        buf_puts(out, verdicts ? "---|---|---|---|\n" : "\n");
+    }
     block_head_end(block);
     add_specialists(block, n, columns);
     add_proposers(block, n);

@@ -375,6 +375,16 @@ static void add_pieces(struct buf *out, const struct native *n, const char *rema
 
 /* ---- last trials ---- */
 
+/* The verdict follows the expectation where the noise is known; without it every one would be inconclusive. */
+static void add_expectation(struct buf *out, const struct native *n, const struct lineage_trial *trial, const char *before)
+{
+    struct lineage_hypothesis h = lineage_hypothesis_of(trial, n->report->margin);
+    buf_puts(out, before);
+    add_quoted(out, trial->expected_delta, 60);
+    if (h.verdict && h.margin > 0)
+        buf_printf(out, " (%s)", lineage_verdict_name(h.verdict));
+}
+
 /* A trial that is a row of Recent Activity is not described again: its changes follow its id, and its hypothesis only if
  * that row cuts it. */
 static void add_known(struct buf *out, const struct native *n, const struct lineage_report_full *full, size_t width)
@@ -384,10 +394,8 @@ static void add_known(struct buf *out, const struct native *n, const struct line
     add_id(out, trial->exp_id);
     buf_puts(out, " ");
     add_changes(out, full);
-    if (!width && trial->expected_delta[0]) {
-        buf_puts(out, has_changes(full) ? "; expected " : "expected ");
-        add_quoted(out, trial->expected_delta, 60);
-    }
+    if (!width && trial->expected_delta[0])
+        add_expectation(out, n, trial, has_changes(full) ? "; expected " : "expected ");
     /* On the same line, so that a long text does not change the number of lines. */
     if (!width && code_points(trial->hypothesis) > RECENT_FULL) {
         buf_puts(out, has_changes(full) || trial->expected_delta[0] ? "; in full: " : "in full: ");
@@ -416,8 +424,7 @@ static void add_trial(struct buf *out, const struct native *n, const struct line
     if (width)
         return;
     if (trial->expected_delta[0]) {
-        buf_puts(out, "  expected ");
-        add_quoted(out, trial->expected_delta, 60);
+        add_expectation(out, n, trial, "  expected ");
         buf_puts(out, "\n");
     }
     add_pieces(out, n, full->remark, false, "  └─ ");

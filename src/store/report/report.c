@@ -41,6 +41,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     report->min_delta = config->min_delta;
     report->noise_std = config->noise_std;
     report->noise_seeds = config->noise_seeds ? config->noise_seeds : 1;
+    report->margin = lineage_hypothesis_margin(config);
     report->needed = lineage_threshold(config->min_delta, config->noise_std, config->noise_seeds);
     report->rows = mirror_position(load->store->mirror)->rows;
     return report->metric ? LINEAGE_OK : store_no_memory(err);
@@ -144,6 +145,8 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
                                     err);
     if (status == LINEAGE_OK)
         status = mirror_calibration_on_parents(load->store->mirror, calibration, report->n_calibration, err);
+    if (status == LINEAGE_OK)
+        status = mirror_calibration_verdicts(load->store->mirror, report->margin, calibration, report->n_calibration, err);
     report->calibration = calibration;
     return status;
 }
