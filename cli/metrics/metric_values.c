@@ -127,6 +127,16 @@ struct metric_value *metric_values_add(struct metric_values *values, const char 
     return metric;
 }
 
+void metric_values_forget(struct metric_values *values, const char *name)
+{
+    struct metric_value *metric = (struct metric_value *)(uintptr_t)metric_values_find(values, name);
+    if (!metric)
+        return;
+    metric_value_release(metric);
+    memmove(metric, metric + 1, (size_t)(values->metrics + values->n - metric - 1) * sizeof *metric);
+    values->n--;
+}
+
 void metric_values_reset(struct metric_values *values)
 {
     for (size_t i = 0; i < values->n; i++)

@@ -70,6 +70,9 @@ struct metric_value *metric_values_add(struct metric_values *values, const char 
 /* Returns the metric, or NULL. */
 const struct metric_value *metric_values_find(const struct metric_values *values, const char *name);
 
+/* Forgets the values of one metric, which is then as if it had not been reported. */
+void metric_values_forget(struct metric_values *values, const char *name);
+
 /* Forgets the metrics and keeps the rules. */
 void metric_values_reset(struct metric_values *values);
 

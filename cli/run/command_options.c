@@ -180,5 +180,8 @@ bool command_options_read(struct command_trial *trial, struct command_options *o
         if (is_list(setting) && setting->kind != SETTING_PARAMS && setting->kind != SETTING_ARTIFACTS)
             *(const char *const **)member = (const char *const *)list;
     }
+    char why[200];
+    if (good && !command_trial_check(trial, false, why, sizeof why))
+        return cli_error(CLI_USAGE, "run: %s", why), false;
     return good;
 }

@@ -30,6 +30,8 @@ static const struct command_setting settings[] = {
     {"command", NULL, 0, "command", SETTING_WORDS, AT(argv), OTHER_TRIAL, NULL, NULL, NULL},
     {"eval", "eval", 0, "eval", SETTING_TEXT, AT(eval), OTHER_TRIAL, NULL, "COMMAND",
      "shell command that evaluates after the training"},
+    {"sealed_eval", "sealed-eval", 0, "sealed_eval", SETTING_TEXT, AT(sealed_eval), OTHER_TRIAL, NULL, "COMMAND",
+     "like --eval, in a new directory with copies of the protected files alone; only its score counts"},
     {"preflight", "preflight", 0, "preflight", SETTING_TEXT, AT(preflight), SAME_TRIAL, NULL, "COMMAND",
      "shell command that must succeed before the training"},
     {"score", "score", 0, "score", SETTING_TEXT, AT(settings.score), OTHER_TRIAL, NULL, "NAME",

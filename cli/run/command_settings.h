@@ -43,7 +43,7 @@ struct command_setting {
 
 /* Returns the i-th setting, or NULL after the last setting. COMMAND_SETTINGS_MAX bounds their number. */
 const struct command_setting *command_setting_at(size_t i);
-enum { COMMAND_SETTINGS_MAX = 32 };
+enum { COMMAND_SETTINGS_MAX = 48 };
 
 /* Returns the setting with this key in a sweep file, or NULL if there is none. */
 const struct command_setting *command_setting_by_key(const char *key);

@@ -3,6 +3,18 @@
 
 #include <stdlib.h>
 
+bool command_trial_check(const struct command_trial *trial, bool sweep, char *why, size_t size)
+{
+    const char *sealed = sweep ? "sealed_eval" : "--sealed-eval";
+    if (trial->sealed_eval && trial->eval)
+        snprintf(why, size, "%s and %s exclude each other", sweep ? "eval" : "--eval", sealed);
+    else if (trial->sealed_eval && !(trial->protect && trial->protect[0]))
+        snprintf(why, size, "%s needs %s: the files of the evaluator, which is all that it finds", sealed, sweep ? "protect" : "--protect");
+    else
+        return true;
+    return false;
+}
+
 void *command_trial_own(struct command_trial *trial, void *memory)
 {
     void **grown = memory ? realloc(trial->owned, (trial->n_owned + 1) * sizeof *grown) : NULL;

@@ -14,6 +14,7 @@
  *   dry_metrics               shows which metric is read from which line, without a row
  *   command_artifacts         the files that the command has to leave
  *   protected_files           the files that must not change
+ *   sealed_copy               a copy of them that no trial can change, for the sealed evaluation
  *   run_log                   keeps what the command prints in files
  *   provenance                records what the trial was run from (run.json); provenance_read
  *   files_beside_row          moves log and provenance to their places
@@ -44,6 +45,7 @@ struct command_trial {
 
     const char *const *argv; /* ended by NULL */
     const char *eval;        /* shell command that evaluates after the training; NULL: none */
+    const char *sealed_eval; /* the same, but from a sealed copy of the protected files, and only its score counts (sealed_copy.h) */
     const char *preflight;   /* shell command that must succeed before the training; NULL: none */
     const struct lineage_param *params; /* [n_params] */
     size_t n_params;
@@ -77,6 +79,12 @@ struct command_trial {
     void **owned; /* [n_owned] memory that members point to */
     size_t n_owned;
 };
+
+/*
+ * Checks settings that exclude or need each other. Returns false with a message in why [size] that names them as the options of
+ * `run` or, if sweep is true, as the keys of a sweep file.
+ */
+bool command_trial_check(const struct command_trial *trial, bool sweep, char *why, size_t size);
 
 /*
  * Takes ownership of memory, which is then freed with the trial. Returns it, or NULL if it is NULL or memory runs out.

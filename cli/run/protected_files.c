@@ -85,6 +85,12 @@ bool protected_file_digest(struct protected_digest *digest, const char *path)
     return good;
 }
 
+bool protected_file_digest_of(struct protected_digest *digest, int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && digest_of(digest, fd, &st, NULL);
+}
+
 bool protected_name(char *out, size_t size, const char *name)
 {
     size_t n = 0;
@@ -240,6 +246,12 @@ static const char *name_of_copy(const char *name, const char *dir)
     if (n && strncmp(name, dir, n) == 0 && name[n] == '/')
         name += n + 1;
     return *name == '/' || strstr(name, "..") ? NULL : name;
+}
+
+bool protected_file_place(char *out, const char *name, const char *dir)
+{
+    name = name_of_copy(name, dir);
+    return name && protected_name(out, PATH_MAX, name) && *out;
 }
 
 bool protected_files_seal(struct protected_files *files, const char *const *names, const char *dir, const char *workdir,

@@ -42,6 +42,15 @@ struct protected_files {
 /* Returns false, with errno set, if the file cannot be read or is not a regular file. */
 bool protected_file_digest(struct protected_digest *digest, const char *path);
 
+/* Digests what the descriptor reads, from its current position to the size of the file. Returns false with errno set. */
+bool protected_file_digest_of(struct protected_digest *digest, int fd);
+
+/*
+ * Writes to out [PATH_MAX] the path that a file which is named relative to dir has in a copy of dir. Returns false if the name
+ * may lead elsewhere.
+ */
+bool protected_file_place(char *out, const char *name, const char *dir);
+
 /* Writes the name without "./", "//" and "NAME/../" to out [size]. Returns false if it does not fit. */
 bool protected_name(char *out, size_t size, const char *name);
 

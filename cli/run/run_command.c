@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "run/abandoned_trial.h"
@@ -26,6 +27,7 @@
 #include "run/protected_files.h"
 #include "run/provenance.h"
 #include "run/run_log.h"
+#include "run/sealed_copy.h"
 #include "metrics/metric_rules.h"
 #include "support/running_files.h"
 #include "support/secrets.h"
@@ -47,6 +49,9 @@ struct command_run {
     struct run_log log;
     char workdir[PATH_MAX], params[PATH_MAX], events[PATH_MAX]; /* absolute, because the command may work elsewhere */
     struct protected_files protected;
+    struct sealed_copy sealed; /* for the sealed evaluation */
+    char sealed_dir[PATH_MAX]; /* where it is laid, absolute */
+    struct lineage_number printed; /* a score that the trial printed itself, if the sealed evaluation gave another */
     size_t measured;            /* seeds that have a score */
     double first;               /* the first score .. */
     double sum, sum_of_squares; /* .. and sums over (score - first score) */
@@ -120,16 +125,23 @@ static bool seal_protected(struct command_run *run)
     return protected_files_seal(&run->protected, t->protect, t->dir, run->workdir, run->not_started, sizeof run->not_started);
 }
 
+/* The bytes of the evaluator are taken before anything of the trial runs. */
+static bool seal_evaluator(struct command_run *run, const struct workdir *dir, const char *absolute)
+{
+    const struct command_trial *t = run->trial;
+    return !t->sealed_eval ||
+           (put_path(run->sealed_dir, absolute, SEALED_COPY_DIR) &&
+            sealed_copy_take(&run->sealed, &run->protected, t->dir, dir->fd, run->not_started, sizeof run->not_started));
+}
+
 static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
 {
     struct command_run *run = context;
     const struct command_trial *t = run->trial;
-    char own[PATH_MAX], absolute[PATH_MAX];
+    char absolute[PATH_MAX];
     snprintf(run->dir, sizeof run->dir, "%s", dir->path);
-    if (!put_path(own, dir->path, RUNNING_WORK))
-        return false;
-    if (mkdir(own, 0777) != 0 || !realpath(dir->path, absolute))
-        return cli_error(CLI_SYSTEM, "cannot make %s: %s", own, strerror(errno)), false;
+    if (mkdirat(dir->fd, RUNNING_WORK, 0777) != 0 || !realpath(dir->path, absolute))
+        return cli_error(CLI_SYSTEM, "cannot make %s/" RUNNING_WORK ": %s", dir->path, strerror(errno)), false;
     if (!put_path(run->workdir, absolute, RUNNING_WORK) || !put_path(run->events, absolute, RUNNING_PIPE) ||
         !put_path(run->params, run->workdir, "params.json"))
         return false;
@@ -137,8 +149,8 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->dir = t->dir;
     job->guarded = true;
     job->hold = dir->fd;
-    return (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && seal_protected(run) && write_params(run) &&
-           run_log_open(&run->log, dir->path) &&
+    return (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && seal_protected(run) &&
+           seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->path) &&
            (run->dry || provenance_write(&run->git, dir->path, run->store, t)) && note_code(run) &&
            abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
 }
@@ -192,14 +204,19 @@ static bool run_job(struct command_run *run, struct trial_outcome *outcome, cons
     return true;
 }
 
-/* Runs the command `words` as one stage, with the placeholders and the environment of this seed. */
-static bool run_words(struct command_run *run, struct trial_outcome *outcome, struct trial_job job,
-                      const char *const *words, uint64_t seed)
+/* A command of a stage, and its environment: NAME=VALUE, ended by NULL. */
+struct stage {
+    const char *const *words, *const *environment;
+};
+
+/* Runs one stage, with the placeholders and the environment of this seed. */
+static bool run_words(struct command_run *run, struct trial_outcome *outcome, struct trial_job job, const struct stage *stage,
+                      uint64_t seed)
 {
     const struct command_trial *t = run->trial;
     const struct command_values values = {t->params, t->n_params, seed, run->workdir};
     struct command_environment made;
-    bool ok = command_environment_make(&made, words, t->environment, &values, run->params, t->parent_snapshot);
+    bool ok = command_environment_make(&made, stage->words, stage->environment, &values, run->params, t->parent_snapshot);
     if (ok) {
         job.argv = made.argv;
         job.environment = made.environment;
@@ -218,7 +235,7 @@ static bool run_shell(struct command_run *run, struct trial_outcome *outcome, co
                       const char *command, uint64_t seed)
 {
     const char *const words[] = {"sh", "-c", command, NULL};
-    return run_words(run, outcome, *job, words, seed);
+    return run_words(run, outcome, *job, &(struct stage){words, run->trial->environment}, seed);
 }
 
 static bool has_failed(const struct trial_outcome *outcome)
@@ -267,27 +284,39 @@ static bool run_preflight(struct command_run *run, struct trial_outcome *outcome
     return true;
 }
 
-static bool run_evaluation(struct command_run *run, struct trial_outcome *outcome, uint64_t seed)
+/* Reports the phase, and makes the job of an evaluation. */
+static struct trial_job begin_evaluation(const struct command_run *run)
 {
     struct trial_job job = run->job;
     static const char phase[] = "{\"phase\": \"" TRIAL_PHASE_EVAL "\"}";
     struct trial_event event;
-    char text[TRIAL_TEXT_MAX];
     json_t *line = event_line_read(&event, phase, sizeof phase - 1, NULL);
     if (line)
         job.event(job.context, &event);
     json_decref(line);
     job.settings.train_seconds = job.settings.eval_seconds;
     job.settings.train_cpu_seconds = job.settings.eval_cpu_seconds;
-    if (!run_shell(run, outcome, &job, run->trial->eval, seed))
-        return false;
+    return job;
+}
+
+static void judge_evaluation(struct trial_outcome *outcome, const struct trial_settings *limits)
+{
+    char text[TRIAL_TEXT_MAX];
     if (outcome->end == TRIAL_TRAIN_OVERRUN) {
         outcome->end = TRIAL_EVAL_OVERRUN;
     } else if (outcome->end == TRIAL_FAILED) {
-        describe(text, "evaluation", outcome, &job.settings);
+        describe(text, "evaluation", outcome, limits);
         memcpy(outcome->text, text, sizeof text);
         outcome->unexplained = false;
     }
+}
+
+static bool run_evaluation(struct command_run *run, struct trial_outcome *outcome, uint64_t seed)
+{
+    struct trial_job job = begin_evaluation(run);
+    if (!run_shell(run, outcome, &job, run->trial->eval, seed))
+        return false;
+    judge_evaluation(outcome, &job.settings);
     return true;
 }
 
@@ -313,6 +342,74 @@ static bool renew_protected(struct command_run *run, struct trial_outcome *outco
     return false;
 }
 
+/* ---- the sealed evaluation ---- */
+
+static bool sets(const char *const *environment, const char *variable)
+{
+    size_t n = strcspn(variable, "=") + 1;
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, variable, n) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * Runs the command in the sealed copy. Variables that lead interpreters to other code are emptied, because they usually name a
+ * directory in which the trial can put a file; those that --env sets stay.
+ */
+static bool run_in_copy(struct command_run *run, struct trial_outcome *outcome, uint64_t seed)
+{
+    static const char *const plain[] = {"PYTHONPATH=", "PYTHONSTARTUP=", "PYTHONNOUSERSITE=1", "PYTHONDONTWRITEBYTECODE=1",
+                                        "PERL5LIB=",   "RUBYLIB=",       "NODE_PATH=",         "LUA_PATH=",
+                                        "BASH_ENV=",   "ENV="};
+    enum { PLAIN = sizeof plain / sizeof *plain };
+    const char *const words[] = {"sh", "-c", run->trial->sealed_eval, NULL}, *const *given = run->trial->environment;
+    struct trial_job job = begin_evaluation(run);
+    size_t n = 0;
+    while (given && given[n])
+        n++;
+    const char **environment = calloc(n + PLAIN + 1, sizeof *environment);
+    if (!environment)
+        return cli_no_memory(), false;
+    if (n)
+        memcpy(environment, given, n * sizeof *given);
+    for (size_t i = 0; i < PLAIN; i++)
+        if (!sets(given, plain[i]))
+            environment[n++] = plain[i];
+    job.dir = run->sealed_dir;
+    bool ok = run_words(run, outcome, job, &(struct stage){words, environment}, seed);
+    free(environment);
+    if (ok)
+        judge_evaluation(outcome, &job.settings);
+    return ok;
+}
+
+/* Forgets what the trial reported as its score. The score of the row is that of the sealed evaluation, or none. */
+static void forget_score(struct command_run *run, struct trial_results *results)
+{
+    if (!run->printed.present)
+        run->printed = results->score;
+    trial_results_forget_score(results);
+}
+
+/*
+ * Lays the copy when no process of the trial is left that could change it, and runs the command in it. Returns false if the
+ * command could not be started or watched.
+ */
+static bool run_sealed_evaluation(struct command_run *run, struct trial_outcome *outcome, uint64_t seed)
+{
+    char why[TRIAL_TEXT_MAX] = "processes of the trial are left, which could change the evaluation";
+    if (outcome->unseen || !sealed_copy_lay(&run->sealed, why, sizeof why)) {
+        outcome->end = TRIAL_DISQUALIFIED;
+        memcpy(outcome->text, why, sizeof why);
+        sealed_copy_remove(&run->sealed);
+        return true;
+    }
+    bool ok = run_in_copy(run, outcome, seed);
+    sealed_copy_remove(&run->sealed);
+    return ok;
+}
+
 /* ---- seeds ---- */
 
 /* The first score is subtracted, so that scores which are close together and far from zero keep their digits. */
@@ -336,20 +433,36 @@ static double score_std(const struct command_run *run)
     return n > 1 ? sqrt(fmax(0, (run->sum_of_squares - run->sum * run->sum / n) / (n - 1))) : 0;
 }
 
+/* Runs the evaluation of a training that has not failed. */
+static bool evaluate(struct command_run *run, struct trial_outcome *outcome, uint64_t seed)
+{
+    const struct command_trial *t = run->trial;
+    if (has_failed(outcome) || (!t->eval && !t->sealed_eval))
+        return true;
+    if (t->eval && !renew_protected(run, outcome))
+        return true;
+    if (t->eval ? !run_evaluation(run, outcome, seed) : !run_sealed_evaluation(run, outcome, seed))
+        return false;
+    is_disqualified(run, outcome);
+    return true;
+}
+
 /* Runs training and evaluation for one seed. Returns false if a command could not be started or watched. */
 static bool run_seed(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results, uint64_t seed)
 {
     const struct command_trial *t = run->trial;
     double before = outcome->total_s;
-    if (!run_words(run, outcome, run->job, t->argv, seed))
+    struct trial_job job = run->job;
+    if (run->dry && t->sealed_eval)
+        job.event = NULL; /* what the training prints does not count */
+    if (!run_words(run, outcome, job, &(struct stage){t->argv, t->environment}, seed))
         return false;
-    if (t->eval && results->train_s < 0)
+    if ((t->eval || t->sealed_eval) && results->train_s < 0)
         run->train_s += outcome->total_s - before;
-    if (!is_disqualified(run, outcome) && t->eval && !has_failed(outcome) && renew_protected(run, outcome)) {
-        if (!run_evaluation(run, outcome, seed))
-            return false;
-        is_disqualified(run, outcome);
-    }
+    if (t->sealed_eval)
+        forget_score(run, results);
+    if (!is_disqualified(run, outcome) && !evaluate(run, outcome, seed))
+        return false;
     command_artifacts_judge(outcome, t, &(struct command_values){t->params, t->n_params, seed, run->workdir});
     return true;
 }
@@ -448,6 +561,8 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
     size_t seeds = t->seeds ? t->seeds : 1;
     run->job = *job;
     *outcome = (struct trial_outcome){0};
+    if (t->sealed_eval) /* no process of the same user may change the memory of this one and of the guardian */
+        prctl(PR_SET_DUMPABLE, 0);
     if (t->preflight && !run_preflight(run, outcome))
         return false;
     if (!has_failed(outcome) && !run_seeds(run, outcome, results, seeds))
@@ -470,6 +585,16 @@ static void note_last_lines(const struct command_run *run, char *out, size_t siz
     free(lines);
 }
 
+/* Notes a score that the trial printed itself and that is not the one of the sealed evaluation. */
+static size_t note_printed(const struct command_run *run, const struct trial_results *results, char *out, size_t size, bool more)
+{
+    const struct lineage_number *printed = &run->printed;
+    bool same = results->score.present && fabs(results->score.value - printed->value) <= 1e-9 * fabs(printed->value);
+    if (!run->trial->sealed_eval || !printed->present || (same && run->trial->seeds < 2))
+        return 0;
+    return (size_t)snprintf(out, size, "%sthe trial itself printed %.10g, which does not count", more ? ", " : "", printed->value);
+}
+
 static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out)
 {
     static const char *const channels[] = {
@@ -485,7 +610,7 @@ static void remark(void *context, const struct trial_results *results, const str
     char how[64];
     out[0] = '\0';
     if (results->score.present && run->channel)
-        n += (size_t)snprintf(out, size, "score by %s", channels[run->channel]);
+        n += (size_t)snprintf(out, size, "score by %s%s", channels[run->channel], run->trial->sealed_eval ? " of the sealed evaluation" : "");
     if (n && results->scored.rule.take != METRIC_TAKE_LAST)
         n += (size_t)snprintf(out + n, size - n, ", %s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule),
                               results->scored.count);
@@ -493,6 +618,7 @@ static void remark(void *context, const struct trial_results *results, const str
         n += (size_t)snprintf(out + n, size - n, "%s", run->scores);
     else if (run->measured > 1)
         n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
+    n += note_printed(run, results, out + n, size - n, n > 0);
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
@@ -638,6 +764,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     run->store = store;
     run->log.fd = -1;
     run->protected.fd = -1;
+    run->sealed.above = -1;
     struct trial_request request = {.plan = make_plan(trial, &rules, names, params, n_params),
                                     .refused = trial->refused,
                                     .not_started = run->not_started,
@@ -664,6 +791,9 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
         status = set_noise(run);
     run_log_close(&run->log);
     protected_files_release(&run->protected);
+    sealed_copy_release(&run->sealed);
+    if (trial->sealed_eval)
+        prctl(PR_SET_DUMPABLE, 1);
 done:
     sigaction(SIGPIPE, &before, NULL);
     metric_rules_release(&rules);

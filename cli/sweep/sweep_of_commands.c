@@ -14,6 +14,7 @@
 #include "run/placeholders.h"
 #include "sweep/command_program.h"
 #include "sweep/protected_names.h"
+#include "sweep/sweep_command.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
 {
@@ -312,6 +313,16 @@ static void find_parent(struct night_trial *trial, const char *parent, const str
         }
 }
 
+/* Checks settings of the trial that exclude or need each other. */
+static bool check_spec(const json_t *spec, char *why)
+{
+    struct command_trial trial;
+    bool good = sweep_command_read(&trial, spec, NULL) ? command_trial_check(&trial, true, why, NIGHT_WHY_MAX)
+                                                       : refuse(why, "out of memory");
+    command_trial_release(&trial);
+    return good;
+}
+
 /* Takes over the reference to spec. Names the trial, finds its parent, and computes its key. */
 static bool finish_trial(struct night_trial *trial, json_t *spec, const char *name, const json_t *varied,
                          const struct siblings *siblings, char *why)
@@ -327,7 +338,7 @@ static bool finish_trial(struct night_trial *trial, json_t *spec, const char *na
     if (parent && strcmp(parent, "base") != 0)
         find_parent(trial, parent, siblings);
     trial->key = digest(spec, trial, siblings->list);
-    return true;
+    return check_spec(spec, why);
 }
 
 static const char *base_name(const struct night_sweep *sweep, const json_t *trial)

@@ -32,14 +32,28 @@ void trial_results_end_run(struct trial_results *results)
     results->n_runs++;
 }
 
+static void reset_score(struct trial_results *results)
+{
+    results->score = (struct lineage_number){0};
+    results->score_channel = TRIAL_CHANNEL_NONE;
+    metric_value_reset(&results->scored);
+}
+
+void trial_results_forget_score(struct trial_results *results)
+{
+    reset_score(results);
+    results->lost_score = results->unreadable_score = false;
+    metric_values_forget(&results->values, results->scored.rule.name);
+    json_decref(results->final);
+    results->final = NULL;
+}
+
 void trial_results_next_run(struct trial_results *results, size_t run)
 {
     if (run > 1)
         trial_results_end_run(results);
     results->run = run;
-    results->score = (struct lineage_number){0};
-    results->score_channel = TRIAL_CHANNEL_NONE;
-    metric_value_reset(&results->scored);
+    reset_score(results);
     metric_values_reset(&results->values);
     results->step = results->steps = 0;
     results->n_steps = 0;
@@ -253,11 +267,8 @@ void trial_results_event(struct trial_results *results, const struct trial_event
     }
     if (event->has_score || event->lost_score || event->unreadable)
         take_score(results, event);
-    if (event->several && results->score_channel == TRIAL_CHANNEL_ONLY) { /* nobody said which is the score */
-        results->score = (struct lineage_number){0};
-        results->score_channel = TRIAL_CHANNEL_NONE;
-        metric_value_reset(&results->scored);
-    }
+    if (event->several && results->score_channel == TRIAL_CHANNEL_ONLY) /* nobody said which is the score */
+        reset_score(results);
     if (results->plan->record_metrics)
         take_values(results, event);
     json_t *object = results->final;

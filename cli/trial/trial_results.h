@@ -71,6 +71,9 @@ void trial_results_next_run(struct trial_results *results, size_t run);
  * for the last one when the row is made. */
 void trial_results_end_run(struct trial_results *results);
 
+/* Forgets the score so far, which the trial has reported itself, because only that of a sealed evaluation counts. */
+void trial_results_forget_score(struct trial_results *results);
+
 /* Takes one event. */
 void trial_results_event(struct trial_results *results, const struct trial_event *event);
 
