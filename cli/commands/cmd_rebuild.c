@@ -44,10 +44,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_rebuild = {
     .name = "rebuild",
     .arguments = "",
-    .description = "Deletes lineage.db and builds it anew from results.tsv and telemetry/. Only needed "
-                   "after\n"
-                   "bytes of results.tsv changed that were already in the mirror. `verify` keeps reporting\n"
-                   "that rows were changed until the digests are rebuilt too (--digests).",
+    .description = "Deletes lineage.db and builds it anew from results.tsv and telemetry/. Only needed after\n"
+                   "bytes of results.tsv changed that were already in the mirror, or to replace a lineage.db\n"
+                   "that another user's commands made. `verify` keeps reporting that rows were changed until\n"
+                   "the digests are rebuilt too (--digests).",
     .examples = "  lineage rebuild\n  lineage rebuild --digests",
     .run = run,
 };

@@ -14,6 +14,27 @@ static void die(const char *what, const char *name)
     exit(2);
 }
 
+/* Tests leave no records of their stores in the state directory of the person that runs them. */
+static char state_dir[64];
+static pid_t state_owner;
+
+__attribute__((constructor)) static void make_state_dir(void)
+{
+    snprintf(state_dir, sizeof state_dir, "/tmp/lineage-test-state-XXXXXX");
+    if (!mkdtemp(state_dir))
+        die("make", state_dir);
+    setenv("XDG_STATE_HOME", state_dir, 1);
+    state_owner = getpid();
+}
+
+static void remove_tree(const char *path);
+
+__attribute__((destructor)) static void remove_state_dir(void)
+{
+    if (getpid() == state_owner) /* and not a child that this test forked */
+        remove_tree(state_dir);
+}
+
 char *join(const char *a, const char *b)
 {
     size_t length = strlen(a) + strlen(b) + 2;

@@ -9,7 +9,10 @@ set -u
 LC_ALL=C.UTF-8
 export LC_ALL
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/lineage-test.XXXXXX") || exit 3
-trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+# The state directory is beside the scratch directory, which may be a store itself.
+XDG_STATE_HOME=$scratch.state
+export XDG_STATE_HOME
+trap 'chmod -R u+w "$scratch"; rm -rf "$scratch" "$scratch.state"' EXIT
 trap 'exit 3' HUP INT TERM
 cd "$scratch" || exit 3
 failures=0

@@ -124,8 +124,7 @@ static void a_mirror_without_digests_is_made_anew(void **state)
 {
     (void)state;
     char *dir = mirrored();
-    exec_plain(in_dir(dir, "lineage.db"), "PRAGMA journal_mode = DELETE; PRAGMA application_id = 0");
-    assert_int_equal(unlink(in_dir(dir, "lineage.db")), 0);
+    write_file(in_dir(dir, "lineage.db"), "", 0); /* in place: the file is still the one that this user made */
     exec_plain(in_dir(dir, "lineage.db"),
                "PRAGMA user_version = 1; CREATE TABLE trials (a); CREATE TABLE param_rows (a); CREATE TABLE meta (a)");
     must_answer(dir, "making it anew");
@@ -190,39 +189,65 @@ static void who_may_write_the_rows_may_write_the_mirror(void **state)
     remove_dir(dir);
 }
 
-/* Runs in a process without the superuser's rights. Returns 0 if the mirror on disk gave the right answer, else 1. */
-static int answers_from_file(const char *dir)
+/* Runs in a process without the superuser's rights. Returns 0 for the right answer without a notice. */
+static int answers_another_user(const char *dir, const char *state_dir)
 {
     struct heard heard = {0};
+    setenv("XDG_STATE_HOME", state_dir, 1);
     if (setegid(65534) != 0 || seteuid(65534) != 0)
         return 2;
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
-    bool right = strcmp(all_ids(store), "000 001 ") == 0;
+    bool right = strcmp(best_of(store), "001") == 0;
     lineage_store_close(store);
     if (seteuid(0) != 0) /* else a coverage build could not write its counts */
         return 2;
     return right && heard.n == 0 ? 0 : 1;
 }
 
-static void a_sound_mirror_serves_who_may_only_read(void **state)
+static void forge(const char *path)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "UPDATE trials SET score = 0 WHERE seq = 1", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* The mirror of another user may state anything, so it is not used, and it stays as that user made it. */
+static void each_user_has_a_mirror(void **state)
 {
     (void)state;
     int status;
-    char *dir = mirrored();
+    size_t before, after;
+    char *dir = mirrored(), *other = make_dir();
     if (geteuid() != 0) {
         remove_dir(dir);
+        remove_dir(other);
         skip();
     }
-    assert_int_equal(chmod(dir, 0755), 0);
-    for (int behind = 0; behind < 2; behind++) {
+    assert_int_equal(chmod(dir, 0777), 0);
+    assert_int_equal(chmod(other, 0777), 0);
+    forge(in_dir(dir, "lineage.db"));
+    char *bytes = read_file(in_dir(dir, "lineage.db"), &before);
+    for (int again = 0; again < 2; again++) {
         pid_t child = fork();
         if (child == 0)
-            leave(answers_from_file(dir));
+            leave(answers_another_user(dir, other));
         assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(WEXITSTATUS(status), behind);
-        if (!behind)
-            add_bytes(dir, "\n"); /* then results.tsv gives the answers, with a notice */
+        assert_int_equal(WEXITSTATUS(status), 0);
     }
+    char *now = read_file(in_dir(dir, "lineage.db"), &after);
+    assert_int_equal(before, after);
+    assert_memory_equal(bytes, now, before);
+    char *records = join(other, "lineage/mirrors"), **names = list_dir(records, "");
+    size_t private = 0;
+    for (size_t i = 0; names[i]; i++)
+        private += strstr(names[i], ".private") != NULL;
+    assert_int_equal(private, 1);
+    free_list(names);
+    free(records);
+    free(bytes);
+    free(now);
+    remove_dir(other);
     remove_dir(dir);
 }
 
@@ -300,6 +325,9 @@ static void a_mirror_that_may_not_be_written_is_read_without_locks(void **state)
     assert_string_equal(all_ids(store), "000 001 002 ");
     assert_non_null(strstr(heard.text, "is not there"));
     lineage_store_close(store);
+    fs_set_fault(NULL, NULL);
+    lineage_store_close(open_store(dir, LINEAGE_LOWER, NULL));
+    fs_set_fault(not_writable, NULL);
     write_file(in_dir(dir, "lineage.db"), "no database, but of some length: it is longer than the head of one, which has a hundred"
                                           " bytes and begins otherwise", 110);
     store = open_store(dir, LINEAGE_LOWER, &heard);
@@ -343,7 +371,7 @@ static void whose_a_database_is_is_told_by_more_than_one_sign(void **state)
     for (size_t i = 0; i < sizeof databases / sizeof *databases; i++) {
         sqlite3 *db;
         char *dir = mirrored();
-        assert_int_equal(remove(in_dir(dir, "lineage.db")), 0);
+        write_file(in_dir(dir, "lineage.db"), "", 0);
         assert_int_equal(sqlite3_open(in_dir(dir, "lineage.db"), &db), SQLITE_OK);
         assert_int_equal(sqlite3_exec(db, databases[i].sql, NULL, NULL, NULL), SQLITE_OK);
         sqlite3_close(db);
@@ -477,7 +505,7 @@ int main(void)
         cmocka_unit_test(a_mirror_whose_making_was_interrupted_is_made_anew),
         cmocka_unit_test(a_directory_may_be_called_like_a_uri),
         cmocka_unit_test(who_may_write_the_rows_may_write_the_mirror),
-        cmocka_unit_test(a_sound_mirror_serves_who_may_only_read),
+        cmocka_unit_test(each_user_has_a_mirror),
         cmocka_unit_test(a_handle_that_lives_long_gets_over_edits),
         cmocka_unit_test(a_mirror_that_may_not_be_written_is_read_without_locks),
         cmocka_unit_test(whose_a_database_is_is_told_by_more_than_one_sign),

@@ -7,7 +7,7 @@
  * Every path is relative to the descriptor of the store's directory: a store goes on working when it is renamed or
  * when the process changes its directory, and a link that is put into the path later has no effect.
  */
-#define _GNU_SOURCE /* SEEK_DATA, SEEK_HOLE */
+#define _GNU_SOURCE /* SEEK_DATA, SEEK_HOLE, statx */
 #include "fs.h"
 
 #include <errno.h>
@@ -240,6 +240,17 @@ int fs_stat(int dir_fd, const char *name, int flags, struct stat *st)
 int fs_stat_open(int fd, struct stat *st)
 {
     return faulted("stat") ? -1 : fstat(fd, st);
+}
+
+int fs_identify(int dir_fd, const char *name, struct fs_identity *identity)
+{
+    struct statx st;
+    if (faulted("stat") || statx(dir_fd, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) != 0)
+        return -1;
+    *identity = (struct fs_identity){.device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor, .inode = st.stx_ino};
+    if (st.stx_mask & STATX_BTIME)
+        identity->born_ns = (int64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec;
+    return 0;
 }
 
 /* Checks the rights of the effective user, as open does; access(2) checks the real user, who differs under sudo and

@@ -50,6 +50,14 @@ int fs_unlock(int fd);
 int fs_sync_dir(int dir_fd);
 int fs_stat(int dir_fd, const char *name, int flags, struct stat *st); /* flags: AT_SYMLINK_NOFOLLOW or 0 */
 int fs_stat_open(int fd, struct stat *st);
+
+/* What distinguishes a file from every other one, also from a later one with its inode: links are not followed, and an
+ * empty name is the descriptor itself. born_ns is 0 if the file system keeps no time of birth. */
+struct fs_identity {
+    uint64_t device, inode;
+    int64_t born_ns;
+};
+int fs_identify(int dir_fd, const char *name, struct fs_identity *identity);
 bool fs_can_write(int dir_fd, const char *name); /* whether this process may write the file */
 bool fs_is_dir(int dir_fd, const char *name); /* returns false also if the name cannot be examined */
 /* Whether path, relative to dir_fd, is a directory reached without a link, `..` or an absolute path. */

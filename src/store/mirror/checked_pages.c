@@ -7,26 +7,32 @@
  * the wrong trial as the best, and the next row is compared with it. With the digest, reading a damaged page fails with
  * SQLITE_CORRUPT before anything of it is used.
  *
- * Only the file itself is wrapped. Pages in the write-ahead log are checked by SQLite itself, when the first process
+ * Pages are checked in the file itself only. Pages in the write-ahead log are checked by SQLite itself, when the first process
  * opens the file again, and they get their digest when they are copied into the file. Any SQLite client can read the
  * file. A client that writes to it leaves pages without a digest, and then the mirror is rebuilt.
  */
 #include "checked_pages.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <string.h>
 #include <xxhash.h>
+
+#include "../files/own_record.h"
 
 #define SMALLEST_PAGE 512
 #define LARGEST_PAGE 65536
 #define HEADER 100
 #define MEMORY_VFS "memdb" /* built into SQLite since 3.36, unless compiled out */
 #define OP_TRUST 0x6c6e6765 /* for xFileControl; operations below 100 are SQLite's */
+#define OP_RECORD 0x6c6e6766
 
 struct checked_file {
     sqlite3_file base;
     bool trust;          /* do not compare digests */
     sqlite3_int64 page;  /* bytes of a page, 0 while unknown */
+    char *records;       /* path of the records of own_record.h; NULL: nothing is recorded */
+    const char *name;    /* of a journal or write-ahead log that is not recorded yet; otherwise NULL */
     sqlite3_int64 real[]; /* the file of the underlying VFS, aligned to 8 */
 };
 
@@ -47,7 +53,8 @@ static bool is_page(int n, sqlite3_int64 at)
 }
 
 /* The digest is seeded with the page's number, so that an intact page in the wrong place is noticed too. XXH3 runs at
- * memory speed. It guards against accidents, not against an attacker, who could edit the log as well. */
+ * memory speed. It guards against accidents. Against files that somebody forged, only those are opened that this user's
+ * commands made (mirror_place.h). */
 static XXH64_hash_t digest_of(const void *page, int n, sqlite3_int64 at)
 {
     return XXH3_64bits_withSeed(page, (size_t)n - CHECKED_BYTES, (XXH64_hash_t)(at / n + 1));
@@ -117,6 +124,11 @@ static int write_file(sqlite3_file *file, const void *data, int n, sqlite3_int64
  * them. */
 static int control(sqlite3_file *file, int op, void *argument)
 {
+    if (op == OP_RECORD) {
+        sqlite3_free(checked(file)->records);
+        checked(file)->records = sqlite3_mprintf("%s", argument);
+        return checked(file)->records ? SQLITE_OK : SQLITE_NOMEM;
+    }
     if (op != OP_TRUST)
         return below(file)->pMethods->xFileControl(below(file), op, argument);
     checked(file)->trust = *(const bool *)argument;
@@ -130,7 +142,32 @@ static int characteristics(sqlite3_file *file)
 
 static int close_file(sqlite3_file *file)
 {
+    sqlite3_free(checked(file)->records);
+    checked(file)->records = NULL;
     return below(file)->pMethods->xClose(below(file));
+}
+
+/* Records a journal or a write-ahead log before its first byte, so that no other process meets one of this user that holds
+ * something and is not recorded. Without a record the next command uses another mirror, so a failure does no harm here. */
+static void record_side(struct checked_file *self)
+{
+    struct fs_identity id;
+    const char *suffix = strrchr(self->name, '-');
+    if (suffix && fs_identify(AT_FDCWD, self->name, &id) == 0)
+        (void)!own_record_write(self->records, suffix, &id, NULL);
+    self->name = NULL;
+}
+
+static int write_side(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
+{
+    if (checked(file)->name)
+        record_side(checked(file));
+    return below(file)->pMethods->xWrite(below(file), data, n, at);
+}
+
+static int read_side(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
+{
+    return below(file)->pMethods->xRead(below(file), data, n, at);
 }
 
 /* The functions from here on only pass the call to the underlying file, because SQLite calls every function through our
@@ -198,6 +235,29 @@ static const sqlite3_io_methods methods = {.iVersion = 2, .xClose = close_file, 
     .xSectorSize = sector_size, .xDeviceCharacteristics = characteristics, .xShmMap = shm_map, .xShmLock = shm_lock,
     .xShmBarrier = shm_barrier, .xShmUnmap = shm_unmap};
 
+/* For journals and write-ahead logs. */
+static const sqlite3_io_methods side_methods = {.iVersion = 1, .xClose = close_file, .xRead = read_side,
+    .xWrite = write_side, .xTruncate = truncate_file, .xSync = sync_file, .xFileSize = file_size, .xLock = lock_file,
+    .xUnlock = unlock_file, .xCheckReservedLock = check_reserved, .xFileControl = control,
+    .xSectorSize = sector_size, .xDeviceCharacteristics = characteristics};
+
+/* `name` lives as long as the connection. sqlite3_database_file_object finds the database that a side file belongs to. */
+static int open_side(sqlite3_vfs *real, const char *name, sqlite3_file *out, int flags, int *out_flags)
+{
+    struct checked_file *file = checked(out);
+    const struct checked_file *database = checked(sqlite3_database_file_object(name));
+    memset(file, 0, sizeof *file);
+    if (database->base.pMethods != &methods || !database->records)
+        return real->xOpen(real, name, out, flags, out_flags);
+    file->records = sqlite3_mprintf("%s", database->records);
+    file->name = name;
+    int code = file->records ? real->xOpen(real, name, below(out), flags, out_flags) : SQLITE_NOMEM;
+    out->pMethods = code == SQLITE_OK ? &side_methods : NULL;
+    if (code != SQLITE_OK)
+        sqlite3_free(file->records);
+    return code;
+}
+
 /*
  * Files without a name are SQLite's temporary files, mostly for sorting. They are kept in memory, because sorting must
  * not need a writable /tmp. Memory files are used instead of SQLite's in-memory lists (temp_store), because SQLite
@@ -218,10 +278,12 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int 
 {
     sqlite3_vfs *real = vfs->pAppData;
     struct checked_file *file = checked(out);
-    /* Journals, the write-ahead log and temporary files are not wrapped, because they do not consist of pages alone. */
+    /* The pages of journals and the write-ahead log are not checked, because they do not consist of pages alone. */
     sqlite3_vfs *memory = name ? NULL : sqlite3_vfs_find(MEMORY_VFS);
     if (memory)
         return open_in_memory(memory, out, flags, out_flags);
+    if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL))
+        return open_side(real, name, out, flags, out_flags);
     if (!(flags & SQLITE_OPEN_MAIN_DB))
         return real->xOpen(real, name, out, flags, out_flags);
     memset(file, 0, sizeof *file);
@@ -275,4 +337,9 @@ void checked_pages_reserve(sqlite3 *db)
 void checked_pages_trust(sqlite3 *db, bool trust)
 {
     sqlite3_file_control(db, "main", OP_TRUST, &trust);
+}
+
+bool checked_pages_record(sqlite3 *db, const char *records)
+{
+    return sqlite3_file_control(db, "main", OP_RECORD, (void *)(uintptr_t)records) == SQLITE_OK;
 }

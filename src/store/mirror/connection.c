@@ -2,8 +2,8 @@
  * connection.c: opens the SQLite connection and applies schema and migrations.
  *
  * synchronous = NORMAL: in write-ahead mode a crash may lose the last commits but does not damage the file, and lost
- * rows are read again from the log. trusted_schema = OFF: a store may come from another person, and a view in its
- * lineage.db must not call functions.
+ * rows are read again from the log. The schema is compared with that of the migrations, because another program may have
+ * changed the file.
  *
  * Each handle has its own connection, used by one thread at a time, so SQLite's lock around each call is turned off
  * (NOMUTEX).
@@ -18,6 +18,7 @@
 #include "checked_pages.h"
 #include "meta.h"
 #include "mirror_file.h"
+#include "mirror_place.h"
 #include "mirror_internal.h"
 #include "param_function.h"
 #include "schema_sql.h"
@@ -40,7 +41,8 @@ void mirror_disconnect(struct mirror *mirror)
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
     mirror->meta = mirror_meta_start();
-    mirror->shared = mirror->loaded = mirror->damaged = mirror->unusable = mirror->frozen = false;
+    mirror->shared = mirror->loaded = mirror->damaged = mirror->unusable = mirror->frozen = mirror->endless = false;
+    mirror->looks = 0;
     buf_reset(&mirror->header);
 }
 
@@ -139,11 +141,11 @@ static enum lineage_status open_connection(struct mirror *mirror, const char *pa
 static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file file, struct lineage_error *err)
 {
     if (file != MIRROR_FILE_OURS)
-        return store_fail(err, LINEAGE_EDB, "%s/lineage.db %s, and cannot be made here", mirror->store->dir,
+        return store_fail(err, LINEAGE_EDB, "%s/lineage.db %s, and cannot be made here", mirror->place.path.data,
                           file == MIRROR_FILE_NEW ? "is not there" : "is of no use");
     if (mirror_file_has_wal(mirror))
         return store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written, and cannot be shared here",
-                          mirror->store->dir);
+                          mirror->place.path.data);
     mirror->frozen = true;
     struct buf first = {0}; /* a user who may not read the log must not learn its contents */
     enum lineage_status status = log_read(mirror->store->log, 0, 1, &first, err);
@@ -156,14 +158,14 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
 static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file *file, struct lineage_error *err)
 {
     bool writable = true;
-    enum lineage_status status = mirror_file_look(mirror, file, &writable, err);
+    enum lineage_status status = mirror_place_find(mirror, file, &writable, err);
     if (status == LINEAGE_OK && !writable)
         status = check_frozen(mirror, *file, err);
     else if (status == LINEAGE_OK && *file == MIRROR_FILE_NEW)
         status = mirror_file_make(mirror, err);
     mirror->file = mirror_file_state(mirror);
     const char *vfs = checked_pages_vfs();
-    char *path = mirror_file_path(mirror, mirror->frozen);
+    char *path = status == LINEAGE_OK ? mirror_file_path(mirror, mirror->frozen) : NULL;
     if (status == LINEAGE_OK && (!path || !vfs))
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
@@ -172,6 +174,9 @@ static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file 
     sqlite3_free(path);
     if (status == LINEAGE_OK && !mirror->frozen)
         checked_pages_reserve(mirror->db);
+    if (status == LINEAGE_OK && !mirror->frozen && !mirror->place.is_private &&
+        !checked_pages_record(mirror->db, mirror->place.records.data))
+        status = store_no_memory(err);
     return status;
 }
 
@@ -218,17 +223,66 @@ static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_
     return mirror_exec(mirror, files ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY", err);
 }
 
+/* Whether the object is one that the migrations or indexes.sql make. SQLite keeps the words of a CREATE statement from the
+ * name on. */
+static bool is_expected(const char *type, const char *sql)
+{
+    const char *name = strchr(sql, ' ');
+    name = name ? strchr(name + 1, ' ') : NULL;
+    if (!name || strcmp(type, "trigger") == 0)
+        return false;
+    if (strcmp(type, "index") == 0)
+        return strstr(schema_indexes, name) != NULL;
+    for (int i = N_MIGRATIONS - 1; i >= 0; i--)
+        if (strstr(schema_migrations[i], name))
+            return true;
+    return false;
+}
+
+/* Another program may have added a trigger, a view or a table to the file. Triggers are off, and no question names a view, but a
+ * table that was changed would answer something else. Tables of SQLite itself have no effect. */
+static enum lineage_status check_schema(struct mirror *mirror, struct lineage_error *err)
+{
+    static const char sql[] = "SELECT type, sql, name FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    sqlite3_stmt *stmt = NULL;
+    enum lineage_status status = LINEAGE_OK;
+    int code = sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL);
+    while (code == SQLITE_OK && status == LINEAGE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+        code = SQLITE_OK;
+        if (is_expected(mirror_text(stmt, 0), mirror_text(stmt, 1)))
+            continue;
+        mirror->damaged = true;
+        status = store_fail(err, LINEAGE_EDB, "lineage.db has the %s '%.60s' of another program", mirror_text(stmt, 0),
+                            mirror_text(stmt, 2));
+    }
+    if (status == LINEAGE_OK && code != SQLITE_DONE)
+        status = mirror_fail(mirror, "cannot read the schema", err);
+    sqlite3_finalize(stmt);
+    return status;
+}
+
+/* Nothing in the file may run by itself or call functions, and no statement may write the schema directly. */
+static void be_defensive(sqlite3 *db)
+{
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+}
+
 /* cache_size is four times SQLite's default, because a load uses several trees in turn. A negative value is in KiB. */
 static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *err)
 {
+    be_defensive(mirror->db);
     enum lineage_status status = param_function_register(mirror, err);
     if (status == LINEAGE_OK)
         status = choose_by_size(mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_exec(mirror,
-                             "PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192;",
+                             "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8192;",
                              err);
-    return status == LINEAGE_OK ? migrate(mirror, err) : status;
+    if (status == LINEAGE_OK)
+        status = migrate(mirror, err);
+    return status == LINEAGE_OK && mirror->on_disk ? check_schema(mirror, err) : status;
 }
 
 /* Empties the file in place, because other processes may have it open. For a file that may be corrupt in any way SQLite
@@ -296,7 +350,7 @@ enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_er
     mirror->on_disk = true;
     enum lineage_status status = open_file(mirror, true, &file, err);
     if (status == LINEAGE_OK && mirror->frozen)
-        status = store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->store->dir);
+        status = store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);
     if (status == LINEAGE_OK)
         status = make_empty(mirror, err);
     mirror->damaged = false;

@@ -49,6 +49,9 @@ void mirror_follow(struct mirror *mirror);
 /* Discards the contents of lineage.db and rebuilds it from the log. */
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err);
 
+/* Like mirror_rebuild, for a user who asks for it: also replaces a lineage.db that this user's commands did not make. */
+enum lineage_status mirror_replace(struct mirror *mirror, struct lineage_error *err);
+
 /*
  * Calls ask(question). If that fails because lineage.db is damaged or cannot be used, the mirror is rebuilt on disk or in
  * memory, and ask is called again. ask must start its answer from the beginning each time, and must call mirror_sync if the answer

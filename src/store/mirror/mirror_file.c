@@ -56,7 +56,7 @@ static enum lineage_status judge_header(const struct mirror *mirror, const unsig
     if (ours || digests || (number_at(header, 68) == 0 && has_our_tables(mirror)))
         return LINEAGE_OK; /* one missing sign is damage, not another application */
     return store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " is another application's database; it is left alone",
-                      mirror->store->dir);
+                      mirror->place.path.data);
 }
 
 /* An empty file is being created by another process. The file is opened with O_NONBLOCK, because a pipe with that name
@@ -67,12 +67,12 @@ static enum lineage_status judge_file(struct mirror *mirror, uint64_t size, enum
     *file = MIRROR_FILE_NEW;
     if (!size)
         return LINEAGE_OK;
-    int fd = fs_open(mirror->store->dir_fd, PLACE_MIRROR, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    int fd = fs_open(mirror->place.fd, PLACE_MIRROR, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     ssize_t n = fd < 0 ? -1 : fs_read_at(fd, header, sizeof header, 0);
     if (fd >= 0)
         fs_close(fd);
     if (n < 0)
-        return store_fail_errno(err, LINEAGE_EDB, "cannot read %s/" PLACE_MIRROR, mirror->store->dir);
+        return store_fail_errno(err, LINEAGE_EDB, "cannot read %s/" PLACE_MIRROR, mirror->place.path.data);
     return judge_header(mirror, header, file, err);
 }
 
@@ -80,15 +80,15 @@ static enum lineage_status judge_file(struct mirror *mirror, uint64_t size, enum
 enum lineage_status mirror_file_look(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err)
 {
     struct stat st;
-    int dir_fd = mirror->store->dir_fd;
+    int dir_fd = mirror->place.fd;
     *file = MIRROR_FILE_NEW;
     *writable = fs_can_write(dir_fd, ".");
     if (fs_stat(dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
         return errno == ENOENT ? LINEAGE_OK
-                               : store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->store->dir);
+                               : store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->place.path.data);
     if (!S_ISREG(st.st_mode))
         return store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " is not a regular file; it is left alone",
-                          mirror->store->dir);
+                          mirror->place.path.data);
     *writable = *writable && fs_can_write(dir_fd, PLACE_MIRROR);
     return judge_file(mirror, (uint64_t)st.st_size, file, err);
 }
@@ -96,9 +96,9 @@ enum lineage_status mirror_file_look(struct mirror *mirror, enum mirror_file *fi
 /* O_EXCL is not used, because two commands may create the file at once, and both then open the same file. */
 enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error *err)
 {
-    int fd = fs_open(mirror->store->dir_fd, PLACE_MIRROR, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+    int fd = fs_open(mirror->place.fd, PLACE_MIRROR, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
     if (fd < 0)
-        return store_fail_errno(err, LINEAGE_EDB, "cannot make %s/" PLACE_MIRROR, mirror->store->dir);
+        return store_fail_errno(err, LINEAGE_EDB, "cannot make %s/" PLACE_MIRROR, mirror->place.path.data);
     fs_close(fd);
     return LINEAGE_OK;
 }
@@ -107,7 +107,7 @@ enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error
 struct mirror_file_state mirror_file_state(const struct mirror *mirror)
 {
     struct stat st;
-    if (fs_stat(mirror->store->dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
+    if (fs_stat(mirror->place.fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
         return (struct mirror_file_state){0};
     return (struct mirror_file_state){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,
                                       (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
@@ -117,7 +117,7 @@ struct mirror_file_state mirror_file_state(const struct mirror *mirror)
 bool mirror_file_has_wal(const struct mirror *mirror)
 {
     struct stat st;
-    return fs_stat(mirror->store->dir_fd, WAL, AT_SYMLINK_NOFOLLOW, &st) == 0 && st.st_size > 0;
+    return fs_stat(mirror->place.fd, WAL, AT_SYMLINK_NOFOLLOW, &st) == 0 && st.st_size > 0;
 }
 
 /* Debian's SQLite treats any name that begins with `file:` as a URI, even if that is the name of a directory. With
@@ -125,7 +125,7 @@ bool mirror_file_has_wal(const struct mirror *mirror)
  * `%` have a meaning in a URI. */
 char *mirror_file_path(const struct mirror *mirror, bool frozen)
 {
-    const char *dir = mirror->store->dir, *here = dir[0] == '/' ? "" : "./";
+    const char *dir = mirror->place.path.data, *here = dir[0] == '/' ? "" : "./";
     if (!frozen)
         return sqlite3_mprintf("%s%s/" PLACE_MIRROR, here, dir);
     sqlite3_str *uri = sqlite3_str_new(NULL);

@@ -18,6 +18,14 @@ struct mirror_file_state {
     int64_t changed_ns;
 };
 
+/* Where lineage.db is: beside the log, or in this user's state directory (mirror_place.h). */
+struct mirror_place {
+    int fd; /* of the directory */
+    struct buf path;
+    bool is_private;
+    struct buf records; /* path of the records about this store; empty if they are not needed */
+};
+
 struct mirror_meta {
     struct mirror_position at;
     uint64_t last_offset;
@@ -37,7 +45,12 @@ struct mirror {
     bool frozen;       /* the file may not be written: it is read without locks */
     bool damaged;      /* some page was found damaged */
     bool unusable;     /* the file, or a file beside it, could not be opened, read or written */
+    bool may_cancel;   /* the caller's function may cancel the statement that runs */
+    bool endless;      /* a statement ran for longer than the log can explain */
+    uint64_t log_size; /* when a sync last looked at the log */
+    uint64_t looks;    /* how often the progress of the statement was looked at */
     bool said_away;    /* the user was notified that answers are old (server unreachable) */
+    struct mirror_place place;
     struct mirror_file_state file; /* state of the file when it was opened */
     unsigned mended;               /* how often damage was found and mended */
     struct {

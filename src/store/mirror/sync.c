@@ -21,6 +21,7 @@
 #include "meta.h"
 #include "mirror_file.h"
 #include "mirror_internal.h"
+#include "mirror_place.h"
 #include "statement.h"
 
 bool mirror_on_disk(const struct mirror *mirror)
@@ -54,6 +55,7 @@ void mirror_close(struct mirror *mirror)
     if (!mirror)
         return;
     mirror_disconnect(mirror);
+    mirror_place_release(mirror);
     tsv_reader_free(mirror->reader);
     buf_release(&mirror->header);
     arena_release(&mirror->notes_arena);
@@ -172,23 +174,31 @@ static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lin
     return status;
 }
 
-static int ask_whether_cancelled(void *context)
+enum { STEPS_PER_LOOK = 100000 }; /* of SQLite's virtual machine: a few milliseconds */
+
+/* More than any statement on a log of this size needs: 10^8 steps and 100 for each byte. A file that makes a statement run for
+ * longer is not one that this program wrote. */
+static bool runs_too_long(struct mirror *mirror)
 {
-    const struct lineage_open_options *options = context;
-    return options->cancelled(options->context);
+    mirror->endless = mirror->on_disk && ++mirror->looks > 1000 + mirror->log_size / 1000;
+    return mirror->endless;
 }
 
-enum { STEPS_PER_ASKING = 100000 }; /* of SQLite's virtual machine: a few milliseconds */
+static int look_at_steps(void *context)
+{
+    struct mirror *mirror = context;
+    const struct lineage_open_options *options = &mirror->store->options;
+    return runs_too_long(mirror) || (mirror->may_cancel && options->cancelled(options->context));
+}
 
 /* Questions can be cancelled but syncs cannot, because a cancelled sync would leave its work to be repeated by the next
  * process. The handler is set for each call, because a connection has only one and sql() uses it too. */
 static void allow_cancelling(struct mirror *mirror, bool allow)
 {
-    struct lineage_open_options *options = &mirror->store->options;
-    bool on = allow && options->cancelled;
-    if (!mirror->db)
-        return;
-    sqlite3_progress_handler(mirror->db, on ? STEPS_PER_ASKING : 0, on ? ask_whether_cancelled : NULL, options);
+    mirror->may_cancel = allow && mirror->store->options.cancelled;
+    mirror->looks = 0;
+    if (mirror->db)
+        sqlite3_progress_handler(mirror->db, STEPS_PER_LOOK, look_at_steps, mirror);
 }
 
 /* The common case is that nothing is new; it costs one stat and one row. It opens no transaction and takes no lock, so
@@ -201,6 +211,8 @@ static enum lineage_status sync_connection(struct mirror *mirror, struct lineage
         return status;
     allow_cancelling(mirror, false);
     status = log_look(mirror->store->log, &log, err);
+    if (status == LINEAGE_OK)
+        mirror->log_size = log.size;
     if (status == LINEAGE_OK && !mirror->loaded) {
         status = load_meta(mirror, err);
         mirror->loaded = status == LINEAGE_OK;
@@ -235,6 +247,7 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
         return store_no_memory(err);
     }
     mirror->store = store;
+    mirror->place.fd = -1;
     status = mirror_connect(mirror, !store->options.no_mirror, &why);
     if (status != LINEAGE_OK && memory_would_help(mirror, &why))
         status = use_memory(mirror, &why, err);
@@ -456,4 +469,14 @@ enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *
         mirror_connect(mirror, false, NULL);
     }
     return status;
+}
+
+enum lineage_status mirror_replace(struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (!mirror->store->options.no_mirror) {
+        mirror_disconnect(mirror);
+        status = mirror_place_take_over(mirror, err);
+    }
+    return status == LINEAGE_OK || status == LINEAGE_EDB ? mirror_rebuild(mirror, err) : status;
 }

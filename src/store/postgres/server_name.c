@@ -15,6 +15,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "../files/state_dir.h"
 #include "../format/arena.h"
 
 static const char *behind_scheme(const char *text)
@@ -155,39 +156,21 @@ void server_name_settings(struct buf *out, const char *text)
     buf_puts(out, "\"\n}\n");
 }
 
-/* Directories are created one by one and stay after a failure, because later calls find them by name. */
-static enum lineage_status make_parents(char *path, struct lineage_error *err)
-{
-    for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
-        *slash = '\0';
-        struct stat st;
-        bool there = fs_stat(AT_FDCWD, path, 0, &st) == 0 || fs_mkdir_new(AT_FDCWD, path, 0700) == 0 ||
-                     fs_is_dir(AT_FDCWD, path);
-        if (!there)
-            store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", path);
-        *slash = '/';
-        if (!there)
-            return LINEAGE_EIO;
-    }
-    return LINEAGE_OK;
-}
-
 /* The digest covers the whole name. So one store under two names has two directories, but two stores never share a
  * directory. */
 static enum lineage_status find_dir(struct buf *path, const char *text, struct lineage_error *err)
 {
     struct server_name name;
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    struct buf what = {0};
     enum lineage_status status = server_name_parse(&name, text, err);
     if (status != LINEAGE_OK)
         return status;
-    bool has_state = state && state[0] == '/', has_home = home && home[0] == '/';
     unsigned long long digest = XXH3_64bits(behind_scheme(text), strlen(behind_scheme(text)));
-    if (!has_state && !has_home)
-        status = store_fail(err, LINEAGE_EINVAL, "neither XDG_STATE_HOME nor HOME says where the mirror of %s is to be", text);
-    else
-        buf_printf(path, "%s%s/lineage/%s-%016llx", has_state ? state : home, has_state ? "" : "/.local/state", name.store,
-                   digest);
+    buf_printf(&what, "the mirror of %s is to be", text);
+    status = what.failed ? store_no_memory(err) : state_dir_path(path, what.data, err);
+    if (status == LINEAGE_OK)
+        buf_printf(path, "/%s-%016llx", name.store, digest);
+    buf_release(&what);
     server_name_release(&name);
     return status == LINEAGE_OK && path->failed ? store_no_memory(err) : status;
 }
@@ -216,7 +199,7 @@ enum lineage_status server_name_make_dir(char **dir, const char *text, struct li
     *dir = NULL;
     enum lineage_status status = find_dir(&path, text, err);
     if (status == LINEAGE_OK)
-        status = make_parents(path.data, err);
+        status = state_dir_make_parents(path.data, err);
     if (status == LINEAGE_OK && fs_mkdir_new(AT_FDCWD, path.data, 0700) != 0 && !fs_is_dir(AT_FDCWD, path.data))
         status = store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", path.data);
     if (status == LINEAGE_OK)

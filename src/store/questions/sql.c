@@ -150,7 +150,7 @@ static void begin(struct asking *asking)
 }
 
 /* This must always be called, because a handler or an authorizer that stays set would apply to the library's own
- * statements. */
+ * statements. The next sync sets the mirror's own handler again. */
 static void end(struct asking *asking)
 {
     sqlite3 *db = mirror_db(asking->mirror);

@@ -315,5 +315,5 @@ enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct 
 
 enum lineage_status lineage_rebuild(struct lineage_store *store, struct lineage_error *err)
 {
-    return mirror_rebuild(store->mirror, err);
+    return mirror_replace(store->mirror, err);
 }

@@ -1,0 +1,202 @@
+/* mirror_place.c: see mirror_place.h. */
+#include "mirror_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../files/own_record.h"
+#include "../files/places.h"
+#include "../files/state_dir.h"
+
+#define PRIVATE ".private" /* behind the name of the record: the directory of the mirror in the state directory */
+
+/* SQLite's files beside lineage.db, and the endings of their records. */
+static const char *const beside[] = {"-journal", "-wal", "-shm"};
+
+void mirror_place_release(struct mirror *mirror)
+{
+    if (mirror->place.fd >= 0 && mirror->place.is_private)
+        fs_close(mirror->place.fd);
+    buf_release(&mirror->place.records);
+    buf_release(&mirror->place.path);
+    mirror->place = (struct mirror_place){.fd = -1};
+}
+
+static enum lineage_status set_place(struct mirror *mirror, int fd, const char *path, bool is_private, struct lineage_error *err)
+{
+    struct mirror_place *place = &mirror->place;
+    place->fd = fd;
+    place->is_private = is_private;
+    buf_reset(&place->path);
+    buf_puts(&place->path, path);
+    return place->path.failed ? store_no_memory(err) : LINEAGE_OK;
+}
+
+/* Whether a file of SQLite beside lineage.db exists and holds something. */
+static bool holds_something(int dir_fd, const char *name)
+{
+    struct stat st;
+    return fs_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, &st) == 0 ? !S_ISREG(st.st_mode) || st.st_size > 0 : errno != ENOENT;
+}
+
+static bool side_name(char name[sizeof PLACE_MIRROR + 16], size_t i)
+{
+    return snprintf(name, sizeof PLACE_MIRROR + 16, PLACE_MIRROR "%s", beside[i]) > 0;
+}
+
+/* A journal or write-ahead log that this user did not write would put its pages into lineage.db. checked_pages.c records them
+ * before the first byte is written. The shared-memory file is always computed anew by the first process that opens it. */
+static bool sides_are_own(const struct mirror *mirror)
+{
+    char name[sizeof PLACE_MIRROR + 16];
+    struct fs_identity id;
+    int dir_fd = mirror->store->dir_fd;
+    for (size_t i = 0; i < 2 && side_name(name, i); i++)
+        if (holds_something(dir_fd, name) &&
+            (fs_identify(dir_fd, name, &id) != 0 || own_record_check(mirror->place.records.data, beside[i], &id) != OWN_YES))
+            return false;
+    return true;
+}
+
+/* Any file of SQLite beside a mirror at rest was left by a killed process, or belongs to a running one. */
+static bool is_at_rest(const struct mirror *mirror)
+{
+    char name[sizeof PLACE_MIRROR + 16];
+    struct stat st;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && side_name(name, i); i++)
+        if (fs_stat(mirror->store->dir_fd, name, AT_SYMLINK_NOFOLLOW, &st) == 0 || errno != ENOENT)
+            return false;
+    return true;
+}
+
+/* If the records cannot be read or written, the log can still be read, so the caller answers from memory. */
+static enum lineage_status as_db_failure(enum lineage_status status, struct lineage_error *err)
+{
+    if (status != LINEAGE_EIO)
+        return status;
+    if (err)
+        err->status = LINEAGE_EDB;
+    return LINEAGE_EDB;
+}
+
+/* The file is recorded before SQLite opens it. After a kill in between it is replaced once more. */
+static enum lineage_status replace_locked(struct mirror *mirror, struct lineage_error *err)
+{
+    char name[sizeof PLACE_MIRROR + 16];
+    struct fs_identity id;
+    int dir_fd = mirror->store->dir_fd;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && side_name(name, i); i++)
+        fs_unlink(dir_fd, name);
+    if (fs_unlink(dir_fd, PLACE_MIRROR) != 0 && errno != ENOENT)
+        return store_fail_errno(err, LINEAGE_EDB, "cannot replace %s/" PLACE_MIRROR, mirror->store->dir);
+    enum lineage_status status = mirror_file_make(mirror, err);
+    if (status == LINEAGE_OK && fs_identify(dir_fd, PLACE_MIRROR, &id) != 0)
+        status = store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->store->dir);
+    return status == LINEAGE_OK ? own_record_write(mirror->place.records.data, "", &id, err) : status;
+}
+
+/* Another process of this user may have been first. */
+static enum lineage_status replace(struct mirror *mirror, struct lineage_error *err)
+{
+    struct fs_identity id;
+    int lock = own_record_lock(mirror->place.records.data);
+    if (lock < 0)
+        return store_fail_errno(err, LINEAGE_EDB, "cannot lock the records beside %s", mirror->place.records.data);
+    bool first = fs_identify(mirror->store->dir_fd, PLACE_MIRROR, &id) != 0 ||
+                 own_record_check(mirror->place.records.data, "", &id) != OWN_YES || !sides_are_own(mirror);
+    enum lineage_status status = first ? replace_locked(mirror, err) : LINEAGE_OK;
+    fs_close(lock);
+    return as_db_failure(status, err);
+}
+
+static enum lineage_status use_private(struct mirror *mirror, bool tell, struct lineage_error *err)
+{
+    struct buf path = {0};
+    buf_printf(&path, "%s" PRIVATE, mirror->place.records.data);
+    enum lineage_status status = path.failed ? store_no_memory(err) : state_dir_make_parents(path.data, err);
+    bool made = status == LINEAGE_OK && fs_mkdir_new(AT_FDCWD, path.data, 0700) == 0;
+    int fd = status == LINEAGE_OK ? fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
+    if (status == LINEAGE_OK && fd < 0)
+        status = store_fail_errno(err, LINEAGE_EDB, "cannot open %s", path.data);
+    if (made && tell)
+        store_notice(mirror->store, 0,
+                     "%s/" PLACE_MIRROR " was not made by this user's commands, so it is not used; the mirror is in %s. "
+                     "`lineage rebuild` replaces the file beside the log",
+                     mirror->store->dir, path.data);
+    if (status == LINEAGE_OK)
+        status = set_place(mirror, fd, path.data, true, err);
+    buf_release(&path);
+    return as_db_failure(status, err);
+}
+
+/* The lineage.db of another user is never replaced, because that user's commands would then replace it in turn. */
+static enum lineage_status judge_file(struct mirror *mirror, bool writable, struct lineage_error *err)
+{
+    struct fs_identity id;
+    struct stat st;
+    int dir_fd = mirror->store->dir_fd;
+    if (fs_stat(dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
+        return writable ? replace(mirror, err) : LINEAGE_OK; /* the caller reports that there is none */
+    if (fs_identify(dir_fd, PLACE_MIRROR, &id) != 0)
+        return store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->store->dir);
+    const enum own own = own_record_check(mirror->place.records.data, "", &id);
+    const bool mine = st.st_uid == geteuid();
+    if (own == OWN_YES && sides_are_own(mirror))
+        return LINEAGE_OK;
+    if (own == OWN_UNKNOWN)
+        return store_fail(err, LINEAGE_EDB, "cannot read the record that says whether this user made %s/" PLACE_MIRROR, mirror->store->dir);
+    if (own == OWN_NO && mine && writable && is_at_rest(mirror))
+        return replace(mirror, err);
+    return use_private(mirror, mine, err);
+}
+
+enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err)
+{
+    struct lineage_store *store = mirror->store;
+    struct lineage_error why = {0};
+    mirror_place_release(mirror);
+    enum lineage_status status = set_place(mirror, store->dir_fd, store->dir, false, err);
+    if (status == LINEAGE_OK)
+        status = mirror_file_look(mirror, file, writable, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = own_record_base(&mirror->place.records, store->dir_fd, &why);
+    if (status == LINEAGE_OK)
+        return (status = judge_file(mirror, *writable, err)) == LINEAGE_OK ? mirror_file_look(mirror, file, writable, err) : status;
+    return status == LINEAGE_ENOMEM ? store_give(err, &why)
+                                    : store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " cannot be used: %s", store->dir, why.text);
+}
+
+static void remove_private(const struct mirror *mirror)
+{
+    struct buf path = {0};
+    buf_printf(&path, "%s" PRIVATE, mirror->place.records.data);
+    if (!path.failed)
+        fs_remove_tree(AT_FDCWD, path.data);
+    buf_release(&path);
+}
+
+enum lineage_status mirror_place_take_over(struct mirror *mirror, struct lineage_error *err)
+{
+    enum mirror_file file;
+    struct stat st;
+    bool writable;
+    struct lineage_store *store = mirror->store;
+    mirror_place_release(mirror);
+    enum lineage_status status = set_place(mirror, store->dir_fd, store->dir, false, err);
+    if (status == LINEAGE_OK)
+        status = mirror_file_look(mirror, &file, &writable, err);
+    if (status != LINEAGE_OK || !writable)
+        return status;
+    if (fs_stat(store->dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) == 0 && st.st_uid != geteuid())
+        return LINEAGE_OK; /* another user's */
+    status = own_record_base(&mirror->place.records, store->dir_fd, err);
+    if (status == LINEAGE_OK)
+        status = replace(mirror, err);
+    if (status == LINEAGE_OK)
+        remove_private(mirror);
+    return status;
+}

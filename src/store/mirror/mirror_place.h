@@ -1,0 +1,25 @@
+/*
+ * mirror_place.h: decides which lineage.db this user may trust. A mirror that came with a directory may state anything about
+ * the rows, so only a file is used that this user's commands made:
+ *
+ *   - lineage.db beside the log, if this user's records name it and the files of SQLite beside it;
+ *   - otherwise, if nothing shows that another process uses that file, it is replaced by an empty one, which is recorded;
+ *   - otherwise a mirror in this user's state directory. The file beside the log stays unchanged. So users who share a store,
+ *     or containers with state directories of their own, each have a mirror, and none makes that of another anew.
+ */
+#ifndef MIRROR_MIRROR_PLACE_H
+#define MIRROR_MIRROR_PLACE_H
+
+#include "mirror_file.h"
+
+/* Sets mirror->place and returns what mirror_file_look says of the file there. A file beside the log is created or replaced if
+ * that is necessary. Returns LINEAGE_EDB if no mirror on disk can be trusted. */
+enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err);
+
+/* Replaces the lineage.db beside the log if this user did not make it, although another process may use it. For a user who
+ * asks for that. The connection must be closed. */
+enum lineage_status mirror_place_take_over(struct mirror *mirror, struct lineage_error *err);
+
+void mirror_place_release(struct mirror *mirror);
+
+#endif
