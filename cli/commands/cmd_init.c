@@ -12,7 +12,7 @@
 
 struct init_options {
     struct cli_store_options where;
-    char *label, *min_delta, *noise_std, *noise_seeds;
+    char *label, *min_delta, *noise_std, *noise_seeds, *night_trials;
     char *from, **columns;
     int json_columns;
 };
@@ -32,13 +32,15 @@ static bool copy_name(char out[LINEAGE_NAME_MAX], const char *option, const char
 
 static bool fill_config(struct lineage_config *config, const struct init_options *o)
 {
-    size_t seeds = 0;
+    size_t seeds = 0, trials = 0;
     bool ok = cli_direction_parse(&config->direction, o->where.direction) &&
               copy_name(config->metric, "metric", o->where.metric) &&
               copy_name(config->metric_label, "metric-label", o->label) &&
               (!o->min_delta || cli_amount_parse(&config->min_delta, "min-delta", o->min_delta)) &&
               (!o->noise_std || cli_amount_parse(&config->noise_std, "noise-std", o->noise_std)) &&
-              (!o->noise_seeds || cli_count_parse(&seeds, "noise-seeds", o->noise_seeds));
+              (!o->noise_seeds || cli_count_parse(&seeds, "noise-seeds", o->noise_seeds)) &&
+              (!o->night_trials || cli_count_parse(&trials, "night-trials", o->night_trials));
+    config->night_trials = (unsigned)trials;
     config->noise_seeds = (unsigned)seeds;
     return ok;
 }
@@ -150,6 +152,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "standard deviation of the score between seeds (default: 0)", "NUMBER"},
         {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0,
          "number of seeds averaged in one score (default: 1)", "N"},
+        {"night-trials", 0, POPT_ARG_STRING, &o.night_trials, 0,
+         "trials of a night: --status auto keeps a trial falsely in at most one of 20 such nights (default: 100)", "N"},
         {"json-columns", 0, POPT_ARG_NONE, &o.json_columns, 0,
          "add the columns params and metrics, which repeat both as JSON for tools that read tables", NULL},
         {"from", 0, POPT_ARG_STRING, &o.from, 0, "convert the log FILE, which another tool or an agent has kept", "FILE"},

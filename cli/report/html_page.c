@@ -196,6 +196,10 @@ static void print_tiles(const struct picture *p)
         tile(p->out, "best", "%s", number_text(text, model->trials[model->best].score.value, 6));
     if (model->needed > 0)
         tile(p->out, "improvement needed", "%s", signed_text(text, model->direction == LINEAGE_HIGHER ? model->needed : -model->needed, 3));
+    if (sum->noise.std > 0) {
+        char noise[LINEAGE_NOISE_TEXT_MAX];
+        tile(p->out, "noise floor", "%s", lineage_noise_text(noise, &sum->noise));
+    }
     if (sum->findings)
         tile(p->out, "rows not fully readable", "%" PRIu64, sum->findings);
     fputs("</dl>\n", p->out);

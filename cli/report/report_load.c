@@ -296,7 +296,6 @@ enum lineage_status model_load(struct model *model, struct lineage_store *store,
     const struct lineage_config *config = lineage_store_config(store);
     *model = (struct model){.store = store,
                             .direction = config->direction,
-                            .needed = lineage_threshold(config->min_delta, config->noise_std, config->noise_seeds),
                             .noise_std = config->noise_std,
                             .noise_seeds = config->noise_seeds ? config->noise_seeds : 1,
                             .best = MODEL_NONE};
@@ -304,6 +303,7 @@ enum lineage_status model_load(struct model *model, struct lineage_store *store,
     if ((status = lineage_report_load(&model->summary, store, NULL, err)) != LINEAGE_OK ||
         (status = load_trials(model, err)) != LINEAGE_OK)
         return status;
+    model->needed = model->summary->needed;
     if (!name_store(model) || !axes_find(model))
         return cli_no_memory_error(err);
     if ((status = load_comparison(model, err)) != LINEAGE_OK)

@@ -16,6 +16,8 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include <lineage/evidence.h>
+
 #include "run/abandoned_trial.h"
 #include "run/code_change.h"
 #include "run/code_ref.h"
@@ -688,15 +690,17 @@ static struct trial_plan make_plan(const struct command_trial *t, const struct m
  */
 static int set_noise(const struct command_run *run)
 {
-    char said[96];
+    char said[LINEAGE_NOISE_TEXT_MAX + 48], text[LINEAGE_NOISE_TEXT_MAX];
+    struct lineage_noise noise;
     struct lineage_error err;
     double std = score_std(run);
     if (!run->trial->identity.baseline || run->measured < 2 || run->measured != run->trial->seeds || !(std > 0) ||
         lineage_store_config(run->store)->noise_std > 0)
         return CLI_GO_ON;
-    if (lineage_store_set_noise(run->store, std, 1, &err) != LINEAGE_OK)
+    if (lineage_store_measure_noise(run->store, std, (unsigned)run->measured - 1, (unsigned)run->measured, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    snprintf(said, sizeof said, "the noise floor of the store is now %.4g, from %zu seeds", std, run->measured);
+    lineage_noise_of_config(&noise, lineage_store_config(run->store));
+    snprintf(said, sizeof said, "the noise floor of the store is now %s", lineage_noise_text(text, &noise));
     cli_say(said);
     return CLI_GO_ON;
 }

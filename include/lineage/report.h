@@ -22,6 +22,7 @@
 #ifndef LINEAGE_REPORT_H
 #define LINEAGE_REPORT_H
 
+#include <lineage/evidence.h>
 #include <lineage/hypothesis.h>
 #include <lineage/query.h>
 
@@ -201,6 +202,8 @@ struct lineage_report {
     double min_delta, noise_std;
     unsigned noise_seeds; /* at least 1 */
     double margin;        /* half of the 95 % interval of a difference of two scores (lineage/hypothesis.h); 0: unknown */
+    unsigned night_trials; /* that the threshold is widened for, at least 1 */
+    struct lineage_noise noise; /* the same noise with its interval */
     double needed;        /* an improvement larger than this is kept (lineage_threshold) */
 
     /* Sizes. */

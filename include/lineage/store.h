@@ -56,14 +56,34 @@ struct lineage_config {
     double min_delta;   /* --status auto keeps only an improvement larger than this */
     double noise_std;   /* standard deviation of the score between seeds, 0 if unknown */
     unsigned noise_seeds; /* seeds averaged per score, 0 counts as 1 */
+    unsigned noise_freedom; /* degrees of freedom of a noise_std that was measured; 0: the owner has set it */
+    unsigned noise_runs;    /* scores that a measured noise_std comes from; 0: noise_freedom + 1 */
+    unsigned night_trials;  /* trials of a night, for which the threshold is widened; 0: 100 */
+};
+
+/* How much the scores of recent trials differ among each other, whatever their settings (lineage_scatter_of). */
+struct lineage_scatter {
+    double std; /* robust estimate of their standard deviation */
+    size_t n;   /* scores; 0: unknown */
 };
 
 /*
- * What an improvement must exceed for auto_status to keep it: max(min_delta, 2 * noise_std * sqrt(2 / noise_seeds)).
- * The difference of two means of n seeds has the standard error noise_std * sqrt(2/n); the improvement must exceed two
- * of these. 0 seeds count as 1.
+ * The scatter of n scores: 1.4826 times the median of their distances from the median, so that a diverged trial does not
+ * count (Rousseeuw and Croux 1993, J. Am. Stat. Assoc. 88:1273). Sorts the scores.
  */
-LINEAGE_API double lineage_threshold(double min_delta, double noise_std, unsigned noise_seeds);
+LINEAGE_API struct lineage_scatter lineage_scatter_of(double *scores, size_t n);
+
+/*
+ * What an improvement must exceed for auto_status to keep it: max(min_delta, q * noise_std * sqrt(2 / noise_seeds)), where
+ * q is the quantile 1 - 0.05 / night_trials of Student's t with noise_freedom degrees of freedom, or of the normal
+ * distribution if the owner has set the noise. lineage/evidence.h derives it. 0 seeds count as 1.
+ *
+ * A noise_std from a few runs gives a wide threshold. The noise cannot be larger than the scatter of all trials, to which
+ * settings contribute as well: with at least ten of them, the threshold is at most the one for that scatter (or for the low
+ * end of the 95 % interval of noise_std, if that is larger), with 0.37 degrees of freedom a score (the efficiency of the
+ * median distance). So one run on a busy machine does not end all progress. scatter may be NULL.
+ */
+LINEAGE_API double lineage_threshold(const struct lineage_config *config, const struct lineage_scatter *scatter);
 
 /* Whether a text that may be the directory of a store names a store in a PostgreSQL database instead: it begins with
  * postgres:// or postgresql:// (schema/FORMAT.md, "The log in PostgreSQL"). */
@@ -148,6 +168,18 @@ LINEAGE_API const char *const *lineage_store_harmless_names(const struct lineage
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds, struct lineage_error *err);
 
+/*
+ * Sets or replaces a noise floor that was measured from `runs` scores with this many degrees of freedom (lineage_noise_pool
+ * in lineage/evidence.h), so that it improves with every trial that runs again. LINEAGE_EEXIST if the owner has set the
+ * noise floor, which measurements never replace; otherwise like lineage_store_set_noise.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_measure_noise(struct lineage_store *store, double std, unsigned freedom, unsigned runs,
+                            struct lineage_error *err);
+
+/* Sets night_trials for this handle only, because a night knows how many trials it has. 0: as configured. */
+LINEAGE_API void lineage_store_plan_trials(struct lineage_store *store, size_t trials);
+
 /* The directory that was passed to open, or the local directory of a store on a server; valid until close. */
 LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
 
@@ -181,6 +213,7 @@ struct lineage_append_options {
     double min_delta;          /* with auto_status: required improvement, NAN = as configured */
     double noise_std;          /* with auto_status: noise floor, NAN = as configured */
     unsigned noise_seeds;      /* with auto_status: 0 = as configured */
+    unsigned noise_freedom;    /* degrees of freedom of a noise_std given here that is an estimate; 0: it is known */
     bool once_per_night;       /* refuse a row whose notes link it to a trial of a night that has a row already
                                   (lineage/notes.h; harness_abort rows aside) with LINEAGE_EEXIST */
     bool first_is_baseline;    /* with auto_status: a trial that has nothing to beat is a baseline instead of a keep */
@@ -210,8 +243,7 @@ LINEAGE_API void lineage_append_options_init(struct lineage_append_options *opti
  * device.
  *
  * auto_status: the label becomes keep if the score is finite and better than the best so far by more than the
- * threshold max(min_delta, 2 * noise_std * sqrt(2 / noise_seeds)) (two standard errors of a difference of two means
- * of noise_seeds seeds), or if it is the first score; else discard, and notes end with the reason ("discarded:
+ * threshold of lineage_threshold, or if it is the first score; else discard, and notes end with the reason ("discarded:
  * +0.0068, needs more than 0.0566", see schema/FORMAT.md).
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status

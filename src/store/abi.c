@@ -7,6 +7,7 @@
 #include <lineage/blobs.h>
 #include <lineage/code.h>
 #include <lineage/compare.h>
+#include <lineage/evidence.h>
 #include <lineage/facts.h>
 #include <lineage/hypothesis.h>
 #include <lineage/ideas.h>
@@ -62,6 +63,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_effective),
     SIZE(lineage_effective_setting),
     SIZE(lineage_error),
+    SIZE(lineage_evidence_rule),
     SIZE(lineage_extra),
     SIZE(lineage_facts),
     SIZE(lineage_finding),
@@ -69,6 +71,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_idea),
     SIZE(lineage_import_stats),
     SIZE(lineage_insight),
+    SIZE(lineage_judgement),
     SIZE(lineage_knob),
     SIZE(lineage_knob_rule),
     SIZE(lineage_knob_try),
@@ -77,6 +80,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_measured_change),
     SIZE(lineage_measured_lines),
     SIZE(lineage_night_link),
+    SIZE(lineage_noise),
+    SIZE(lineage_noise_group),
     SIZE(lineage_notice),
     SIZE(lineage_novelty_claim),
     SIZE(lineage_novelty_list),
@@ -105,6 +110,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_report_reason),
     SIZE(lineage_report_value),
     SIZE(lineage_requirement),
+    SIZE(lineage_runs),
+    SIZE(lineage_scatter),
     SIZE(lineage_setting),
     SIZE(lineage_setting_name),
     SIZE(lineage_settings),

@@ -10,6 +10,7 @@
  *   mirror/     lineage.db, the SQLite database built from the log, or one in memory: how it follows the log
  *   questions/  what can be asked about the trials, answered by the mirror; public functions that ask
  *   settings/   questions whose names may be settings in words: it joins questions/ and ideas/
+ *   evidence/   how sure a verdict is: noise, thresholds, odds; it asks the questions of include/lineage only
  *   append/     the rules of an append (ids, parents, keep or discard, deltas), import, the outbox
  *   blobs/      files that trials start from, on a server
  *   code/       files and diffs that trials ran, named by their digests
@@ -47,6 +48,7 @@ struct lineage_store {
     pid_t owner; /* the process that opened it */
     struct lineage_config config; /* direction resolved, metric as configured or overridden */
     struct config_more *more;     /* the other settings, see format/config.h */
+    unsigned configured_trials; /* night_trials as configured, while config has that of a night */
     struct lineage_open_options options;
     struct log *log;
     struct mirror *mirror;

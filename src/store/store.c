@@ -55,7 +55,8 @@ static bool same_config(const struct lineage_config *a, const struct lineage_con
 {
     return a->direction == b->direction && strcmp(a->metric, b->metric) == 0 &&
            strcmp(a->metric_label, b->metric_label) == 0 && a->min_delta == b->min_delta &&
-           a->noise_std == b->noise_std && a->noise_seeds == b->noise_seeds;
+           a->noise_std == b->noise_std && a->noise_seeds == b->noise_seeds && a->noise_freedom == b->noise_freedom &&
+           a->noise_runs == b->noise_runs && a->night_trials == b->night_trials;
 }
 
 /* Creates the directory but not its parents, like mkdir. */
@@ -178,20 +179,22 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
     return status;
 }
 
-/* The settings are read again, because this handle may override them, and the owner may have changed them since. */
-enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
-                                            struct lineage_error *err)
+/* The settings are read again, because this handle may override them, and the owner may have changed them since. A floor
+ * with degrees of freedom was measured, so a new measurement may replace it. */
+static enum lineage_status replace_noise(struct lineage_store *store, const struct lineage_config *noise, struct lineage_error *err)
 {
     struct lineage_config config;
     struct config_more more = {0};
     struct buf before = {0};
     enum lineage_status status = read_settings(store, &config, &more, &before, err);
-    if (status == LINEAGE_OK && config.noise_std > 0)
+    if (status == LINEAGE_OK && config.noise_std > 0 && !(noise->noise_freedom && config.noise_freedom))
         status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " has a noise floor");
-    if (status == LINEAGE_OK && !(std > 0))
+    if (status == LINEAGE_OK && !(noise->noise_std > 0))
         status = store_fail(err, LINEAGE_EINVAL, "noise_std must be above 0");
-    config.noise_std = std;
-    config.noise_seeds = seeds;
+    config.noise_std = noise->noise_std;
+    config.noise_seeds = noise->noise_seeds;
+    config.noise_freedom = noise->noise_freedom;
+    config.noise_runs = noise->noise_runs;
     if (status == LINEAGE_OK)
         status = config_check(&config, err);
     if (status == LINEAGE_OK)
@@ -199,10 +202,34 @@ enum lineage_status lineage_store_set_noise(struct lineage_store *store, double 
     config_more_release(&more);
     buf_release(&before);
     if (status == LINEAGE_OK) {
-        store->config.noise_std = std;
-        store->config.noise_seeds = seeds;
+        store->config.noise_std = config.noise_std;
+        store->config.noise_seeds = config.noise_seeds;
+        store->config.noise_freedom = config.noise_freedom;
+        store->config.noise_runs = config.noise_runs;
     }
     return status;
+}
+
+enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
+                                            struct lineage_error *err)
+{
+    const struct lineage_config noise = {.noise_std = std, .noise_seeds = seeds};
+    return replace_noise(store, &noise, err);
+}
+
+enum lineage_status lineage_store_measure_noise(struct lineage_store *store, double std, unsigned freedom, unsigned runs,
+                                                struct lineage_error *err)
+{
+    const struct lineage_config noise = {.noise_std = std, .noise_seeds = store->config.noise_seeds,
+                                         .noise_freedom = freedom, .noise_runs = runs};
+    if (!freedom)
+        return store_fail(err, LINEAGE_EINVAL, "a measured noise floor needs at least one degree of freedom");
+    return replace_noise(store, &noise, err);
+}
+
+void lineage_store_plan_trials(struct lineage_store *store, size_t trials)
+{
+    store->config.night_trials = trials ? (unsigned)(trials < 1000000 ? trials : 1000000) : store->configured_trials;
 }
 
 /* Applies this handle's overrides. If they select another score column than the configured one, the mirror on disk
@@ -299,6 +326,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         status = open_log(store, server, err);
     if (status == LINEAGE_OK)
         status = apply_options(store, options, err);
+    store->configured_trials = store->config.night_trials;
     if (status == LINEAGE_OK)
         status = mirror_open(&store->mirror, store, err);
     if (status == LINEAGE_OK)

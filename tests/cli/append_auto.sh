@@ -30,18 +30,28 @@ decides discard 29
 decides keep 31
 decides discard 31
 
-# The store's settings and the options that override them: max(min_delta, 2 * std * sqrt(2 / seeds)).
+# The store's settings and the options that override them: max(min_delta, q * std * sqrt(2 / seeds)). q is 3.29, the normal
+# quantile 1 - 0.05 / 100, because the owner has set the noise.
 must_run init noisy --direction higher --noise-std 1 --noise-seeds 2
 store=noisy
 decides keep 10
 decides discard 12
-decides keep 12.5
-decides keep 13 --noise-std 0.01
-decides discard 15 --noise-seeds 1
-decides keep 15.9 --noise-seeds 1
+decides keep 13.5
+decides keep 14 --noise-std 0.01
+decides discard 18 --noise-seeds 1
+decides keep 18.9 --noise-seeds 1
 decides discard 30 --min-delta 20
 
 # The best is a keep or baseline: a better discard, a crash, or a trial without a score does not count.
+# A night with fewer trials needs less: q is 1.96 for two.
+must_run init small --direction higher --noise-std 1 --noise-seeds 2 --night-trials 2
+must_equal 2 "$(json night_trials small/lineage.json)"
+store=small
+decides keep 10
+decides discard 11.95
+decides keep 11.97
+must_fail 2 "night-trials" init wrong --night-trials x
+
 must_run init mixed
 store=mixed
 must_run -C mixed append --status discard --core-metric 0.1
@@ -76,11 +86,11 @@ says()
 must_run init reasons --direction higher --noise-std 0.02 --noise-seeds 1
 store=reasons
 says '' 0.9
-says 'discarded: +0.0068, needs more than 0.0566' 0.9068
+says 'discarded: +0.0068, needs more than 0.0931' 0.9068
 must_equal 0.0068 "$(json delta_vs_best)"
-says 'discarded: -0.4, needs more than 0.0566' 0.5
-says 'discarded: +0, needs more than 0.0566' 0.9
-says 'alpha=0.3; discarded: +0.0566, needs more than 0.0566' 0.9565685424 --alpha 0.3
+says 'discarded: -0.4, needs more than 0.0931' 0.5
+says 'discarded: +0, needs more than 0.0931' 0.9
+says 'alpha=0.3; discarded: +0.093, needs more than 0.0931' 0.993 --alpha 0.3
 must_equal '{"alpha":0.3}' "$(json params)"
 says 'as planned; lr=0.1; discarded: +0.01, needs more than 0.5' 0.91 --min-delta 0.5 --notes 'as planned; lr=0.1'
 says '' 1.5

@@ -99,9 +99,9 @@ must_run -C noisy append --status auto --core-metric 0.4
 must_run -C noisy append --status auto --core-metric 0.6
 must_run -C noisy append --status discard --core-metric 0.9
 must_run -C noisy render
-must_have out 'beats the best by more than 0.0566'
+must_have out 'beats the best by more than 0.0931'
 must_have out 'standard deviation of 0.02'
-must_have out 'discard (+0.0068, needs more than 0.0566)'
+must_have out 'discard (+0.0068, needs more than 0.0931)'
 must_have out 'discard (-0.1, worse)'
 must_have out 'discard (+0.3, though better'
 mkdir down
@@ -109,7 +109,7 @@ mkdir down
 must_run -C down append --status auto --core-metric 0.5
 must_run -C down append --status auto --core-metric 0.4932
 must_run -C down render
-must_have out 'discard (-0.0068, needs less than -0.0566)'
+must_have out 'discard (-0.0068, needs less than -0.0931)'
 
 # Parameters: integers as integers, constants once, differences from the parent or else from the best at the time.
 mkdir sweep

@@ -183,12 +183,12 @@ must_equal crash "$(field n 9)"
 # ---- a baseline with seeds sets the noise, and --status auto keeps improvements beyond it ----
 run run -C f --direction higher -q --baseline --seeds 3 -- sh -c 'echo METRIC score={seed}'
 must_exit 0
-must_have err 'noise floor of the store is now 1, from 3 seeds'
-must_equal 'higher 1.0 1' "$(json direction f/lineage.json) $(json noise_std f/lineage.json) $(json noise_seeds f/lineage.json)"
+must_have err 'noise floor of the store is now 1 from 3 seeds, 95 % interval 0.521 to 6.28'
+must_equal 'higher 1.0 2 3' "$(json direction f/lineage.json) $(json noise_std f/lineage.json) $(json noise_freedom f/lineage.json) $(json noise_runs f/lineage.json)"
 must_run run -C f -q -- sh -c 'echo METRIC score=4.5'
 must_equal discard "$(field f 9)"
-must_have f/results.tsv 'discarded: +2.5, needs more than 2.83'
-must_run run -C f -q --seeds 2 -- sh -c 'echo METRIC score=4.5'
+must_have f/results.tsv 'discarded: +2.5, needs more than 44.7'
+must_run run -C f -q --seeds 2 -- sh -c 'echo METRIC score=34'
 must_equal keep "$(field f 9)"
 must_run run -C f -q --baseline --seeds 2 -- sh -c 'echo METRIC score=7{seed}'
 must_equal 1.0 "$(json noise_std f/lineage.json)" "once"

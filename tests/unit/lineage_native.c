@@ -178,7 +178,7 @@ static void the_first_lines_stand_for_themselves(void **state)
     write_file(in_dir(dir, "lineage.json"), config, sizeof config - 1);
     options.timestamp = options.specialist = "";
     text = render(dir, &options);
-    assert_non_null(strstr(text, "deviation of 0.25; 1 seed a score)"));
+    assert_non_null(strstr(text, "deviation of 0.25; 1 seed a score; 100 trials a night)"));
     lineage_free(text);
     remove_dir(dir);
 }

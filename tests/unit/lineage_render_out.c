@@ -107,8 +107,10 @@ static void the_noise_floor_is_said(void **state)
 {
     static const struct {
         const char *config, *said;
-    } cases[] = {{"{\"noise_std\": 0.01}", "; 1 seed a score)"},
-                 {"{\"noise_std\": 0.01, \"noise_seeds\": 4}", "; 4 seeds a score)"},
+    } cases[] = {{"{\"noise_std\": 0.01}", "; 1 seed a score; 100 trials a night)"},
+                 {"{\"noise_std\": 0.01, \"noise_seeds\": 4}", "; 4 seeds a score; 100 trials a night)"},
+                 {"{\"noise_std\": 0.01, \"noise_freedom\": 2, \"night_trials\": 12}",
+                  "equal trials 0.01 from 3 seeds, 95 % interval 0.00521 to 0.0628; 1 seed a score; 12 trials a night)"},
                  {"{\"min_delta\": 0.01}", "(min_delta; no noise floor is set)"},
                  {"{}", "(no noise floor is set)"}};
     size_t length;

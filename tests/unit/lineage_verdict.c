@@ -34,10 +34,14 @@ static void other_differences_are_exact(void **state)
 static void a_threshold_is_the_larger_of_two(void **state)
 {
     (void)state;
-    assert_true(lineage_threshold(0.5, 0, 0) == 0.5);
-    assert_true(lineage_threshold(0, 1, 2) == 2);
-    assert_true(lineage_threshold(0, 1, 0) == lineage_threshold(0, 1, 1));
-    assert_true(lineage_threshold(9, 1, 2) == 9);
+    struct lineage_config config = {.min_delta = 0.5};
+    assert_true(lineage_threshold(&config, NULL) == 0.5);
+    config = (struct lineage_config){.noise_std = 1, .noise_seeds = 2, .night_trials = 2};
+    assert_true(fabs(lineage_threshold(&config, NULL) - 1.959963984540054) < 1e-9); /* the normal quantile 0.975 */
+    config.noise_seeds = 0;
+    assert_true(fabs(lineage_threshold(&config, NULL) - 1.959963984540054 * sqrt(2)) < 1e-9);
+    config.min_delta = 9;
+    assert_true(lineage_threshold(&config, NULL) == 9);
 }
 
 static void assert_reason(double difference, double threshold, bool higher, const char *wanted)

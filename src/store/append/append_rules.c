@@ -118,11 +118,16 @@ enum lineage_status appending_give_timestamp(struct appending *a, struct lineage
 /* In the options, NAN means "as configured", because 0 is a valid threshold. */
 static double threshold(const struct appending *a)
 {
-    const struct lineage_config *config = &a->store->config;
-    double min_delta = isnan(a->options->min_delta) ? config->min_delta : a->options->min_delta;
-    double noise = isnan(a->options->noise_std) ? config->noise_std : a->options->noise_std;
-    unsigned seeds = a->options->noise_seeds ? a->options->noise_seeds : config->noise_seeds;
-    return lineage_threshold(min_delta, noise, seeds);
+    struct lineage_config config = a->store->config;
+    if (!isnan(a->options->min_delta))
+        config.min_delta = a->options->min_delta;
+    if (!isnan(a->options->noise_std)) {
+        config.noise_std = a->options->noise_std;
+        config.noise_freedom = a->options->noise_freedom;
+    }
+    if (a->options->noise_seeds)
+        config.noise_seeds = a->options->noise_seeds;
+    return lineage_threshold(&config, &a->store->append->scatter);
 }
 
 /* A kept trial needs a score; otherwise the next trial would have nothing to beat. This is checked before an id is

@@ -26,6 +26,7 @@ struct append_state {
     bool has_best;
     double best;
     char *best_id;
+    struct lineage_scatter scatter; /* of the scores that the mirror had when the best was loaded */
     struct id_set ids;
     struct id_set rooted; /* trials whose ancestors are all known to be in the log */
     struct id_set nights; /* trials of nights that these rows record, as night_text writes them */

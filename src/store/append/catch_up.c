@@ -35,8 +35,11 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
     int64_t seq;
     enum lineage_status status = mirror_best(store->mirror, &seq, &state->best, err);
     state->has_best = status == LINEAGE_OK;
+    state->scatter = (struct lineage_scatter){0};
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
+    if (status == LINEAGE_OK && store->config.noise_freedom) /* only a measured noise floor depends on it */
+        status = mirror_scatter(store->mirror, &state->scatter, err);
     if (status == LINEAGE_OK)
         status = mirror_load(store->mirror, seq, &best, err);
     if (status == LINEAGE_OK) {

@@ -10,16 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <lineage/store.h>
 #include <lineage/text.h>
-
-/* Two means of n seeds differ by noise_std * sqrt(2 / n) by chance; twice that is required. The threshold is the larger
- * of that value and min_delta: min_delta is the smallest difference that matters to the owner, the other value is the
- * smallest difference that the measurement can detect. */
-double lineage_threshold(double min_delta, double noise_std, unsigned noise_seeds)
-{
-    return fmax(min_delta, 2 * noise_std * sqrt(2.0 / (noise_seeds ? noise_seeds : 1)));
-}
 
 /* Number of digits after the decimal point when the value is printed; -1 if it is printed with an exponent. */
 static int decimals(double value)

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <lineage/render.h>
@@ -15,7 +16,8 @@
 #include "json_text.h"
 
 static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
-                                   "noise_std", "noise_seeds", "knobs", "secret_files", "harmless_names", "log", NULL};
+                                   "noise_std",   "noise_seeds", "noise_freedom", "noise_runs",
+                                   "night_trials", "knobs", "secret_files", "harmless_names", "log", NULL};
 
 static bool is_known(const char *key)
 {
@@ -65,11 +67,11 @@ static enum lineage_status read_positive(double *out, const char *key, const jso
 }
 
 /* Jansson's integers have 64 bits, the member 32: without a bound 4294967296 seeds would become 0. */
-static enum lineage_status read_seeds(unsigned *out, const json_t *value, struct lineage_error *err)
+static enum lineage_status read_count(unsigned *out, const char *key, const json_t *value, struct lineage_error *err)
 {
     json_int_t n = json_integer_value(value);
     if (!json_is_integer(value) || n < 0 || n > 1000000)
-        return wrong("noise_seeds", "a whole number from 0 on", err);
+        return wrong(key, "a whole number from 0 to 1000000", err);
     *out = (unsigned)n;
     return LINEAGE_OK;
 }
@@ -136,6 +138,21 @@ static enum lineage_status read_knobs(struct config_more *more, json_t *value, s
     return status;
 }
 
+/* The settings that are whole numbers. */
+static const struct {
+    const char *key;
+    size_t offset;
+} counts[] = {{"noise_seeds", offsetof(struct lineage_config, noise_seeds)},
+              {"noise_freedom", offsetof(struct lineage_config, noise_freedom)},
+              {"noise_runs", offsetof(struct lineage_config, noise_runs)},
+              {"night_trials", offsetof(struct lineage_config, night_trials)}};
+enum { N_COUNTS = sizeof counts / sizeof *counts };
+
+static unsigned *count_of(struct lineage_config *config, size_t i)
+{
+    return (unsigned *)(void *)((char *)config + counts[i].offset);
+}
+
 static enum lineage_status read_key(struct lineage_config *config, const char *key, const json_t *value,
                                     struct lineage_error *err)
 {
@@ -149,7 +166,10 @@ static enum lineage_status read_key(struct lineage_config *config, const char *k
         return read_positive(&config->min_delta, key, value, err);
     if (strcmp(key, "noise_std") == 0)
         return read_positive(&config->noise_std, key, value, err);
-    return read_seeds(&config->noise_seeds, value, err);
+    for (size_t i = 0; i < N_COUNTS; i++)
+        if (strcmp(key, counts[i].key) == 0)
+            return read_count(count_of(config, i), key, value, err);
+    return LINEAGE_OK;
 }
 
 /* ["*.kdbx", "!.env.example"], ended by NULL in memory. Without `more` it is only checked. */
@@ -226,7 +246,8 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
         if (!is_known(key))
             status = store_fail(err, LINEAGE_ECORRUPT,
                                 "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
-                                "min_delta, noise_std, noise_seeds, knobs, secret_files, harmless_names, log",
+                                "min_delta, noise_std, noise_seeds, noise_freedom, noise_runs, night_trials, knobs, "
+                                "secret_files, harmless_names, log",
                                 key);
         else
             status = is_more(key) ? read_more(more, key, value, err) : read_key(config, key, value, err);
@@ -313,8 +334,11 @@ void config_write(struct buf *out, const struct lineage_config *config, const st
         put_string(out, "metric_label", config->metric_label);
     put_number(out, "min_delta", config->min_delta);
     put_number(out, "noise_std", config->noise_std);
-    if (config->noise_seeds)
-        buf_printf(out, ",\n  \"noise_seeds\": %u", config->noise_seeds);
+    for (size_t i = 0; i < N_COUNTS; i++) {
+        struct lineage_config copy = *config;
+        if (*count_of(&copy, i))
+            buf_printf(out, ",\n  \"%s\": %u", counts[i].key, *count_of(&copy, i));
+    }
     if (more) {
         put_rules(out, more);
         put_texts(out, "secret_files", more->secret_files);

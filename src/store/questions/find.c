@@ -88,6 +88,22 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
     return status;
 }
 
+enum lineage_status mirror_scatter(struct mirror *mirror, struct lineage_scatter *scatter, struct lineage_error *err)
+{
+    static const char sql[] = "SELECT score FROM trials WHERE status IN ('keep', 'discard', 'baseline')"
+                              " AND score > -9e999 AND score < 9e999 ORDER BY seq DESC LIMIT 100";
+    double scores[100];
+    size_t n = 0;
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    while (status == LINEAGE_OK && n < sizeof scores / sizeof *scores && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        scores[n++] = sqlite3_column_double(stmt, 0);
+    if (status == LINEAGE_OK)
+        sqlite3_reset(stmt);
+    *scatter = lineage_scatter_of(scores, n);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 /* The last condition is that of the partial index, without which SQLite would not use the index. */
 enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found,
                                      struct lineage_error *err)

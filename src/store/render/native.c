@@ -5,6 +5,7 @@
  * that says what was left out. The numbers come from the report, so that no printer decides what is best or what
  * failed.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,10 +99,15 @@ static void add_threshold(struct buf *out, const struct lineage_report *report)
     buf_puts(out, "A trial is kept if it beats the best by more than ");
     add_about(out, report->needed, false);
     if (report->noise_std > 0) {
-        buf_puts(out, " (noise floor: scores of equal trials have a standard deviation of ");
-        add_about(out, report->noise_std, false);
-        buf_printf(out, "; %u seed%s a score", report->noise_seeds, report->noise_seeds == 1 ? "" : "s");
-        buf_puts(out, ").\n");
+        char noise[LINEAGE_NOISE_TEXT_MAX];
+        if (isinf(report->noise.freedom)) {
+            buf_puts(out, " (noise floor: scores of equal trials have a standard deviation of ");
+            add_about(out, report->noise_std, false);
+        } else {
+            buf_printf(out, " (noise floor: standard deviation of equal trials %s", lineage_noise_text(noise, &report->noise));
+        }
+        buf_printf(out, "; %u seed%s a score; %u trials a night).\n", report->noise_seeds, report->noise_seeds == 1 ? "" : "s",
+                   report->night_trials);
     } else {
         buf_puts(out, report->min_delta > 0 ? " (min_delta; no noise floor is set).\n" : " (no noise floor is set).\n");
     }

@@ -42,9 +42,15 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     report->noise_std = config->noise_std;
     report->noise_seeds = config->noise_seeds ? config->noise_seeds : 1;
     report->margin = lineage_hypothesis_margin(config);
-    report->needed = lineage_threshold(config->min_delta, config->noise_std, config->noise_seeds);
+    report->night_trials = config->night_trials ? config->night_trials : LINEAGE_NIGHT_TRIALS;
+    lineage_noise_of_config(&report->noise, config);
     report->rows = mirror_position(load->store->mirror)->rows;
-    return report->metric ? LINEAGE_OK : store_no_memory(err);
+    struct lineage_scatter scatter = {0};
+    enum lineage_status status = report->metric ? LINEAGE_OK : store_no_memory(err);
+    if (status == LINEAGE_OK && config->noise_freedom)
+        status = mirror_scatter(load->store->mirror, &scatter, err);
+    report->needed = lineage_threshold(config, &scatter);
+    return status;
 }
 
 /* A limit of 0 needs no query; SQLite would still prepare and run the statement. */

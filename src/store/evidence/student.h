@@ -1,6 +1,6 @@
 /* student.h: Student's t distribution, for intervals and tests of paired differences. */
-#ifndef COMPARE_STUDENT_H
-#define COMPARE_STUDENT_H
+#ifndef EVIDENCE_STUDENT_H
+#define EVIDENCE_STUDENT_H
 
 /* P(|T| >= t) with df > 0 degrees of freedom, t >= 0: the p value of a two-sided test. */
 double student_two_sided(double t, double df);
@@ -8,5 +8,8 @@ double student_two_sided(double t, double df);
 /* The t >= 0 with P(|T| >= t) = alpha, 0 < alpha < 1: half the width of a confidence interval of level
  * 1 - alpha, in standard errors. */
 double student_quantile(double alpha, double df);
+
+/* I_x(a, b), the regularised incomplete beta function; rest is 1 - x. */
+double incomplete_beta(double a, double b, double x, double rest);
 
 #endif

@@ -46,8 +46,8 @@ static double log_gamma(double x)
     return lgamma_r(x, &sign);
 }
 
-/* I_x(a, b). rest = 1 - x is an argument, because near x = 1 the subtraction would lose all digits. */
-static double incomplete_beta(double a, double b, double x, double rest)
+/* rest is an argument, because near x = 1 the subtraction 1 - x would lose all digits. */
+double incomplete_beta(double a, double b, double x, double rest)
 {
     if (x <= 0 || rest <= 0)
         return x <= 0 ? 0 : 1;

@@ -1,0 +1,139 @@
+/*
+ * lineage/evidence.h: how sure the store is that a trial is better than the best one: the noise floor as an interval,
+ * the threshold of a single score, and the evidence of a trial that ran several times.
+ *
+ * One score
+ *   A trial is kept if its gain over the best exceeds q * noise_std * sqrt(2 / noise_seeds). q is the one-sided quantile
+ *   1 - 0.05 / N of Student's t with the degrees of freedom of the noise, for N trials in a night (Bonferroni's
+ *   inequality; Dunnett 1955, J. Am. Stat. Assoc. 50:1096, for many trials against one control). 2 / noise_seeds is the
+ *   sum of two variances: the best score is an estimate, too. It was selected as a maximum, so it is on average too good;
+ *   this makes the rule stricter and never laxer. Without an effect, at most one night in twenty keeps a trial.
+ *
+ * Several runs
+ *   A trial that ran n times, compared with a best trial that ran m times, has the mean gain D with the standard error
+ *   noise_std / sqrt(I), I = n m / (n + m). Every run is evidence, whenever the search decides to stop: the odds are a
+ *   mixture of likelihood ratios against "no gain", for gains of 1, 2 and 4 standard deviations,
+ *       E = sum over d of w_d exp(d z sqrt(I) - d^2 I / 2),
+ *   and by Ville's inequality the chance that E ever reaches N / 0.05 without a gain is at most 0.05 / N (Wald 1945, Ann.
+ *   Math. Stat. 16:117; Robbins 1970, Ann. Math. Stat. 41:1397; Johari et al. 2022, Oper. Res. 70:1806). The ratio for a
+ *   gain of one standard deviation alone falls to 0.1 with a chance of at most 0.1 if the gain is that large. z is
+ *   D sqrt(I) / noise_std, with Student's t turned into a normal value where the noise is an estimate (Wallace 1959, Ann.
+ *   Math. Stat. 30:1124).
+ *
+ * All numbers are in the unit of the score. A gain is positive if the trial is better, whatever the store's direction.
+ */
+#ifndef LINEAGE_EVIDENCE_H
+#define LINEAGE_EVIDENCE_H
+
+#include <lineage/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LINEAGE_NIGHT_TRIALS 100u    /* trials of a night whose number nobody has set */
+#define LINEAGE_FALSE_KEEPS 0.05     /* share of nights without any effect that keep a trial, at most */
+#define LINEAGE_MISSED_EFFECTS 0.1   /* share of gains of one standard deviation that are refuted, at most */
+#define LINEAGE_RUNS_MAX 64u         /* default of the runs of one trial, its first included */
+
+/* What is known about the noise of one score. */
+struct lineage_noise {
+    double std;     /* standard deviation between equal trials; 0 with a freedom of 3 or more: the seed changes nothing */
+    double freedom; /* degrees of freedom of std; infinity: the owner has set it; 0: nothing is known */
+    double low, high; /* 95 % interval of the true value; equal to std if the owner has set it */
+    size_t runs;      /* scores that std was computed from; 0 if the owner has set it */
+    size_t left_out;  /* groups of runs that vary far more than all others, and do not count (Cochran 1941) */
+    bool estimated;   /* from replicas (lineage/replicas.h), because nothing was run to measure it */
+};
+
+/* The scores of equal trials: their number and their variance (divided by n - 1). */
+struct lineage_noise_group {
+    size_t n;
+    double variance;
+};
+
+/*
+ * Pools the variances of groups, each weighted by its degrees of freedom, n - 1. A group whose variance is so large that
+ * it has a chance below 0.001 / n_groups among the others is left out, if the others have at least three degrees of
+ * freedom: one run on a busy machine must not decide what is noise. Groups with fewer than two runs do not count.
+ */
+LINEAGE_API void lineage_noise_pool(struct lineage_noise *noise, const struct lineage_noise_group *groups, size_t n_groups);
+
+/* Sets low and high: std * sqrt(freedom / chi-square quantile), see for example NIST/SEMATECH e-Handbook 1.3.5.8. */
+LINEAGE_API void lineage_noise_interval(struct lineage_noise *noise);
+
+/* The noise that the settings of a store contain. */
+LINEAGE_API void lineage_noise_of_config(struct lineage_noise *noise, const struct lineage_config *config);
+
+#define LINEAGE_NOISE_TEXT_MAX 160
+
+/*
+ * Writes how well the noise is known: "0.045 from 3 seeds, 95 % interval 0.0234 to 0.283", with a warning behind it if
+ * it comes from two runs, and "an estimate from 12 replicas" if it is one. Returns out.
+ */
+LINEAGE_API const char *lineage_noise_text(char out[LINEAGE_NOISE_TEXT_MAX], const struct lineage_noise *noise);
+
+/* Runs of one trial: how many, and the mean of their scores. */
+struct lineage_runs {
+    size_t n;
+    double mean;
+};
+
+/* What a verdict depends on beside scores and noise. */
+struct lineage_evidence_rule {
+    double min_delta;  /* least gain that matters */
+    size_t trials;     /* trials of the night; 0: LINEAGE_NIGHT_TRIALS */
+    size_t runs_max;   /* runs of one trial at most; 0: LINEAGE_RUNS_MAX */
+    bool higher;       /* a higher score is better */
+};
+
+enum lineage_evidence_state {
+    LINEAGE_EVIDENCE_OPEN,      /* more runs would decide */
+    LINEAGE_EVIDENCE_CONFIRMED, /* better than the best: the odds have reached N / 0.05, with at least two runs */
+    LINEAGE_EVIDENCE_REFUTED,   /* not better by one standard deviation: the ratio has fallen to 0.1 */
+    LINEAGE_EVIDENCE_EXHAUSTED  /* undecided after runs_max runs */
+};
+
+/* The state's name: open, confirmed, refuted, exhausted. NULL if it is out of range. */
+LINEAGE_API const char *lineage_evidence_state_name(enum lineage_evidence_state state);
+
+struct lineage_judgement {
+    enum lineage_evidence_state state;
+    bool candidate;  /* it ran several times already, or its gain exceeds min_delta by more than two standard errors */
+    bool near;       /* likewise, by more than one standard error */
+    double gain;     /* of its mean over that of the best */
+    double error;    /* standard error of the gain; NAN if the noise is unknown */
+    double odds;     /* E above, 1 if the noise is unknown; needed odds are trials / 0.05 */
+    double one_std;  /* the likelihood ratio for a gain of one standard deviation; which trial to run next goes by it */
+};
+
+/* Judges a trial against the best one. Both have at least one run. */
+LINEAGE_API void lineage_judge(struct lineage_judgement *judgement, const struct lineage_evidence_rule *rule,
+                               const struct lineage_noise *noise, const struct lineage_runs *trial,
+                               const struct lineage_runs *best);
+
+/* The 95 % interval of the gain, by Student's t; NAN and NAN if the noise is unknown. */
+LINEAGE_API void lineage_judgement_interval(double *low, double *high, const struct lineage_judgement *judgement,
+                                            const struct lineage_noise *noise);
+
+/* Which open trials may run again. */
+enum lineage_rerun { LINEAGE_RERUN_CANDIDATES, LINEAGE_RERUN_NEAR, LINEAGE_RERUN_OPEN };
+
+/*
+ * Picks the trial that runs again next: the open one with the largest ratio one_std among candidates, near misses or all.
+ * This allocation needs the fewest runs to find one better trial among many (Cohen and
+ * Zhao 2015, IEEE Trans. Inf. Theory 61:1432). Returns its index, or SIZE_MAX if nothing is to be run again.
+ */
+LINEAGE_API size_t lineage_evidence_next(const struct lineage_judgement *judgements, size_t n, enum lineage_rerun which);
+
+/*
+ * Whether the best trial should run again before a trial with this many runs does: all trials are compared with it, so
+ * it gets four times as many runs as that trial, up to LINEAGE_RUNS_MAX (Dunnett 1955 gives a control more observations).
+ */
+LINEAGE_API bool lineage_evidence_best_first(size_t trial_runs, size_t best_runs);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

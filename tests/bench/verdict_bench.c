@@ -1,0 +1,301 @@
+/*
+ * verdict_bench.c: how often a night keeps a trial that is not better, and how many better trials it finds, by the rules
+ * of the store (lineage/evidence.h) and by two others.
+ *
+ *     verdict_bench [--json] [--nights N] [--trials N] [--runs N] [--seed N]
+ *
+ * A night has 100 trials of one seed each. The score of a run is its trial's true value plus normal noise of one standard
+ * deviation, sigma, and more is better. The baseline has three seeds, from which the noise is estimated. A trial starts from
+ * the best one, so its true value is that of the best one plus its effect. Three kinds of nights are simulated: without
+ * any effect; with one trial whose effect is 1 sigma; with five of them. The rules:
+ *
+ *     better       keep what is better than the best
+ *     two errors   keep what is better by 2 sqrt(2) times the estimated noise, the rule of version 0.2
+ *     one score    keep what exceeds lineage_threshold
+ *     confirm      candidates run again on fresh seeds until they are confirmed or refuted (night --confirm)
+ *     race         as confirm, and near misses run again, until the night has used --runs runs (default 700)
+ *
+ * `better` and `two errors` are shown a second time with as many seeds a trial as the runs of `race` allow. A keep is false
+ * if its true value is not above that of the best trial before it. `luck` is how much the score of the best row is above
+ * its true value at the end of the night. No times are measured; the numbers are the same on every machine, up to the
+ * last bits of libm.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/evidence.h>
+
+enum { TRIALS_MAX = 1000, BASELINE_SEEDS = 3, RULE_BETTER = 0, RULE_TWO_ERRORS, RULE_ONE_SCORE, RULE_CONFIRM, RULE_RACE };
+
+struct options {
+    size_t nights, trials, runs;
+    uint64_t seed;
+    bool json;
+};
+
+struct arm {
+    double truth, sum, squares, fresh; /* fresh: sum without the first run */
+    size_t n;
+    bool kept;
+};
+
+struct night {
+    const struct options *options;
+    uint64_t random;
+    struct arm arms[TRIALS_MAX + 1]; /* [n]; the first is the baseline */
+    size_t n, best, runs, seeds;
+    double best_row; /* score of the best row */
+    size_t false_keeps, found;
+};
+
+/* xorshift64* (Vigna 2016) and the transform of Box and Muller. */
+static double uniform(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return ((double)((*state * 2685821657736338717u) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(uniform(state)));
+    return radius * cos(2 * 3.14159265358979324 * uniform(state));
+}
+
+static void run(struct night *night, struct arm *arm)
+{
+    double score = arm->truth + normal(&night->random);
+    arm->sum += score;
+    arm->squares += score * score;
+    if (arm->n++)
+        arm->fresh += score;
+    night->runs++;
+}
+
+/* The first run of a kept trial selected it, so it counts for the baseline only. */
+static struct lineage_runs best_runs(const struct night *night)
+{
+    const struct arm *best = &night->arms[night->best];
+    if (night->best == 0)
+        return (struct lineage_runs){best->n, best->sum / (double)best->n};
+    return (struct lineage_runs){best->n - 1, best->fresh / (double)(best->n - 1)};
+}
+
+static void find_noise(struct lineage_noise *noise, const struct night *night)
+{
+    static struct lineage_noise_group groups[TRIALS_MAX + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < night->n; i++) {
+        const struct arm *arm = &night->arms[i];
+        double runs = (double)arm->n;
+        if (arm->n > 1)
+            groups[n++] = (struct lineage_noise_group){arm->n, fmax(0, arm->squares - arm->sum * arm->sum / runs) / (runs - 1)};
+    }
+    lineage_noise_pool(noise, groups, n);
+}
+
+static void keep(struct night *night, size_t i, double score)
+{
+    bool better = night->arms[i].truth > night->arms[night->best].truth + 1e-9;
+    night->arms[i].kept = true;
+    night->found += better;
+    night->false_keeps += !better;
+    night->best = i;
+    night->best_row = score;
+}
+
+static void start_trial(struct night *night, bool effect)
+{
+    struct arm *arm = &night->arms[night->n++];
+    *arm = (struct arm){.truth = night->arms[night->best].truth + (effect ? 1 : 0)};
+    run(night, arm);
+}
+
+/* ---- one score a trial ---- */
+
+static double threshold(const struct night *night, int rule)
+{
+    double scores[TRIALS_MAX + 1];
+    size_t n = 0;
+    const struct arm *base = &night->arms[0];
+    const double seeds = BASELINE_SEEDS * (double)night->seeds;
+    const double std = sqrt((base->squares - base->sum * base->sum / seeds) / (seeds - 1));
+    if (rule == RULE_BETTER)
+        return 0;
+    if (rule == RULE_TWO_ERRORS)
+        return 2 * std * sqrt(2 / (double)night->seeds);
+    for (size_t i = 0; i + 1 < night->n; i++, n++)
+        scores[n] = night->arms[i].sum / (double)night->arms[i].n;
+    struct lineage_scatter scatter = lineage_scatter_of(n > 100 ? scores + n - 100 : scores, n > 100 ? 100 : n);
+    const struct lineage_config config = {.noise_std = std, .noise_freedom = (unsigned)seeds - 1,
+                                          .night_trials = (unsigned)night->options->trials};
+    return lineage_threshold(&config, &scatter);
+}
+
+static void judge_score(struct night *night, int rule)
+{
+    size_t i = night->n - 1;
+    struct arm *arm = &night->arms[i];
+    while (arm->n < night->seeds)
+        run(night, arm);
+    double score = arm->sum / (double)arm->n;
+    if (score - night->best_row > threshold(night, rule))
+        keep(night, i, score);
+}
+
+/* ---- several runs a trial ---- */
+
+/* Runs trials again until nothing is left to decide, or the runs are used up. */
+static void run_again(struct night *night, enum lineage_rerun which, size_t runs)
+{
+    struct lineage_judgement list[TRIALS_MAX + 1];
+    const struct lineage_evidence_rule rule = {.trials = night->options->trials, .higher = true};
+    while (night->runs < runs) {
+        struct lineage_noise noise;
+        struct lineage_runs best = best_runs(night);
+        find_noise(&noise, night);
+        size_t kept = 0;
+        for (size_t i = 0; i < night->n; i++) {
+            const struct arm *arm = &night->arms[i];
+            const struct lineage_runs runs_of = {arm->n, arm->sum / (double)arm->n};
+            list[i] = (struct lineage_judgement){.state = LINEAGE_EVIDENCE_REFUTED};
+            if (i == 0 || arm->kept)
+                continue;
+            lineage_judge(&list[i], &rule, &noise, &runs_of, &best);
+            if (list[i].state == LINEAGE_EVIDENCE_CONFIRMED && arm->fresh / (double)(arm->n - 1) > night->best_row)
+                kept = i;
+        }
+        if (kept) {
+            keep(night, kept, night->arms[kept].fresh / (double)(night->arms[kept].n - 1));
+            continue;
+        }
+        size_t next = lineage_evidence_next(list, night->n, which);
+        if (next == SIZE_MAX)
+            return;
+        run(night, &night->arms[lineage_evidence_best_first(night->arms[next].n, best.n) ? night->best : next]);
+    }
+}
+
+static void simulate(struct night *night, int rule, size_t effects)
+{
+    bool effect[TRIALS_MAX] = {false};
+    const size_t trials = night->options->trials;
+    for (size_t left = effects; left > 0;) {
+        size_t i = (size_t)(uniform(&night->random) * (double)trials);
+        left -= !effect[i];
+        effect[i] = true;
+    }
+    night->n = 1;
+    while (night->arms[0].n < BASELINE_SEEDS * night->seeds)
+        run(night, &night->arms[0]);
+    night->best_row = night->arms[0].sum / (double)night->arms[0].n;
+    for (size_t i = 0; i < trials; i++) {
+        start_trial(night, effect[i]);
+        if (rule < RULE_CONFIRM)
+            judge_score(night, rule);
+        else
+            run_again(night, rule == RULE_RACE ? LINEAGE_RERUN_NEAR : LINEAGE_RERUN_CANDIDATES,
+                      rule == RULE_RACE ? night->options->runs - (trials - i - 1) : SIZE_MAX);
+    }
+    if (rule == RULE_RACE)
+        run_again(night, LINEAGE_RERUN_OPEN, night->options->runs);
+}
+
+static void measure(const struct options *options, int rule, size_t seeds, bool first)
+{
+    static const char *const names[] = {"better", "two errors", "one score", "confirm", "race"};
+    static const size_t effects[] = {0, 1, 5};
+    struct night *night = malloc(sizeof *night);
+    if (!night)
+        exit(3);
+    if (options->json)
+        printf("%s\n  {\"rule\": \"%s\", \"seeds\": %zu", first ? "" : ",", names[rule], seeds);
+    else
+        printf("%-11s %5zu", names[rule], seeds);
+    for (size_t k = 0; k < 3; k++) {
+        size_t wrong = 0, found = 0;
+        double luck = 0, runs = 0;
+        for (size_t i = 0; i < options->nights; i++) {
+            memset(night, 0, sizeof *night);
+            night->options = options;
+            night->seeds = seeds;
+            night->random = (options->seed + i + 1) * 0x9e3779b97f4a7c15u | 1; /* all rules see the same nights */
+            for (int warm = 0; warm < 16; warm++)
+                (void)uniform(&night->random);
+            simulate(night, rule, effects[k]);
+            wrong += night->false_keeps > 0;
+            found += night->found;
+            runs += (double)night->runs;
+            luck += night->best_row - night->arms[night->best].truth;
+        }
+        const double nights = (double)options->nights, share = effects[k] ? (double)found / (nights * (double)effects[k]) : 0;
+        if (options->json)
+            printf(", \"effects_%zu\": {\"false_nights\": %.4f, \"found\": %.4f, \"runs\": %.1f, \"luck\": %.3f}", effects[k],
+                   (double)wrong / nights, share, runs / nights, luck / nights);
+        else if (effects[k])
+            printf(" | %5.1f %5.1f %5.0f %6.2f", 100 * share, 100 * (double)wrong / nights, runs / nights, luck / nights);
+        else
+            printf(" | %5.1f %5.0f %6.2f", 100 * (double)wrong / nights, runs / nights, luck / nights);
+    }
+    printf(options->json ? "}" : "\n");
+    fflush(stdout);
+    free(night);
+}
+
+static size_t read_number(const char *text, size_t low, size_t high)
+{
+    char *end;
+    unsigned long long value = text ? strtoull(text, &end, 10) : 0;
+    if (!text || *end || value < low || value > high) {
+        fprintf(stderr, "verdict_bench: '%s' is not a number from %zu to %zu\n", text ? text : "", low, high);
+        exit(2);
+    }
+    return (size_t)value;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.nights = 2000, .trials = 100, .runs = 700};
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            options.json = true;
+        else if (strcmp(argv[i], "--nights") == 0)
+            options.nights = read_number(argv[++i], 1, 1000000);
+        else if (strcmp(argv[i], "--trials") == 0)
+            options.trials = read_number(argv[++i], 5, TRIALS_MAX);
+        else if (strcmp(argv[i], "--runs") == 0)
+            options.runs = read_number(argv[++i], 1, 1000000);
+        else if (strcmp(argv[i], "--seed") == 0)
+            options.seed = read_number(argv[++i], 0, 1000000);
+        else {
+            fputs("usage: verdict_bench [--json] [--nights N] [--trials N] [--runs N] [--seed N]\n", stderr);
+            return 2;
+        }
+    if (options.json)
+        printf("[");
+    else
+        printf("%zu nights of %zu trials; race: %zu runs\n"
+               "rule        seeds |    no effect       | one effect of 1 sigma    | five effects of 1 sigma\n"
+               "                  | false  runs   luck | found false  runs   luck | found false  runs   luck\n",
+               options.nights, options.trials, options.runs);
+    if (options.runs < 2 * options.trials)
+        options.runs = 2 * options.trials;
+    const size_t same = options.runs / options.trials > 1 ? options.runs / options.trials : 1;
+    measure(&options, RULE_BETTER, 1, true);
+    measure(&options, RULE_TWO_ERRORS, 1, false);
+    measure(&options, RULE_ONE_SCORE, 1, false);
+    if (same > 1) {
+        measure(&options, RULE_BETTER, same, false);
+        measure(&options, RULE_TWO_ERRORS, same, false);
+    }
+    measure(&options, RULE_CONFIRM, 1, false);
+    measure(&options, RULE_RACE, 1, false);
+    if (options.json)
+        printf("\n]\n");
+    return 0;
+}

@@ -1,0 +1,157 @@
+/* Tests how sure verdicts are: quantiles and intervals against published tables, pooled variances against hand-made ones,
+ * thresholds, the odds of repeated trials, and which trial runs again next. */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <lineage/evidence.h>
+
+#include "evidence/quantiles.h"
+
+static void assert_near(double got, double wanted, double tolerance)
+{
+    if (!(fabs(got - wanted) <= tolerance))
+        fail_msg("%.10g is not %.10g", got, wanted);
+}
+
+/* Abramowitz and Stegun, tables 26.8 and 26.10; the normal quantiles are those of table 26.5. */
+static void quantiles_are_those_of_tables(void **state)
+{
+    (void)state;
+    assert_near(quantile_t(0.025, 2), 4.30265273, 1e-7);
+    assert_near(quantile_t(0.05, 10), 1.81246112, 1e-7);
+    assert_near(quantile_t(0.05, (double)INFINITY), 1.64485363, 1e-7);
+    assert_near(quantile_t(0.0005, (double)INFINITY), 3.29052673, 1e-7);
+    assert_near(quantile_chi_square(0.025, 2), 7.37775891, 1e-7);
+    assert_near(quantile_chi_square(0.975, 2), 0.05063562, 1e-7);
+    assert_near(quantile_chi_square(0.05, 30), 43.7729718, 1e-6);
+    assert_near(tail_f(4.10282102, 2, 10), 0.05, 1e-7);
+    assert_near(tail_f(9.55209450, 2, 3), 0.05, 1e-7);
+}
+
+static void a_floor_is_an_interval(void **state)
+{
+    char text[LINEAGE_NOISE_TEXT_MAX];
+    struct lineage_noise noise;
+    const struct lineage_config measured = {.noise_std = 0.045, .noise_freedom = 2, .noise_runs = 3}, owner = {.noise_std = 0.2},
+                                two = {.noise_std = 0.045, .noise_freedom = 1};
+    (void)state;
+    lineage_noise_of_config(&noise, &measured);
+    assert_near(noise.low, 0.045 * sqrt(2 / 7.37775891), 1e-9);
+    assert_near(noise.high, 0.045 * sqrt(2 / 0.05063562), 1e-7);
+    assert_string_equal(lineage_noise_text(text, &noise), "0.045 from 3 seeds, 95 % interval 0.0234 to 0.283");
+    lineage_noise_of_config(&noise, &two);
+    assert_non_null(strstr(lineage_noise_text(text, &noise), "from 2 seeds"));
+    assert_non_null(strstr(text, "two runs say little"));
+    lineage_noise_of_config(&noise, &owner);
+    assert_true(isinf(noise.freedom) && noise.low == 0.2 && noise.high == 0.2);
+}
+
+static void variances_are_pooled_by_their_freedom(void **state)
+{
+    const struct lineage_noise_group groups[] = {{3, 1}, {5, 4}, {1, 100}};
+    struct lineage_noise noise;
+    (void)state;
+    lineage_noise_pool(&noise, groups, 3);
+    assert_near(noise.std * noise.std, (2 * 1 + 4 * 4) / 6.0, 1e-12);
+    assert_true(noise.freedom == 6 && noise.runs == 8 && noise.left_out == 0);
+    lineage_noise_pool(&noise, groups, 0);
+    assert_true(noise.std == 0 && noise.freedom == 0);
+}
+
+/* A baseline of three seeds, one of which shared the machine, and the replicates after it. */
+static void a_contended_seed_is_left_out(void **state)
+{
+    const struct lineage_noise_group groups[] = {{3, 0.269 * 0.269}, {3, 0.0004}, {3, 0.0003}, {2, 0.0005}};
+    struct lineage_noise noise;
+    (void)state;
+    lineage_noise_pool(&noise, groups, 4);
+    assert_true(noise.left_out == 1 && noise.freedom == 5 && noise.runs == 8);
+    assert_near(noise.std, sqrt((2 * 0.0004 + 2 * 0.0003 + 0.0005) / 5), 1e-12);
+    lineage_noise_pool(&noise, groups, 2); /* two degrees of freedom accuse nobody */
+    assert_true(noise.left_out == 0 && noise.freedom == 4);
+}
+
+static void scatter_limits_a_wide_threshold(void **state)
+{
+    double scores[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1e9};
+    struct lineage_scatter scatter = lineage_scatter_of(scores, 10);
+    struct lineage_config config = {.noise_std = 0.269, .noise_freedom = 2};
+    (void)state;
+    assert_near(scatter.std, 1.4826 * 2.5, 1e-12);
+    const double wide = lineage_threshold(&config, NULL);
+    assert_near(wide, 31.5990546 * 0.269 * sqrt(2), 1e-5);
+    const struct lineage_scatter small = {0.05, 26}, few = {0.05, 9}, none = {0, 26};
+    const double low = 0.269 * sqrt(2 / 7.37775891); /* the scatter is below the interval, so its low end counts */
+    assert_near(lineage_threshold(&config, &small), low * quantile_t(0.0005, 0.37 * 25) * sqrt(2), 1e-6);
+    assert_true(lineage_threshold(&config, &few) == wide && lineage_threshold(&config, &none) == wide);
+    config.noise_freedom = 0; /* the owner knows the noise */
+    assert_near(lineage_threshold(&config, &small), 3.29052673 * 0.269 * sqrt(2), 1e-6);
+}
+
+static struct lineage_judgement judge(double std, double freedom, size_t n, double mean, size_t m, double best)
+{
+    const struct lineage_evidence_rule rule = {.trials = 100, .higher = true};
+    const struct lineage_noise noise = {.std = std, .freedom = freedom};
+    struct lineage_judgement j;
+    lineage_judge(&j, &rule, &noise, &(struct lineage_runs){n, mean}, &(struct lineage_runs){m, best});
+    return j;
+}
+
+static void odds_are_those_of_the_formula(void **state)
+{
+    const double infinite = (double)INFINITY, information = 10 * 40 / 50.0, s = 1.5 * information;
+    struct lineage_judgement j = judge(1, infinite, 10, 1.5, 40, 0);
+    double odds = 0.8 * exp(s - information / 2) + 0.1 * exp(2 * s - 2 * information) + 0.1 * exp(4 * s - 8 * information);
+    (void)state;
+    assert_near(j.odds / odds, 1, 1e-12);
+    assert_near(j.error, sqrt(1 / information), 1e-12);
+    assert_int_equal(j.state, LINEAGE_EVIDENCE_CONFIRMED);
+    assert_int_equal(judge(1, infinite, 10, 0.6, 40, 0).state, LINEAGE_EVIDENCE_OPEN);
+    assert_int_equal(judge(1, infinite, 10, 0, 40, 0).state, LINEAGE_EVIDENCE_REFUTED);
+    assert_int_equal(judge(1, infinite, 64, 0.6, 64, 0).state, LINEAGE_EVIDENCE_EXHAUSTED);
+    assert_int_equal(judge(1, infinite, 1, 50, 40, 0).state, LINEAGE_EVIDENCE_OPEN); /* one run confirms nothing */
+    assert_int_equal(judge(1, 1, 2, 50, 2, 0).state, LINEAGE_EVIDENCE_OPEN);         /* neither does a floor from two */
+}
+
+static void unknown_and_absent_noise(void **state)
+{
+    struct lineage_judgement j = judge(0, 0, 1, 1, 1, 0);
+    double low, high;
+    (void)state;
+    assert_true(j.state == LINEAGE_EVIDENCE_OPEN && j.candidate && isnan(j.error));
+    lineage_judgement_interval(&low, &high, &j, &(struct lineage_noise){0});
+    assert_true(isnan(low) && isnan(high));
+    assert_int_equal(judge(0, 0, 1, -1, 1, 0).state, LINEAGE_EVIDENCE_REFUTED);
+    assert_int_equal(judge(0, 2, 2, 1, 2, 0).state, LINEAGE_EVIDENCE_OPEN);      /* three equal scores may be chance */
+    assert_int_equal(judge(0, 3, 2, 1, 4, 0).state, LINEAGE_EVIDENCE_CONFIRMED); /* the seed changes nothing */
+    assert_int_equal(judge(0, 3, 2, 0, 4, 0).state, LINEAGE_EVIDENCE_REFUTED);
+    j = judge(2, 4, 4, 1, 4, 0);
+    lineage_judgement_interval(&low, &high, &j, &(struct lineage_noise){.std = 2, .freedom = 4});
+    assert_near(high - low, 2 * 2.77644511 * 2 * sqrt(0.5), 1e-6);
+}
+
+static void the_most_promising_trial_runs_next(void **state)
+{
+    const struct lineage_judgement list[] = {
+        {.state = LINEAGE_EVIDENCE_REFUTED, .one_std = 9, .candidate = true}, {.one_std = 2, .candidate = true, .near = true}, {.one_std = 5}};
+    (void)state;
+    assert_int_equal(lineage_evidence_next(list, 3, LINEAGE_RERUN_CANDIDATES), 1);
+    assert_int_equal(lineage_evidence_next(list, 3, LINEAGE_RERUN_NEAR), 1);
+    assert_int_equal(lineage_evidence_next(list, 3, LINEAGE_RERUN_OPEN), 2);
+    assert_true(lineage_evidence_next(list, 1, LINEAGE_RERUN_OPEN) == SIZE_MAX);
+    assert_true(lineage_evidence_best_first(1, 3) && !lineage_evidence_best_first(1, 4) && !lineage_evidence_best_first(60, 64));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles_are_those_of_tables),      cmocka_unit_test(a_floor_is_an_interval),
+        cmocka_unit_test(variances_are_pooled_by_their_freedom), cmocka_unit_test(a_contended_seed_is_left_out),
+        cmocka_unit_test(scatter_limits_a_wide_threshold),    cmocka_unit_test(odds_are_those_of_the_formula),
+        cmocka_unit_test(unknown_and_absent_noise),           cmocka_unit_test(the_most_promising_trial_runs_next),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
