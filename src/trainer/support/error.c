@@ -27,6 +27,17 @@ const char *trainer_status_text(enum trainer_status status)
     return "unknown status";
 }
 
+/*
+ * A message may quote bytes of a file (a key, or the place of a JSON error). The text is printed on a terminal and
+ * becomes a part of one row, so control characters are replaced.
+ */
+static void make_one_line(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
 enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status,
                                  const char *format, ...)
 {
@@ -36,6 +47,7 @@ enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status 
         err->status = status;
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
+        make_one_line(err->text);
     }
     return status;
 }
