@@ -94,3 +94,20 @@ void id_set_clear(struct id_set *set)
     set->n = 0;
     set->run_from = set->run_to = 0;
 }
+
+size_t id_find_free_number(bool (*is_taken)(void *context, size_t n), void *context)
+{
+    size_t taken = 1, is_free = 2;
+    while (is_taken(context, is_free)) {
+        taken = is_free;
+        is_free *= 2;
+    }
+    while (is_free - taken > 1) {
+        size_t middle = taken + (is_free - taken) / 2;
+        if (is_taken(context, middle))
+            taken = middle;
+        else
+            is_free = middle;
+    }
+    return is_free;
+}

@@ -75,34 +75,64 @@ static const char *find_taken(struct importing *in, const char *id, enum lineage
     return NULL;
 }
 
+/* The search for an alternative of an id. */
+struct alternative {
+    struct importing *in;
+    const char *id;
+    enum lineage_status status;
+    struct lineage_error *err;
+};
+
+static const char *format_alternative(struct alternative *a, size_t n)
+{
+    struct buf text = {0};
+    buf_printf(&text, "%s-%zu", a->id, n);
+    const char *copy = text.failed ? NULL : arena_text(&a->in->arena, text.data, text.length);
+    buf_release(&text);
+    if (!copy)
+        a->status = store_no_memory(a->err);
+    return copy;
+}
+
+/* Returns false after an error too, which ends the search. */
+static bool is_alternative_taken(void *context, size_t n)
+{
+    struct alternative *a = context;
+    const char *text = a->status == LINEAGE_OK ? format_alternative(a, n) : NULL;
+    return text && find_taken(a->in, text, &a->status, a->err) && a->status == LINEAGE_OK;
+}
+
+static enum lineage_status refuse_id(const struct tsv_record *record, const char *id, const char *there,
+                                     struct lineage_error *err)
+{
+    if (strcmp(there, id) == 0)
+        return store_fail(err, LINEAGE_EEXIST, "line %llu: exp_id '%.80s' is already in the store",
+                          (unsigned long long)record->line, id);
+    return store_fail(err, LINEAGE_EEXIST,
+                      "line %llu: exp_id '%.80s' names the same trial as '%.80s', which is already in the store",
+                      (unsigned long long)record->line, id, there);
+}
+
 /* A five-column log may contain a commit twice; later trials become COMMIT-2, COMMIT-3 ... Such a log has no parents,
  * so nothing refers to a commit and renaming loses nothing. In a file with exp_ids, renaming would cut off children,
  * so the import is refused. */
 static enum lineage_status make_unique(struct importing *in, struct lineage_trial *trial,
                                        const struct tsv_record *record, struct lineage_error *err)
 {
-    const char *id = trial->exp_id, *there;
-    enum lineage_status status = LINEAGE_OK;
-    for (unsigned n = 2; (there = find_taken(in, trial->exp_id, &status, err)) && status == LINEAGE_OK; n++) {
-        struct buf text = {0};
-        if (in->layout.shape != ROW_AUTORESEARCH && strcmp(there, id) == 0)
-            return store_fail(err, LINEAGE_EEXIST, "line %llu: exp_id '%.80s' is already in the store",
-                              (unsigned long long)record->line, id);
-        if (in->layout.shape != ROW_AUTORESEARCH)
-            return store_fail(err, LINEAGE_EEXIST,
-                              "line %llu: exp_id '%.80s' names the same trial as '%.80s', which is already in the store",
-                              (unsigned long long)record->line, id, there);
-        buf_printf(&text, "%s-%u", id, n);
-        trial->exp_id = text.failed ? NULL : arena_text(&in->arena, text.data, text.length);
-        buf_release(&text);
-        if (!trial->exp_id)
-            return store_no_memory(err);
+    struct alternative a = {.in = in, .id = trial->exp_id, .err = err};
+    const char *there = find_taken(in, trial->exp_id, &a.status, err);
+    if (there && a.status == LINEAGE_OK && in->layout.shape != ROW_AUTORESEARCH)
+        return refuse_id(record, trial->exp_id, there, err);
+    if (there && a.status == LINEAGE_OK) {
+        size_t n = id_find_free_number(is_alternative_taken, &a);
+        if (a.status == LINEAGE_OK)
+            trial->exp_id = format_alternative(&a, n);
+        if (a.status == LINEAGE_OK)
+            tell(in, "id", record, trial->exp_id, "imported under this id, because its own was used before");
     }
-    if (status == LINEAGE_OK && trial->exp_id != id)
-        tell(in, "id", record, trial->exp_id, "imported under this id, because its own was used before");
-    if (status == LINEAGE_OK && !id_set_add(&in->taken, trial->exp_id))
-        status = store_no_memory(err);
-    return status;
+    if (a.status == LINEAGE_OK && !id_set_add(&in->taken, trial->exp_id))
+        a.status = store_no_memory(err);
+    return a.status;
 }
 
 /* Computes the delta that an append of the trial would have written. If the source has the column, its cells are kept,
@@ -129,18 +159,12 @@ static bool is_carried(const struct importing *in, size_t cell)
     if (!*name || !row_is_extra(&in->layout, cell) || in->layout.score == (int)cell || lineage_column_find(name) >= 0 ||
         !lineage_text_is_utf8(name, strlen(name)))
         return false;
-    for (size_t i = 0; i < cell; i++)
-        if (strcmp(in->layout.names[i], name) == 0)
-            return false;
-    return true;
+    return row_layout_find(&in->layout, name) == (int)cell;
 }
 
 static bool target_has(const struct importing *in, const char *name)
 {
-    for (size_t i = 0; in->target && i < in->target->n_cells; i++)
-        if (strcmp(in->target->names[i], name) == 0)
-            return true;
-    return false;
+    return in->target && row_layout_find(in->target, name) >= 0;
 }
 
 static bool is_metric_name(const char *name)
@@ -153,23 +177,27 @@ static bool is_metric_name(const char *name)
 static bool keep_as_metrics(struct importing *in, struct lineage_trial *trial)
 {
     struct lineage_param *metrics = arena_alloc(&in->arena, trial->n_metrics + trial->n_extras, sizeof *metrics);
+    struct id_set names = {0}; /* of the metrics */
     size_t n = metrics ? trial->n_metrics : 0;
+    bool ok = metrics != NULL;
     double value;
     if (n)
         memcpy(metrics, trial->metrics, n * sizeof *metrics);
-    for (size_t i = 0; metrics && i < trial->n_extras; i++) {
+    for (size_t i = 0; ok && i < n; i++)
+        ok = id_set_has(&names, metrics[i].name) || id_set_add(&names, metrics[i].name);
+    for (size_t i = 0; ok && i < trial->n_extras; i++) {
         const struct lineage_extra *extra = &trial->extras[i];
-        bool again = lineage_trial_metric(&value, trial, extra->column);
-        for (size_t k = trial->n_metrics; k < n; k++)
-            again = again || strcmp(metrics[k].name, extra->column) == 0;
-        if (!again && is_metric_name(extra->column) && lineage_column_find(extra->column) < 0 &&
-            !target_has(in, extra->column) && strcmp(extra->column, in->layout.metric) != 0 &&
-            lineage_number_parse(&value, extra->text, strlen(extra->text)) && isfinite(value))
-            metrics[n++] = (struct lineage_param){extra->column, value, NULL};
+        if (id_set_has(&names, extra->column) || !is_metric_name(extra->column) || lineage_column_find(extra->column) >= 0 ||
+            target_has(in, extra->column) || strcmp(extra->column, in->layout.metric) == 0 ||
+            !lineage_number_parse(&value, extra->text, strlen(extra->text)) || !isfinite(value))
+            continue;
+        metrics[n++] = (struct lineage_param){extra->column, value, NULL};
+        ok = id_set_add(&names, extra->column);
     }
+    id_set_clear(&names);
     trial->metrics = metrics;
     trial->n_metrics = n;
-    return metrics != NULL;
+    return ok;
 }
 
 /* Reports the columns of the source whose values the log cannot take, once and not in every row. */

@@ -166,19 +166,35 @@ static const char *format_id(struct converting *c, const char *prefix, const cha
     return out;
 }
 
+struct alternative {
+    struct converting *c;
+    const char *prefix, *id;
+    bool failed;
+};
+
+static bool is_alternative_taken(void *context, size_t n)
+{
+    struct alternative *a = context;
+    const char *text = a->failed ? NULL : format_id(a->c, a->prefix, a->id, n);
+    a->failed = !text;
+    return text && id_set_has(&a->c->ids, text);
+}
+
 /* Returns a new id, or NULL when out of memory. */
 static const char *give_id(struct converting *c, const struct tsv_cell *cells, size_t n)
 {
     char number[32];
-    const char *id = number, *prefix = "";
+    struct alternative a = {.c = c, .prefix = "", .id = number};
     snprintf(number, sizeof number, "%03zu", c->rows);
     if (c->id >= 0 && (size_t)c->id < n && cells[c->id].length) {
-        id = cells[c->id].text;
-        prefix = strspn(id, "0123456789") == strlen(id) && strlen(id) >= 7 ? "g" : "";
+        a.id = cells[c->id].text;
+        a.prefix = strspn(a.id, "0123456789") == strlen(a.id) && strlen(a.id) >= 7 ? "g" : "";
     }
-    const char *free_id = format_id(c, prefix, id, 0);
-    for (size_t again = 2; free_id && id_set_has(&c->ids, free_id); again++)
-        free_id = format_id(c, prefix, id, again);
+    const char *free_id = format_id(c, a.prefix, a.id, 0);
+    if (free_id && id_set_has(&c->ids, free_id)) {
+        size_t again = id_find_free_number(is_alternative_taken, &a);
+        free_id = a.failed ? NULL : format_id(c, a.prefix, a.id, again);
+    }
     return free_id && id_set_add(&c->ids, free_id) ? free_id : NULL;
 }
 

@@ -14,12 +14,29 @@ static bool same(double a, double b)
     return a == b;
 }
 
+/* The parameter or metric of a parsed list, which is sorted by name: a received cell may have ten thousand of them. */
+static const struct lineage_param *find_sorted(const struct lineage_param *list, size_t n, const char *name)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(list[middle].name, name);
+        if (order == 0)
+            return &list[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 /* Adds the setting unless the notes already contain it; returns false if they give it another value. */
 static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
 {
     char quoted[LINEAGE_PARAM_QUOTED_MAX];
     const char *name = lineage_param_canonical(param->name);
-    const struct lineage_param *other = lineage_trial_find_param(said, name);
+    const struct lineage_param *other = find_sorted(said->params, said->n_params, name);
     if (other && (other->text || param->text))
         return other->text && param->text && strcmp(other->text, param->text) == 0;
     if (other)
@@ -81,12 +98,11 @@ static const char *add_metrics(struct buf *out, const struct lineage_trial *tria
     size_t n = 0;
     for (size_t i = 0; i < trial->n_metrics; i++) {
         const struct lineage_param *metric = &trial->metrics[i];
-        double value;
-        if (lineage_trial_metric(&value, said, metric->name)) {
-            if (!same(value, metric->value))
-                return metric->name;
+        const struct lineage_param *other = find_sorted(said->metrics, said->n_metrics, metric->name);
+        if (other && !same(other->value, metric->value))
+            return metric->name;
+        if (other)
             continue;
-        }
         buf_printf(out, "%s%s=", n++ ? ", " : "metrics ", metric->name);
         buf_add_number(out, metric->value);
     }

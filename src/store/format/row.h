@@ -19,6 +19,7 @@ struct row_layout {
     int score;                     /* cell index of the score column, -1 if there is none */
     char *metric;                  /* its name */
     char **names;                  /* [n_cells] header names, owned */
+    size_t *by_name;               /* [n_cells] cells in the order of their names, equal names in the order of the file */
     size_t n_extras;               /* number of cells outside the 17 */
     bool identical;                /* exactly the 17 columns in order */
 };
@@ -32,6 +33,13 @@ void row_layout_release(struct row_layout *layout);
 
 /* Whether the cell at that index is outside the 17 columns. */
 bool row_is_extra(const struct row_layout *layout, size_t index);
+
+/* The position among by_name of the first cell that has the name, or of the first one after it: a binary search, because
+ * a received header may have thousands of columns. */
+size_t row_layout_place(const struct row_layout *layout, const char *name);
+
+/* The first cell that has the name; -1 if there is none. */
+int row_layout_find(const struct row_layout *layout, const char *name);
 
 /* What is wrong with a record. Rows with ROW_LONG or ROW_SHORT still count if they have a valid status. */
 enum row_fault { ROW_SOUND, ROW_LONG, ROW_SHORT, ROW_BAD_STATUS, ROW_NOT_UTF8, ROW_HEADER_AGAIN, ROW_BAD_NUMBER };

@@ -7,6 +7,7 @@
  * position, and a row whose order differs from its header is misread by both.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <lineage/notes.h>
@@ -65,14 +66,11 @@ static void write_json(struct buf *out, const struct lineage_trial *trial, const
 /* Writes a cell outside the 17 columns: the trial's own extra, or the score if that is another column. Extra columns
  * without a value become empty cells; otherwise the row would be too short and would be reported for ever. */
 static void write_other(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout,
-                        size_t cell)
+                        size_t cell, const struct lineage_extra *extra)
 {
-    for (size_t i = 0; i < trial->n_extras; i++)
-        if (strcmp(trial->extras[i].column, layout->names[cell]) == 0) {
-            tsv_write_cell(out, trial->extras[i].text, strlen(trial->extras[i].text));
-            return;
-        }
-    if (json_column_is(layout->names[cell]))
+    if (extra)
+        tsv_write_cell(out, extra->text, strlen(extra->text));
+    else if (json_column_is(layout->names[cell]))
         write_json(out, trial, layout->names[cell]);
     else if (layout->score == (int)cell && trial->core_metric.present)
         buf_add_number(out, trial->core_metric.value);
@@ -87,8 +85,23 @@ static void write_canonical(struct buf *out, const struct lineage_trial *trial)
     }
 }
 
+/* Finds the extra of each cell; the first of two extras with one name counts. */
+static void place_extras(const struct lineage_extra **of_cell, const struct lineage_trial *trial,
+                         const struct row_layout *layout)
+{
+    for (size_t i = trial->n_extras; i--;)
+        for (size_t at = row_layout_place(layout, trial->extras[i].column);
+             at < layout->n_cells && strcmp(layout->names[layout->by_name[at]], trial->extras[i].column) == 0; at++)
+            of_cell[layout->by_name[at]] = &trial->extras[i];
+}
+
 static void write_in_order(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout)
 {
+    const struct lineage_extra **of_cell = trial->n_extras ? calloc(layout->n_cells + 1, sizeof *of_cell) : NULL;
+    if (of_cell)
+        place_extras(of_cell, trial, layout);
+    else
+        out->failed = out->failed || trial->n_extras;
     for (size_t cell = 0; cell < layout->n_cells; cell++) {
         int column = column_of_cell(layout, cell);
         if (cell)
@@ -96,8 +109,9 @@ static void write_in_order(struct buf *out, const struct lineage_trial *trial, c
         if (column >= 0)
             write_column(out, trial, (size_t)column);
         else
-            write_other(out, trial, layout, cell);
+            write_other(out, trial, layout, cell, of_cell ? of_cell[cell] : NULL);
     }
+    free(of_cell);
 }
 
 void row_write(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout)

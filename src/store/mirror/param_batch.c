@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "mirror_internal.h"
 #include "statement.h"
 
 #define BATCH ((size_t)1 << 21) /* 64 MB of rows: so even for a large log each page is written only once or twice */
-#define MAX_NAMES 256
 
 #define MAX_SEQ (((uint64_t)1 << 48) - 1)
 
@@ -29,14 +30,15 @@ struct param_row {
     uint64_t seq : 48, label : 8, is_text : 1;
 };
 
-/* Names are stored apart from rows: a load has a handful of names and millions of rows. */
+/* Names are stored apart from rows: a load has a handful of names and millions of rows. They are in a hash table with
+ * linear probing, because one cell that was received may set ten thousand names. */
 struct param_batch {
     struct param_row *rows;
     size_t n, capacity;
     bool sorted;
     struct arena keys;
-    const char **names; /* distinct keys */
-    size_t n_names, names_capacity;
+    const char **names; /* [names_capacity] distinct keys, at most half of the places are used */
+    size_t n_names, names_capacity; /* the capacity is a power of two, or 0 */
 };
 
 struct param_batch *param_batch_new(void)
@@ -66,20 +68,39 @@ static bool grow(void **array, size_t *capacity, size_t size)
     return true;
 }
 
-/* Keeps one copy per distinct name, so that equal names are equal pointers, which the sort compares first. The number
- * of names is limited to MAX_NAMES, because with more names this linear search would cost more than a flush. */
+/* The place of the name in the table, or the free place where it belongs. */
+static const char **place_of(const char **names, size_t capacity, const char *name)
+{
+    size_t at = (size_t)XXH3_64bits(name, strlen(name)) & (capacity - 1);
+    while (names[at] && strcmp(names[at], name) != 0)
+        at = (at + 1) & (capacity - 1);
+    return &names[at];
+}
+
+static bool grow_names(struct param_batch *batch)
+{
+    size_t capacity = batch->names_capacity ? 2 * batch->names_capacity : 32;
+    const char **names = calloc(capacity, sizeof *names);
+    if (!names)
+        return false;
+    for (size_t i = 0; i < batch->names_capacity; i++)
+        if (batch->names[i])
+            *place_of(names, capacity, batch->names[i]) = batch->names[i];
+    free(batch->names);
+    batch->names = names;
+    batch->names_capacity = capacity;
+    return true;
+}
+
+/* Keeps one copy per distinct name, so that equal names are equal pointers, which the sort compares first. */
 static const char *intern(struct param_batch *batch, const char *name)
 {
-    for (size_t i = 0; i < batch->n_names; i++)
-        if (strcmp(batch->names[i], name) == 0)
-            return batch->names[i];
-    if (batch->n_names == batch->names_capacity &&
-        !grow((void **)(void *)&batch->names, &batch->names_capacity, sizeof *batch->names))
+    if (2 * batch->n_names >= batch->names_capacity && !grow_names(batch))
         return NULL;
-    const char *copy = arena_text(&batch->keys, name, strlen(name));
-    if (copy)
-        batch->names[batch->n_names++] = copy;
-    return copy;
+    const char **place = place_of(batch->names, batch->names_capacity, name);
+    if (!*place && (*place = arena_text(&batch->keys, name, strlen(name))))
+        batch->n_names++;
+    return *place;
 }
 
 static bool add_one(struct param_batch *batch, const struct lineage_param *param, const struct lineage_trial *trial)
@@ -107,7 +128,7 @@ enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mi
                                     const struct lineage_trial *trial, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (batch->n >= BATCH || batch->n_names >= MAX_NAMES)
+    if (batch->n >= BATCH)
         status = param_batch_flush(batch, mirror, err);
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++)
         if ((trial->params[i].text || !isnan(trial->params[i].value)) && !add_one(batch, &trial->params[i], trial))
@@ -277,6 +298,8 @@ enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *m
     for (size_t i = 0; status == LINEAGE_OK && i < out.n; i++)
         status = write_sums(mirror, &out.waiting[i], 1, err);
     batch->n = batch->n_names = 0;
+    if (batch->names_capacity)
+        memset(batch->names, 0, batch->names_capacity * sizeof *batch->names);
     arena_reset(&batch->keys);
     return status;
 }

@@ -70,16 +70,28 @@ static struct lineage_extra *name_extras(const struct row_layout *layout, struct
     return extras;
 }
 
+/* The position of an extra cell among the extras: the cells before it that are not one of the 17 columns. */
+static size_t extra_at(const struct row_layout *layout, size_t cell)
+{
+    size_t at = cell;
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        at -= layout->column[i] >= 0 && (size_t)layout->column[i] < cell;
+    return at;
+}
+
 /* Two extra columns with the same name share one row of the table, so both get its text. */
-static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stmt,
+static bool fill_extra(struct lineage_extra *extras, const struct row_layout *layout, sqlite3_stmt *stmt,
                        struct arena *arena)
 {
     bool ok = true;
-    const char *name = mirror_text(stmt, 0),
-               *text = text_at(stmt, 1, arena, &ok);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(extras[i].column, name) == 0)
-            extras[i].text = text;
+    const char *name = mirror_text(stmt, 0), *text = text_at(stmt, 1, arena, &ok);
+    for (size_t i = row_layout_place(layout, name); i < layout->n_cells; i++) {
+        size_t cell = layout->by_name[i];
+        if (strcmp(layout->names[cell], name) != 0)
+            break;
+        if (row_is_extra(layout, cell))
+            extras[extra_at(layout, cell)].text = text;
+    }
     return ok;
 }
 
@@ -99,7 +111,7 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
     while (ok && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        ok = fill_extra(extras, layout->n_extras, stmt, arena);
+        ok = fill_extra(extras, layout, stmt, arena);
     sqlite3_reset(stmt);
     trial->extras = extras;
     trial->n_extras = layout->n_extras;

@@ -34,7 +34,8 @@ enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *r
                        context, err);
 }
 
-/* Each row is looked up in the index on exp_id, so that the cost grows with the number of rows and not with its square.
+/* Each row is looked up in the index on exp_id, so that the cost grows with the number of rows and not with its square,
+ * even if all rows have the same id: the first row with an id is the first entry of the index that has it.
  * A parent is looked up in both spellings, and reported only if neither exists. The reported line is that of the faulty
  * row, not of the first row with the id. */
 static const struct {
@@ -42,13 +43,13 @@ static const struct {
 } id_faults[] = {
     {"id", "SELECT line, '', 'exp_id is empty' FROM trials WHERE exp_id = '' ORDER BY seq"},
     {"id",
-     "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT min(line) FROM trials f"
-     " WHERE f.exp_id = t.exp_id) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1"
+     "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT line FROM trials f"
+     " WHERE f.exp_id = t.exp_id ORDER BY f.seq LIMIT 1) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1"
      " FROM trials f WHERE f.exp_id = t.exp_id AND f.seq < t.seq) ORDER BY t.seq"},
     {"id", /* starts from ids with the prefix: most stores use it in no row or in every row */
      "SELECT t.line, t.exp_id, 'names the same trial as ''' || f.exp_id || ''' in line ' || f.line FROM trials t, trials f"
-     " WHERE substr(t.exp_id, 1, 4) = 'exp_' AND f.exp_id <> '' AND f.exp_id = substr(t.exp_id, 5)"
-     " AND f.seq = (SELECT min(seq) FROM trials g WHERE g.exp_id = f.exp_id) ORDER BY t.seq"},
+     " WHERE substr(t.exp_id, 1, 4) = 'exp_' AND length(t.exp_id) > 4"
+     " AND f.seq = (SELECT seq FROM trials g WHERE g.exp_id = substr(t.exp_id, 5) ORDER BY seq LIMIT 1) ORDER BY t.seq"},
     {"parent",
      "SELECT line, exp_id, 'parent_exp ''' || parent_exp || ''' is not in the store' FROM trials t"
      " WHERE parent_exp <> '' AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = t.parent_exp)"
