@@ -86,6 +86,15 @@ static void a_password_is_refused_and_not_repeated(void **unused)
     must_not_be("postgres://h/db\x7f", "as %XX");
 }
 
+/* lineage.json may name anything as its log. */
+static void another_text_is_refused(void **unused)
+{
+    (void)unused;
+    must_not_be("nowhere", "'nowhere' does not name a store on a server: postgres://");
+    must_not_be("", "does not name a store");
+    must_not_be("http://h/db", "does not name a store");
+}
+
 static void a_store_has_a_plain_name(void **unused)
 {
     char text[160] = "postgres://h/db/", store[SERVER_STORE_MAX + 1];
@@ -249,6 +258,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_store_is_taken_out_of_the_name),
         cmocka_unit_test(a_password_is_refused_and_not_repeated),
+        cmocka_unit_test(another_text_is_refused),
         cmocka_unit_test(a_store_has_a_plain_name),
         cmocka_unit_test(a_name_that_does_not_fit_into_memory_is_none),
         cmocka_unit_test_setup_teardown(one_name_has_one_directory, set_up, tear_down),

@@ -101,6 +101,8 @@ static enum lineage_status take_path(struct server_name *name, const char *path,
 static enum lineage_status take_apart(struct server_name *name, const char *text, struct buf *uri, struct lineage_error *err)
 {
     const char *rest = behind_scheme(text);
+    if (!rest) /* a lineage.json may say anything */
+        return store_fail(err, LINEAGE_EINVAL, "'%.80s' does not name a store on a server: postgres://HOST/DATABASE/STORE", text);
     size_t authority = strcspn(rest, "/?");
     const char *at = memchr(rest, '@', authority);
     if (at && memchr(rest, ':', (size_t)(at - rest)))

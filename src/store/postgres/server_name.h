@@ -25,7 +25,7 @@ struct server_name {
 /* Whether a text that may be a directory names a store on a server. */
 bool server_name_is(const char *text);
 
-/* Returns LINEAGE_EINVAL for a password, a path of three parts, or an invalid store name. */
+/* Returns LINEAGE_EINVAL for a text that is not such a name, for a password, a path of three parts, or an invalid store name. */
 enum lineage_status server_name_parse(struct server_name *name, const char *text, struct lineage_error *err);
 void server_name_release(struct server_name *name);
 
