@@ -1,5 +1,6 @@
 /* session.c: opens and closes the store of a command line, and creates stores. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,6 +43,18 @@ bool cli_is_store(const char *dir)
     return lineage_is_server(dir) || has(dir, "lineage.json") || has(dir, "results.tsv");
 }
 
+/* Makes the name of a new directory durable. A parent that this user must not read cannot be synced. */
+static bool sync_parent(const char *path)
+{
+    char parent[PATH_MAX + 4];
+    snprintf(parent, sizeof parent, "%s/..", path);
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool synced = fd >= 0 ? fsync(fd) == 0 : errno == EACCES;
+    if (fd >= 0)
+        close(fd);
+    return synced;
+}
+
 /* Creates the missing directories of path up to its last slash. *made is set to where the first new directory ends in
  * path, or 0. EEXIST counts as success, as in mkdir -p, because another process may create the same directory. A
  * leading slash is skipped, because nothing precedes it. */
@@ -51,9 +64,9 @@ static bool make_parents(char *path, size_t *made)
     for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
         int result = mkdir(path, 0777);
-        bool fails = result != 0 && errno != EEXIST;
         if (result == 0 && !*made)
             *made = (size_t)(slash - path);
+        bool fails = result == 0 ? !sync_parent(path) : errno != EEXIST;
         *slash = '/';
         if (fails)
             return false;

@@ -13,13 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define LOG "results.tsv"
 #define ORIGINAL "results.tsv.original"
+#define DIGESTS_NOTE "user.lineage.digests" /* schema/FORMAT.md */
 
-/* The new store while it is being made. The files of the store are renamed in this order. */
-static const char *const parts[] = {"lineage.json", ".results.tsv.digests", LOG};
+/* The new store while it is being made. The files of the store are renamed in this order: a log without digests gets new
+ * ones, but digests without their log look like rows that were removed. */
+static const char *const parts[] = {"lineage.json", LOG, ".results.tsv.digests"};
 enum { PARTS = sizeof parts / sizeof *parts };
 
 static bool join(char out[PATH_MAX], const char *dir, const char *name)
@@ -89,6 +92,25 @@ static int keep_original(const struct store_from_log *from, const struct stat *l
 static const char *const mirror[] = {"lineage.db", "lineage.db-wal", "lineage.db-shm"};
 enum { MIRROR = sizeof mirror / sizeof *mirror };
 
+static bool sync_path(const char *path, int flags)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    bool synced = fd >= 0 ? fsync(fd) == 0 : errno == ENOENT;
+    if (fd >= 0)
+        close(fd);
+    return synced;
+}
+
+/*
+ * Makes the earlier renames durable before the next one. The attribute by which a log remembers that it has digests is
+ * removed, because a kill or a power failure may leave the log without them; the next append sets it again.
+ */
+static bool settle(const char *dir, const char *path)
+{
+    (void)removexattr(path, DIGESTS_NOTE);
+    return sync_path(dir, O_DIRECTORY) && sync_path(path, 0);
+}
+
 /* The mirror of the old log is removed; the next command makes that of the new one. */
 static int put_in_place(const struct store_from_log *from, const char *made)
 {
@@ -99,6 +121,8 @@ static int put_in_place(const struct store_from_log *from, const char *made)
     for (size_t i = 0; i < PARTS; i++) {
         if (!join(path, made, parts[i]) || !join(to, from->dir, parts[i]))
             return cli_error(CLI_USAGE, "the path of the store is too long");
+        if (!settle(from->dir, path))
+            return failed("sync", from->dir);
         if (rename(path, to) == 0)
             continue;
         /* A log without rows becomes a store without results.tsv, which the first append creates. */

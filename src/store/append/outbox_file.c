@@ -42,7 +42,7 @@ static enum lineage_status sync_names(int dir_fd, struct lineage_error *err)
  * locked, because a file without a request looks like a leftover. */
 static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lineage_error *err)
 {
-    if (fs_mkdir(dir_fd, PLACE_OUTBOX) != 0)
+    if (fs_mkdir(dir_fd, PLACE_OUTBOX) != 0 || fs_sync_dir(dir_fd) != 0)
         return failed("make the directory", PLACE_OUTBOX, err);
     for (int tries = 0; tries < 100; tries++) {
         struct timespec now;

@@ -103,19 +103,24 @@ static bool read_last(struct digest_chain *last, int fd, uint64_t size, uint64_t
 {
     char tail[TAIL + 1];
     const uint64_t from = size > TAIL ? size - TAIL : 0;
-    ssize_t n = fs_read_at(fd, tail, (size_t)(size - from), from);
+    ssize_t n = fs_read_at(fd, tail, (size_t)(size - from), from), start;
     if (n < 0 || (uint64_t)n != size - from)
         return false;
-    while (n && tail[n - 1] != '\n')
-        n--;
-    *good = from + (uint64_t)n;
-    *last = (struct digest_chain){0};
-    if (!n)
-        return !from;
-    tail[--n] = '\0';
-    while (n && tail[n - 1] != '\n')
-        n--;
-    return (n || !from) && read_line(last, tail + n);
+    /* A line with zeros is what a power failure left of it; so it counts as cut off too. */
+    for (;; n = start) {
+        while (n && tail[n - 1] != '\n')
+            n--;
+        *good = from + (uint64_t)n;
+        *last = (struct digest_chain){0};
+        if (!n)
+            return !from;
+        for (start = n - 1; start && tail[start - 1] != '\n';)
+            start--;
+        if (!memchr(tail + start, 0, (size_t)(n - 1 - start)))
+            break;
+    }
+    tail[n - 1] = '\0';
+    return (start || !from) && read_line(last, tail + start);
 }
 
 /* Finds the end of the last complete line, and truncates the file there. *changed is false if the file is as this handle
@@ -237,6 +242,7 @@ struct checking {
     uint64_t offset;   /* position in the file after `data` */
     uint64_t size;     /* size of the file at open; later lines cover rows after `end` */
     uint64_t line;     /* number of the last line that was read */
+    uint64_t lost_line; /* the first line with zeros after the last line that matched; 0: none */
     struct digest_chain last, next; /* the last valid line, and the line to be reached next */
     struct digest_chain note;       /* zeroed: the log has no note with a digest */
     bool note_met;                  /* some record ends in the noted digest */
@@ -273,16 +279,28 @@ static char *next_text(struct checking *c)
     return text;
 }
 
-/* Reads the next line that continues the last valid line. Other lines are reported and skipped. */
+static void say_not_written(struct checking *c, uint64_t line)
+{
+    char why[120];
+    snprintf(why, sizeof why, PLACE_DIGESTS ":%" PRIu64 ": not a line that was written there", line);
+    broken(c, 0, why);
+}
+
+/*
+ * Reads the next line that continues the last valid line. Other lines are reported and skipped. Lines are not synced, so
+ * a power failure may keep a line and leave zeros in place of earlier ones. Such a line is reported only if no later line
+ * matches, because a digest covers all rows before it.
+ */
 static bool next_line(struct checking *c)
 {
     const char *text;
-    char why[120];
     while (c->fd >= 0 && (text = next_text(c))) {
         if (read_line(&c->next, text) && c->next.records > c->last.records && c->next.position > c->last.position)
             return true;
-        snprintf(why, sizeof why, PLACE_DIGESTS ":%" PRIu64 ": not a line that was written there", c->line);
-        broken(c, 0, why);
+        if (!memchr(text, 0, (size_t)(c->data + c->at - 1 - text)))
+            say_not_written(c, c->line);
+        else if (!c->lost_line)
+            c->lost_line = c->line;
     }
     return false;
 }
@@ -328,6 +346,7 @@ static void keep_whole(struct checking *c)
         buf_add(c->whole, line, (size_t)line_text(line, &c->next));
     c->last = c->next;
     c->last_line = c->walk.scanner.line;
+    c->lost_line = 0;
 }
 
 static void say_cut_off(struct checking *c)
@@ -388,6 +407,8 @@ static enum lineage_status compare(struct checking *c, struct lineage_error *err
     }
     if (status == LINEAGE_OK && expected)
         say_cut_off(c);
+    if (status == LINEAGE_OK && c->lost_line)
+        say_not_written(c, c->lost_line);
     if (status == LINEAGE_OK && c->note.records && !digests->is_broken)
         check_note(c, ahead.records);
     digests->kept = c->last.records;

@@ -153,6 +153,13 @@ static enum lineage_status start_parser(struct ingest *in, const struct tsv_reco
     return in->parser ? LINEAGE_OK : store_no_memory(err);
 }
 
+/* A new log whose first bytes a power failure has replaced by zeros. It has no acknowledged row, so it counts as empty, and
+ * the next append moves the zeros aside. */
+static bool is_lost_header(const struct tsv_record *record)
+{
+    return !record->terminated && memchr(record->bytes, 0, record->content);
+}
+
 /* Takes all records that certainly end inside the buffer. The last record is taken only at the end of the log, because
  * elsewhere a record at the end of the buffer may continue in the next chunk. */
 static enum lineage_status cut_records(struct ingest *in, struct row_batch *batch, struct lineage_error *err)
@@ -166,7 +173,7 @@ static enum lineage_status cut_records(struct ingest *in, struct row_batch *batc
         bool is_header = record.content && !in->parser;
         if (scanner.position == scanner.length && record.bytes[record.length - 1] == '\r')
             record.terminated = false; /* perhaps half of CR LF */
-        if (!reading->at_end && !record.terminated)
+        if ((!reading->at_end && !record.terminated) || (is_header && is_lost_header(&record)))
             break;
         if (is_header)
             status = start_parser(in, &record, err);
