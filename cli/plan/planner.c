@@ -15,6 +15,7 @@
 #include <lineage/render.h>
 #include <lineage/time.h>
 
+#include "plan/planner_answer.h"
 #include "plan/planner_call.h"
 #include "plan/planner_request.h"
 #include "plan/proposal_gate.h"
@@ -75,37 +76,6 @@ static void refuse_answer(const struct planning *planning, json_t *refused, cons
 
 /* ---- its answers ---- */
 
-/*
- * An answer is either one JSON document (an object or a list), or lines of text, of which only those that begin with a
- * brace are read. Adds a text to `problems` for each proposal that names a key twice, because a planner that gets no
- * reason would send the proposal again.
- */
-static json_t *read_answer(char *answer, json_t *problems)
-{
-    json_error_t error;
-    json_t *list = json_array(), *whole = json_loads(answer, JSON_REJECT_DUPLICATES, &error);
-    char *rest = answer, *line;
-    if (json_is_array(whole) || json_is_object(whole)) {
-        json_decref(list);
-        return json_is_array(whole) ? whole : json_pack("[o]", whole);
-    }
-    json_decref(whole);
-    if (strncmp(error.text, "duplicate object key", 20) == 0 && answer[strspn(answer, " \t\r\n")] == '[') {
-        json_array_append_new(problems, json_sprintf("the planner's answer, line %d: %s", error.line, error.text));
-        return list;
-    }
-    for (int number = 1; (line = strtok_r(rest, "\n", &rest)); number++) {
-        if (line[strspn(line, " \t")] != '{')
-            continue;
-        json_t *proposal = json_loads(line, JSON_REJECT_DUPLICATES, &error);
-        if (proposal)
-            json_array_append_new(list, proposal);
-        else if (strncmp(error.text, "duplicate object key", 20) == 0)
-            json_array_append_new(problems, json_sprintf("the planner's answer, line %d: %s", number, error.text));
-    }
-    return list;
-}
-
 /* The schema requires a string, but agents often write the expected change as a number. */
 static void expected_delta_to_text(json_t *proposal)
 {
@@ -132,7 +102,7 @@ static int ask(struct planning *planning, json_t *refused)
     json_decref(planning->answers);
     json_t *problems = json_array();
     planning->declined = answer && !trouble[0] && strspn(answer, "[] \t\r\n") == strlen(answer) && strchr(answer, '[');
-    planning->answers = read_answer(answer ? answer : nothing, problems);
+    planning->answers = planner_answer_read(answer ? answer : nothing, problems);
     free(answer);
     if (interrupts_came(planning->interrupts)) {
         json_decref(problems);

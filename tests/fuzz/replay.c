@@ -1,6 +1,8 @@
 /*
  * replay.c: runs a fuzz target on every file of the given directories and on simple mutations of
  * each, for machines without libFuzzer. A failed assertion ends the process.
+ *
+ * usage: fuzz_NAME MUTATIONS DIR..      (MUTATIONS: of each file; the same ones in each run)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 #include "fuzz.h"
 #include "support/files.h"
 
-enum { MUTATIONS = 50, ROOM = 1 << 16 };
+enum { ROOM = 1 << 16 };
 
 /* Fuzz targets with structured input define their own mutator. */
 __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
@@ -21,9 +23,9 @@ static void mutate(uint8_t *data, size_t size, unsigned *seed)
         data[(size_t)rand_r(seed) % size] = (uint8_t)rand_r(seed);
 }
 
-static void run_mutations(const char *data, size_t size, unsigned *seed)
+static void run_mutations(int n_mutations, const char *data, size_t size, unsigned *seed)
 {
-    for (int i = 0; i < MUTATIONS; i++) {
+    for (int i = 0; i < n_mutations; i++) {
         size_t n = i % 4 == 0 && size ? (size_t)rand_r(seed) % size : size; /* truncates every fourth copy */
         uint8_t *copy = malloc(n + 1);
         memcpy(copy, data, n);
@@ -33,9 +35,9 @@ static void run_mutations(const char *data, size_t size, unsigned *seed)
     }
 }
 
-static void run_custom_mutations(const char *data, size_t size, unsigned *seed)
+static void run_custom_mutations(int n_mutations, const char *data, size_t size, unsigned *seed)
 {
-    for (int i = 0; LLVMFuzzerCustomMutator && i < MUTATIONS / 2; i++) {
+    for (int i = 0; LLVMFuzzerCustomMutator && i < n_mutations / 2; i++) {
         uint8_t *copy = malloc(size + ROOM);
         memcpy(copy, data, size);
         size_t n = LLVMFuzzerCustomMutator(copy, size, size + ROOM, (unsigned)rand_r(seed));
@@ -48,7 +50,8 @@ static void run_custom_mutations(const char *data, size_t size, unsigned *seed)
 int main(int argc, char **argv)
 {
     unsigned n_files = 0, seed = 1;
-    for (int i = 1; i < argc; i++) {
+    int n_mutations = argc > 1 ? atoi(argv[1]) : 0;
+    for (int i = 2; i < argc; i++) {
         char **names = list_dir(argv[i], "");
         for (size_t j = 0; names && names[j]; j++) {
             size_t size;
@@ -56,14 +59,14 @@ int main(int argc, char **argv)
                 continue;
             char *path = join(argv[i], names[j]), *data = read_file(path, &size);
             LLVMFuzzerTestOneInput((const uint8_t *)data, size);
-            run_mutations(data, size, &seed);
-            run_custom_mutations(data, size, &seed);
+            run_mutations(n_mutations, data, size, &seed);
+            run_custom_mutations(n_mutations, data, size, &seed);
             n_files++;
             free(data);
             free(path);
         }
         free_list(names);
     }
-    printf("%u files, %d mutations each\n", n_files, MUTATIONS);
+    printf("%u files, %d mutations each\n", n_files, n_mutations);
     return n_files == 0;
 }
