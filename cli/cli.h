@@ -197,7 +197,6 @@ const char *cli_nearest(const char *word, const char *const *known);
  * into its option table. */
 struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; returns CLI_GO_ON or an exit status */
-    bool delivers_itself; /* leave the outbox to the command (`sync`) */
     bool before_store;    /* the command works before there is a store (`append`); every other command refuses a directory
                            * without a store */
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
@@ -221,6 +220,10 @@ typedef int cli_work_fn(struct cli_session *session, void *context);
  */
 int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
                  size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context);
+
+/* Delivers the trials that wait for the log's server. Each command that is about to append calls it; commands that read never
+ * do, because a directory that is only looked at must not send anything. The command goes on even if that fails. */
+void cli_deliver_waiting(struct lineage_store *store);
 
 /* Returns false, with an error message, for a directory without a store: an empty answer would be misread as "nobody
  * tried this". */

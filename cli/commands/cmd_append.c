@@ -210,6 +210,7 @@ static int work(struct cli_session *session, void *context)
     for (size_t i = 0; i < o->rows.n; i++)
         if (!secret_params_absent(o->rows.trials[i].params, o->rows.trials[i].n_params, harmless))
             return CLI_USAGE;
+    cli_deliver_waiting(session->store);
     if (o->rows.n)
         return append_rows(o, session->store);
     if (!secret_params_absent(trial->params, trial->n_params, harmless))

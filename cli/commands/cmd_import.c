@@ -31,6 +31,7 @@ static int work(struct cli_session *session, void *context)
                                     "--metric");
     if (o->exact)
         return import_exact(session->store, session->args.positional[0]);
+    cli_deliver_waiting(session->store);
     /* The callback's context is not const, but the path is only read. */
     char *path = (char *)(uintptr_t)session->args.positional[0];
     if (lineage_import(session->store, path, o->metric, &stats, finding_print_import, path, &err) != LINEAGE_OK)

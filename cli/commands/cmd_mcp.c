@@ -21,6 +21,8 @@ static int work(struct cli_session *session, void *context)
     struct mcp_options *o = context;
     struct mcp_server *server = &o->server;
     json_object_seed(0); /* must run before the second thread starts */
+    if (o->allow_write)
+        cli_deliver_waiting(session->store);
     server->store = session->store;
     server->dir = session->where.dir ? session->where.dir : ".";
     server->allow_write = o->allow_write;

@@ -282,8 +282,10 @@ static int work(struct cli_session *session, void *context)
     int status = night->list.sweep.of_commands ? CLI_GO_ON : recipe_store_check(session->store);
     if (status == CLI_GO_ON)
         status = night_open(night, session->store);
-    if (status == CLI_GO_ON && !o->list)
+    if (status == CLI_GO_ON && !o->list) {
+        cli_deliver_waiting(session->store);
         status = night_lock(night);
+    }
     if (status == CLI_GO_ON && !o->list)
         status = check_log(session->store);
     if (status == CLI_GO_ON && !o->list)

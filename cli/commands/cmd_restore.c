@@ -6,6 +6,7 @@ static int work(struct cli_session *session, void *context)
     struct lineage_error err;
     size_t n;
     (void)context;
+    cli_deliver_waiting(session->store);
     if (lineage_restore(session->store, session->args.positional[0], &n, &err) != LINEAGE_OK)
         return cli_fail(&err);
     printf("%zu row%s put back\n", n, n == 1 ? "" : "s");

@@ -121,6 +121,7 @@ static int work(struct cli_session *session, void *context)
     struct interrupts interrupts;
     struct trial_outcome outcome;
     struct lineage_trial row = {0};
+    cli_deliver_waiting(session->store);
     int status = find_parent(o);
     if (status != CLI_GO_ON)
         return status;

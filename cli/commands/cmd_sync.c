@@ -8,6 +8,7 @@
 struct sync {
     struct cli_session session;
     char *clean;
+    int foreign;
     double days;
 };
 
@@ -34,20 +35,23 @@ static int work(struct cli_session *session, void *context)
     struct lineage_sync_stats stats;
     struct lineage_error err;
     const struct sync *o = context;
-    enum lineage_status status = lineage_sync(session->store, &stats, &err);
-    printf("waiting %zu\n", stats.n_waiting);
+    enum lineage_status status =
+        o->foreign ? lineage_sync_all(session->store, &stats, &err) : lineage_sync(session->store, &stats, &err);
+    printf("waiting %zu\n", stats.n_waiting + stats.n_foreign);
     if (status != LINEAGE_OK)
         return cli_fail(&err);
     int cleaned = o->clean ? clean(session->store, o->days) : CLI_OK;
     if (cleaned != CLI_OK)
         return cleaned;
-    return stats.n_refused || stats.n_waiting ? CLI_NO : CLI_OK;
+    return stats.n_refused || stats.n_waiting || stats.n_foreign ? CLI_NO : CLI_OK;
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct sync o = {.session = {.delivers_itself = true, .before_open = read_options}};
+    struct sync o = {.session = {.before_open = read_options}};
     struct poptOption options[] = {CLI_STORE_OPTIONS(&o.session.where),
+                                   {"foreign", 0, POPT_ARG_NONE, &o.foreign, 0,
+                                    "also deliver trials that this user did not write on this machine for this server", NULL},
                                    {"clean", 0, POPT_ARG_STRING, &o.clean, 0,
                                     "also remove unused data and checkpoints older than DAYS from the server", "DAYS"},
                                    POPT_TABLEEND};
@@ -60,8 +64,11 @@ const struct cli_command cmd_sync = {
     .description =
         "Delivers the trials that were appended while the log's server could not be reached, each\n"
         "one once, and reports the id that each one gets. Prints how many still wait. Every command\n"
-        "on the store does the same when it starts. A trial that the rules refuse by now (its\n"
-        "parent does not exist, its id is taken) is kept in outbox/ with the ending .refused.\n"
+        "that appends does the same when it starts; commands that read send nothing. A trial that\n"
+        "the rules refuse by now (its parent does not exist, its id is taken) is kept in outbox/ with\n"
+        "the ending .refused. A trial that another user or machine wrote, or that was written for\n"
+        "another server, waits until --foreign says that it is yours; an earlier version of lineage\n"
+        "wrote trials that count as such too.\n"
         "\n"
         "--clean removes snapshots that no row names, checkpoints of nights older than DAYS days,\n"
         "and bytes without an owner from the server; it keeps everything younger than a day.\n"
@@ -69,9 +76,10 @@ const struct cli_command cmd_sync = {
         "A file of the outbox that is damaged is kept with the ending .damaged: it holds a trial that was\n"
         "acknowledged. `verify` names it too, until you remove it.\n"
         "\n"
-        "Exit status 1: a trial was refused, or another process is delivering. 2: the server denies\n"
-        "access, or has no such store, or a file of the outbox is damaged. 3: the server cannot be\n"
-        "reached, and all trials wait. A store whose log is a file has nothing to deliver.",
+        "Exit status 1: a trial was refused or is foreign, or another process is delivering. 2: the\n"
+        "server denies access, or has no such store, or a file of the outbox is damaged. 3: the\n"
+        "server cannot be reached, and all trials wait. A store whose log is a file has nothing to\n"
+        "deliver.",
     .examples = "  lineage -C postgres://db.example/trials/atpo sync\n"
                 "  lineage -C postgres://db.example/trials/atpo sync --clean 30",
     .run = run,

@@ -196,6 +196,8 @@ static int work(struct cli_session *session, void *context)
     struct train_options *o = context;
     int status = recipe_store_check(session->store);
     if (status == CLI_GO_ON)
+        cli_deliver_waiting(session->store);
+    if (status == CLI_GO_ON)
         status = abandoned_trials_record(session->store);
     if (status == CLI_GO_ON)
         status = o->parent ? find_parent(o) : find_parent_of_checkpoint(o);

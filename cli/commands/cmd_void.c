@@ -147,6 +147,7 @@ static int work(struct cli_session *session, void *context)
         return list_voids(session);
     if (!o->reason && !o->undo)
         return cli_error(CLI_USAGE, "void: --reason is missing: say why the trial does not count");
+    cli_deliver_waiting(session->store);
     int status = check_ids(session);
     for (size_t i = 0; (status == CLI_GO_ON || status == CLI_OK) && i < session->args.n_positional; i++)
         status = append_one(session, o, session->args.positional[i]);

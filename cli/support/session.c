@@ -130,9 +130,12 @@ static int open_store(struct cli_session *session)
         return CLI_USAGE;
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    if (!session->delivers_itself) /* delivers the outbox; the command goes on even if that fails */
-        (void)!lineage_sync(session->store, NULL, NULL);
     return CLI_GO_ON;
+}
+
+void cli_deliver_waiting(struct lineage_store *store)
+{
+    (void)!lineage_sync(store, NULL, NULL);
 }
 
 /* Everything that can be wrong in the command line is checked before the store is opened, because opening takes locks

@@ -284,8 +284,8 @@ lineage_store_append_many(struct lineage_store *store, const struct lineage_tria
  * exp_id is "outbox-NUMBER" (with ".1", ".2" .. appended for the rows of append_many): the trial is kept on this
  * machine's disk. The same happens if the server refuses now what it allowed when the store was opened (a new password,
  * a revoked right). A user who was never allowed to append gets LINEAGE_EREFUSED, and nothing is kept. Everything that
- * depends on the log (id, parent, baseline, keep or discard) is decided on delivery, by the next process that opens the
- * store or by lineage_sync. The trial's files are then renamed to the row's id.
+ * depends on the log (id, parent, baseline, keep or discard) is decided on delivery, by lineage_sync, which the commands
+ * that append call when they start. The trial's files are then renamed to the row's id.
  */
 #define LINEAGE_OUTBOX "outbox-" /* prefix of such an exp_id */
 
@@ -294,6 +294,7 @@ struct lineage_sync_stats {
     size_t n_refused; /* refused like a bad append; a notice names outbox/NAME.refused and the reason */
     size_t n_waiting; /* still in the outbox, including those that another process is delivering now */
     size_t n_damaged; /* files that cannot be read; a notice names outbox/NAME.damaged */
+    size_t n_foreign; /* not delivered, because this user did not write them on this machine for this server */
 };
 
 /* Delivers the trials in the outbox, oldest first. stats may be NULL. Returns LINEAGE_EAWAY while the server cannot be
@@ -302,6 +303,11 @@ struct lineage_sync_stats {
  * a file has no outbox, so the call returns LINEAGE_OK. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);
+
+/* Like lineage_sync, and also delivers trials that this user did not write on this machine for this server. A directory from
+ * somebody else may contain such files, so call it only for a user who knows where they come from. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_sync_all(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);
 
 /* Longest cell that append writes, in bytes (fieldkit.lineage cannot read longer ones). */
 #define LINEAGE_CELL_MAX 131072

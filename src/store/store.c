@@ -20,6 +20,7 @@
 #include "append/append_state.h"
 #include "files/fs.h"
 #include "files/places.h"
+#include "files/trust_record.h"
 #include "log/log_file.h"
 #include "postgres/log_postgres.h"
 #include "postgres/server_name.h"
@@ -133,6 +134,25 @@ static enum lineage_status create_on_server(const char *log, const struct lineag
     return status;
 }
 
+/* The server that lineage.json names gets this user's password and gives the answers, so it is not asked before the user has
+ * trusted the directory with it. */
+static enum lineage_status check_trust(int dir_fd, const char *dir, const char *server, struct lineage_error *err)
+{
+    enum trust trust;
+    char *other;
+    enum lineage_status status = trust_record_check(dir_fd, server, &trust, &other, err);
+    if (status == LINEAGE_OK && trust == TRUST_OTHER)
+        status = store_fail(err, LINEAGE_EREFUSED,
+                            "%s/" PLACE_CONFIG " names the log %s now, and you trusted it with %s; if you know why it changed: "
+                            "lineage trust %s", dir, server, other, dir);
+    else if (status == LINEAGE_OK && trust == TRUST_NO)
+        status = store_fail(err, LINEAGE_EREFUSED,
+                            "%s/" PLACE_CONFIG " names the log %s, which would get your password and give the answers; if you "
+                            "trust where the directory comes from: lineage trust %s", dir, server, dir);
+    free(other);
+    return status;
+}
+
 /* Also handles a directory whose lineage.json names a server. */
 static enum lineage_status create_in_dir(const char *dir, const struct lineage_config *config, struct lineage_error *err)
 {
@@ -144,6 +164,8 @@ static enum lineage_status create_in_dir(const char *dir, const struct lineage_c
         status = open_dir(&dir_fd, dir, err);
     if (status == LINEAGE_OK)
         status = read_config(&there, &more, dir_fd, err);
+    if (status == LINEAGE_OK && more.log)
+        status = check_trust(dir_fd, dir, more.log, err);
     if (status == LINEAGE_OK)
         status = more.log ? create_on_server(more.log, config, err) : write_config(dir_fd, config, err);
     config_more_release(&more);
@@ -339,6 +361,8 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         status = open_dir(&store->dir_fd, store->dir, err);
     if (status == LINEAGE_OK)
         status = read_config(&store->config, store->more, store->dir_fd, err);
+    if (status == LINEAGE_OK && store->more->log && !server_name_is(dir)) /* a user who names the server needs no trust */
+        status = check_trust(store->dir_fd, store->dir, store->more->log, err);
     if (status == LINEAGE_OK && store->more->log && !(server = strdup(store->more->log)))
         status = store_no_memory(err);
     if (status == LINEAGE_OK)

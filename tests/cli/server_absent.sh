@@ -31,6 +31,8 @@ must_equal "{
 # The same store opened through a directory; its lineage.json may set only the log.
 mkdir d
 echo "{\"log\": \"$nobody/db/s\"}" >d/lineage.json
+must_fail 2 'lineage trust d' -C d best
+must_run trust d
 must_fail 3 'is away: ' -C d best
 echo "{\"log\": \"$nobody/db/s\", \"direction\": \"higher\"}" >d/lineage.json
 must_fail 2 'nothing else' -C d best

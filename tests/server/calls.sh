@@ -13,6 +13,7 @@ must_run -C "$SERVER/trials/calls" import --exact wider.tsv
 mkdir -p store/work
 echo 'some code' >store/work/main.py
 echo "{\"log\": \"$SERVER/trials/calls\"}" >store/lineage.json
+must_run trust store
 [ "$INSTRUMENTED" = sanitizers ] && coarse=97 || coarse=53
 "$CALL_FAULTS" store "$SERVER/trials" "${STEP:-$coarse}" ${ONLY:+"$ONLY"} >out 2>err
 status=$?

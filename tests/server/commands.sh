@@ -110,6 +110,8 @@ must_match_file d2.untimed two.untimed
 # A separate directory, and a second machine that knows only the name.
 mkdir own
 echo "{\"log\": \"$uri\"}" >own/lineage.json
+must_fail 2 'lineage trust own' -C own best
+must_run trust own
 run -C d best
 cp out best.d
 must_run -C own best

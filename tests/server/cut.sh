@@ -13,6 +13,7 @@ header | sed "s/\$/${tab}team/" >wider.tsv # trials have a column that only this
 must_run -C "$SERVER/trials/cut" import --exact wider.tsv
 mkdir store
 echo "{\"log\": \"postgres://lineage@127.0.0.1:$proxy_port/trials/cut\"}" >store/lineage.json
+must_run trust store
 "$CUT_CONNECTION" store "$server/s/.s.PGSQL.$server_port" "$proxy_port" "${STEP:-149}" >out 2>err
 status=$?
 last="cut_connection"

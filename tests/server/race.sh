@@ -13,6 +13,7 @@ must_run -C "$uri" append --status keep --core-metric 0 --hypothesis first
 for i in 1 2 3 4 5 6 7 8; do
     mkdir d$i
     echo "{\"log\": \"$uri\"}" >d$i/lineage.json
+    must_run trust d$i
 done
 
 # race ROWS: runs the race, then prints errors of the log: ids, status, baseline and delta of each row with a score.

@@ -344,6 +344,8 @@ static PGnotify *notification(PGconn *c)
     return script_notifies ? script_notifies--, malloc(1) : NULL;
 }
 
+static int library_version(void) { return 150000; }
+
 static const struct libpq table = {
     .connectdbParams = begin, .pingParams = ping, .reset = reset, .setErrorVerbosity = verbosity, .serverVersion = version,
     .status = status, .errorMessage = message, .finish = finish, .setnonblocking = nonblocking, .setNoticeProcessor = say_notices,
@@ -351,7 +353,8 @@ static const struct libpq table = {
     .isBusy = is_busy, .getResult = result, .resultStatus = kind_of, .resultErrorField = field, .resultErrorMessage = whole_message,
     .clear = clear, .ntuples = count_rows, .getvalue = value_of, .getlength = length_of, .getisnull = is_null,
     .transactionStatus = transaction, .notifies = notification, .freemem = free, .enterPipelineMode = enter,
-    .exitPipelineMode = leave, .pipelineSync = sync_now, .sendPrepare = prepare, .sendQueryPrepared = send_prepared};
+    .exitPipelineMode = leave, .pipelineSync = sync_now, .sendPrepare = prepare, .sendQueryPrepared = send_prepared,
+    .libVersion = library_version};
 
 /* ---- replacements of system calls, by --wrap ---- */
 

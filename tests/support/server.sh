@@ -16,7 +16,7 @@ fi
 # removes the server.
 server_test()
 {
-    trap "${1:+$1; }"'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+    trap "${1:+$1; }"'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch" "$scratch.state"' EXIT
     XDG_STATE_HOME=$PWD/state
     export XDG_STATE_HOME
 }

@@ -2,6 +2,8 @@
  * functions that give scripted answers. */
 #include "support/unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "postgres/connect.h"
@@ -17,10 +19,29 @@ static bool verbose, none;
 static unsigned resets, pings, open_connections;
 static char connection[1];
 
+static int library_version = 150000;
+static char require_auth[32]; /* as given to the last connection; "" if it was not given */
+
+/* The name comes last, so that its keywords win. */
+static void note_keywords(const char *const *keywords, const char *const *values)
+{
+    size_t n = 0;
+    require_auth[0] = '\0';
+    for (; keywords[n]; n++)
+        if (strcmp(keywords[n], "require_auth") == 0)
+            snprintf(require_auth, sizeof require_auth, "%s", values[n]);
+    assert_string_equal(keywords[n - 1], "dbname");
+    assert_string_equal(values[n - 1], "postgresql://h/d");
+}
+
+static int get_library_version(void)
+{
+    return library_version;
+}
+
 static PGconn *begin(const char *const *keywords, const char *const *values, int expand)
 {
-    (void)keywords;
-    (void)values;
+    note_keywords(keywords, values);
     assert_true(expand);
     verbose = false;
     resets = pings = 0;
@@ -83,7 +104,8 @@ static void finish(PGconn *c)
 }
 
 static const struct libpq pq = {.connectdbParams = begin, .status = status, .errorMessage = message, .reset = reset, .finish = finish,
-                                .setErrorVerbosity = set_verbosity, .pingParams = ping, .serverVersion = version};
+                                .setErrorVerbosity = set_verbosity, .pingParams = ping, .serverVersion = version,
+                                .libVersion = get_library_version};
 
 static bool connects(struct lineage_error *why)
 {
@@ -202,12 +224,32 @@ static void a_name_that_libpq_cannot_read_is_a_mistake(void **unused)
     none = false;
 }
 
+/* Older versions of libpq refuse a keyword that they do not know. */
+static void a_password_is_not_sent_in_clear_text(void **unused)
+{
+    struct lineage_error why;
+    (void)unused;
+    script = (struct script){NULL, NULL, PQPING_OK, 150000};
+    unsetenv("PGREQUIREAUTH");
+    assert_true(connects(&why));
+    assert_string_equal(require_auth, "");
+    library_version = 160000;
+    assert_true(connects(&why));
+    assert_string_equal(require_auth, "!password");
+    setenv("PGREQUIREAUTH", "password", 1); /* the user wants it */
+    assert_true(connects(&why));
+    assert_string_equal(require_auth, "");
+    unsetenv("PGREQUIREAUTH");
+    library_version = 150000;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_sqlstate_decides_in_any_language),
                                        cmocka_unit_test(a_server_that_comes_in_between_is_there),
                                        cmocka_unit_test(the_words_of_libpq_are_sorted),
                                        cmocka_unit_test(of_several_attempts_the_telling_one_counts),
-                                       cmocka_unit_test(a_name_that_libpq_cannot_read_is_a_mistake)};
+                                       cmocka_unit_test(a_name_that_libpq_cannot_read_is_a_mistake),
+                                       cmocka_unit_test(a_password_is_not_sent_in_clear_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
  *
  * The order of steps guarantees that each row is added exactly once. The request is on disk before the claim. Its
  * number is stored with the row and is unique in the log. The request is erased after the commit was confirmed. If the
- * process is killed before the commit, the request exists and the row does not, and the next command appends the row.
- * If the process is killed after the commit, both exist: the next command finds the number in the log, under the claim,
+ * process is killed before the commit, the request exists and the row does not, and the next command that appends adds it.
+ * If the process is killed after the commit, both exist: that command finds the number in the log, under the claim,
  * and erases the request. A commit whose confirmation was lost is handled the same way.
  *
  * Ids, parents, keep or discard are decided on delivery, by the log at that time. The timestamp is that of the append.
@@ -24,6 +24,7 @@
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "../log/log.h"
+#include "outbox_bind.h"
 #include "outbox_rows.h"
 
 /* After this many broken connections in a row the server counts as unreachable. */
@@ -127,6 +128,7 @@ enum lineage_status outbox_request_make(struct outbox_request *request, struct l
     request->about = write_about(request, rows, n, auto_status, options, many);
     if (!request->about)
         return store_no_memory(err);
+    outbox_bind(request->about, store);
     return outbox_write(request->file, store->dir_fd, request->about, !options->no_sync, err);
 }
 
@@ -154,10 +156,11 @@ bool outbox_is_away(const struct log *log, enum lineage_status status)
 enum lineage_status outbox_request_keep(struct outbox_request *request, struct lineage_store *store,
                                         const struct lineage_error *why, bool sync, struct lineage_error *err)
 {
+    outbox_bind(request->about, store);
     enum lineage_status status = outbox_write(request->file, store->dir_fd, request->about, sync, err);
     if (status != LINEAGE_OK || request->delivered)
         return status;
-    store_notice(store, 0, "%s; the trial is kept as %s, and the next command, or `lineage sync`, delivers it", why->text,
+    store_notice(store, 0, "%s; the trial is kept as %s, and the next command that appends, or `lineage sync`, delivers it", why->text,
                  request->id);
     outbox_leave(request->file);
     store->append->outbox_waits = true;
@@ -207,6 +210,7 @@ enum lineage_status outbox_request_place(struct appending *a, const char *exp_id
     if (before) /* from a delivery that was killed before its row was added */
         move_files(a->store->dir_fd, before, request->id);
     json_object_set_new(request->about, "placed", json_string(exp_id));
+    outbox_bind(request->about, a->store);
     enum lineage_status status = outbox_write(request->file, a->store->dir_fd, request->about, false, err);
     if (status == LINEAGE_OK)
         move_files(a->store->dir_fd, request->id, exp_id);

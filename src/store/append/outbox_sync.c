@@ -7,12 +7,14 @@
 #include "../files/fs.h"
 #include "../log/log.h"
 #include "appending.h"
+#include "outbox_bind.h"
 #include "outbox_rows.h"
 #include "outbox.h"
 
 struct syncing {
     struct lineage_store *store;
     struct lineage_sync_stats stats;
+    bool foreign_too; /* deliver requests that this user did not bind, too */
     struct lineage_error err; /* the failure that ended the delivery */
 };
 
@@ -102,6 +104,17 @@ static bool visit_damaged(struct syncing *s, const char *name)
     return true;
 }
 
+/* Only the user knows whether such a trial is their own. */
+static bool visit_foreign(struct syncing *s, const char *name)
+{
+    s->stats.n_foreign++;
+    store_notice(s->store, 0,
+                 "%s/%s is not delivered, because this user did not write it on this machine for %s; if it is yours (an earlier "
+                 "version, another machine, a renamed server): lineage sync --foreign",
+                 s->store->dir, name, s->store->log->place);
+    return true;
+}
+
 /* After the first failure the remaining requests are only counted. */
 static bool visit(void *context, struct outbox_file *file, json_t *about)
 {
@@ -111,6 +124,8 @@ static bool visit(void *context, struct outbox_file *file, json_t *about)
     char id[OUTBOX_ID_MAX] = "";
     if (!about)
         return visit_damaged(s, file->name);
+    if (!s->foreign_too && !outbox_is_bound(about, s->store))
+        return visit_foreign(s, file->name);
     if (s->err.status != LINEAGE_OK) {
         s->stats.n_waiting++;
         return true;
@@ -122,10 +137,10 @@ static bool visit(void *context, struct outbox_file *file, json_t *about)
     return true;
 }
 
-enum lineage_status lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats,
-                                 struct lineage_error *err)
+static enum lineage_status sync_outbox(struct lineage_store *store, bool foreign_too, struct lineage_sync_stats *stats,
+                                       struct lineage_error *err)
 {
-    struct syncing s = {.store = store};
+    struct syncing s = {.store = store, .foreign_too = foreign_too};
     size_t n_held = 0;
     enum lineage_status status = store_check_owner(store, err);
     if (status == LINEAGE_OK && log_has_requests(store->log))
@@ -143,4 +158,14 @@ enum lineage_status lineage_sync(struct lineage_store *store, struct lineage_syn
             store_fail(err, LINEAGE_ECORRUPT, "%s/outbox: %zu damaged files that may hold trials",
                        store->dir, s.stats.n_damaged);
     return status;
+}
+
+enum lineage_status lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err)
+{
+    return sync_outbox(store, false, stats, err);
+}
+
+enum lineage_status lineage_sync_all(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err)
+{
+    return sync_outbox(store, true, stats, err);
 }

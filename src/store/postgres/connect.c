@@ -11,16 +11,36 @@
 
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* needed for client_connection_check_interval and the migrations */
 enum { OLDEST_SERVER = 140000 };
 
-/* Keywords before dbname are defaults for the keywords in the URI. */
-#define KEYWORDS                                                                                                        \
-    {"fallback_application_name", "client_encoding", "connect_timeout", "keepalives_idle", "keepalives_interval",       \
-     "keepalives_count", "tcp_user_timeout", "dbname", NULL}
-#define VALUES(uri) {"lineage", "UTF8", "5", "30", "10", "3", "30000", uri, NULL}
+/* libpq knows require_auth from this version on. */
+enum { REQUIRES_AUTH = 160000 };
+
+enum { N_KEYWORDS = 10 };
+
+struct keywords {
+    const char *names[N_KEYWORDS], *values[N_KEYWORDS];
+};
+
+/* Keywords before dbname are defaults for the keywords in the URI. A password is never sent in clear text, unless the name or
+ * PGREQUIREAUTH asks for it: a server could keep it. Libpq before version 16 cannot refuse that. */
+static struct keywords make_keywords(const struct libpq *pq, const char *uri)
+{
+    struct keywords k = {{"fallback_application_name", "client_encoding", "connect_timeout", "keepalives_idle",
+                          "keepalives_interval", "keepalives_count", "tcp_user_timeout", "dbname"},
+                         {"lineage", "UTF8", "5", "30", "10", "3", "30000", uri}};
+    if (pq->libVersion() >= REQUIRES_AUTH && !getenv("PGREQUIREAUTH")) {
+        k.names[8] = "dbname";
+        k.values[8] = uri;
+        k.names[7] = "require_auth";
+        k.values[7] = "!password";
+    }
+    return k;
+}
 
 void connect_first_line(char *out, size_t size, const char *text)
 {
@@ -137,12 +157,12 @@ static void try_again_verbosely(const struct libpq *pq, PGconn *connection)
 
 static void explain(const struct libpq *pq, const PGconn *connection, const char *uri, const char *shown, struct lineage_error *why)
 {
-    const char *const keywords[] = KEYWORDS, *const values[] = VALUES(uri);
+    const struct keywords k = make_keywords(pq, uri);
     const char *text = pq->errorMessage(connection);
     char words[320];
     enum verdict verdict = judge_text(text, words, sizeof words);
     bool asked = strncmp(text, "connection to server", 20) == 0; /* since libpq 14 */
-    if (!asked && pq->pingParams(keywords, values, 1) == PQPING_NO_ATTEMPT)
+    if (!asked && pq->pingParams(k.names, k.values, 1) == PQPING_NO_ATTEMPT)
         store_fail(why, LINEAGE_EINVAL, "%s: %s", shown, words);
     else if (verdict == REFUSED)
         store_fail(why, LINEAGE_EREFUSED, "%s: refused: %s", shown, words);
@@ -162,9 +182,9 @@ static bool is_known(const struct libpq *pq, const PGconn *connection, const cha
 
 PGconn *connect_server(const struct libpq *pq, const char *uri, const char *shown, struct lineage_error *why)
 {
-    const char *const keywords[] = KEYWORDS, *const values[] = VALUES(uri);
+    const struct keywords k = make_keywords(pq, uri);
     locale_t plain = newlocale(LC_MESSAGES_MASK, "C", NULL), before = plain ? uselocale(plain) : NULL;
-    PGconn *connection = pq->connectdbParams(keywords, values, 1);
+    PGconn *connection = pq->connectdbParams(k.names, k.values, 1);
     try_again_verbosely(pq, connection);
     bool there = is_there(pq, connection);
     if (!connection)

@@ -18,7 +18,7 @@
     X(socket) X(sendQuery) X(sendQueryParams) X(flush) X(consumeInput) X(isBusy) X(getResult)                \
     X(resultStatus) X(resultErrorField) X(resultErrorMessage) X(clear) X(ntuples) X(getvalue) X(getlength)   \
     X(getisnull) X(transactionStatus) X(notifies) X(freemem) X(enterPipelineMode) X(exitPipelineMode)        \
-    X(pipelineSync) X(sendPrepare) X(sendQueryPrepared)
+    X(pipelineSync) X(sendPrepare) X(sendQueryPrepared) X(libVersion)
 
 /* pq.status is PQstatus. */
 struct libpq {

@@ -16,6 +16,7 @@
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../files/state_dir.h"
+#include "../files/trust_record.h"
 #include "../format/arena.h"
 
 static const char *behind_scheme(const char *text)
@@ -189,6 +190,8 @@ static enum lineage_status write_settings(const char *dir, const char *text, str
         server_name_settings(&settings, text);
         status = settings.failed ? store_no_memory(err)
                                  : fs_replace(fd, PLACE_CONFIG, settings.data, settings.length, true, err);
+        if (status == LINEAGE_OK)
+            status = trust_record_write(fd, dir, text, err);
     }
     buf_release(&settings);
     fs_close(fd);
