@@ -223,20 +223,37 @@ static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_
     return mirror_exec(mirror, files ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY", err);
 }
 
+/* Where the text of the last object was found. SQLite lists objects in the order in which they were made, so the search for the
+ * next one begins there, and all objects cost about one pass over the migrations. */
+struct schema_place {
+    int migration;
+    const char *at;
+};
+
+static bool find_in_migrations(struct schema_place *place, const char *text)
+{
+    const char *from = place->at ? place->at : schema_migrations[0];
+    for (int i = place->at ? place->migration : 0, tried = 0; tried <= N_MIGRATIONS; tried++) {
+        const char *found = strstr(from, text);
+        if (found) {
+            *place = (struct schema_place){i, found};
+            return true;
+        }
+        i = (i + 1) % N_MIGRATIONS;
+        from = schema_migrations[i];
+    }
+    return false;
+}
+
 /* Whether the object is one that the migrations or indexes.sql make. SQLite keeps the words of a CREATE statement from the
  * name on. */
-static bool is_expected(const char *type, const char *sql)
+static bool is_expected(struct schema_place *place, const char *type, const char *sql)
 {
     const char *name = strchr(sql, ' ');
     name = name ? strchr(name + 1, ' ') : NULL;
     if (!name || strcmp(type, "trigger") == 0)
         return false;
-    if (strcmp(type, "index") == 0)
-        return strstr(schema_indexes, name) != NULL;
-    for (int i = N_MIGRATIONS - 1; i >= 0; i--)
-        if (strstr(schema_migrations[i], name))
-            return true;
-    return false;
+    return strcmp(type, "index") == 0 ? strstr(schema_indexes, name) != NULL : find_in_migrations(place, name);
 }
 
 /* Another program may have added a trigger, a view or a table to the file. Triggers are off, and no question names a view, but a
@@ -245,11 +262,12 @@ static enum lineage_status check_schema(struct mirror *mirror, struct lineage_er
 {
     static const char sql[] = "SELECT type, sql, name FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     sqlite3_stmt *stmt = NULL;
+    struct schema_place place = {0, NULL};
     enum lineage_status status = LINEAGE_OK;
     int code = sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL);
     while (code == SQLITE_OK && status == LINEAGE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
         code = SQLITE_OK;
-        if (is_expected(mirror_text(stmt, 0), mirror_text(stmt, 1)))
+        if (is_expected(&place, mirror_text(stmt, 0), mirror_text(stmt, 1)))
             continue;
         mirror->damaged = true;
         status = store_fail(err, LINEAGE_EDB, "lineage.db has the %s '%.60s' of another program", mirror_text(stmt, 0),

@@ -132,19 +132,22 @@ static enum lineage_status use_private(struct mirror *mirror, bool tell, struct 
     return as_db_failure(status, err);
 }
 
-/* The lineage.db of another user is never replaced, because that user's commands would then replace it in turn. */
-static enum lineage_status judge_file(struct mirror *mirror, bool writable, struct lineage_error *err)
+/* The lineage.db of another user is never replaced, because that user's commands would then replace it in turn. *same is true if
+ * the file beside the log is used as the caller found it. */
+static enum lineage_status judge_file(struct mirror *mirror, bool writable, bool *same, struct lineage_error *err)
 {
     struct fs_identity id;
     struct stat st;
     int dir_fd = mirror->store->dir_fd;
+    *same = false;
     if (fs_stat(dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
         return writable ? replace(mirror, err) : LINEAGE_OK; /* the caller reports that there is none */
     if (fs_identify(dir_fd, PLACE_MIRROR, &id) != 0)
         return store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->store->dir);
     const enum own own = own_record_check(mirror->place.records.data, "", &id);
     const bool mine = st.st_uid == geteuid();
-    if (own == OWN_YES && sides_are_own(mirror))
+    *same = own == OWN_YES && sides_are_own(mirror);
+    if (*same)
         return LINEAGE_OK;
     if (own == OWN_UNKNOWN)
         return store_fail(err, LINEAGE_EDB, "cannot read the record that says whether this user made %s/" PLACE_MIRROR, mirror->store->dir);
@@ -157,6 +160,7 @@ enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *f
 {
     struct lineage_store *store = mirror->store;
     struct lineage_error why = {0};
+    bool same = true;
     mirror_place_release(mirror);
     enum lineage_status status = set_place(mirror, store->dir_fd, store->dir, false, err);
     if (status == LINEAGE_OK)
@@ -164,8 +168,10 @@ enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *f
     if (status != LINEAGE_OK)
         return status;
     status = own_record_base(&mirror->place.records, store->dir_fd, &why);
-    if (status == LINEAGE_OK)
-        return (status = judge_file(mirror, *writable, err)) == LINEAGE_OK ? mirror_file_look(mirror, file, writable, err) : status;
+    if (status == LINEAGE_OK) {
+        status = judge_file(mirror, *writable, &same, err);
+        return status == LINEAGE_OK && !same ? mirror_file_look(mirror, file, writable, err) : status;
+    }
     return status == LINEAGE_ENOMEM ? store_give(err, &why)
                                     : store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " cannot be used: %s", store->dir, why.text);
 }
