@@ -76,6 +76,8 @@ must_equal 1 "$(wc -l <out)"
 must_run init plain
 must_fail 2 'names no server' trust plain
 must_fail 2 'cannot open the directory' trust nowhere
+mkdir escapes && printf '{"log": "postgres://h\\u001b[2Jx/d"}\n' >escapes/lineage.json
+must_fail 2 'control characters' trust escapes
 must_fail 2 'only directories need trust' trust "$server"
 must_fail 2 '--list takes no directory' trust --list received
 must_fail 2 '--format belongs to --list' trust --format json received

@@ -132,6 +132,15 @@ enum lineage_status trust_record_check(int dir_fd, const char *server, enum trus
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+/* A line end would add a line to the record, and an escape sequence could hide on a terminal what is trusted. */
+static bool has_controls(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return true;
+    return false;
+}
+
 enum lineage_status trust_record_write(int dir_fd, const char *path, const char *server, struct lineage_error *err)
 {
     char name[NAME_SIZE];
@@ -142,8 +151,8 @@ enum lineage_status trust_record_write(int dir_fd, const char *path, const char 
     enum lineage_status status = name_of(name, &dir, dir_fd, err);
     if (status == LINEAGE_OK)
         status = path_of(&absolute, dir_fd, path, err);
-    if (status == LINEAGE_OK && (strchr(absolute, '\n') || strchr(server, '\n')))
-        status = store_fail(err, LINEAGE_EINVAL, "a directory or a server with a line end in its name cannot be trusted");
+    if (status == LINEAGE_OK && (has_controls(absolute) || has_controls(server)))
+        status = store_fail(err, LINEAGE_EINVAL, "a directory or a server with control characters in its name cannot be trusted");
     if (status == LINEAGE_OK)
         buf_printf(&text, "%llx\n%s\n%s\n", (unsigned long long)dir.device, server, absolute);
     if (status == LINEAGE_OK)
