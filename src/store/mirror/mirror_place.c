@@ -123,8 +123,8 @@ static enum lineage_status use_private(struct mirror *mirror, bool tell, struct 
         status = store_fail_errno(err, LINEAGE_EDB, "cannot open %s", path.data);
     if (made && tell)
         store_notice(mirror->store, 0,
-                     "%s/" PLACE_MIRROR " or a journal beside it was not made by this user's commands, so it is not used; the mirror is in %s. "
-                     "`lineage rebuild` replaces the file beside the log",
+                     "%s/" PLACE_MIRROR " or a journal beside it was not made by this user's commands, so it is not used; the mirror "
+                     "is in %s. `lineage rebuild` replaces the file beside the log",
                      mirror->store->dir, path.data);
     if (status == LINEAGE_OK)
         status = set_place(mirror, fd, path.data, true, err);
@@ -150,7 +150,8 @@ static enum lineage_status judge_file(struct mirror *mirror, bool writable, bool
     if (*same)
         return LINEAGE_OK;
     if (own == OWN_UNKNOWN)
-        return store_fail(err, LINEAGE_EDB, "cannot read the record that says whether this user made %s/" PLACE_MIRROR, mirror->store->dir);
+        return store_fail(err, LINEAGE_EDB, "cannot read the record that says whether this user made %s/" PLACE_MIRROR,
+                          mirror->store->dir);
     if (own == OWN_NO && mine && writable && is_at_rest(mirror))
         return replace(mirror, err);
     return use_private(mirror, mine, err);
@@ -172,8 +173,9 @@ enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *f
         status = judge_file(mirror, *writable, &same, err);
         return status == LINEAGE_OK && !same ? mirror_file_look(mirror, file, writable, err) : status;
     }
-    return status == LINEAGE_ENOMEM ? store_give(err, &why)
-                                    : store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " cannot be used: %s", store->dir, why.text);
+    if (status == LINEAGE_ENOMEM)
+        return store_give(err, &why);
+    return store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " cannot be used: %s", store->dir, why.text);
 }
 
 static void remove_private(const struct mirror *mirror)
