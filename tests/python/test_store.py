@@ -300,3 +300,9 @@ def test_texts_with_control_characters(store):
     if os.path.exists("/dev/full"):
         with pytest.raises(StoreError):
             Store("/dev/full")
+
+
+def test_a_directory_may_name_a_server_only_if_it_is_trusted(tmp_path):
+    (tmp_path / "lineage.json").write_text('{"log": "postgres://nobody@127.0.0.1:1/trials/s"}')
+    with pytest.raises(StoreError, match="lineage trust"):
+        Store(tmp_path)
