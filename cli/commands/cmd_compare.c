@@ -7,13 +7,14 @@
 
 #include "cli.h"
 #include "output/comparison.h"
+#include "output/evidence_out.h"
 
 enum { MAX_CONDITIONS = 32 };
 
 struct compare_options {
     char *by, *over, *baseline, *confidence, *code;
     char **params;
-    int json;
+    int json, runs;
     struct lineage_compare_options what;
     struct lineage_condition conditions[MAX_CONDITIONS];
     char names[MAX_CONDITIONS][LINEAGE_NAME_MAX];
@@ -59,9 +60,28 @@ static bool fill_options(struct compare_options *o, const struct cli_args *args)
     return add_conditions(o);
 }
 
+/* Every trial against the best one, whatever its label. */
+static int print_runs(struct cli_session *session, const struct compare_options *o)
+{
+    struct lineage_evidence evidence;
+    struct lineage_error err;
+    if (o->by || o->baseline || o->code || o->over || o->params || o->confidence || session->args.n_positional)
+        return cli_error(CLI_USAGE, "compare: --runs compares every trial with the best one; it takes no variants and no other "
+                                    "option of compare");
+    if (o->json)
+        session->format = CLI_JSON;
+    if (lineage_evidence_load(&evidence, session->store, NULL, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = cli_evidence_print(&evidence, session);
+    lineage_evidence_release(&evidence);
+    return status;
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct compare_options *o = context;
+    if (o->runs)
+        return print_runs(session, o);
     struct lineage_comparison comparison;
     struct lineage_error err;
     if (!fill_options(o, &session->args))
@@ -92,6 +112,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "compare trials with a change of code and without it: a trial's ID, the digest of a diff "
          "(`lineage code ID --diffs`), or a text in the files",
          "CHANGE"},
+        {"runs", 0, POPT_ARG_NONE, &o.runs, 0,
+         "compare every trial with the best one by all its runs, and mark those that are worth another run", NULL},
         {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed; with --code: all)", "NAME[,NAME]"},
         {"param", 0, POPT_ARG_ARGV, &o.params, 0,
          "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated",
@@ -115,12 +137,18 @@ const struct cli_command cmd_compare = {
         "decides the verdict). With fewer than two common seeds the answer is n/a. Other\n"
         "parameters in which the trials differ are listed. --code compares the trials of sweeps with\n"
         "`files` whose code contains a change with those without it: pairs that differ in nothing else,\n"
-        "or with fewer than two pairs the means of all of them (Welch's test).",
+        "or with fewer than two pairs the means of all of them (Welch's test).\n"
+        "\n"
+        "--runs prints a line for each trial of the store, whatever its label: its runs, which are its\n"
+        "first row and those that run it again, their mean, the difference to the best trial with its\n"
+        "95 % interval, the odds that it is better, and `run_again` if more runs may decide\n"
+        "(`lineage help rules`).",
     .examples = "  lineage compare grpo joint turn-group-v1d\n"
                 "  lineage compare --by alpha --baseline 0.3 --param k_max=5\n"
                 "  lineage compare optimizer=adam optimizer=sgd\n"
                 "  lineage compare grpo,lr=0.0003 grpo,lr=0.0006 --json\n"
                 "  lineage compare 000,004,008 001,005,009\n"
+                "  lineage compare --runs\n"
                 "  lineage compare --code 014\n  lineage compare --code lr_decay",
     .run = run,
 };

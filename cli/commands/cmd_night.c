@@ -11,6 +11,7 @@
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
 #include "sweep/protected_names.h"
+#include "sweep/replicate_trial.h"
 #include "sweep/sweep_file.h"
 #include "sweep/sweep_words.h"
 #include "sweep/trial_rows.h"
@@ -19,10 +20,10 @@ enum { NIGHT_REQUIREMENTS_MAX = 32 };
 
 struct night_options {
     struct cli_session session;
-    char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed;
+    char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed, *race, *confirm_runs;
     char **slots, **require;
     char *prune;
-    int list, quiet, report, worker;
+    int list, quiet, report, worker, confirm, no_confirm;
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
     const char *again[24 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
@@ -195,6 +196,23 @@ static bool read_planning(struct night_options *o)
     return true;
 }
 
+/* Options override the sweep file, which overrides the default. */
+static bool read_reruns(struct night_options *o)
+{
+    struct night_reruns *reruns = &o->night.reruns;
+    if (o->confirm && o->no_confirm)
+        return cli_error(CLI_USAGE, "--confirm and --no-confirm exclude each other"), false;
+    if ((o->race && !cli_count_parse(&reruns->race, "race", o->race)) ||
+        (o->confirm_runs && !cli_count_parse(&reruns->runs_max, "confirm-runs", o->confirm_runs)))
+        return false;
+    if (o->confirm_runs && (reruns->runs_max < 2 || reruns->runs_max > 10000))
+        return cli_error(CLI_USAGE, "--confirm-runs %s: use 2 to 10000", o->confirm_runs), false;
+    reruns->confirm = !o->no_confirm && (o->confirm || reruns->race || replicate_is_default(&o->night.list.sweep));
+    if (o->no_confirm && reruns->race)
+        return cli_error(CLI_USAGE, "--race runs trials again, which --no-confirm excludes"), false;
+    return true;
+}
+
 /* Collects the options that the line `to go on` repeats after the sweep and the store. */
 static void collect_options(struct night_options *o)
 {
@@ -202,7 +220,8 @@ static void collect_options(struct night_options *o)
         const char *option, *value;
     } given[] = {{"--propose", o->method}, {"--planner", o->planner}, {"--trials", o->trials},
                  {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours},
-                 {"--lease", o->lease},    {"--prune", o->prune}};
+                 {"--lease", o->lease},    {"--prune", o->prune},     {"--race", o->race},
+                 {"--confirm-runs", o->confirm_runs}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].value && strcmp(given[i].option, "--hours") != 0) {
@@ -213,8 +232,11 @@ static void collect_options(struct night_options *o)
         o->again[n++] = "--require";
         o->again[n++] = *require;
     }
-    if (o->worker)
-        o->again[n++] = "--worker";
+    const char *const flags[] = {o->worker ? "--worker" : NULL, o->confirm ? "--confirm" : NULL,
+                                 o->no_confirm ? "--no-confirm" : NULL};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i])
+            o->again[n++] = flags[i];
     o->night.options = o->again;
 }
 
@@ -258,7 +280,7 @@ static int read_sweep(struct cli_session *session, void *context)
         status = sweep_words_check(&night->list.sweep);
     if (status == CLI_GO_ON && !o->list)
         status = protected_names_check(&night->list.sweep);
-    if (status == CLI_GO_ON && !read_planning(o))
+    if (status == CLI_GO_ON && (!read_planning(o) || !read_reruns(o)))
         status = CLI_USAGE;
     collect_options(o);
     return status == CLI_GO_ON ? make_store(o) : status;
@@ -341,6 +363,16 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                     "stop a planner that takes longer than N seconds (default: 600)", "N"},
                                    {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
                                     "propose at most N trials, counting those of earlier nights", "N"},
+                                   {"confirm", 0, POPT_ARG_NONE, &o->confirm, 0,
+                                    "run a trial that would be kept again on fresh seeds, until it is confirmed or refuted "
+                                    "(default: if the seed is a setting of the sweep)", NULL},
+                                   {"no-confirm", 0, POPT_ARG_NONE, &o->no_confirm, 0,
+                                    "keep and discard trials by their first run", NULL},
+                                   {"confirm-runs", 0, POPT_ARG_STRING, &o->confirm_runs, 0,
+                                    "run no trial more than N times (default: 64)", "N"},
+                                   {"race", 0, POPT_ARG_STRING, &o->race, 0,
+                                    "run near misses again, too, until there are N such runs in the store; implies "
+                                    "--confirm", "N"},
                                    {"seed", 0, POPT_ARG_STRING, &o->seed, 0,
                                     "seed of the proposer (default: the sweep's, else 0)",
                                     "N"},

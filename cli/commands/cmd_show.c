@@ -5,6 +5,7 @@
 #include <lineage/voids.h>
 
 #include "cli.h"
+#include "output/evidence_out.h"
 #include "output/ideas_out.h"
 #include "output/measured_out.h"
 #include "output/show.h"
@@ -57,6 +58,23 @@ static void print_settings(const struct cli_session *session, const struct linea
         free(line);
         json_decref(text);
     }
+}
+
+/* Prints what all runs of the trial say together, if it ran again. */
+static int print_evidence(struct cli_session *session, const struct lineage_trial *trial)
+{
+    struct lineage_evidence evidence;
+    struct lineage_error err;
+    char text[CLI_EVIDENCE_TEXT_MAX];
+    if (session->format != CLI_TABLE)
+        return CLI_OK;
+    if (lineage_evidence_load(&evidence, session->store, NULL, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    size_t i = lineage_evidence_find(&evidence, trial->exp_id);
+    if (i < evidence.n && evidence.trials[i].again && *cli_evidence_text(text, &evidence, i))
+        cli_show_line(stdout, &session->screen, "evidence", text, CLI_PLAIN);
+    lineage_evidence_release(&evidence);
+    return CLI_OK;
 }
 
 static bool take_void(void *context, const struct lineage_void *entry)
@@ -161,6 +179,8 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
             print_void(session, entry);
         if (status == CLI_OK && session->format == CLI_TABLE)
             print_verdict(session, &h);
+        if (status == CLI_OK)
+            status = print_evidence(session, trial);
         if (status == CLI_OK && idea)
             print_idea(session, ideas, idea);
         if (status == CLI_OK && idea)

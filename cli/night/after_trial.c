@@ -3,6 +3,7 @@
 
 #include <lineage/render.h>
 
+#include "night/rerun.h"
 #include "report/page_file.h"
 #include "sweep/forecast.h"
 #include "trial/run_and_append.h"
@@ -29,6 +30,8 @@ int night_after_trial(struct night *night, size_t i, int status, const struct ni
                       double seconds)
 {
     if (status != CLI_GO_ON && status != CLI_INTERRUPTED)
+        return status;
+    if (night->list.trials[i].replicates && status == CLI_GO_ON && (status = rerun_update_noise(night->list.store)) != CLI_GO_ON)
         return status;
     int written = night_write_knowledge(night);
     if (written != CLI_GO_ON)

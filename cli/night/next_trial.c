@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "night/rerun.h"
 #include "plan/next_proposal.h"
 #include "sweep/trial_rows.h"
 
@@ -121,6 +122,9 @@ int next_trial(struct night *night, size_t *i)
 {
     bool busy = false;
     struct other_workers others = {0};
+    int again = rerun_next(night, false, i); /* first, because later trials start from what is confirmed */
+    if (again != CLI_OK && again != CLAIM_WAIT)
+        return again;
     int status = next_of_list(night, i, &busy);
     if (status == CLI_OK && night->planning.on) {
         status = other_workers_count(&others, &night->claims, NULL);
@@ -129,5 +133,7 @@ int next_trial(struct night *night, size_t *i)
         if (status == CLI_GO_ON)
             status = claim_proposed(night, i);
     }
-    return status == CLI_OK && (busy || others.held > 0) ? CLAIM_WAIT : status;
+    if (status == CLI_OK && again == CLI_OK && night->reruns.race)
+        again = status = rerun_next(night, true, i);
+    return status == CLI_OK && (busy || again == CLAIM_WAIT || others.held > 0) ? CLAIM_WAIT : status;
 }

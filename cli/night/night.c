@@ -30,9 +30,18 @@ void night_init(struct night *night)
     night->planning.planner_seconds = PLANNER_SECONDS;
 }
 
+/* An open end has the store's number of trials. */
+void night_plan_trials(struct night *night)
+{
+    const struct night_sweep *sweep = &night->list.sweep;
+    bool open_end = night->planning.on && !sweep->plan.trials;
+    lineage_store_plan_trials(night->list.store, open_end ? 0 : sweep->n + sweep->plan.trials);
+}
+
 int night_open(struct night *night, struct lineage_store *store)
 {
     night->list.store = store;
+    night_plan_trials(night);
     return checkpoint_files_find_directory(&night->list);
 }
 

@@ -6,6 +6,7 @@
  *   next_trial          chooses and claims the next trial
  *   night_turn          runs one trial and appends its row; night_start finds what it starts from
  *   night_jobs          several trials at once, each in a process of its own
+ *   rerun               runs trials again until they are confirmed or refuted
  *   after_trial         updates KNOWLEDGE.md and the pace after each trial
  *   repeated_failures   ends a night whose trials keep failing in the same way
  *   night_summary       what is printed at the end
@@ -27,6 +28,13 @@ struct night_slots {
     const char *const *const *environments; /* [n] NAME=VALUE of each slot, ended by NULL; NULL: no slot has any */
 };
 
+/* Which trials run again on fresh seeds (night/rerun.h). */
+struct night_reruns {
+    bool confirm;    /* candidates do, and no single run is kept */
+    size_t race;     /* runs that near misses may get */
+    size_t runs_max; /* of one trial, its first included; 0: LINEAGE_RUNS_MAX */
+};
+
 struct night {
     struct trial_list list; /* list.store is the store of the night */
     struct claims claims;
@@ -34,6 +42,7 @@ struct night {
     struct night_hours hours;
     struct night_slots slots;
     struct repeated_failures failures;
+    struct night_reruns reruns;
     struct interrupts interrupts;
     int lock;    /* descriptor of the locked directory; -1: not locked */
     bool quiet;  /* print no progress */
@@ -45,6 +54,9 @@ struct night {
 
 /* Sets the defaults. Call it first; the struct must not be moved in memory afterwards. */
 void night_init(struct night *night);
+
+/* Tells the store how many trials the night has, for which its threshold is widened. Call it for each handle. */
+void night_plan_trials(struct night *night);
 
 /* Takes over the open store. Returns CLI_GO_ON or an exit status. */
 int night_open(struct night *night, struct lineage_store *store);

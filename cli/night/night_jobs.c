@@ -36,6 +36,7 @@ static int reopen(struct night *night, const char *dir, enum lineage_direction d
     struct lineage_error err;
     if (lineage_store_open(&night->list.store, dir, &open, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    night_plan_trials(night);
     return claims_open(&night->claims);
 }
 

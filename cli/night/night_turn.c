@@ -8,6 +8,7 @@
 #include <lineage/text.h>
 
 #include "night/night_start.h"
+#include "night/rerun.h"
 #include "output/check_tried.h"
 #include "recipe/recipe_request.h"
 #include "run/run_command.h"
@@ -29,6 +30,7 @@ struct turn {
     struct recipe_request run;
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the code; fill_workdir writes it */
     char link[LINEAGE_NIGHT_LINK_MAX], name[TRAINER_TRIAL_NAME_MAX + 64], keep[TRAINER_PATH_MAX];
+    char settled[RERUN_NOTES_MAX]; /* notes of a row that was decided by several runs */
     char *notes; /* what the row says about the start of the trial and about its repetition; "" for nothing */
 };
 
@@ -55,6 +57,12 @@ static const char **join(const char *const *a, const char *const *b)
     return all;
 }
 
+static void settle(void *context, struct lineage_trial *row, struct lineage_append_options *options)
+{
+    struct turn *turn = context;
+    rerun_settle(turn->settled, turn->night, turn->trial, row, options);
+}
+
 /* ---- a recipe ---- */
 
 /* Called before the row is appended, because child trials may start on another machine as soon as the row exists. */
@@ -77,7 +85,9 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
     struct trial_request request = {.plan.identity = {.parent = start->origin.exp_id ? start->origin.exp_id : "",
                                                       .night = trial_list_link(turn->link, &night->list, turn->i),
                                                       .baseline = trial_rows_need_baseline(&night->list),
-                                                      .name = turn->name},
+                                                      .name = turn->name,
+                                                      .settle = settle,
+                                                      .settle_context = turn},
                                     .refused = start->refused[0] ? start->refused : NULL,
                                     .keep_as = trial_list_is_parent(&night->list, turn->i) ? turn->keep : NULL,
                                     .alive = lease_of_running(&turn->lease),
@@ -93,7 +103,8 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
         return cli_no_memory();
     }
     request.plan.settings.require = require;
-    request.plan.settings.prune = night->prune ? night->prune : night->list.sweep.prune;
+    if (!turn->trial->replicates) /* a run that ends early decides nothing */
+        request.plan.settings.prune = night->prune ? night->prune : night->list.sweep.prune;
     turn->run.crowded = night_is_crowded(night);
     /* The proposer is a parameter of the row but not a setting of the recipe. */
     if (turn->trial->proposer && params->n < RECIPE_PARAMS_MAX) {
@@ -150,7 +161,7 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
         command_trial_release(&trial);
         return cli_no_memory();
     }
-    trial.settings.prune = night->prune ? night->prune : trial.settings.prune;
+    trial.settings.prune = turn->trial->replicates ? NULL : night->prune ? night->prune : trial.settings.prune;
     snprintf(notes, size, "%s%sprogram %s", turn->notes, turn->notes[0] ? "; " : "",
              command_program(program, sweep, turn->trial->command));
     trial.identity.notes = notes;
@@ -158,6 +169,12 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     trial.identity.baseline = trial_rows_wait_for_baseline(&night->list, night->planning.planner != NULL);
     trial.identity.baseline_if_first = true;
     trial.identity.name = turn->name;
+    trial.identity.settle = settle;
+    trial.identity.settle_context = turn;
+    if (turn->trial->replicates) {
+        trial.has_seed = true;
+        trial.first_seed = turn->trial->fresh_seed;
+    }
     /* The baseline may run on more seeds, which show how much the score varies by chance. */
     if (trial.identity.baseline && sweep->baseline_seeds > trial.seeds)
         trial.seeds = sweep->baseline_seeds;
@@ -224,11 +241,16 @@ int night_take_turn(struct night *night, size_t i, const char *const *environmen
     turn->trial = &night->list.trials[i];
     turn->lease = (struct lease){.claims = &night->claims, .i = i};
     turn->environment = environment;
-    if (turn->trial->proposer) /* nobody knows how many trials will be proposed */
+    if (turn->trial->replicates)
+        snprintf(turn->name, sizeof turn->name, "[again, seed %llu] %s", (unsigned long long)turn->trial->fresh_seed,
+                 turn->trial->name);
+    else if (turn->trial->proposer) /* nobody knows how many trials will be proposed */
         snprintf(turn->name, sizeof turn->name, "[%s] %s", turn->trial->proposer, turn->trial->name);
     else
         snprintf(turn->name, sizeof turn->name, "[%zu/%zu] %s", i + 1, night->list.sweep.n, turn->trial->name);
     int status = night_start_find(&turn->start, night, i, &turn->lease);
+    if (turn->trial->replicates && turn->trial->recipe)
+        turn->start.recipe.seed = turn->trial->fresh_seed;
     if (status == CLI_GO_ON && !make_notes(turn))
         status = cli_no_memory();
     if (status == CLI_GO_ON)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/render.h>
 #include <lineage/time.h>
@@ -19,6 +20,7 @@
 #include "plan/planner_call.h"
 #include "plan/planner_request.h"
 #include "plan/proposal_gate.h"
+#include "sweep/replicate_trial.h"
 #include "trial/run_and_append.h"
 
 /* Limits of one turn: how often the planner is asked, and how many of its proposals may be refused. A planner that prints
@@ -130,6 +132,43 @@ static const char *proposer_of(const json_t *proposal)
     return name && lineage_param_text_ok(name) ? name : "planner";
 }
 
+/* Adds another run of the trial that the proposal names. Returns CLI_NO, with the reason in why, if that is impossible. */
+static int add_replicate(struct planning *planning, const json_t *proposal, size_t *i, char why[NIGHT_WHY_MAX])
+{
+    struct trial_list *list = planning->list;
+    struct lineage_evidence evidence;
+    struct lineage_error err;
+    const char *id = json_string_value(json_object_get(proposal, "replicate"));
+    snprintf(why, NIGHT_WHY_MAX, "replicate must be the exp_id of a measured trial, with nothing beside it but proposer");
+    if (!id || json_object_size(proposal) != 1 + (size_t)(json_object_get(proposal, "proposer") != NULL))
+        return CLI_NO;
+    if (lineage_evidence_load(&evidence, list->store, NULL, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    size_t which = lineage_evidence_find(&evidence, id);
+    int status = CLI_NO;
+    if (which == evidence.n)
+        snprintf(why, NIGHT_WHY_MAX, "replicate: '%.80s' is not a trial with a score", id);
+    else
+        status = replicate_trial_add(list, evidence.trials[which].exp_id, evidence.trials[which].again, i, why);
+    lineage_evidence_release(&evidence);
+    if (status == CLI_GO_ON && list->trials[*i].at_work) {
+        snprintf(why, NIGHT_WHY_MAX, "replicate: '%.80s' runs again already", id);
+        return CLI_NO;
+    }
+    if (status == CLI_GO_ON && !list->trials[*i].proposer && !(list->trials[*i].proposer = strdup(proposer_of(proposal))))
+        return cli_no_memory();
+    return status;
+}
+
+static int take_replicate(struct planning *planning, json_t *refused, const json_t *proposal, size_t *i)
+{
+    char why[NIGHT_WHY_MAX];
+    int status = add_replicate(planning, proposal, i, why);
+    if (status == CLI_NO)
+        refuse(planning, refused, proposal, json_pack("[s]", why));
+    return status;
+}
+
 /* Adds the first answer that passes the gate to the list of trials. Returns CLI_NO if no answer is left, or if too many
  * were refused in this turn; then the remaining answers are dropped. */
 static int take_answer(struct planning *planning, struct planner_ideas *ideas, json_t *refused, size_t *i)
@@ -146,6 +185,11 @@ static int take_answer(struct planning *planning, struct planner_ideas *ideas, j
         struct night_trial trial;
         json_t *reasons, *proposal = json_incref(json_array_get(planning->answers, 0));
         json_array_remove(planning->answers, 0);
+        if (json_object_get(proposal, "replicate")) {
+            status = take_replicate(planning, refused, proposal, i);
+            json_decref(proposal);
+            continue;
+        }
         expected_delta_to_text(proposal);
         status = proposal_gate(&trial, x, &reasons, ideas, proposal);
         if (status == CLI_NO)

@@ -24,7 +24,7 @@ bool planning_has_room(const struct planning *planning, const struct other_worke
     const struct trial_list *list = planning->list;
     size_t at_work = 0;
     for (size_t i = list->sweep.n; i < list->n; i++)
-        at_work += list->trials[i].at_work;
+        at_work += list->trials[i].at_work && (!list->trials[i].replicates || list->trials[i].proposer);
     return !list->sweep.plan.trials || planning_left(planning) > at_work + others->proposed;
 }
 

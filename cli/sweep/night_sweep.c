@@ -22,6 +22,8 @@ void night_trial_release(struct night_trial *trial)
     free(trial->own_name);
     free(trial->proposer);
     free(trial->again);
+    free(trial->replicates);
+    free(trial->own_parent);
     free(trial->x);
     free(trial->exp_id);
     free(trial->claim);

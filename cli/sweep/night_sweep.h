@@ -13,6 +13,7 @@
  *   trial_rows          finds out which trials have a row
  *   checkpoint_files    the checkpoints that trials leave for later ones
  *   shared_warm_start   the warm start that several recipes have in common
+ *   replicate_trial     a trial that runs another one again
  *   forecast            how many seconds a trial will take
  */
 #ifndef CLI_NIGHT_SWEEP_H
@@ -37,6 +38,9 @@ struct night_trial {
     json_t *command;                     /* the settings of a command; NULL: the trial is a recipe */
 
     char *proposer; /* NULL: the trial is in the sweep's list */
+    char *replicates;    /* exp_id of the trial that this one runs again (replicate_trial.h); NULL: none */
+    char *own_parent;    /* memory of its parent_name */
+    uint64_t fresh_seed; /* with replicates: its seed */
     char *again;    /* why a proposed trial repeats an earlier one; NULL: no reason was given */
     double *x;      /* [ranges] setting of a proposed trial; NULL: it has none */
     char *exp_id;   /* id of the trial's row; NULL: the trial is still to be run */

@@ -16,7 +16,7 @@
 #include "sweep/sweep_of_commands.h"
 
 /* Keys that only `night` reads. The trainer would reject them. */
-static const char *const own_keys[] = {"ranges", "propose", "require", "prune", NULL};
+static const char *const own_keys[] = {"ranges", "propose", "require", "prune", "confirm", NULL};
 
 static char *directory_of(const char *path)
 {
@@ -89,7 +89,9 @@ static bool has_own_keys(const json_t *root)
 static int read_own_keys(struct night_sweep *sweep)
 {
     char why[PROPOSE_WHY_MAX];
-    const json_t *ranges = json_object_get(sweep->root, "ranges");
+    const json_t *ranges = json_object_get(sweep->root, "ranges"), *confirm = json_object_get(sweep->root, "confirm");
+    if (confirm && !json_is_boolean(confirm))
+        return cli_error(CLI_USAGE, "%s: confirm must be true or false", sweep->file);
     if (propose_plan_read(&sweep->plan, json_object_get(sweep->root, "propose"), why) &&
         (!ranges || propose_space_read(&sweep->space, ranges, why)))
         return CLI_GO_ON;

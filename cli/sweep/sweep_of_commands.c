@@ -31,7 +31,7 @@ static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *
  * Kinds of keys that belong to the file as a whole. The settings of a trial have their own kinds (enum
  * command_setting_kind).
  */
-enum file_kind { FILE_TEXT, FILE_COUNT, FILE_NAMES, FILE_ANY };
+enum file_kind { FILE_TEXT, FILE_COUNT, FILE_FLAG, FILE_NAMES, FILE_ANY };
 
 /* Keys of the file, beside the settings of its trials (run/command_settings.h). */
 static const struct file_key {
@@ -43,6 +43,7 @@ static const struct file_key {
     {"diff", FILE_TEXT, true}, /* only a proposal has a diff */
     {"direction", FILE_TEXT, false},
     {"baseline_seeds", FILE_COUNT, false},
+    {"confirm", FILE_FLAG, false},
     {"trials", FILE_ANY, false},
     {"grid", FILE_ANY, false},
     {"order", FILE_TEXT, false},
@@ -153,6 +154,7 @@ static const char *check_file_key(enum file_kind kind, const json_t *value)
     switch (kind) {
     case FILE_TEXT: return is_text(value) ? NULL : "a text";
     case FILE_COUNT: return is_count(value) ? NULL : "a whole number from 0 on";
+    case FILE_FLAG: return json_is_boolean(value) ? NULL : "true or false";
     case FILE_NAMES: return are_names(value) ? NULL : "a list of names of files, relative and without ..";
     case FILE_ANY: break;
     }

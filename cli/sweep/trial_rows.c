@@ -11,6 +11,13 @@
 #include "sweep/command_program.h"
 #include "sweep/forecast.h"
 
+/* A planner's proposal to run a trial again counts as a proposal. */
+static bool is_run_again(const struct lineage_trial *row)
+{
+    struct lineage_replicate replicate;
+    return lineage_replicate_parse(&replicate, row->notes) && !lineage_trial_find_param(row, "proposer");
+}
+
 /*
  * A trial that was voided while the night runs is still to be run, as if its row had been harness_abort. If it was
  * proposed, another trial may be proposed instead.
@@ -27,7 +34,7 @@ static void take_void(struct trial_list *list, const char *exp_id)
     if (trial && trial->exp_id && strcmp(trial->exp_id, row.exp_id) == 0 && i < list->sweep.n && !trial->at_work) {
         free(trial->exp_id);
         trial->exp_id = NULL;
-    } else if (own && i >= list->sweep.n && list->n_proposed > 0) {
+    } else if (own && i >= list->sweep.n && list->n_proposed > 0 && !is_run_again(&row)) {
         list->n_proposed--;
     }
     lineage_trial_release(&row);
@@ -52,10 +59,14 @@ static bool take_row(struct trial_list *list, const struct lineage_trial *row)
     if (row->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&link, row->notes))
         return true;
     struct night_trial *trial = trial_list_find(list, link.key);
-    if (!trial) {
+    bool again = is_run_again(row);
+    list->n_again += again && strcmp(link.sweep, list->sweep.name) == 0;
+    if (!trial && !again) {
         list->n_proposed += strcmp(link.sweep, list->sweep.name) == 0;
         return true;
     }
+    if (!trial)
+        return true;
     if (trial->exp_id && strcmp(trial->exp_id, row->exp_id) == 0)
         return true; /* this process ran the trial and has its result */
     free(trial->exp_id);

@@ -256,6 +256,8 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     options.beside = has_dir ? request->beside : NULL;
     options.beside_context = request->context;
     options.once_per_night = true;
+    if (request->plan.identity.settle)
+        request->plan.identity.settle(request->plan.identity.settle_context, &trial, &options);
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
     if (status == LINEAGE_EEXIST) { /* no id was asked for */
         outcome->late = true;

@@ -29,6 +29,9 @@ struct trial_identity {
     bool baseline;        /* label a finished trial baseline instead of keep or discard */
     bool baseline_if_first; /* the same if the store has no kept trial when the row is appended */
     const char *name;     /* for progress */
+    /* Called with the finished row before it is appended; it may change the row and the options. NULL: none */
+    void (*settle)(void *context, struct lineage_trial *row, struct lineage_append_options *options);
+    void *settle_context;
 };
 
 /* Limits, and where the score comes from. A limit of 0 means no limit. */

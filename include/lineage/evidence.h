@@ -132,6 +132,58 @@ LINEAGE_API size_t lineage_evidence_next(const struct lineage_judgement *judgeme
  */
 LINEAGE_API bool lineage_evidence_best_first(size_t trial_runs, size_t best_runs);
 
+/* ---- the evidence in a store ---- */
+
+/* All runs of one trial: its first row, and the rows that run it again (struct lineage_replicate in lineage/notes.h). */
+struct lineage_evidence_trial {
+    const char *exp_id;    /* of the first row */
+    const char *kept_id;   /* of the latest of its rows that is kept; NULL: none */
+    uint64_t seq;          /* of the first row */
+    enum lineage_label status; /* of the first row */
+    struct lineage_runs runs;  /* every run that has a score; a row with the mean of N seeds is N runs */
+    struct lineage_runs fresh; /* those of rows after the first one, which did not select the trial */
+    size_t again;          /* rows after the first one, failures included */
+    size_t failed;         /* those of them without a score */
+    double variance;       /* between its runs, divided by their number minus one; 0 for a single one */
+    bool is_best;
+    struct lineage_judgement judgement; /* against the best trial; not filled in for the best one and without any */
+};
+
+struct lineage_evidence {
+    struct lineage_evidence_trial *trials; /* [n] in the order of the log; trials without any score are left out */
+    size_t n;
+    size_t best;           /* index of the best trial; n if there is none */
+    const char *best_id;   /* the row that makes it the best; NULL: none */
+    double best_score;     /* in that row */
+    struct lineage_runs best_runs; /* that others are compared with: see lineage_evidence_load */
+    struct lineage_noise noise;
+    struct lineage_evidence_rule rule;
+    void *memory;
+};
+
+/*
+ * Collects the runs of every trial of the store and judges each against the best one. The noise is the one that the
+ * owner has set; else it is pooled over all trials with several runs; else lineage.json's; else it is estimated from
+ * replicas (lineage/replicas.h) among the newest 1000 trials. The first run of the best trial does not count against
+ * others if it selected the trial, so not for a baseline, and only with three fresh runs or more. Takes time in proportion
+ * to the rows. trials and runs_max of the rule are those of `rule`, or 0 with NULL. Release the evidence after use.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load(struct lineage_evidence *evidence,
+                                                                        struct lineage_store *store,
+                                                                        const struct lineage_evidence_rule *rule,
+                                                                        struct lineage_error *err);
+LINEAGE_API void lineage_evidence_release(struct lineage_evidence *evidence);
+
+/* Index of the trial that exp_id belongs to, as its first row or as one that runs it again; n if there is none. */
+LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence, const char *exp_id);
+
+/* Adds the run of a row that is about to be written, with a finite score, to trial i, and judges all trials again. */
+LINEAGE_API void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const struct lineage_trial *row);
+
+/* Whether trial i is confirmed and not kept yet, and the mean of its fresh runs (of all, if it has none) is better than the
+ * score of the best row. */
+LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *evidence, size_t i);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
  *     [NAME=NUMBER, ]... NAME=TEXT [, NAME=TEXT]...         parameters that are text, to the end of the piece
  *     discarded: NUMBER, needs more|less than NUMBER        why append discarded a trial; not interpreted
  *     night SWEEP, trial NAME, key KEY                      the trial of a night that the row records
+ *     replicates ID[, score NUMBER]                         the trial that the row runs again (struct lineage_replicate)
  *     code DIGEST[, CHANGE]                                 the code that the trial ran (lineage/code.h)
  *     anything else                                         prose, kept and not interpreted
  * NAME is letters, digits, `_`, `.`, `-`, and begins with a letter. The Greek letters α β γ δ ε λ η τ and
@@ -82,6 +83,21 @@ LINEAGE_API bool lineage_night_link_parse(struct lineage_night_link *link, const
  * characters, `, trial `) are replaced, and a name that is too long is cut. */
 LINEAGE_API const char *lineage_night_link_format(char out[LINEAGE_NIGHT_LINK_MAX], const char *sweep,
                                                   const char *trial, uint64_t key);
+
+#define LINEAGE_REPLICATE_MAX 384 /* bytes of the piece below, with the terminating NUL */
+
+/* Which trial a row runs again, with another seed. */
+struct lineage_replicate {
+    char exp_id[256];            /* of the first row of that trial, as the notes spell it */
+    struct lineage_number score; /* of this run alone, if the row's score is a mean over several rows; else absent */
+};
+
+/* Reads the piece from notes (NULL counts as ""); the last one counts. Returns false, and leaves *replicate unchanged, if
+ * there is none. */
+LINEAGE_API bool lineage_replicate_parse(struct lineage_replicate *replicate, const char *notes);
+
+/* Writes the piece and returns out. */
+LINEAGE_API const char *lineage_replicate_format(char out[LINEAGE_REPLICATE_MAX], const struct lineage_replicate *replicate);
 
 /*
  * Finds the piece of the notes that says why a trial failed, as the trials of this project write it: which limit was

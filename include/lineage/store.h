@@ -216,6 +216,10 @@ struct lineage_append_options {
     unsigned noise_freedom;    /* degrees of freedom of a noise_std given here that is an estimate; 0: it is known */
     bool once_per_night;       /* refuse a row whose notes link it to a trial of a night that has a row already
                                   (lineage/notes.h; harness_abort rows aside) with LINEAGE_EEXIST */
+    bool unconfirmed;          /* with auto_status: a trial that would be kept is a discard whose notes say that fresh runs must
+                                  confirm it; only a trial that has nothing to beat is kept */
+    const char *keep_against;  /* with status keep: keep the trial only if this trial is the best one when the row is written,
+                                  and its score is worse; else the row is a discard. NULL: always */
     bool first_is_baseline;    /* with auto_status: a trial that has nothing to beat is a baseline instead of a keep */
     const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
     /* Called after the id is chosen and before the row is written, so that the trial's files can be stored under its id

@@ -134,6 +134,7 @@ class _AppendOptions(ctypes.Structure):
         ("no_sync", ctypes.c_bool), ("allow_missing_parent", ctypes.c_bool), ("auto_status", ctypes.c_bool),
         ("no_mirror_sync", ctypes.c_bool), ("min_delta", ctypes.c_double), ("noise_std", ctypes.c_double),
         ("noise_seeds", ctypes.c_uint), ("noise_freedom", ctypes.c_uint), ("once_per_night", ctypes.c_bool),
+        ("unconfirmed", ctypes.c_bool), ("keep_against", ctypes.c_char_p),
         ("first_is_baseline", ctypes.c_bool), ("snapshot_dir", ctypes.c_char_p),
         ("beside", ctypes.c_void_p), ("beside_context", ctypes.c_void_p), ("telemetry", ctypes.c_char_p),
         ("telemetry_length", ctypes.c_size_t),

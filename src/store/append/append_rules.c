@@ -143,11 +143,9 @@ static enum lineage_status check_score(const struct appending *a, struct lineage
 
 /* Adds the reason to the notes if both fit into the cell. Otherwise the reason is left out, because the notes are worth
  * more and the row should not be refused. */
-static enum lineage_status note_reason(struct appending *a, double difference, bool higher, struct lineage_error *err)
+static enum lineage_status note_reason(struct appending *a, const char *reason, struct lineage_error *err)
 {
-    char reason[VERDICT_REASON_MAX];
     const char *notes = a->trial.notes;
-    verdict_reason(reason, difference, threshold(a), higher);
     if (is_empty(notes))
         return appending_format_text(a, &a->trial.notes, err, "%s", reason);
     struct buf text = {0};
@@ -160,6 +158,23 @@ static enum lineage_status note_reason(struct appending *a, double difference, b
     return status;
 }
 
+/* The caller has compared the trial with another best one, or with more runs of it than its row shows. */
+static enum lineage_status check_keep(struct appending *a, double difference, bool higher, struct lineage_error *err)
+{
+    char reason[VERDICT_REASON_MAX];
+    const struct append_state *state = a->store->append;
+    bool same = state->has_best && strcmp(append_id_bare(state->best_id), append_id_bare(a->options->keep_against)) == 0;
+    if (same && verdict_is_keep(difference, 0, higher))
+        return LINEAGE_OK;
+    a->trial.status = LINEAGE_DISCARD;
+    if (same)
+        snprintf(reason, sizeof reason, "discarded: confirmed, but the row of the best trial is better by %.3g", fabs(difference));
+    else
+        snprintf(reason, sizeof reason, "discarded: confirmed, but %.60s became the best meanwhile",
+                 state->has_best ? state->best_id : "no trial");
+    return note_reason(a, reason, err);
+}
+
 /* Values that the caller gave are not overwritten, because the caller may know of comparisons outside this log. The
  * first baseline of a store is its own baseline. */
 static enum lineage_status compare_with_best(struct appending *a, struct lineage_error *err)
@@ -169,13 +184,19 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     const bool comparable = state->has_best && a->trial.score.present;
     const double difference = comparable ? verdict_difference(a->trial.score.value, state->best) : 0;
     enum lineage_status status = LINEAGE_OK;
+    char reason[VERDICT_REASON_MAX];
+    if (a->trial.status == LINEAGE_KEEP && !a->options->auto_status && a->options->keep_against)
+        status = check_keep(a, difference, higher, err);
     if (a->options->auto_status) { /* the first trial with a score has nothing to beat, so it is kept */
-        bool keep = !state->has_best || verdict_is_keep(difference, threshold(a), higher);
+        bool better = !a->options->unconfirmed && verdict_is_keep(difference, threshold(a), higher);
+        bool keep = !state->has_best || better;
         a->trial.status = !keep ? LINEAGE_DISCARD
                           : !state->has_best && a->options->first_is_baseline ? LINEAGE_BASELINE
                                                                               : LINEAGE_KEEP;
-        if (!keep)
-            status = note_reason(a, difference, higher, err);
+        if (!keep && a->options->unconfirmed && verdict_is_keep(difference, 0, higher))
+            status = note_reason(a, verdict_unconfirmed(reason, difference), err);
+        else if (!keep)
+            status = note_reason(a, verdict_reason(reason, difference, threshold(a), higher), err);
     }
     if (is_empty(a->trial.baseline_exp)) {
         if (!state->has_best)

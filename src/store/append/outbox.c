@@ -76,6 +76,10 @@ static json_t *write_options(const struct lineage_append_options *options)
         json_object_set_new(object, "noise_std", json_real(options->noise_std));
     if (options->noise_seeds)
         json_object_set_new(object, "noise_seeds", json_integer(options->noise_seeds));
+    if (options->unconfirmed)
+        json_object_set_new(object, "unconfirmed", json_true());
+    if (options->keep_against)
+        json_object_set_new(object, "keep_against", json_string(options->keep_against));
     if (options->noise_freedom)
         json_object_set_new(object, "noise_freedom", json_integer(options->noise_freedom));
     return object;
@@ -97,6 +101,8 @@ void outbox_read_options(struct lineage_append_options *options, const json_t *a
     options->min_delta = number_or_nan(object, "min_delta");
     options->noise_std = number_or_nan(object, "noise_std");
     options->noise_seeds = (unsigned)json_integer_value(json_object_get(object, "noise_seeds"));
+    options->unconfirmed = json_is_true(json_object_get(object, "unconfirmed"));
+    options->keep_against = json_string_value(json_object_get(object, "keep_against"));
     options->noise_freedom = (unsigned)json_integer_value(json_object_get(object, "noise_freedom"));
     options->telemetry = json_string_value(telemetry);
     options->telemetry_length = json_string_length(telemetry);

@@ -56,3 +56,9 @@ const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, doub
              higher ? "more" : "less", limit);
     return out;
 }
+
+const char *verdict_unconfirmed(char out[VERDICT_REASON_MAX], double difference)
+{
+    snprintf(out, VERDICT_REASON_MAX, "unconfirmed: %+.3g, fresh runs decide", difference);
+    return out;
+}

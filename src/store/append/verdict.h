@@ -19,4 +19,7 @@ bool verdict_is_keep(double difference, double threshold, bool higher);
  */
 const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, double threshold, bool higher);
 
+/* Writes the reason for a trial that is better, but may be so by luck: "unconfirmed: +0.5, fresh runs decide". Returns out. */
+const char *verdict_unconfirmed(char out[VERDICT_REASON_MAX], double difference);
+
 #endif

@@ -1,0 +1,100 @@
+/* evidence_out.c: see evidence_out.h. */
+#include "output/evidence_out.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Signed like delta_vs_best: below 0 is better if a lower score is. */
+static double as_difference(const struct lineage_evidence *evidence, double gain)
+{
+    return evidence->rule.higher || gain == 0 ? gain : -gain;
+}
+
+static void interval(double *low, double *high, const struct lineage_evidence *evidence, size_t i)
+{
+    lineage_judgement_interval(low, high, &evidence->trials[i].judgement, &evidence->noise);
+    if (!evidence->rule.higher) {
+        double end = *low;
+        *low = -*high;
+        *high = -end;
+    }
+}
+
+/* A trial that one more run may confirm or refute. */
+static bool is_worth_a_run(const struct lineage_evidence_trial *trial)
+{
+    return !trial->is_best && !trial->kept_id && trial->judgement.state == LINEAGE_EVIDENCE_OPEN && trial->judgement.near;
+}
+
+static const char *state_of(const struct lineage_evidence_trial *trial)
+{
+    return trial->is_best ? "best" : lineage_evidence_state_name(trial->judgement.state);
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct lineage_evidence_trial *const *x = a, *const *y = b;
+    double gx = (*x)->is_best ? 0 : (*x)->judgement.gain, gy = (*y)->is_best ? 0 : (*y)->judgement.gain;
+    if ((*x)->is_best != (*y)->is_best)
+        return (*x)->is_best ? -1 : 1;
+    return gx != gy ? (gx < gy) - (gx > gy) : ((*x)->seq > (*y)->seq) - ((*x)->seq < (*y)->seq);
+}
+
+static void print_trial(struct cli_list *list, const struct lineage_evidence *evidence, size_t i)
+{
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    const bool compared = !trial->is_best && evidence->best < evidence->n;
+    double low = 0, high = 0;
+    interval(&low, &high, evidence, i);
+    cli_list_text(list, trial->exp_id);
+    cli_list_text(list, lineage_label_name(trial->status));
+    cli_list_text(list, trial->kept_id && trial->kept_id != trial->exp_id ? trial->kept_id : "");
+    cli_list_count(list, trial->runs.n);
+    cli_list_figure(list, trial->runs.mean, true);
+    cli_list_figure(list, as_difference(evidence, trial->judgement.gain), compared);
+    cli_list_figure(list, low, compared && !isnan(low));
+    cli_list_figure(list, high, compared && !isnan(high));
+    cli_list_figure(list, trial->judgement.odds, compared && !isnan(trial->judgement.error));
+    cli_list_text(list, compared || trial->is_best ? state_of(trial) : "");
+    cli_list_text(list, is_worth_a_run(trial) ? "yes" : "");
+    cli_list_end_row(list);
+}
+
+int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_session *session)
+{
+    static const char *const columns[] = {"exp_id", "status", "kept_as", "runs", "mean", "difference", "low",
+                                          "high",   "odds",   "evidence", "run_again"};
+    const struct lineage_evidence_trial **sorted = calloc(evidence->n + 1, sizeof *sorted);
+    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    int status = sorted && list ? CLI_OK : cli_no_memory();
+    for (size_t i = 0; status == CLI_OK && i < evidence->n; i++)
+        sorted[i] = &evidence->trials[i];
+    if (status == CLI_OK && evidence->n)
+        qsort(sorted, evidence->n, sizeof *sorted, by_gain);
+    for (size_t i = 0; status == CLI_OK && i < evidence->n; i++)
+        print_trial(list, evidence, (size_t)(sorted[i] - evidence->trials));
+    free(sorted);
+    return list ? (status == CLI_OK ? cli_list_finish(list) : (cli_list_finish(list), status)) : status;
+}
+
+const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i)
+{
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    double low, high;
+    out[0] = '\0';
+    if (trial->is_best || evidence->best >= evidence->n) {
+        if (trial->is_best)
+            snprintf(out, CLI_EVIDENCE_TEXT_MAX, "the best; mean %.6g of %zu run%s", evidence->best_runs.mean, evidence->best_runs.n,
+                     evidence->best_runs.n == 1 ? "" : "s");
+        return out;
+    }
+    interval(&low, &high, evidence, i);
+    int n = snprintf(out, CLI_EVIDENCE_TEXT_MAX, "%s; mean %.6g of %zu run%s, %+.3g against %.60s", state_of(trial), trial->runs.mean,
+                     trial->runs.n, trial->runs.n == 1 ? "" : "s", as_difference(evidence, trial->judgement.gain),
+                     evidence->best_id);
+    if (!isnan(low) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
+        n += snprintf(out + n, (size_t)(CLI_EVIDENCE_TEXT_MAX - n), " (95 %% interval %.3g to %.3g)", low, high);
+    if (is_worth_a_run(trial) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
+        snprintf(out + n, (size_t)(CLI_EVIDENCE_TEXT_MAX - n), "; worth another run");
+    return out;
+}

@@ -1,0 +1,20 @@
+/* evidence_out.h: what the runs of each trial say (lineage/evidence.h), as a list. */
+#ifndef CLI_EVIDENCE_OUT_H
+#define CLI_EVIDENCE_OUT_H
+
+#include <lineage/evidence.h>
+
+#include "cli.h"
+
+/*
+ * Prints a line for each trial, the best one first and then by their gain: runs, mean, gain over the best with its 95 %
+ * interval, odds, state, and whether another run would help. Returns an exit status.
+ */
+int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_session *session);
+
+enum { CLI_EVIDENCE_TEXT_MAX = 256 };
+
+/* Writes the same about trial i as a sentence; "" if it has nothing to be compared with. Returns out. */
+const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i);
+
+#endif

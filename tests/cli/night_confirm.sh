@@ -1,0 +1,133 @@
+#!/bin/sh
+# night_confirm.sh: trials that would be kept run again on fresh seeds until they are confirmed or refuted; races, replicates
+# of a planner, workers, kills, and what compare --runs and show say about them.
+# shellcheck disable=SC2016,SC2034,SC2154 # $ is for the programs
+. "$SOURCE/tests/support/shell.sh"
+
+# The score is the gain plus noise with a standard deviation of about 1, which depends on seed and gain only.
+cat >noisy.sh <<'END'
+awk -v g="$1" -v s="$2" 'BEGIN { n = (s * 7 + g * 31 + s * s * 3) % 17; print "METRIC score=" g + (n - 8) / 5 }'
+END
+cat >sweep.json <<'END'
+{"name": "noisy", "direction": "higher", "command": ["sh", "noisy.sh", "{gain}", "{seed}"], "metrics": ["score"],
+ "baseline_seeds": 3, "trials": [{"name": "a", "params": {"gain": 0}}, {"name": "b", "params": {"gain": 1}},
+ {"name": "c", "params": {"gain": 9}}, {"name": "d", "params": {"gain": 2}}, {"name": "e", "params": {"gain": 9.1}}]}
+END
+column() # STORE COLUMN
+{
+    sed 1d "$1/results.tsv" | cut -f"$2"
+}
+goes() # like must_run, but the night may print notices
+{
+    run "$@"
+    must_exit 0
+}
+keeps()
+{
+    column "$1" 9 | grep -c keep
+}
+runs_of() # STORE ID: rows that run this trial again
+{
+    column "$1" 17 | grep -c "replicates $2[,;]" || :
+}
+
+# ---- confirmed: the first row of a candidate is a discard, and the run that confirms it is kept with the mean of fresh runs ----
+goes night sweep.json -C s -q
+must_equal 1 "$(keeps s)" "keeps"
+must_have s/results.tsv 'unconfirmed: +'
+must_have s/results.tsv ', score '
+must_have s/results.tsv 'confirmed: mean +'
+must_have s/results.tsv 'another run of the best trial'
+must_equal discard "$(grep 'trial c, ' s/results.tsv | head -n 1 | cut -f9)" "the first run of c"
+kept=$(grep '	keep	' s/results.tsv)
+first=$(printf '%s\n' "$kept" | sed 's/.*replicates \([0-9]*\), score.*/\1/')
+grep -q "^$first	.*trial c, " s/results.tsv || fail "the keep does not replicate c"
+mean=$(awk -F'\t' -v id="$first" '$17 ~ "replicates " id { x = $10; if (match($17, /, score [-0-9.]+/)) x = substr($17, RSTART + 8, RLENGTH - 8); sum += x; n++ } END { printf "%.4f", sum / n }' s/results.tsv)
+must_equal "$mean" "$(printf '%.4f' "$(printf '%s\n' "$kept" | cut -f10)")" "the mean of the fresh runs"
+must_run best -C s --format json
+must_equal "$(printf '%s\n' "$kept" | cut -f1)" "$(json exp_id)" "the best is the confirmed row"
+must_have s/lineage.json noise_freedom
+must_run verify -C s
+
+# The night is done: again it runs nothing.
+before=$(cksum <s/results.tsv)
+goes night sweep.json -C s -q
+must_equal "$before" "$(cksum <s/results.tsv)" "a second night"
+
+# ---- what the runs say ----
+must_run compare -C s --runs
+must_have out best
+must_have out refuted
+must_run compare -C s --runs --format json
+must_equal 5 "$(json '#')" "one line for each trial"
+must_run show -C s "$first"
+must_have out 'the best; mean'
+must_fail 2 'takes no variants' compare -C s --runs 000
+must_run render -C s
+must_have out 'seeds, 95 % interval'
+
+# ---- off, by option and by the file; on for a sweep without {seed} ----
+goes night sweep.json -C off -q --no-confirm
+must_equal 5 "$(column off 1 | wc -l)" "rows"
+sed 's/"baseline_seeds"/"confirm": false, "baseline_seeds"/' sweep.json >never.json
+goes night never.json -C never -q
+must_equal 5 "$(column never 1 | wc -l)" "rows"
+goes night never.json -C never2 -q --confirm
+[ "$(column never2 1 | wc -l)" -gt 5 ] || fail "--confirm overrides the file"
+sed 's/"params": {"gain": 0}/"params": {"gain": 0, "seed": 4}/' sweep.json >varied.json
+goes night varied.json -C varied -q
+must_equal 5 "$(column varied 1 | wc -l)" "a sweep that varies the seed itself"
+sed 's/"baseline_seeds": 3/"confirm": 3/' sweep.json >wrong.json
+must_fail 2 'confirm must be true or false' night wrong.json -C wrong -q
+must_fail 2 'exclude each other' night sweep.json -C wrong -q --confirm --no-confirm
+must_fail 2 -- '--confirm-runs 1: use 2 to 10000' night sweep.json -C wrong -q --confirm-runs 1
+must_fail 2 -- '--no-confirm excludes' night sweep.json -C wrong -q --race 5 --no-confirm
+[ ! -e wrong/results.tsv ] || fail "a refused night wrote rows"
+
+# ---- bounds: no trial runs more often than --confirm-runs; scores that no seed changes are confirmed by equal runs ----
+goes night sweep.json -C few -q --confirm-runs 2
+for id in $(column few 1); do
+    [ "$(grep "^$id	" few/results.tsv | cut -f9)" = baseline ] || [ "$(runs_of few "$id")" -le 2 ] || fail "$id ran too often"
+done
+sed 's/noisy.sh", "{gain}", "{seed}"/same.sh", "{gain}", "{seed}"/; s/"baseline_seeds": 3, //' sweep.json >same.json
+echo 'echo METRIC score=$1' >same.sh
+goes night same.json -C same -q
+must_run best -C same --format json
+must_equal 9.1 "$(json core_metric)" "the best of exact scores"
+
+# ---- a race spends a number of runs on near misses ----
+goes night sweep.json -C race -q --race 30
+[ "$(grep -c '	discard	' race/results.tsv)" -ge "$(grep -c '	discard	' s/results.tsv)" ] || fail "the race ran less than the night"
+must_equal 0 "$(column race 17 | grep -c 'replicates' | awk '{ print ($1 > 150) }')" "runs of the race"
+
+# ---- a night that is killed between a candidate and its confirmation continues with the confirmation ----
+sed 's/"sh", "noisy.sh"/"sh", "slow.sh"/' sweep.json >slow.json
+echo 'sleep 0.05; sh noisy.sh "$@"' >slow.sh
+for round in 1 2 3 4 5 6; do
+    timeout -s KILL 0.7 "$LINEAGE" night slow.json -C killed -q >/dev/null 2>&1
+done
+goes night slow.json -C killed -q
+must_equal 1 "$(keeps killed)" "keeps after kills"
+must_equal "$(column s 10 | sort | tr '\n' ' ')" "$(grep -v harness_abort killed/results.tsv | sed 1d | cut -f10 | sort | tr '\n' ' ')" "scores with and without kills"
+
+# ---- workers share the confirmations ----
+"$LINEAGE" night slow.json -C shared -q --worker >/dev/null 2>&1 &
+goes night slow.json -C shared -q --worker
+wait $!
+must_equal 1 "$(keeps shared)" "keeps of two workers"
+must_equal "$(column shared 17 | grep -o 'key [0-9a-f]*' | sort -u | wc -l)" "$(column shared 17 | grep -c 'key [0-9a-f]')" "one row a run"
+
+# ---- a planner runs a trial again ----
+cat >space.json <<'END'
+{"name": "space", "direction": "higher", "command": ["sh", "noisy.sh", "{gain}", "{seed}"], "metrics": ["score"],
+ "ranges": {"gain": "0:2"}, "params": {"gain": 0}, "trials": [{"name": "base"}]}
+END
+echo 'echo "{\"replicate\": \"000\", \"proposer\": \"me\"}"' >planner.sh
+goes night space.json -C plan -q --no-confirm --planner 'sh planner.sh' --trials 2
+must_equal 2 "$(runs_of plan 000)" "runs of 000"
+must_have plan/results.tsv 'proposer=me'
+must_have plan/results.tsv 'seed=3.0'
+echo 'echo "{\"replicate\": \"777\"}"' >planner.sh
+goes night space.json -C plan2 -q --no-confirm --planner 'sh planner.sh' --trials 1
+must_have err "'777' is not a trial with a score"
+finish
