@@ -70,7 +70,7 @@ src/rlcase                 -                           include/rlcase include/rl
 # The trainer: environments and a policy, rollouts of it, learning from them, credit for them, a run.
 src/trainer/support        *                           include/trainer include/rlcore
 src/trainer/env            -                           include/trainer src/trainer/support
-src/trainer/recipe         recipe_needs.h              include/trainer include/rlcore src/trainer/support
+src/trainer/recipe         recipe_needs.h recipe_variants.h include/trainer include/rlcore src/trainer/support
 src/trainer/policy         experts.h kernels.h layout.h precision.h   include/trainer include/rlcore src/hot src/trainer/support
 src/trainer/rollout        difficulty.h evaluate.h question_allocation.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
 src/trainer/learn          learner.h minibatch.h minibatch_loss.h value_loss.h warm_start.h     include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout

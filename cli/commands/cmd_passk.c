@@ -364,6 +364,10 @@ static int rank(struct passk_options *o, size_t questions, const char *const *wh
                               .ranking = {.n = n, .n_k = k_within(o), .names = what, .k = o->k}};
     if (o->dynamic || o->source.checkpoint)
         return cli_error(CLI_USAGE, "passk: %s works with one policy only", o->dynamic ? "--dynamic" : "--checkpoint");
+    if (o->k_text && contest.ranking.n_k < o->n_k)
+        return cli_error(CLI_USAGE, "passk: --k %lld is above --samples %zu: several policies are ranked by unbiased "
+                                    "estimates, which need at least k samples; raise --samples",
+                         (long long)o->k[contest.ranking.n_k], o->budget);
     if (contest.ranking.n_k == 0)
         return cli_error(CLI_USAGE, "passk: several policies are ranked by values of k up to --samples, but "
                                     "--k has none of those");

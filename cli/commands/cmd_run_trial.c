@@ -94,7 +94,7 @@ static int train(const char *path, struct child_options *o)
     struct trainer_recipe recipe;
     struct trainer_error error;
     struct recipe_judge *judge = NULL;
-    enum trainer_status status = trainer_recipe_load(&recipe, path, &error);
+    enum trainer_status status = trainer_recipe_load_recorded(&recipe, path, &error);
     if (status == TRAINER_OK)
         status = open_judge(&judge, &recipe, o, &options, &error);
     if (status == TRAINER_OK)

@@ -166,6 +166,7 @@ json_t *event_line_read(struct trial_event *event, const char *text, size_t leng
         .turns = container_member(line, "turns", JSON_ARRAY),
         .kernels = text_member(line, "kernels"),
         .peers = container_member(line, "peers", JSON_ARRAY),
+        .inert = container_member(line, "inert", JSON_ARRAY),
         .failed = text_member(line, "failed"),
         .failure = failure_of(text_member(line, "kind")),
     };

@@ -177,6 +177,7 @@ static int read_recipe(struct policy_source *source, const struct found *found)
         status = recipe_of_checkpoint(&text, found->checkpoint);
     else if (!recipe_source_open(&text, found->recipe))
         status = CLI_USAGE;
+    text.recorded = true;
     if (status == CLI_GO_ON)
         status = change(source, &text);
     if (status == CLI_GO_ON && recipe_source_parse(&text, &source->recipe, &err) != TRAINER_OK)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <rlcore/adca.h>
 
@@ -65,6 +66,62 @@ static void set_turns(json_t *line, const struct trainer_turn_gain *gain, int32_
             json_array_append_new(turns, json_pack("{s:i, s:f, s:f, s:I}", "turn", (int)i, "mean", gain[i].mean,
                                                    "std", gain[i].std, "n", (json_int_t)gain[i].count));
     json_object_set_new(line, "turns", turns);
+}
+
+/* The mean information gain of every turn that a rollout reached. */
+static void set_gains(json_t *line, const struct trainer_turn_gain *gain, int32_t n)
+{
+    char name[32];
+    for (int32_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "info_gain_t%d", (int)i);
+        if (gain[i].count)
+            set_real(line, name, gain[i].mean);
+    }
+}
+
+/* Metrics of one environment of a mixed run, named by its place in the recipe: env0/reward, env1/loss, .. */
+static void set_env(json_t *line, int32_t i, const struct trainer_part *part)
+{
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"reward", part->reward}, {"loss", part->loss}, {"kl", part->kl}};
+    char name[32];
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        snprintf(name, sizeof name, "env%d/%s", (int)i, all[k].name);
+        set_real(line, name, all[k].value);
+    }
+}
+
+/* The components of the loss, if one of them is not the policy loss, which is then the whole loss. */
+static void set_components(json_t *line, const struct trainer_iteration *it)
+{
+    static const char *const names[] = {"rl", "ce", "ref_kl"};
+    char name[32];
+    if (it->component[1].tokens == 0 && it->component[2].tokens == 0)
+        return;
+    for (int i = 0; i < TRAINER_N_COMPONENTS; i++) {
+        if (it->component[i].tokens == 0)
+            continue;
+        snprintf(name, sizeof name, "loss/%s", names[i]);
+        set_real(line, name, it->component[i].loss);
+        snprintf(name, sizeof name, "kl/%s", names[i]);
+        set_real(line, name, it->component[i].kl);
+    }
+}
+
+static void set_inert(json_t *line, const char *names)
+{
+    json_t *list = json_array();
+    for (const char *at = names ? names : "", *end; *at; at = *end ? end + 2 : end) {
+        end = strstr(at, ", ");
+        end = end ? end : at + strlen(at);
+        json_array_append_new(list, json_stringn(at, (size_t)(end - at)));
+    }
+    if (json_array_size(list))
+        json_object_set_new(line, "inert", list);
+    else
+        json_decref(list);
 }
 
 /* Tokens per second over generation, gain and update, which progress shows as speed. */
@@ -199,7 +256,8 @@ static void set_adca(json_t *line, const struct rl_adca_metrics *m)
 {
     const struct number all[] = {
         {"adca/outcome_share_last_mean", m->outcome_share_last_mean},
-        {"adca/alpha_effective", m->alpha_effective},
+        /* missing in an iteration in which the outcomes of every group are equal */
+        {"adca/alpha_effective", m->n_alpha_effective > 0 ? m->alpha_effective_where_defined : (double)NAN},
         {"adca/sum_step_reward_sign_agree", m->sum_step_reward_sign_agree},
         {"adca/pos_traj_good_majority_rate", m->pos_traj_good_majority_rate},
         {"adca/neg_traj_bad_majority_rate", m->neg_traj_bad_majority_rate},
@@ -300,13 +358,12 @@ static void set_clip_scale(struct recipe_events *wire, json_t *line, const struc
 
 static void set_iteration(struct recipe_events *wire, json_t *line, const struct trainer_iteration *it)
 {
-    char name[32];
     for (const struct member *member = members; member->name; member++)
         set_member(line, it, member);
-    for (int32_t i = 0; i < it->n_gain; i++) {
-        snprintf(name, sizeof name, "info_gain_t%d", (int)i);
-        set_real(line, name, it->gain[i].mean);
-    }
+    set_gains(line, it->gain, it->n_gain);
+    for (int32_t i = 0; i < it->n_envs; i++)
+        set_env(line, i, &it->env[i]);
+    set_components(line, it);
     set_speed(line, it);
     set_judge(line, &it->judge);
     set_routing(line, &it->routing);
@@ -380,6 +437,12 @@ static void set_final(const struct recipe_events *wire, json_t *line, const stru
         set_real(line, "entropy", event->entropy);
         set_real(line, "clip_fraction", event->clip_fraction);
     }
+    set_gains(line, event->gain, event->n_gain);
+    for (int32_t i = 0; i < event->n_envs; i++)
+        set_env(line, i, &event->env[i]);
+    set_inert(line, event->inert);
+    if (event->trace_s > 0)
+        set_real(line, "trace_s", event->trace_s);
     if (wire->n_iterations) /* means cover the iterations of this process only: those since a resumed run was resumed */
         set_means(wire, line);
     if (event->n_valued > 0)

@@ -28,9 +28,12 @@ static void take(void *context, const struct trainer_setting *setting)
     const struct filling *filling = context;
     struct recipe_params *params = filling->params;
     bool of_start = strncmp(setting->path, "start.", 6) == 0;
-    if (!setting->named || (of_start && filling->has_parent) || params->n == RECIPE_PARAMS_MAX ||
-        strlen(setting->name) >= RECIPE_PARAM_NAME_MAX || !fits(setting->text))
+    if (!setting->named || (of_start && filling->has_parent) || !fits(setting->text))
         return;
+    if (params->n == RECIPE_PARAMS_MAX || strlen(setting->name) >= RECIPE_PARAM_NAME_MAX) {
+        params->dropped++;
+        return;
+    }
     char *own = strcpy(params->names[params->n], setting->name);
     params->at[params->n++] = (struct lineage_param){own, setting->value, setting->text};
 }
@@ -38,6 +41,6 @@ static void take(void *context, const struct trainer_setting *setting)
 void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent)
 {
     struct filling filling = {params, has_parent};
-    params->n = 0;
+    params->n = params->dropped = 0;
     trainer_recipe_settings(recipe, take, &filling);
 }

@@ -140,17 +140,26 @@ static char *describe(const struct trainer_recipe *recipe)
 }
 
 /* A missing correction only causes a warning, because its effect is often what the user wants to measure. */
-static void warn(const struct trainer_recipe *recipe)
+static void warn(const struct trainer_recipe *recipe, size_t dropped)
 {
     struct trainer_lack lacks[TRAINER_LACKS_MAX];
     size_t n = trainer_recipe_lacks(recipe, lacks);
     char line[256];
+    if (dropped > 0) {
+        snprintf(line, sizeof line, "%s: warning: %zu settings do not fit into the row; recipe.json has all of them",
+                 recipe->name, dropped);
+        cli_say(line);
+    }
     for (size_t i = 0; i < n; i++) {
         snprintf(line, sizeof line, "%s: warning: without %s: %s", recipe->name,
                  lacks[i].correction, lacks[i].reason);
         cli_say(line);
     }
 }
+
+/* What a query can ask about trained trials without their telemetry. */
+static const char *const row_metrics[] = {"entropy",           "clip_fraction",       "info_gain_t*", "clip_scale_turn_mean",
+                                          "clip_scale_turn_std", "env*",              NULL};
 
 /*
  * The notes are made before the trial runs, because if there is no memory for them the trial should not train at all.
@@ -169,6 +178,7 @@ bool recipe_request_init(struct recipe_request *trial, struct trial_request *req
     identity->notes = trial->notes;
     plan->score_key = "em";
     plan->score_label = "EM";
+    plan->final_metrics = row_metrics;
     plan->params = trial->params.at;
     plan->n_params = trial->params.n;
     plan->settings.train_seconds = recipe->budget.train_seconds;
@@ -178,7 +188,7 @@ bool recipe_request_init(struct recipe_request *trial, struct trial_request *req
     request->context = trial;
     request->keep_artifact = RECIPE_POLICY;
     if (!request->quiet)
-        warn(recipe);
+        warn(recipe, trial->params.dropped);
     return trial->notes != NULL;
 }
 

@@ -66,6 +66,6 @@ bool recipe_source_assign(struct recipe_source *source, const char *assignment)
 enum trainer_status recipe_source_parse(const struct recipe_source *source,
                                         struct trainer_recipe *recipe, struct trainer_error *err)
 {
-    return trainer_recipe_parse_changed(recipe, source->name, source->text, source->length,
-                                        source->changes, source->n, err);
+    return (source->recorded ? trainer_recipe_parse_recorded : trainer_recipe_parse_changed)(
+        recipe, source->name, source->text, source->length, source->changes, source->n, err);
 }

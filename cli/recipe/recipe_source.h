@@ -12,6 +12,7 @@ struct recipe_source {
     size_t length;
     struct trainer_change *changes; /* [n], in the order in which they are made */
     size_t n;
+    bool recorded; /* an earlier trial's recipe, which may have settings that nothing reads */
 };
 
 /* Reads the file. Returns false after printing the error. */

@@ -15,7 +15,7 @@
 #include "metrics/metric_scan.h"
 #include "metrics/metric_values.h"
 
-enum { TRIAL_PARAMS_MAX = 96 };
+enum { TRIAL_PARAMS_MAX = 192 };
 
 /* The identity of a trial: everything that its row contains besides results. Texts may be NULL. */
 struct trial_identity {
@@ -58,6 +58,11 @@ struct trial_plan {
     const char *score_key;   /* name of the score in telemetry; NULL: score */
     const char *score_label; /* name of the score in notes and progress; NULL: score */
     bool record_metrics;     /* the row gets every metric that the trial reported, and not only the score */
+    /*
+     * Metrics of phase "done" that the row gets, ended by NULL; a name that ends with * lists all that begin so. NULL:
+     * none. Not used together with record_metrics
+     */
+    const char *const *final_metrics;
     size_t max_steps;        /* per phase in telemetry; beyond it, every second step is dropped; 0: no limit */
 };
 

@@ -227,6 +227,20 @@ static void take_phase(struct trial_results *results, const char *phase)
         results->final = json_object();
 }
 
+/* Names that could not be the names of settings are left out, because they would end in the notes of a row. */
+static void take_inert(struct trial_results *results, const json_t *names)
+{
+    size_t i, used = 0;
+    json_t *name;
+    results->inert[0] = '\0';
+    json_array_foreach((json_t *)(uintptr_t)names, i, name)
+    {
+        const char *text = json_string_value(name);
+        if (text && lineage_param_name_ok(text) && used + strlen(text) + 3 < sizeof results->inert)
+            used += (size_t)snprintf(results->inert + used, sizeof results->inert - used, "%s%s", used ? ", " : "", text);
+    }
+}
+
 static void take_statistics(struct trial_results *results, const struct trial_event *event)
 {
     if (event->param)
@@ -279,6 +293,8 @@ void trial_results_event(struct trial_results *results, const struct trial_event
         copy_metrics(object, event->line);
     results->skipped = of_a_step && !object && !event->phase && !event->text && !event->failed;
     take_statistics(results, event);
+    if (event->inert)
+        take_inert(results, event->inert);
     if (event->kernels)
         snprintf(results->kernels, sizeof results->kernels, "%s", event->kernels);
 }

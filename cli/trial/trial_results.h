@@ -14,7 +14,7 @@
 #include "metrics/metric_values.h"
 #include "trial/trial_plan.h"
 
-enum { TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096, TRIAL_KERNELS_MAX = 128 };
+enum { TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096, TRIAL_KERNELS_MAX = 128, TRIAL_INERT_MAX = 512 };
 
 /* Metrics that the watcher adds to those of the trial. */
 enum { TRIAL_OWN_METRICS = 2 };
@@ -44,6 +44,7 @@ struct trial_results {
     size_t n_totals, n_runs;
     bool skipped;     /* the latest event holds only values of a step that is not kept */
     char kernels[TRIAL_KERNELS_MAX]; /* for telemetry; "": not reported */
+    char inert[TRIAL_INERT_MAX];     /* settings without an effect, separated by ", "; "": none */
     double train_s, eval_s; /* by the trial's own clock; below 0: not reported */
     json_t *phases; /* for telemetry: {PHASE: [{"step": n, METRIC: number, ..}]} */
     json_t *final;  /* for telemetry: the metrics of phase "done"; NULL: none */

@@ -81,6 +81,8 @@ static void fill_notes(struct trial_results *results, struct trial_outcome *outc
     if (outcome->end != TRIAL_FINISHED && results->score.present)
         note(results, "%s %.4f at step %lld", results->plan->score_label ? results->plan->score_label : "score",
              results->score.value, (long long)results->score_step);
+    if (results->inert[0])
+        note(results, "inert: %s", results->inert);
     if (remark && *remark)
         note_all(results, remark);
 }
@@ -147,6 +149,30 @@ static void add_metric(struct trial_results *results, size_t *n, const char *nam
         results->metrics[(*n)++] = (struct lineage_param){copy, value, NULL};
 }
 
+/* Whether a name is in the list, in which "info_gain_t*" stands for every name that begins so. */
+static bool is_listed(const char *const *list, const char *name)
+{
+    for (; *list; list++) {
+        size_t n = strcspn(*list, "*");
+        if (strncmp(*list, name, n) == 0 && ((*list)[n] == '*' || !name[n]))
+            return true;
+    }
+    return false;
+}
+
+/* The final metrics that the plan lists, so that queries find them without telemetry. */
+static void fill_final_metrics(struct trial_results *results, struct lineage_trial *trial)
+{
+    const char *name;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach(results->final, name, value)
+        if (n < METRIC_VALUES_MAX && json_is_number(value) && is_listed(results->plan->final_metrics, name))
+            add_metric(results, &n, name, six_digits(json_number_value(value)));
+    trial->metrics = results->metrics;
+    trial->n_metrics = n;
+}
+
 /*
  * With several seeds, a metric is its mean over them, if each seed has it. The peaks that were sampled outside of the
  * trial are added, unless the trial reports them itself.
@@ -155,6 +181,8 @@ static void fill_metrics(struct trial_results *results, const struct trial_outco
 {
     const double mebibyte = 1 << 20;
     size_t n = 0;
+    if (results->plan->final_metrics)
+        fill_final_metrics(results, trial);
     if (!results->plan->record_metrics)
         return;
     trial_results_end_run(results);

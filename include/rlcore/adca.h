@@ -123,6 +123,12 @@ struct rl_adca_metrics {
     double rnorm_small_mag_ratio;   /* share of |z| < 0.05 */
     double pre_norm_sum_sign_agree; /* rows whose raw sum has the sign of the outcome */
     double post_norm_sum_mean;      /* sum of z */
+    /*
+     * alpha_effective over the rows whose outcome has any size (both schemes), and the number of these rows. Where all
+     * outcomes of a group are equal, their normalised values are 0, and the reference's mean above divides by 1e-12.
+     */
+    double alpha_effective_where_defined;
+    uint64_t n_alpha_effective;
 };
 
 struct rl_adca_output {

@@ -148,7 +148,8 @@ struct rl_algorithm_setting {
 /*
  * RL_EINVAL if the algorithm would have nothing to train on or would train on the wrong thing: a
  * group-relative algorithm with groups of one; opd with the live policy or no model as reference;
- * opsd with a reference other than the live policy; sft without a frozen sampler.
+ * opsd with a reference other than the live policy; sft without a frozen sampler; any other
+ * algorithm with a frozen sampler or none.
  */
 RL_API RL_NODISCARD enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
                                                       const struct rl_algorithm_setting *setting,

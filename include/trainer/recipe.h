@@ -457,7 +457,8 @@ TRAINER_API void trainer_algorithm_init(struct trainer_algorithm *algorithm, uin
 
 /*
  * Sets the defaults, reads a recipe and checks it. text [length] is JSON; name is used in messages, in front of the
- * line or key. Relative paths inside the recipe are not resolved.
+ * line or key. Relative paths inside the recipe are not resolved. A setting that nothing reads is refused
+ * (trainer_recipe_unread), and the message names the settings that it needs.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_recipe_parse(struct trainer_recipe *recipe, const char *name, const char *text,
@@ -483,8 +484,19 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_recipe_load(struct trainer_recipe *recipe, const char *path, struct trainer_error *err);
 
 /*
+ * Like trainer_recipe_parse_changed, for the recipe of an earlier trial: settings that nothing reads are accepted in text,
+ * because trials of older versions have them. They are refused in changes.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_recipe_parse_recorded(struct trainer_recipe *recipe, const char *name, const char *text,
+                              size_t length, const struct trainer_change *changes, size_t n,
+                              struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_recipe_load_recorded(struct trainer_recipe *recipe, const char *path, struct trainer_error *err);
+
+/*
  * Checks the whole recipe: ranges, and settings that exclude each other. Fills in model.tokens, max_tokens and the
- * world of every task.
+ * world of every task. Accepts settings that nothing reads, which trainer_recipe_unread finds.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err);
@@ -494,6 +506,26 @@ TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
 
 /* Returns the text of schema/recipe.schema.json (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_schema(void);
+
+/* A setting that differs from its default although nothing in the recipe reads it. */
+struct trainer_unread {
+    char setting[128]; /* its path: "opsm.lower"; with several environments "environments[1].algorithm.alpha" */
+    char value[64];    /* as in --set: "0.5", "turn", "true"; a text is in quotes */
+    char needs[256];   /* the settings that it needs: "opsm.unit rollout or turn" */
+    /*
+     * Whether recipes with it are refused. False for settings of a warm start in a recipe with start.checkpoint, and for
+     * settings of training in a recipe without iterations: one file often describes a trial and its children. The rows
+     * of trials do not have such settings.
+     */
+    bool refused;
+};
+
+/*
+ * Writes the settings that nothing reads to items [max]; returns their number, which may exceed max. A setting with its
+ * default is not one of them. Whether a setting that is read has an effect on the data is found by the gradient trace of
+ * a run (trainer_event.inert).
+ */
+TRAINER_API size_t trainer_recipe_unread(const struct trainer_recipe *recipe, struct trainer_unread *items, size_t max);
 
 /* A correction that the core's plan recommends and the recipe lacks. */
 struct trainer_lack {

@@ -80,6 +80,17 @@ enum trainer_event_kind {
     TRAINER_EVENT_DONE        /* the final score is known and the checkpoint is written */
 };
 
+/* The components of the loss (enum rl_component): policy loss, cross-entropy, distance to a reference. */
+enum { TRAINER_N_COMPONENTS = 3 };
+
+/* Metrics of a part of an iteration: one environment, or one component of the loss. */
+struct trainer_part {
+    double reward; /* mean outcome of the environment's rollouts; 0 for a component */
+    double loss;   /* mean over the updates: of the environment's rows alone, or the component's addend of the loss */
+    double kl;     /* mean over the updates and the policy's tokens of the part: log-prob at sampling minus now */
+    uint64_t tokens; /* tokens in all updates; 0: the part does not occur */
+};
+
 /* Metrics of optional parts of the loss: means over the updates, 0 if the option is off. */
 struct trainer_offpolicy {
     double opsm_dropped; /* share of the tokens */
@@ -109,6 +120,9 @@ struct trainer_iteration {
     double response_tokens;  /* mean per rollout */
     double loss, grad_norm, entropy, clip_fraction, kl; /* means over the updates */
     double learning_rate;
+    struct trainer_part component[TRAINER_N_COMPONENTS]; /* rl, ce, ref_kl */
+    struct trainer_part env[TRAINER_ENVS_MAX];           /* [n_envs] */
+    int32_t n_envs; /* number of environments; 0 if there is only one, whose metrics are those of the iteration */
     bool clip_scaled; /* whether the loss reads clip scales: turn-group-v1d with a beta above 0 .. */
     double clip_scale_mean, clip_scale_std; /* .. ig_clip_scale over response tokens .. */
     /* .. and over the turns with an information gain, each of which counts once, as in arXiv 2605.06200 */
@@ -165,6 +179,15 @@ struct trainer_event {
     struct trainer_judge_counts judge;         /* DONE: counts of the whole run */
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES]; /* DONE: metrics of the final evaluation */
     struct trainer_row row;                    /* DONE: a copy of the recipe's settings of rows */
+    /*
+     * DONE: names, separated by ", ", of settings that differ from their defaults although no gradient and no later
+     * decision depended on them in the traced iterations (run/gradient_trace.h); "" or NULL if there are none. The text
+     * is valid during the call. trace_s is the time that the trace took
+     */
+    const char *inert;
+    double trace_s;
+    struct trainer_part env[TRAINER_ENVS_MAX]; /* DONE: [n_envs] metrics of the last iteration of this process */
+    int32_t n_envs;
     double train_s, eval_s;                    /* seconds so far */
     const struct trainer_iteration *iteration; /* ITERATION; NULL in other events */
 };

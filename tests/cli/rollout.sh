@@ -116,9 +116,12 @@ must_equal null "$(json passk.0.unbiased)"
 holds "$(json passk.0.beta) > 0 && $(json passk.0.beta) < $(json passk.3.beta)"
 
 # ---- several policies ----
-run passk tiny.json 000 -C t --samples 8 --k 1,8,100 --set start.warm_start.steps=40 --format json
+run passk tiny.json 000 -C t --samples 8 --k 1,8,100
+must_exit 2
+must_have err 'passk: --k 100 is above --samples 8'
+run passk tiny.json 000 -C t --samples 8 --k 1,8 --set start.warm_start.steps=40 --format json
 must_exit 0
-must_equal '4 1 1 8 8' "$(json '#') $(json 0.k) $(json 1.k) $(json 2.k) $(json 3.k)" "k beyond the samples is left out"
+must_equal '4 1 1 8 8' "$(json '#') $(json 0.k) $(json 1.k) $(json 2.k) $(json 3.k)" "every k of every policy"
 must_equal '1 2 1 2' "$(json 0.rank) $(json 1.rank) $(json 2.rank) $(json 3.rank)"
 must_equal 'null null' "$(json 0.behind) $(json 0.behind_low)"
 holds "$(json 0.passk) - $(json 1.passk) + $(json 1.behind) < 1e-9 && $(json 1.passk) - $(json 0.passk) - $(json 1.behind) < 1e-9"

@@ -307,6 +307,13 @@ static void settings_without_effect_are_refused(void **state)
         {"opsd", {1, policy, policy}, NULL},
         {"sft", {1, policy, none}, "sft needs a frozen model as source"},
         {"sft", {1, frozen, none}, NULL},
+        {"grpo", {2, frozen, none}, "grpo needs the live policy as source of its rollouts, not a frozen"},
+        {"max_rl", {2, frozen, none}, "max_rl needs the live policy as source"},
+        {"reward", {1, frozen, none}, "reward needs the live policy as source"},
+        {"echo", {2, frozen, none}, "echo needs the live policy as source"},
+        {"rae", {1, frozen, none}, "rae needs the live policy as source"},
+        {"opd", {1, frozen, frozen}, "opd needs the live policy as source"},
+        {"reward", {1, none, none}, "reward needs the live policy as source of its rollouts, not none"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rl_error err = {.text = ""};

@@ -16,6 +16,7 @@
 #include "support/ranks.h"
 #include "support/small_recipe.h"
 #include "support/warm_place.h"
+#include "recipe/recipe_needs.h"
 
 /* ---- a policy to start from ---- */
 
@@ -136,6 +137,7 @@ static void every_loss_gives_the_same(void **state)
         recipe.loss.aggregation =
             stream ? TRAINER_TOKEN_MEAN : (enum trainer_aggregation)(name % 4);
         recipe.loss.kl_coef = name % 2 ? 0.1 : 0;
+        recipe.tasks[0].algorithm.beta = recipe_loss_clips(name) ? 0.3 : 0;
         check_recipe(&recipe);
         assert_equal(&recipe, what);
     }

@@ -39,6 +39,18 @@ static struct trainer_recipe accepted(const char *text)
     return recipe;
 }
 
+/* Like accepted, for the recipe of an earlier trial, which may have settings that nothing reads. */
+static struct trainer_recipe recorded(const char *text)
+{
+    struct trainer_recipe recipe;
+    struct trainer_error err = {0};
+    char *json = quotes(text);
+    if (trainer_recipe_parse_recorded(&recipe, "r.json", json, strlen(json), NULL, 0, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    free(json);
+    return recipe;
+}
+
 static void assert_refused(const char *text, const char *why)
 {
     struct trainer_recipe recipe;
@@ -159,14 +171,14 @@ static const char everything[] =
 
 static void every_key_reads_back(void **state)
 {
-    struct trainer_recipe recipe = accepted(everything);
+    struct trainer_recipe recipe = recorded(everything);
     (void)state;
     char *text = trainer_recipe_text(&recipe);
     char *json = quotes(everything);
     json_t *in = json_loads(json, 0, NULL), *out = json_loads(text, 0, NULL);
     assert_non_null(in);
     assert_true(json_equal(in, out));
-    struct trainer_recipe again = accepted(text);
+    struct trainer_recipe again = recorded(text);
     assert_memory_equal(&recipe, &again, sizeof recipe);
     json_decref(in);
     json_decref(out);
@@ -180,7 +192,7 @@ static void every_key_reads_back(void **state)
  */
 static void everything_differs_from_the_defaults(void **state)
 {
-    struct trainer_recipe recipe = accepted(everything), initial = accepted("{}");
+    struct trainer_recipe recipe = recorded(everything), initial = accepted("{}");
     const struct recipe_table *tables[] = {&recipe_root, &recipe_task};
     const void *bases[][2] = {{&recipe, &initial}, {&recipe.tasks[0], &initial.tasks[0]}};
     (void)state;
@@ -267,7 +279,7 @@ static void a_judge_is_written_only_where_there_is_one(void **state)
     char *text = trainer_recipe_text(&r);
     assert_null(strstr(text, "judge"));
     free(text);
-    r = accepted("{'judge': {'wrong': 0.25}}");
+    r = accepted("{'judge': {'wrong': 0.25}, 'environments': [{'algorithm': {'name': 'adca'}}]}");
     text = trainer_recipe_text(&r);
     assert_non_null(strstr(text, "  \"judge\": {\n    \"endpoint\": \"\",\n"));
     assert_non_null(strstr(text, "\"wrong\": 0.25\n  },\n  \"evaluation\""));
@@ -451,7 +463,7 @@ static void settings_that_do_not_go_together_are_refused(void **state)
     assert_refused("{'training': {'iterations': 1000000, 'epochs': 1000, 'minibatch': 1}}",
                    "are more than 2147483647");
     assert_refused("{'loss': {'name': 'ipo'}, 'opsm': {'unit': 'turn'}}", "opsm.unit");
-    assert_refused("{'opsm': {'lower': 3}}", "opsm.lower 3 is above opsm.upper 2");
+    assert_refused("{'opsm': {'unit': 'turn', 'lower': 3}}", "opsm.lower 3 is above opsm.upper 2");
     assert_refused("{'loss': {'name': 'gspo'}, 'after_tool': {'own_clip': true}}", "after_tool");
     assert_refused("{'loss': {'name': 'compose'}, 'correction': {'name': 'tis'}}",
                    "must be none with loss.name compose");
@@ -485,9 +497,9 @@ static void only_algorithms_that_compare_need_a_group(void **state)
             needs = needs && strcmp(name, alone[k]) != 0;
         snprintf(
             text, sizeof text,
-            "{'environments': [{'questions': 64, 'algorithm': {'name': '%s', 'teacher': 't'}}],"
+            "{'environments': [{'questions': 64, 'algorithm': {'name': '%s'%s}}],"
             " 'training': {'group_size': 1}}",
-            name);
+            name, i == RL_ALGORITHM_OPD || i == RL_ALGORITHM_SFT ? ", 'teacher': 't'" : "");
         if (needs)
             assert_refused(text, "needs groups of at least 2 rollouts, not 1 (training.group_size");
         else
@@ -662,7 +674,7 @@ static void note_setting(void *context, const struct trainer_setting *setting)
 static void every_setting_is_visited_under_its_path(void **state)
 {
     struct visited v = {0};
-    struct trainer_recipe recipe = accepted(everything);
+    struct trainer_recipe recipe = recorded(everything);
     size_t settings = 0;
     (void)state;
     const struct recipe_table *tables[] = {&recipe_root, &recipe_task};
@@ -740,7 +752,8 @@ static void a_setting_has_one_name(void **state)
     struct trainer_recipe r = accepted("{'training': {'learning_rate': 0.5}}");
     assert_true(r.training.learning_rate == 0.5);
     r = accepted(
-        "{'lr': 0.25, 'alpha': 0.7, 'k_max': 4, 'environments': [{}, {'name': 'reverse'}]}");
+        "{'lr': 0.25, 'alpha': 0.7, 'k_max': 4, 'algorithm': 'turn-group-v1d',"
+        " 'environments': [{}, {'name': 'reverse'}]}");
     assert_true(r.training.learning_rate == 0.25 && r.tasks[0].algorithm.alpha == 0.7 &&
                 r.tasks[1].algorithm.alpha == 0.7 && r.tasks[0].env.k_max == 4);
     r = accepted("{'learning_rate': 0.75}");
@@ -759,7 +772,8 @@ static void a_setting_has_one_name(void **state)
         {"env.questions", "3", false}, {"hypothesis", "7", true},
         {"loss.name", "gspo", false}};
     r = changed(
-        "{\"environments\": [{}, {\"name\": \"reverse\"}], \"training\": {\"minibatch\": 8}}", 7,
+        "{\"environments\": [{\"algorithm\": {\"name\": \"adca\"}}, {\"name\": \"reverse\", \"algorithm\": {\"name\": "
+        "\"adca\"}}], \"training\": {\"minibatch\": 8}}", 7,
         changes);
     assert_true(r.training.learning_rate == 0.02 && r.tasks[0].algorithm.alpha == 0.9 &&
                 r.tasks[1].algorithm.alpha == 0.8 && r.tasks[1].questions == 3);

@@ -55,7 +55,7 @@ static double p95(double *v, size_t n)
 
 static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m)
 {
-    struct mean share = {0}, effective = {0}, agree = {0}, good_wins = {0}, bad_wins = {0};
+    struct mean share = {0}, effective = {0}, defined = {0}, agree = {0}, good_wins = {0}, bad_wins = {0};
     for (size_t row = 0; row < w->in->n_rows; row++) {
         size_t n = rl_adca_judged_steps(w, row),
                good = rl_adca_count_good(w, row, rl_adca_success(w, row));
@@ -73,6 +73,9 @@ static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m
         double reach = w->options->outcome == RL_ADCA_LAST_STEP ? 1 : (double)n;
         add(&share, o / (o + attribution + 1e-12));
         add(&effective, attribution / (reach * o + 1e-12));
+        m->n_alpha_effective += o > 1e-9;
+        if (o > 1e-9)
+            add(&defined, attribution / (reach * o));
         add(&agree, (sum > 0) == rl_adca_success(w, row));
         if (rl_adca_success(w, row))
             add(&good_wins, 2 * good > n);
@@ -81,6 +84,7 @@ static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m
     }
     m->outcome_share_last_mean = value(share);
     m->alpha_effective = value(effective);
+    m->alpha_effective_where_defined = value(defined);
     m->sum_step_reward_sign_agree = value(agree);
     m->pos_traj_good_majority_rate = value(good_wins);
     m->neg_traj_bad_majority_rate = value(bad_wins);

@@ -323,6 +323,12 @@ enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
     if (algorithm->needs & RL_NEED_FROZEN_SOURCE && setting->source != RL_MODEL_FROZEN)
         return wrong_model(algorithm, "a frozen model as source of its rollouts", setting->source,
                            err);
+    /*
+     * Advantages, and a distance to a reference on the policy's own tokens, say what the policy should have sampled; a
+     * gradient from tokens of another model has neither the right expectation nor a ratio that could correct it.
+     */
+    if (!(algorithm->needs & RL_NEED_FROZEN_SOURCE) && setting->source != RL_MODEL_POLICY)
+        return wrong_model(algorithm, "the live policy as source of its rollouts", setting->source, err);
     if (algorithm->needs & RL_NEED_FROZEN_REFERENCE && setting->reference != RL_MODEL_FROZEN)
         return wrong_model(algorithm, "a frozen model as reference", setting->reference, err);
     if (algorithm->needs & RL_NEED_POLICY_REFERENCE && setting->reference != RL_MODEL_POLICY)

@@ -17,7 +17,14 @@ struct loss_composed {
     double ess;                              /* effective sample size of the weights, as a share */
 };
 
+/* One component of the loss. */
+struct loss_component {
+    double loss, kl;
+    uint64_t tokens; /* of the policy; for the cross-entropy also those of tools */
+};
+
 struct loss_result {
+    struct loss_component component[3]; /* enum rl_component */
     double dropped; /* share of the rl component's tokens that OPSM dropped */
     struct loss_after_tool after_tool;
     struct loss_composed composed;

@@ -22,7 +22,7 @@ static bool has_weights(const struct minibatch *b, const float *weight)
  * log-probs are left over from an earlier minibatch.
  */
 enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *loss,
-                                  double *value, struct rl_error *core)
+                             struct loss_result *total, struct rl_error *core)
 {
     bool rl_is_stream = loss_is_stream(loss);
     for (size_t i = 0; i < b->n * b->width; i++)
@@ -50,6 +50,11 @@ enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *los
         rl_stream_lossf(&sequences, &streams, &options, b->d_part, NULL, &result, core);
     for (size_t i = 0; i < b->n * b->width && status == RL_OK; i++)
         b->d_log_prob[i] += b->wanted[i] ? b->d_part[i] : 0;
-    *value += result.loss;
-    return status;
+    if (status != RL_OK)
+        return status;
+    const double losses[] = {result.rl, result.ce, result.ref_kl};
+    for (size_t i = 0; i < 3; i++)
+        total->component[i].loss += losses[i];
+    total->loss += result.loss;
+    return RL_OK;
 }

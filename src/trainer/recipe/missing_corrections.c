@@ -33,10 +33,37 @@ static struct rl_setting setting_of(const struct trainer_recipe *recipe)
                                .mini_batch = 1};
 }
 
+/* Whether a task has a policy loss whose ratio to the sampler could be corrected, and whose own policy samples. */
+static bool has_ratio(const struct trainer_recipe *recipe)
+{
+    bool any = false;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        any = any || rl_algorithm_at(recipe->tasks[i].algorithm.name)->loss == RL_COMPONENT_RL;
+    return any;
+}
+
+/* Cross-entropy and the distance to a teacher have no ratio, so they need none of the corrections of a ratio. */
+static bool is_of_ratio(enum rl_correction correction)
+{
+    return correction == RL_CORRECT_WEIGHTS || correction == RL_CORRECT_CLIP || correction == RL_CORRECT_DECOUPLED ||
+           correction == RL_CORRECT_TURN_RATIOS;
+}
+
+/* A frozen model that samples for all tasks is not the stale policy that admission is for. */
+static bool samples_policy(const struct trainer_recipe *recipe)
+{
+    bool any = false;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        any = any || !(rl_algorithm_at(recipe->tasks[i].algorithm.name)->needs & RL_NEED_FROZEN_SOURCE);
+    return any;
+}
+
 static bool has(const struct trainer_recipe *recipe, enum rl_correction correction)
 {
     enum trainer_loss_name loss = recipe->loss.name;
     enum trainer_correction_name name = recipe->correction.name;
+    if ((!has_ratio(recipe) && is_of_ratio(correction)) || !samples_policy(recipe))
+        return true;
     bool composes = loss == TRAINER_LOSS_COMPOSE;
     bool streams = loss == TRAINER_LOSS_DPPO || loss == TRAINER_LOSS_IPO;
     switch (correction) {

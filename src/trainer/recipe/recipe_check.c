@@ -12,7 +12,6 @@
 #include "support/markers.h"
 #include "recipe/recipe_fields.h"
 #include "recipe/recipe_json.h"
-#include "recipe/recipe_needs.h"
 #include "recipe/recipe_value.h"
 
 #define REFUSE(...) return trainer_fail(err, TRAINER_EINVAL, __VA_ARGS__)
@@ -228,6 +227,14 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
     return status;
 }
 
+static bool has_hops(const struct trainer_recipe *recipe)
+{
+    bool any = false;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        any = any || recipe->tasks[i].env.kind == TRAINER_HOPWORLD;
+    return any;
+}
+
 /*
  * Hops follow distinct relations, so there cannot be more hops than relations; trainer_env_check checks environments in
  * the same way.
@@ -238,7 +245,7 @@ static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
     const struct trainer_warm_start *warm = &recipe->warm_start;
     if (warm->k_min > warm->k_max)
         REFUSE("start.warm_start.k_min %d is above k_max %d", warm->k_min, warm->k_max);
-    if (is_warm_started(recipe) && warm->k_max > recipe->world.relations)
+    if (is_warm_started(recipe) && has_hops(recipe) && warm->k_max > recipe->world.relations)
         REFUSE("start.warm_start.k_max is %d, but must be at most world.relations = %d",
                warm->k_max, recipe->world.relations);
     if ((int64_t)warm->steps * warm->batch > INT32_MAX)
@@ -324,21 +331,6 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
     return check_rejection(correction, err);
 }
 
-/* A clip scale that no loss reads would be reported by the trial's row, so it is refused. */
-static enum trainer_status check_clip_scale(const struct trainer_recipe *recipe,
-                                            struct trainer_error *err)
-{
-    if (recipe_loss_clips(recipe->loss.name))
-        return TRAINER_OK;
-    for (int32_t i = 0; i < recipe->n_tasks; i++)
-        if (recipe_task_scales_clips(&recipe->tasks[i]))
-            REFUSE("environments[%d].algorithm.beta scales the clip range, which loss.name %s does not "
-                   "have; set algorithm.beta to 0, or loss.name to ppo, turn, gspo, cispo, geo_mean or "
-                   "compose", i, recipe_choice(recipe_find(&recipe_root, "loss.name"),
-                                               (size_t)recipe->loss.name));
-    return TRAINER_OK;
-}
-
 /* A range or bound that the loss does not read is refused, because the trial's row would claim that it was on. */
 static enum trainer_status check_loss(const struct trainer_recipe *recipe,
                                       struct trainer_error *err)
@@ -359,8 +351,7 @@ static enum trainer_status check_loss(const struct trainer_recipe *recipe,
         REFUSE("correction.name must be none with loss.name compose, which corrects by itself");
     if (loss->kl_place != TRAINER_KL_LOSS && !(loss->kl_coef > 0))
         REFUSE("kl.place needs loss.kl_coef above 0");
-    enum trainer_status status = check_clip_scale(recipe, err);
-    return status == TRAINER_OK ? check_stream_loss(recipe, err) : status;
+    return check_stream_loss(recipe, err);
 }
 
 static enum trainer_status check_routing(const struct trainer_recipe *recipe,

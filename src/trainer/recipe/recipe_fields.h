@@ -26,6 +26,68 @@ enum recipe_kind {
     RECIPE_TEXT       /* char [size], one line of UTF-8 */
 };
 
+/*
+ * The condition on which a setting is read; see recipe_conditions.c, which has a test and a text for each. A setting
+ * that nothing reads is refused.
+ */
+enum recipe_when {
+    RECIPE_WHEN_ALWAYS,
+    RECIPE_WHEN_TRAINED,
+    RECIPE_WHEN_EXPERTS,
+    RECIPE_WHEN_FROM_SCRATCH,
+    RECIPE_WHEN_WARM,
+    RECIPE_WHEN_WARM_HOPS,
+    RECIPE_WHEN_WARM_TURNS,
+    RECIPE_WHEN_HOPS,
+    RECIPE_WHEN_RL,
+    RECIPE_WHEN_AGGREGATED,
+    RECIPE_WHEN_CLIPPED,
+    RECIPE_WHEN_DUAL_CLIPPED,
+    RECIPE_WHEN_VALUES,
+    RECIPE_WHEN_SAMPLED,
+    RECIPE_WHEN_STALE,
+    RECIPE_WHEN_WEIGHED,
+    RECIPE_WHEN_REJECTED,
+    RECIPE_WHEN_KL,
+    RECIPE_WHEN_OPSM,
+    RECIPE_WHEN_COMPOSED,
+    RECIPE_WHEN_OWN_CLIP,
+    RECIPE_WHEN_JUDGED,
+    RECIPE_WHEN_ENDPOINT,
+    RECIPE_WHEN_TURNS,
+    RECIPE_WHEN_SEARCHED,
+    RECIPE_WHEN_POOL,
+    RECIPE_WHEN_SIZED,
+    RECIPE_WHEN_READS,
+    RECIPE_WHEN_NORMALISED,
+    RECIPE_WHEN_DIVIDED,
+    RECIPE_WHEN_ADVANTAGE,
+    RECIPE_WHEN_PENALISED,
+    RECIPE_WHEN_GAINS,
+    RECIPE_WHEN_TAUGHT,
+    RECIPE_WHEN_SHORTENED,
+    RECIPE_WHEN_CONTINUED,
+    RECIPE_WHEN_DISTILLED,
+    RECIPE_WHEN_DISTILLED_K1,
+    RECIPE_WHEN_SHOWN,
+    RECIPE_WHEN_ADCA,
+    RECIPE_WHEN_DECOUPLED,
+    RECIPE_WHEN_ALLOCATED,
+    RECIPE_WHEN_STEP_SCORES,
+    RECIPE_WHEN_OUTCOME,
+    RECIPE_WHEN_SCHEDULABLE,
+    RECIPE_WHEN_SCHEDULED,
+    RECIPE_WHEN_SCHEDULED_BETA,
+    RECIPE_WHEN_AGENTS,
+    RECIPE_N_WHENS
+};
+
+/*
+ * Added to the condition of a setting that rewards, advantages, corrections or the loss read: whether it has an effect
+ * depends on the data, so the gradient trace looks at it (run/gradient_trace.h).
+ */
+#define RECIPE_TRACED 0x100u
+
 struct recipe_bound {
     double value;
     bool open; /* the interval is open: the bound itself is not allowed */
@@ -40,6 +102,7 @@ struct recipe_field {
     const char *const *choices; /* for a choice: its words, ended by NULL */
     const char *text;           /* initial value of a text */
     const char *help;
+    unsigned when; /* enum recipe_when, perhaps with RECIPE_TRACED */
 };
 
 struct recipe_table {

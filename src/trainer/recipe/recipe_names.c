@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recipe/recipe_conditions.h"
+#include "recipe/recipe_foreign.h"
 #include "recipe/recipe_nearest.h"
 #include "support/error.h"
 
@@ -53,12 +55,12 @@ static const struct {
     {"algorithm.decay", "decay", RECIPE_SHOWN_READ},
     {"algorithm.echo_weight", "echo_weight", RECIPE_SHOWN_READ},
     {"algorithm.prm_steps", "prm_steps", RECIPE_SHOWN_READ},
-    {"algorithm.norm_by_std", "norm_by_std", RECIPE_SHOWN_READ_CHANGED},
-    {"algorithm.epsilon", "epsilon", RECIPE_SHOWN_READ_CHANGED},
+    {"algorithm.norm_by_std", "norm_by_std", RECIPE_SHOWN_CHANGED},
+    {"algorithm.epsilon", "epsilon", RECIPE_SHOWN_CHANGED},
     {"algorithm.advantage_scale", "advantage_scale", RECIPE_SHOWN_CHANGED},
     {"algorithm.length_penalty", "length_penalty", RECIPE_SHOWN_CHANGED},
     {"algorithm.length_coef", "length_coef", RECIPE_SHOWN_CHANGED},
-    {"algorithm.gain", "gain", RECIPE_SHOWN_READ_CHANGED},
+    {"algorithm.gain", "gain", RECIPE_SHOWN_CHANGED},
     {"algorithm.teacher", "teacher", RECIPE_SHOWN_CHANGED},
     {"judge.key_env", "judge.key_env", RECIPE_SHOWN_NEVER}, /* these settings do not affect flags */
     {"judge.cache", "judge.cache", RECIPE_SHOWN_NEVER},
@@ -179,24 +181,35 @@ static void renew(char path[PATH_SIZE])
 }
 
 /*
+ * Reads the beginning of a setting of one environment: "environments[1]." or, as rows name it, "env1.". Returns what
+ * follows, or NULL for another beginning.
+ */
+static const char *after_index(const char *setting, int *index)
+{
+    bool long_form = strncmp(setting, "environments[", 13) == 0;
+    const char *digit = setting + (long_form ? 13 : 3), *end = digit + 1;
+    if ((!long_form && strncmp(setting, "env", 3) != 0) || *digit < '0' || *digit >= '0' + TRAINER_ENVS_MAX)
+        return NULL;
+    *index = *digit - '0';
+    if (long_form)
+        return strncmp(end, "].", 2) == 0 ? end + 2 : NULL;
+    return *end == '.' ? end + 1 : NULL;
+}
+
+/*
  * environment is -1 for all environments: a grid over alpha changes the algorithm of every environment. A path with an
- * index changes one environment: environments[1].algorithm.alpha.
+ * index changes one environment: environments[1].algorithm.alpha, or env1.alpha.
  */
 static bool find_target(struct target *target, const char *setting)
 {
-    const char *rest = setting;
     *target = (struct target){.table = &recipe_root, .environment = -1};
+    const char *inside = after_index(setting, &target->environment), *rest = inside ? inside : setting;
     for (size_t i = 0; i < N_NAMES; i++)
-        if (is_called(i, setting))
+        if (is_called(i, rest))
             rest = names[i].path;
-    if (strncmp(rest, "environments[", 13) == 0) {
-        char *end;
-        unsigned long index = strtoul(rest + 13, &end, 10);
-        if (end == rest + 13 || strncmp(end, "].", 2) != 0 || index >= TRAINER_ENVS_MAX)
-            return false;
-        target->environment = (int)index;
+    if (inside) {
         target->table = &recipe_task;
-        rest = end + 2;
+        rest += strncmp(rest, "env.", 4) == 0 ? 4 : 0;
     } else if (strncmp(rest, "env.", 4) == 0 || strncmp(rest, "algorithm.", 10) == 0) {
         target->table = &recipe_task;
         rest += rest[0] == 'e' ? 4 : 0;
@@ -216,6 +229,10 @@ static enum trainer_status unknown(const char *setting, struct trainer_error *er
     const char *sought = inside ? inside + 2 : setting;
     char nearest[PATH_SIZE] = "", path[PATH_SIZE];
     unsigned best = UINT_MAX;
+    const struct recipe_foreign *foreign = recipe_foreign_find(sought);
+    if (foreign)
+        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; what %s calls %s is %s here", setting,
+                            foreign->of, foreign->name, foreign->path);
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < tables[t]->n; i++) {
             const struct recipe_field *field = &tables[t]->fields[i];
@@ -280,6 +297,20 @@ enum trainer_status recipe_put(json_t *object, const char *setting, json_t *valu
                 : trainer_fail(err, TRAINER_EINVAL, "%s: no such place in the recipe", setting);
 }
 
+bool recipe_setting_is_read(const struct trainer_recipe *recipe, const char *setting, char needs[256])
+{
+    struct target target;
+    if (!find_target(&target, setting))
+        return true;
+    const struct recipe_field *field = recipe_find(target.table, target.path);
+    bool read = target.table == &recipe_root && recipe_is_read(recipe, NULL, field);
+    for (int32_t i = 0; i < recipe->n_tasks && target.table == &recipe_task; i++)
+        if (target.environment < 0 || target.environment == i)
+            read = read || recipe_is_read(recipe, &recipe->tasks[i], field);
+    recipe_condition_text(needs, field);
+    return read;
+}
+
 void recipe_called(char called[PATH_SIZE], const char *setting)
 {
     struct target target;
@@ -290,8 +321,6 @@ void recipe_called(char called[PATH_SIZE], const char *setting)
     snprintf(called, PATH_SIZE, "%s",
              recipe_name(target.table, recipe_find(target.table, target.path), path));
 }
-
-/* ---- older keys --------------------------------------------------------------------------- */
 
 /* Follows only the first `length` bytes of path, because the tables hold complete paths whose last part is the key. */
 static json_t *object_at(json_t *object, const char *path, size_t length)
@@ -306,6 +335,26 @@ static json_t *object_at(json_t *object, const char *path, size_t length)
     }
     return object;
 }
+
+bool recipe_same_setting(const char *a, const char *b)
+{
+    struct target x, y;
+    return find_target(&x, a) && find_target(&y, b) && x.table == y.table && strcmp(x.path, y.path) == 0 &&
+           (x.environment == y.environment || x.environment < 0 || y.environment < 0);
+}
+
+bool recipe_gives(json_t *object, const char *setting)
+{
+    struct target target;
+    if (!find_target(&target, setting))
+        return false;
+    const char *dot = strrchr(target.path, '.'), *key = dot ? dot + 1 : target.path;
+    size_t i = target.environment < 0 ? 0 : (size_t)target.environment;
+    json_t *base = target.table == &recipe_task ? json_array_get(json_object_get(object, "environments"), i) : object;
+    return json_object_get(object_at(base, target.path, (size_t)(key - target.path)), key) != NULL;
+}
+
+/* ---- older keys --------------------------------------------------------------------------- */
 
 static enum trainer_status twice(const char *a, const char *b, struct trainer_error *err)
 {

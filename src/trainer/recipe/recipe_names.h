@@ -11,10 +11,9 @@
 
 /* When a trial's row names a setting. */
 enum recipe_shown {
-    RECIPE_SHOWN_CHANGED, /* if it is not at its default */
-    RECIPE_SHOWN_ALWAYS,
-    RECIPE_SHOWN_READ,         /* if the algorithm reads it */
-    RECIPE_SHOWN_READ_CHANGED, /* if the algorithm reads it and it is not at its default */
+    RECIPE_SHOWN_CHANGED, /* if it is read and not at its default */
+    RECIPE_SHOWN_ALWAYS,  /* also if the trial is not trained; but not if nothing in the recipe reads it */
+    RECIPE_SHOWN_READ,    /* if it is read */
     RECIPE_SHOWN_NEVER
 };
 
@@ -38,11 +37,24 @@ enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err);
 
 /*
  * Sets the value of a setting, given as a name, a path ("training.lr"), "algorithm.alpha" or "env.k_min" (in all
- * environments), or "environments[1].algorithm.alpha". object is in canonical form; missing objects are created. An
+ * environments), "environments[1].algorithm.alpha", or "env1.alpha" as rows name it. object is in canonical form; missing objects are created. An
  * unknown name is refused, and the message names the nearest known one.
  */
 enum trainer_status recipe_put(json_t *object, const char *setting, json_t *value,
                                struct trainer_error *err);
+
+/*
+ * Whether something in the recipe reads a setting, which is given in one of these forms; a setting of all environments
+ * counts as read if one of them reads it. Otherwise needs receives the settings that it needs. An unknown name counts as
+ * read.
+ */
+bool recipe_setting_is_read(const struct trainer_recipe *recipe, const char *setting, char needs[256]);
+
+/* Whether two settings, in any of these forms, are the same one or one of them is the other in all environments. */
+bool recipe_same_setting(const char *a, const char *b);
+
+/* Whether an object in canonical form has a value for a setting, which is given in one of these forms. */
+bool recipe_gives(json_t *object, const char *setting);
 
 /*
  * Writes the name of a setting for use in the name of a trial. `setting` has one of the forms that recipe_put accepts.

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "support/error.h"
+#include "recipe/recipe_conditions.h"
 #include "recipe/recipe_fields.h"
+#include "recipe/recipe_foreign.h"
 #include "recipe/recipe_json.h"
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_nearest.h"
@@ -42,9 +44,13 @@ static enum trainer_status unknown_key(const struct recipe_place *place, const c
     recipe_shown(shown, string);
     json_decref(string);
     recipe_nearest(nearest, place, key);
+    const struct recipe_foreign *foreign = recipe_foreign_find(key);
     int length = snprintf(where, sizeof where, "%s%s", place->prefix, place->parent);
     if (length > 0 && where[length - 1] == '.')
         where[length - 1] = 0;
+    if (foreign)
+        return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; what %s calls %s is %s here", where,
+                            where[0] ? ": " : "", shown, foreign->of, foreign->name, foreign->path);
     return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s",
                         where, where[0] ? ": " : "", shown, nearest);
 }
@@ -134,9 +140,9 @@ static enum trainer_status read_object(struct trainer_recipe *recipe, void *base
     return status;
 }
 
-/* No recipe leaves this function unchecked. */
-enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
-                                     struct trainer_error *err)
+/* Reads and checks a recipe, and accepts settings that nothing reads: an earlier trial may have been run with them. */
+enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, json_t *object,
+                                              struct trainer_error *err)
 {
     struct recipe_place top = {&recipe_root, "", ""};
     trainer_recipe_init(recipe);
@@ -144,6 +150,30 @@ enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *obje
     if (status == TRAINER_OK)
         status = read_object(recipe, recipe, &top, object, err);
     return status == TRAINER_OK ? trainer_recipe_check(recipe, err) : status;
+}
+
+/* No recipe leaves this function unchecked. */
+enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
+                                     struct trainer_error *err)
+{
+    enum trainer_status status = recipe_from_recorded_json(recipe, object, err);
+    return status == TRAINER_OK ? recipe_check_read(recipe, err) : status;
+}
+
+/*
+ * A change is refused if nothing reads its setting, even if it sets the default: somebody asked for it, and it would do
+ * nothing.
+ */
+static enum trainer_status check_changes(const struct trainer_recipe *recipe, const struct trainer_change *changes,
+                                         size_t n, struct trainer_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        char needs[256];
+        if (!recipe_setting_is_read(recipe, changes[i].setting, needs))
+            return trainer_fail(err, TRAINER_EINVAL, "%s is %.60s, but nothing reads it: it needs %s",
+                                changes[i].setting, changes[i].value, needs);
+    }
+    return TRAINER_OK;
 }
 
 /*
@@ -167,6 +197,17 @@ static enum trainer_status change(json_t *object, const struct trainer_change *c
  * Changes are applied after older keys are renamed, because otherwise a setting could exist twice. They are applied in
  * order, so that the last --set wins, as usual on command lines.
  */
+static enum trainer_status parse_changed(struct trainer_recipe *recipe, bool recorded, json_t *object,
+                                         const struct trainer_change *changes, size_t n, struct trainer_error *err)
+{
+    enum trainer_status status = recipe_canonical(object, err);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++)
+        status = change(object, &changes[i], err);
+    if (status == TRAINER_OK)
+        status = recorded ? recipe_from_recorded_json(recipe, object, err) : recipe_from_json(recipe, object, err);
+    return status == TRAINER_OK ? check_changes(recipe, changes, n, err) : status;
+}
+
 enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name,
                                                  const char *text, size_t length,
                                                  const struct trainer_change *changes, size_t n,
@@ -175,11 +216,20 @@ enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, 
     json_t *object = recipe_object_parse(name, text, length, err);
     if (!object)
         return TRAINER_EINVAL;
-    enum trainer_status status = recipe_canonical(object, err);
-    for (size_t i = 0; i < n && status == TRAINER_OK; i++)
-        status = change(object, &changes[i], err);
-    if (status == TRAINER_OK)
-        status = recipe_from_json(recipe, object, err);
+    enum trainer_status status = parse_changed(recipe, false, object, changes, n, err);
+    json_decref(object);
+    return status == TRAINER_OK ? status : recipe_blame(err, name, status);
+}
+
+enum trainer_status trainer_recipe_parse_recorded(struct trainer_recipe *recipe, const char *name,
+                                                  const char *text, size_t length,
+                                                  const struct trainer_change *changes, size_t n,
+                                                  struct trainer_error *err)
+{
+    json_t *object = recipe_object_parse(name, text, length, err);
+    if (!object)
+        return TRAINER_EINVAL;
+    enum trainer_status status = parse_changed(recipe, true, object, changes, n, err);
     json_decref(object);
     return status == TRAINER_OK ? status : recipe_blame(err, name, status);
 }
@@ -190,14 +240,27 @@ enum trainer_status trainer_recipe_parse(struct trainer_recipe *recipe, const ch
     return trainer_recipe_parse_changed(recipe, name, text, length, NULL, 0, err);
 }
 
-enum trainer_status trainer_recipe_load(struct trainer_recipe *recipe, const char *path,
-                                        struct trainer_error *err)
+static enum trainer_status load(struct trainer_recipe *recipe, const char *path, bool recorded,
+                                struct trainer_error *err)
 {
     char *text;
     size_t length;
     enum trainer_status status = recipe_file_read(&text, &length, path, err);
     if (status == TRAINER_OK)
-        status = trainer_recipe_parse(recipe, path, text, length, err);
+        status = (recorded ? trainer_recipe_parse_recorded : trainer_recipe_parse_changed)(
+            recipe, path, text, length, NULL, 0, err);
     free(text);
     return status;
+}
+
+enum trainer_status trainer_recipe_load(struct trainer_recipe *recipe, const char *path,
+                                        struct trainer_error *err)
+{
+    return load(recipe, path, false, err);
+}
+
+enum trainer_status trainer_recipe_load_recorded(struct trainer_recipe *recipe, const char *path,
+                                                 struct trainer_error *err)
+{
+    return load(recipe, path, true, err);
 }

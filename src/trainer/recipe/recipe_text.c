@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recipe/recipe_conditions.h"
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_value.h"
 
@@ -60,8 +61,8 @@ static void open_object(struct printer *p)
 
 static void print_tasks(FILE *out, const struct trainer_recipe *recipe);
 
-/* Whether a member has its default value. */
-static bool is_default(const struct recipe_field *field, const void *base)
+/* Whether a member has the table's initial value. */
+static bool is_initial(const struct recipe_field *field, const void *base)
 {
     if (field->kind == RECIPE_TEXT)
         return strcmp((const char *)base + field->offset, field->text) == 0;
@@ -76,7 +77,7 @@ static size_t left_out(const struct recipe_table *table, size_t i, const void *b
     if (object->kind != RECIPE_OBJECT || object->initial == 0)
         return 0;
     for (; i + n < table->n && recipe_is_in(&table->fields[i + n], object->path); n++)
-        if (!is_default(&table->fields[i + n], base))
+        if (!is_initial(&table->fields[i + n], base))
             return 0;
     return n;
 }
@@ -140,15 +141,19 @@ char *trainer_recipe_text(const struct trainer_recipe *recipe)
     return recipe_text_end(out, &text);
 }
 
-static bool is_named(const struct recipe_table *table, const struct recipe_field *field,
-                     bool changed, const struct rl_algorithm *algorithm)
+/*
+ * A row never names a setting that nothing reads, because it would claim that the setting was on. The settings that
+ * every row names stay in rows of trials that are not trained.
+ */
+static bool is_named(const struct trainer_recipe *recipe, const struct trainer_task *task,
+                     const struct recipe_field *field, bool changed)
 {
-    bool read = table == &recipe_task && rl_algorithm_reads(algorithm, recipe_key(field));
+    const struct recipe_table *table = task ? &recipe_task : &recipe_root;
+    bool read = recipe_is_read(recipe, task, field);
     switch (recipe_shown_when(table, field)) {
-    case RECIPE_SHOWN_CHANGED: return changed;
-    case RECIPE_SHOWN_ALWAYS: return true;
+    case RECIPE_SHOWN_ALWAYS: return read || recipe_condition_is_lenient(field);
     case RECIPE_SHOWN_READ: return read;
-    case RECIPE_SHOWN_READ_CHANGED: return read && changed;
+    case RECIPE_SHOWN_CHANGED: return read && changed;
     case RECIPE_SHOWN_NEVER: break;
     }
     return false;
@@ -162,45 +167,60 @@ static const char *word_of(const struct recipe_field *field, const void *base)
     return field->kind == RECIPE_TEXT ? (const char *)base + field->offset : NULL;
 }
 
-static void visit_table(const struct recipe_table *table, const void *base, const void *initial,
-                        const struct rl_algorithm *algorithm, trainer_setting_fn *visit,
-                        void *context)
+/* Where settings are visited: the root, or one environment. */
+struct visited {
+    const struct trainer_recipe *recipe;
+    const struct trainer_task *task; /* NULL for the root */
+    int32_t environment;             /* index of the task */
+    trainer_setting_fn *visit;
+    void *context;
+};
+
+/*
+ * The first environment's settings have their plain names, because most recipes have one environment. Those of the
+ * others begin with "env1.", "env2.", .., which --set accepts, too.
+ */
+static void visit_field(const struct visited *v, const struct recipe_field *field, const void *base,
+                        const void *initial)
 {
-    for (size_t i = 0; i < table->n; i++) {
-        const struct recipe_field *field = &table->fields[i];
-        char path[128];
-        if (field->kind == RECIPE_OBJECT || field->kind == RECIPE_TASKS)
-            continue;
-        struct trainer_setting setting = {recipe_name(table, field, path), path, NAN,
-                                          word_of(field, base), false};
-        bool changed;
-        if (setting.text) {
-            changed = strcmp(setting.text, word_of(field, initial)) != 0;
-        } else {
-            /*
-             * Values are compared exactly, because defaults are copied and not computed: a typed 0.1 equals the table's
-             * 0.1.
-             */
-            setting.value = recipe_number(field, base);
-            changed = setting.value != recipe_number(field, initial);
-        }
-        setting.named = is_named(table, field, changed, algorithm);
-        visit(context, &setting);
+    char path[128], longer_path[160], name[160];
+    const char *plain = recipe_name(v->task ? &recipe_task : &recipe_root, field, path);
+    const char *word = word_of(field, base);
+    snprintf(name, sizeof name, "%s", plain);
+    snprintf(longer_path, sizeof longer_path, "%s", path);
+    if (v->environment > 0) {
+        plain = strncmp(plain, "env.", 4) == 0 ? plain + 4 : plain;
+        snprintf(name, sizeof name, "env%d.%s", v->environment, plain);
+        snprintf(longer_path, sizeof longer_path, "environments[%d].%s", v->environment, field->path);
     }
+    const struct trainer_setting setting = {
+        name, longer_path, word ? NAN : recipe_number(field, base), word,
+        is_named(v->recipe, v->task, field, !recipe_is_default(field, base, initial))};
+    v->visit(v->context, &setting);
+}
+
+static void visit_table(const struct visited *v, const void *base, const void *initial)
+{
+    const struct recipe_table *table = v->task ? &recipe_task : &recipe_root;
+    for (size_t i = 0; i < table->n; i++)
+        if (table->fields[i].kind != RECIPE_OBJECT && table->fields[i].kind != RECIPE_TASKS)
+            visit_field(v, &table->fields[i], base, initial);
 }
 
 /*
- * A row has one alpha, so settings are those of the first environment. They are compared with the defaults of the
- * recipe's own algorithm, because otherwise every setting in which algorithms differ would count as changed.
+ * Settings are compared with the defaults of the environment's own algorithm, because otherwise every setting in which
+ * algorithms differ would count as changed.
  */
 void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit,
                              void *context)
 {
-    const struct trainer_task *task = &recipe->tasks[0];
-    const struct rl_algorithm *algorithm = rl_algorithm_at(task->algorithm.name);
     struct trainer_recipe initial;
     trainer_recipe_init(&initial);
-    trainer_algorithm_init(&initial.tasks[0].algorithm, task->algorithm.name);
-    visit_table(&recipe_root, recipe, &initial, algorithm, visit, context);
-    visit_table(&recipe_task, task, &initial.tasks[0], algorithm, visit, context);
+    const struct visited root = {recipe, NULL, 0, visit, context};
+    visit_table(&root, recipe, &initial);
+    for (int32_t i = recipe->n_tasks - 1; i >= 0; i--) {
+        const struct visited task = {recipe, &recipe->tasks[i], i, visit, context};
+        trainer_algorithm_init(&initial.tasks[0].algorithm, recipe->tasks[i].algorithm.name);
+        visit_table(&task, &recipe->tasks[i], &initial.tasks[0]);
+    }
 }

@@ -249,6 +249,20 @@ void recipe_string_print(FILE *out, const char *text)
     json_decref(string);
 }
 
+void recipe_value_words(char words[64], const struct recipe_field *field, const void *base)
+{
+    char number[32];
+    if (field->kind == RECIPE_TEXT) {
+        snprintf(words, 64, "'%.61s'", (const char *)base + field->offset);
+        return;
+    }
+    recipe_number_text(number, recipe_number(field, base));
+    if (field->kind == RECIPE_BOOL)
+        snprintf(number, sizeof number, "%s", recipe_number(field, base) > 0 ? "true" : "false");
+    snprintf(words, 64, "%s",
+             recipe_is_choice(field) ? recipe_choice(field, (size_t)recipe_number(field, base)) : number);
+}
+
 /* null is never a valid value, so the printed text of an unchecked struct cannot be parsed as another recipe. */
 void recipe_value_print(FILE *out, const struct recipe_field *field, const void *base)
 {

@@ -31,6 +31,9 @@ char *recipe_text_end(FILE *out, char **text);
 /* Writes the shortest decimal number that gives the same double when it is parsed. */
 void recipe_number_text(char text[32], double number);
 
+/* Writes a field's value in the form used in messages, which is that of --set. */
+void recipe_value_words(char words[64], const struct recipe_field *field, const void *base);
+
 /* Writes the value in the form used in messages: JSON in ASCII, shortened to fit. */
 void recipe_shown(char text[64], const json_t *value);
 

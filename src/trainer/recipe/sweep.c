@@ -20,6 +20,7 @@
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_nearest.h"
 #include "recipe/recipe_value.h"
+#include "recipe/sweep_given.h"
 #include "recipe/sweep_merge.h"
 
 struct trainer_sweep {
@@ -365,7 +366,7 @@ static enum trainer_status read_recipe(const struct plan *plan, struct trainer_t
     if (status == TRAINER_OK)
         status = apply_point(plan, g, recipe, suffix, err);
     if (status == TRAINER_OK)
-        status = recipe_from_json(&trial->recipe, recipe, err);
+        status = recipe_from_recorded_json(&trial->recipe, recipe, err);
     json_decref(recipe);
     if (status != TRAINER_OK)
         return status;
@@ -446,12 +447,18 @@ static enum trainer_status make_key(struct trainer_trial *trial, const struct tr
 
 /* ---- all trials --------------------------------------------------------------------------- */
 
+/* Returns the index of the trial that comes at place i of the night. */
+static size_t trial_at(const struct plan *plan, size_t i)
+{
+    return plan->grid_first ? i / plan->n_points : i % plan->n_trials;
+}
+
 /* Trials are expanded in the order of the night, because a trial's key needs its parent's key. */
 static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials,
                                         size_t i, struct trainer_error *err)
 {
     struct trainer_trial *trial = &trials[i];
-    size_t t = plan->grid_first ? i / plan->n_points : i % plan->n_trials;
+    size_t t = trial_at(plan, i);
     size_t g = plan->grid_first ? i % plan->n_points : i / plan->n_trials;
     enum trainer_status status = read_recipe(plan, trial, t, g, err);
     if (status == TRAINER_OK)
@@ -510,6 +517,9 @@ static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan
         return trainer_no_memory(err, sweep->n * sizeof *sweep->trials);
     for (size_t i = 0; i < sweep->n && status == TRAINER_OK; i++)
         status = expand_trial(plan, sweep->trials, i, err);
+    for (size_t i = 0; i < sweep->n && status == TRAINER_OK; i++)
+        status = sweep_check_given(sweep->trials, sweep->n, i, json_array_get(plan->trials, trial_at(plan, i)),
+                                   plan->grid, err);
     if (status == TRAINER_OK)
         status = check_unique(sweep, by_name, "name", err);
     return status == TRAINER_OK ? check_unique(sweep, by_key, "recipe", err) : status;

@@ -67,6 +67,17 @@ struct trainer_rollouts *rollouts_new(size_t capacity, size_t width)
     return r;
 }
 
+/* Both blocks have the same layout, so only the pointers at their beginning differ. */
+void rollouts_copy(struct trainer_rollouts *to, const struct trainer_rollouts *from)
+{
+    struct carve block = {NULL, 0};
+    carve(&block, 1, sizeof *to);
+    memcpy((char *)to + block.used, (const char *)from + block.used, rollouts_bytes(to->capacity, to->width) - block.used);
+    to->n = from->n;
+    to->has_values = from->has_values;
+    to->has_credit = from->has_credit;
+}
+
 /* Clears the row's earlier contents. */
 static void clear_row(struct trainer_rollouts *r, size_t row)
 {

@@ -50,6 +50,12 @@ size_t rollouts_bytes(size_t capacity, size_t width);
 /* Returns NULL when out of memory. The caller frees it with free(). */
 struct trainer_rollouts *rollouts_new(size_t capacity, size_t width);
 
+/*
+ * Copies all rows to rollouts of the same capacity and width, but not the arrays that belong to a caller (routes,
+ * expected, returns): those of `to` are kept.
+ */
+void rollouts_copy(struct trainer_rollouts *to, const struct trainer_rollouts *from);
+
 /* What to sample: questions x group_size rows of one task. */
 struct rollouts_plan {
     const struct trainer_env *env;

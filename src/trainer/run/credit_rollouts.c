@@ -80,6 +80,15 @@ static void measure_turn_scales(const struct trainer_rollouts *r, const struct t
     metrics->clip_scale_turn_std = n > 1 ? sqrt(fmax(0, squares - sum * sum / n) / (n - 1)) : 0;
 }
 
+/* The rewards of each environment of a mixed run; its loss follows with the updates. */
+static void measure_environments(const struct trainer_rollouts *r, const struct trainer_recipe *recipe,
+                                 struct trainer_iteration *metrics)
+{
+    metrics->n_envs = recipe->n_tasks > 1 ? recipe->n_tasks : 0;
+    for (size_t i = 0; i < r->n && metrics->n_envs > 0; i++)
+        metrics->env[r->task[i]].reward += r->reward[i] / (double)recipe_task_rows(recipe, r->task[i]);
+}
+
 /*
  * Malformed rollouts are counted separately from wrong ones, because a policy that forgets the grammar needs another
  * remedy than a policy that does not find the answer.
@@ -94,6 +103,7 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
         metrics->turns += r->episode[i].turn / n;
         metrics->malformed += r->malformed[i] / n;
     }
+    measure_environments(r, recipe, metrics);
     metrics->response_tokens = (double)rollouts_tokens(r, 0, r->n) / n;
     metrics->allocation.mixed = mixed_groups(r);
     difficulty_add(metrics->end_of_mix, r, recipe);

@@ -2,9 +2,11 @@
 #include "run/final_score.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "rollout/difficulty.h"
 #include "rollout/evaluate.h"
+#include "run/gradient_trace.h"
 #include "run/run_events.h"
 #include "support/clock.h"
 #include "support/error.h"
@@ -76,6 +78,9 @@ enum trainer_status run_finish(struct run *run, struct trainer_error *err)
     status = score_questions(run, &event, err);
     event.row = run->recipe->row;
     run_totals_report(&run->totals, iterations, &event);
+    gradient_trace_report(run, &event);
+    event.n_envs = run->recipe->n_tasks > 1 && iterations > 0 ? run->recipe->n_tasks : 0;
+    memcpy(event.env, run->last, sizeof event.env);
     run->clock.eval_s = clock_now() - begin_s;
     if (status == TRAINER_OK && run->options.checkpoint)
         status =

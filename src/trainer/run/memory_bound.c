@@ -8,8 +8,10 @@
 #include "references/sampler_weights.h"
 #include "rollout/evaluate.h"
 #include "rollout/question_allocation.h"
+#include "run/environment_losses.h"
 #include "run/route_replay.h"
 #include "run/side_rows.h"
+#include "run/trace_arrays.h"
 #include "run/value_arrays.h"
 #include "support/error.h"
 #include "support/threads.h"
@@ -61,6 +63,7 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
            (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
+           trace_arrays_bytes(recipe) + environment_losses_bytes(recipe) +
            side_bytes(recipe) + routing_bytes(recipe, rows) + value_arrays_bytes(recipe) +
            sets * params + pool_bytes(recipe) + reference_policies_bytes(recipe) +
            16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);

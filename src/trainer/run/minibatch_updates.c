@@ -9,9 +9,11 @@
 #include "run/minibatch_updates.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "learn/minibatch_loss.h"
 #include "learn/value_loss.h"
+#include "run/gradient_trace.h"
 #include "support/clock.h"
 #include "support/error.h"
 #include "support/rng.h"
@@ -53,14 +55,19 @@ static struct learner_rates rates_at(const struct trainer_recipe *recipe, double
         .clip_norm = training->clip_norm};
 }
 
+/* Where an update is in the run. */
+struct place {
+    int32_t iteration, epoch;
+};
+
 /*
  * Runs one update: forward pass, loss, backward pass, optimizer step. The loss is checked before the backward pass, so
  * that the error names the loss; the gradient of a NaN would only be reported as a gradient.
  */
-static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
+static enum trainer_status update(struct run *run, const struct place *at, const size_t *rows, size_t n,
                                   const struct learner_rates *rates,
                                   struct loss_result *result, double *norm,
-                                  struct trainer_error *err)
+                                  struct trainer_part env[TRAINER_ENVS_MAX], struct trainer_error *err)
 {
     struct minibatch *b = run->minibatch;
     minibatch_gather(b, run->rollouts, rows, n);
@@ -70,9 +77,13 @@ static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
         learner_forward(&run->learner, run->learner.params, &view, b->log_prob, b->entropy, err);
     run->learner.replay = NULL;
     if (status == TRAINER_OK)
+        status = environment_losses_add(&run->environment_losses, run->recipe, run->rollouts, b, &run->workspace, env, err);
+    if (status == TRAINER_OK)
         status = minibatch_loss(b, &run->recipe->loss, &run->workspace, result, err);
     if (status == TRAINER_OK && b->value)
         status = learner_values(&run->learner, &view, b->value, err);
+    if (status == TRAINER_OK)
+        gradient_trace_note(run, at->iteration, at->epoch);
     if (status == TRAINER_OK && b->value)
         status = minibatch_value_loss(b, run->recipe, &run->workspace, result, err);
     if (status == TRAINER_OK && !isfinite(result->loss))
@@ -86,6 +97,11 @@ static void add(struct trainer_iteration *metrics, const struct loss_result *res
 {
     struct trainer_offpolicy *off = &metrics->offpolicy;
     metrics->loss += result->loss;
+    for (size_t i = 0; i < TRAINER_N_COMPONENTS; i++) {
+        metrics->component[i].loss += result->component[i].loss;
+        metrics->component[i].kl += result->component[i].kl;
+        metrics->component[i].tokens += result->component[i].tokens;
+    }
     metrics->grad_norm += norm;
     metrics->entropy += result->entropy;
     metrics->clip_fraction += result->clip_fraction;
@@ -132,6 +148,10 @@ static void take_means(struct trainer_iteration *metrics, double n)
                             &metrics->distillation.clipped};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         *sums[i] /= n;
+    for (size_t i = 0; i < TRAINER_N_COMPONENTS; i++) {
+        metrics->component[i].loss /= n;
+        metrics->component[i].kl /= n;
+    }
 }
 
 /*
@@ -160,6 +180,7 @@ enum trainer_status run_update(struct run *run, int32_t iteration,
     for (int32_t epoch = 0; epoch < training->epochs && status == TRAINER_OK; epoch++) {
         struct trainer_rng rng = {
             trainer_seed(run->recipe->seed, 'u', (uint64_t)iteration << 16 | (uint64_t)epoch)};
+        const struct place place = {iteration, epoch};
         shuffle(n, &rng, run->order);
         for (size_t first = 0; first < n && status == TRAINER_OK; first += size, done++) {
             struct loss_result result;
@@ -167,8 +188,8 @@ enum trainer_status run_update(struct run *run, int32_t iteration,
             struct learner_rates rates = rates_at(
                 run->recipe, at, (double)training->iterations * (double)per_iteration);
             metrics->learning_rate = rates.rate;
-            status = update(run, run->order + first, first + size < n ? size : n - first, &rates,
-                            &result, &norm, err);
+            status = update(run, &place, run->order + first, first + size < n ? size : n - first, &rates,
+                            &result, &norm, metrics->env, err);
             if (status == TRAINER_OK) {
                 add(metrics, &result, norm);
                 metrics->trained_tokens += fed_tokens(run->minibatch);
@@ -176,6 +197,8 @@ enum trainer_status run_update(struct run *run, int32_t iteration,
         }
     }
     take_means(metrics, fmax(1, (double)done));
+    environment_losses_end(&run->environment_losses, run->recipe, metrics->env);
+    memcpy(run->last, metrics->env, sizeof run->last);
     metrics->update_s = clock_now() - begin;
     return status;
 }

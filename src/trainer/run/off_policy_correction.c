@@ -14,11 +14,10 @@
 #include "recipe/recipe_needs.h"
 #include "support/error.h"
 
-/* Without a correction: the sampler's log-probs are the old ones, every weight is 1 and every token is kept. */
-static void clear_correction(struct trainer_rollouts *r)
+/* Without a correction every weight is 1 and every token is kept. */
+static void clear_weights(struct trainer_rollouts *r)
 {
     size_t n = r->n * r->width;
-    memcpy(r->old, r->log_prob, n * sizeof *r->old);
     memcpy(r->kept, r->mask, n);
     for (size_t i = 0; i < n; i++)
         r->weight[i] = 1;
@@ -58,14 +57,20 @@ static void measure(const struct trainer_rollouts *r, struct trainer_iteration *
     metrics->rejected = n > 0 ? 1 - kept / n : 0;
 }
 
+static bool weighs(const struct trainer_recipe *recipe)
+{
+    return recipe->correction.name == TRAINER_CORRECTION_TIS || recipe->correction.name == TRAINER_CORRECTION_DECOUPLED;
+}
+
 /*
  * Truncated importance sampling is the decoupled correction without a rejection, so the same call does both. The core
  * writes more metrics than telemetry shows, and the array must have room for all of them (RL_METRICS_ENOUGH).
  */
-static enum rl_status weigh_and_reject(struct run *run, const struct rl_batch *batch, struct rl_error *core)
+enum trainer_status correction_weigh(const struct trainer_recipe *recipe, struct trainer_rollouts *r,
+                                     struct workspace *workspace, struct trainer_error *err)
 {
-    const struct trainer_correction *correction = &run->recipe->correction;
-    struct trainer_rollouts *r = run->rollouts;
+    const struct trainer_correction *correction = &recipe->correction;
+    const struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
     struct rl_metric items[RL_METRICS_ENOUGH];
     struct rl_metrics metrics = {items, 0, RL_METRICS_ENOUGH};
     bool rejects = correction->name == TRAINER_CORRECTION_DECOUPLED && correction->reject[0];
@@ -75,11 +80,14 @@ static enum rl_status weigh_and_reject(struct run *run, const struct rl_batch *b
         .rs = rejects ? correction->reject : NULL,
         .rs_threshold = rejects ? correction->reject_threshold : NULL,
     };
-    enum rl_status status;
-    CORE_CALL(status, &run->workspace,
-              rl_rollout_correctionf(batch, &options, r->old, r->log_prob, r->weight, r->kept,
-                                     &metrics, &run->workspace.ws, core));
-    return status;
+    struct rl_error core;
+    enum rl_status status = RL_OK;
+    clear_weights(r);
+    if (weighs(recipe))
+        CORE_CALL(status, workspace,
+                  rl_rollout_correctionf(&batch, &options, r->old, r->log_prob, r->weight, r->kept, &metrics,
+                                         &workspace->ws, &core));
+    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "off-policy correction", status, &core);
 }
 
 /*
@@ -114,14 +122,13 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
     const struct trainer_recipe *recipe = run->recipe;
     struct trainer_rollouts *r = run->rollouts;
     bool composes = recipe->loss.name == TRAINER_LOSS_COMPOSE;
-    bool weighs = recipe->correction.name == TRAINER_CORRECTION_TIS ||
-                  recipe->correction.name == TRAINER_CORRECTION_DECOUPLED;
     bool corrects = composes || recipe->correction.name != TRAINER_CORRECTION_NONE;
     bool tempered = fabs(recipe->training.temperature - 1) > 0;
     struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
     struct rl_error core;
     enum rl_status status = RL_OK;
-    clear_correction(r);
+    memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
+    clear_weights(r);
     if (corrects || tempered || recipe_is_off_policy(recipe) || recipe->replay) {
         enum trainer_status scored = routing_score(&run->routing, &run->learner, recipe, r,
                                                    &run->workspace, &metrics->routing, err);
@@ -130,9 +137,10 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
         status = diagnose(run, &batch, metrics, &core);
         if (composes && (scored = score_behaviour(run, err)) != TRAINER_OK)
             return scored;
-        if (status == RL_OK && weighs)
-            status = weigh_and_reject(run, &batch, &core);
-        else if (!tempered && !corrects)
+        if (status == RL_OK && weighs(recipe) &&
+            (scored = correction_weigh(recipe, r, &run->workspace, err)) != TRAINER_OK)
+            return scored;
+        if (!tempered && !corrects)
             memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     }
     measure(r, metrics);

@@ -12,4 +12,11 @@
 enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
                                 struct trainer_error *err);
 
+/*
+ * Sets weight and kept of rollouts whose old log-probs are known: importance weights and rejections of the recipe's
+ * correction, or 1 and mask without one.
+ */
+enum trainer_status correction_weigh(const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
+                                     struct workspace *workspace, struct trainer_error *err);
+
 #endif

@@ -11,6 +11,7 @@
 #include "run/memory_bound.h"
 #include "run/recipe_digest.h"
 #include "run/side_rows.h"
+#include "run/trace_arrays.h"
 #include "run/value_arrays.h"
 #include "support/error.h"
 #include "support/threads.h"
@@ -62,6 +63,8 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
     run->minibatch->clip_scaled = recipe_scales_clips(recipe);
     if (side_rows(recipe) > 0 && !(run->side = rollouts_new(side_rows(recipe), width)))
         return trainer_no_memory(err, rollouts_bytes(side_rows(recipe), width));
+    if (environment_losses_open(&run->environment_losses, recipe, err) != TRAINER_OK)
+        return TRAINER_ENOMEM;
     if (!open_anchors(run))
         return trainer_no_memory(err, sizeof(double));
     enum trainer_status status =
@@ -93,7 +96,9 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
         status = trainer_no_memory(err, run->learner.n_params * sizeof(float));
     if (status == TRAINER_OK)
         status = reference_policies_open(&run->references, recipe, &run->ranks, err);
-    return status == TRAINER_OK ? open_rows(run, err) : status;
+    if (status == TRAINER_OK)
+        status = open_rows(run, err);
+    return status == TRAINER_OK ? trace_arrays_open(&run->trace, recipe, err) : status;
 }
 
 /* The number of threads is restored, because a program that links the trainer may use BLAS itself. */
@@ -116,4 +121,6 @@ void run_close(struct run *run)
     free(run->minibatch);
     free(run->order);
     free(run->value_arrays);
+    trace_arrays_close(run->trace);
+    environment_losses_close(&run->environment_losses);
 }

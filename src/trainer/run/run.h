@@ -13,8 +13,11 @@
 #include "references/sampler_weights.h"
 #include "rollout/question_allocation.h"
 #include "rollout/sampler.h"
+#include "run/environment_losses.h"
 #include "run/route_replay.h"
 #include "run/run_totals.h"
+
+struct gradient_trace;
 
 struct run {
     const struct trainer_recipe *recipe;
@@ -35,6 +38,7 @@ struct run {
     struct trainer_rollouts *side;       /* see side_rollouts.h; NULL if no algorithm needs any */
     struct trainer_rollouts *evaluation; /* of one evaluation */
     struct minibatch *minibatch;
+    struct environment_losses environment_losses;
     size_t *order; /* [rows] rollouts in the shuffled order of an epoch */
     struct routing routing;
     void *value_arrays; /* see value_arrays.h; NULL without a value head */
@@ -42,6 +46,8 @@ struct run {
     struct credit_memory memory;
     struct allocation allocation[TRAINER_ENVS_MAX];
     struct run_totals totals;
+    struct trainer_part last[TRAINER_ENVS_MAX]; /* metrics of the environments in the latest iteration */
+    struct gradient_trace *trace; /* see gradient_trace.h; NULL if there is nothing to trace */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "run/collect_rollouts.h"
 #include "run/credit_rollouts.h"
 #include "run/final_score.h"
+#include "run/gradient_trace.h"
 #include "run/memory_bound.h"
 #include "run/minibatch_updates.h"
 #include "run/off_policy_correction.h"
@@ -144,6 +145,8 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
         status = run_correct(run, &metrics, err);
     if (status == TRAINER_OK)
         status = run_update(run, iteration, &metrics, err);
+    if (status == TRAINER_OK)
+        gradient_trace_look(run, iteration);
     run_totals_add(&run->totals, iteration, iterations, &metrics);
     return status == TRAINER_OK ? run_report(run, &event, err) : status;
 }

@@ -1,0 +1,108 @@
+/*
+ * recipe_foreign.c: see recipe_foreign.h. The names are those of the programs' own options. They are not accepted in
+ * recipes, because a value may have another unit there (a batch of prompts, a coefficient with another sign).
+ */
+#include "recipe/recipe_foreign.h"
+
+#include <string.h>
+
+/* Sorted by program, then by our path. The first row of a name counts. */
+static const struct recipe_foreign table[] = {
+    {"dynamic_clip", "A2TGPO", "algorithm.beta"},
+    {"clip_beta", "A2TGPO", "algorithm.beta"},
+    {"adv_rescale_alpha", "A2TGPO", "algorithm.alpha"},
+    {"norm_adv_by_std", "A2TGPO", "algorithm.norm_by_std"},
+    {"info_gain_type", "A2TGPO", "algorithm.gain"},
+    {"info_gain_norm_mode", "A2TGPO", "algorithm.name"},
+    {"orm_distribution", "AgentEvolver", "algorithm.adca.outcome"},
+    {"prm_scheme", "AgentEvolver", "algorithm.adca.scheme"},
+    {"do_batch_norm", "AgentEvolver", "algorithm.adca.batch_norm"},
+    {"enable_length_normalization", "AgentEvolver", "algorithm.adca.length_normalisation"},
+    {"prm_epoch", "AgentEvolver", "algorithm.prm_steps"},
+    {"alpha_min", "AgentEvolver", "algorithm.schedule.alpha_end"},
+    {"skip_type", "AgentEvolver", "judge.skip"},
+    {"concurrent", "AgentEvolver", "judge.concurrency"},
+    {"model_name", "AgentEvolver", "judge.model"},
+    {"adv_estimator", "verl", "algorithm.name"},
+    {"norm_adv_by_std_in_grpo", "verl", "algorithm.norm_by_std"},
+    {"lam", "verl", "algorithm.gae.lam"},
+    {"loss_agg_mode", "verl", "loss.aggregation"},
+    {"loss_mode", "verl", "loss.name"},
+    {"policy_loss", "verl", "loss.name"},
+    {"clip_ratio", "verl", "loss.clip_low"},
+    {"clip_ratio_low", "verl", "loss.clip_low"},
+    {"clip_ratio_high", "verl", "loss.clip_high"},
+    {"clip_ratio_c", "verl", "loss.clip_c"},
+    {"use_kl_loss", "verl", "loss.kl_coef"},
+    {"kl_loss_coef", "verl", "loss.kl_coef"},
+    {"kl_loss_type", "verl", "kl.estimator"},
+    {"kl_penalty", "verl", "kl.estimator"},
+    {"use_kl_in_reward", "verl", "kl.place"},
+    {"cliprange_value", "verl", "value.cliprange"},
+    {"rollout_is", "verl", "correction.name"},
+    {"rollout_correction", "verl", "correction.name"},
+    {"rollout_is_level", "verl", "correction.level"},
+    {"rollout_is_threshold", "verl", "correction.cap"},
+    {"rollout_rs", "verl", "correction.reject"},
+    {"rollout_rs_threshold", "verl", "correction.reject_threshold"},
+    {"router_replay", "verl", "routing.replay"},
+    {"train_batch_size", "verl", "env.questions"},
+    {"ppo_mini_batch_size", "verl", "training.minibatch"},
+    {"ppo_epochs", "verl", "training.epochs"},
+    {"ppo_max_token_len_per_gpu", "verl", "micro_batch.tokens"},
+    {"grad_clip", "verl", "training.clip_norm"},
+    {"lr_warmup_steps", "verl", "training.warmup"},
+    {"total_training_steps", "verl", "training.iterations"},
+    {"test_freq", "verl", "evaluation.every"},
+    {"num_generations", "TRL", "training.group_size"},
+    {"epsilon_low", "TRL", "loss.clip_low"},
+    {"epsilon_high", "TRL", "loss.clip_high"},
+    {"delta", "TRL", "loss.clip_c"},
+    {"loss_type", "TRL", "loss.name"},
+    {"importance_sampling_level", "TRL", "loss.name"},
+    {"scale_rewards", "TRL", "algorithm.norm_by_std"},
+    {"num_iterations", "TRL", "training.epochs"},
+    {"max_steps", "TRL", "training.iterations"},
+    {"num_train_epochs", "TRL", "training.iterations"},
+    {"per_device_train_batch_size", "TRL", "training.minibatch"},
+    {"max_grad_norm", "TRL", "training.clip_norm"},
+    {"warmup_steps", "TRL", "training.warmup"},
+    {"eval_steps", "TRL", "evaluation.every"},
+    {"vf_coef", "TRL", "value.coef"},
+    {"cliprange", "TRL", "loss.clip_low"},
+    {"vllm_importance_sampling_correction", "TRL", "correction.name"},
+    {"vllm_importance_sampling_cap", "TRL", "correction.cap"},
+    {"rollouts_per_example", "prime-rl", "training.group_size"},
+    {"batch_size", "prime-rl", "training.minibatch"},
+    {"max_async_level", "prime-rl", "sampler.staleness"},
+    {"max_off_policy_steps", "prime-rl", "sampler.max_staleness"},
+    {"adv_tau", "prime-rl", "algorithm.advantage_scale"},
+    {"teacher_tau", "prime-rl", "algorithm.distill.coef"},
+    {"kl_tau", "prime-rl", "loss.kl_coef"},
+    {"seq_len", "prime-rl", "micro_batch.tokens"},
+    {"max_norm", "prime-rl", "training.clip_norm"},
+    {"n_samples_per_prompt", "OpenRLHF", "training.group_size"},
+    {"rollout_batch_size", "OpenRLHF", "env.questions"},
+    {"advantage_estimator", "OpenRLHF", "algorithm.name"},
+    {"eps_clip", "OpenRLHF", "loss.clip_low"},
+    {"eps_clip_low_high", "OpenRLHF", "loss.clip_low"},
+    {"dual_clip", "OpenRLHF", "loss.clip_c"},
+    {"value_clip", "OpenRLHF", "value.cliprange"},
+    {"init_kl_coef", "OpenRLHF", "loss.kl_coef"},
+    {"kl_estimator", "OpenRLHF", "kl.estimator"},
+    {"lambd", "OpenRLHF", "algorithm.gae.lam"},
+};
+
+const struct recipe_foreign *recipe_foreign_at(size_t i)
+{
+    return i < sizeof table / sizeof *table ? &table[i] : NULL;
+}
+
+const struct recipe_foreign *recipe_foreign_find(const char *name)
+{
+    const char *dot = strrchr(name, '.'), *key = dot ? dot + 1 : name;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].name, key) == 0)
+            return &table[i];
+    return NULL;
+}

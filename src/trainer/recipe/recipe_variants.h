@@ -1,0 +1,36 @@
+/*
+ * recipe_variants.h: copies of a recipe in which one setting has another value. The gradient trace
+ * (run/gradient_trace.h) uses them to find settings on which nothing depends.
+ */
+#ifndef TRAINER_RECIPE_VARIANTS_H
+#define TRAINER_RECIPE_VARIANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <trainer/recipe.h>
+
+struct recipe_field;
+
+/* A setting whose use depends on the data: it is part of rewards, advantages, corrections or the loss. */
+struct recipe_traced {
+    const struct recipe_field *field;
+    int32_t task; /* its environment, or -1 for a setting of the root */
+};
+
+enum { RECIPE_TRACED_MAX = 64 };
+
+/* Writes the traced settings that are read and not at their defaults; returns their number. */
+size_t recipe_traced(const struct trainer_recipe *recipe, struct recipe_traced traced[RECIPE_TRACED_MAX]);
+
+/*
+ * Makes variant number `which` of the recipe: 0 has the setting's default, 1 and 2 a larger and a smaller number. Returns
+ * false if the setting has no such variant.
+ */
+bool recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe,
+                    const struct recipe_traced *traced, int which);
+
+/* Writes the setting's name in rows: "clip_high", "env1.alpha". */
+void recipe_traced_name(char name[160], const struct recipe_traced *traced);
+
+#endif

@@ -1,0 +1,431 @@
+/*
+ * trainer_settings.c: tests that no setting is ignored silently: a setting that nothing reads is refused with what it
+ * needs, and a setting that is read without an effect on the data is reported as inert.
+ */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <trainer/train.h>
+
+#include "recipe/recipe_conditions.h"
+#include "recipe/recipe_foreign.h"
+#include "recipe/recipe_value.h"
+#include "recipe/recipe_variants.h"
+#include "support/quotes.h"
+#include "support/rng.h"
+#include "support/small_recipe.h"
+
+static enum trainer_status parse(struct trainer_recipe *recipe, const char *text, struct trainer_error *err)
+{
+    char *json = quotes(text);
+    enum trainer_status status = trainer_recipe_parse(recipe, "r.json", json, strlen(json), err);
+    free(json);
+    return status;
+}
+
+static void accepted(const char *text)
+{
+    struct trainer_recipe recipe;
+    struct trainer_error err = {0};
+    if (parse(&recipe, text, &err) != TRAINER_OK)
+        fail_msg("%s: %s", text, err.text);
+}
+
+static void assert_refused(const char *text, const char *why)
+{
+    struct trainer_recipe recipe;
+    struct trainer_error err = {0};
+    assert_int_equal(parse(&recipe, text, &err), TRAINER_EINVAL);
+    if (!strstr(err.text, why))
+        fail_msg("%s: '%s' does not say '%s'", text, err.text, why);
+}
+
+#define TASK(text) "{'environments': [{'algorithm': {" text "}}]}"
+
+/* The settings that changed nothing with grpo, each with what it needs, and a recipe in which it is read. */
+static void settings_that_nothing_reads_are_refused(void **state)
+{
+    static const char *const cases[][3] = {
+        {TASK("'length_penalty': 'anchor'"), "algorithm.length_penalty is anchor, but nothing reads it: it needs",
+         "{'environments': [{'pool': {'questions': 64}, 'algorithm': {'length_penalty': 'anchor'}}]}"},
+        {TASK("'length_coef': 0.5"), "needs algorithm.length_penalty uniform, group or anchor",
+         TASK("'length_coef': 0.5, 'length_penalty': 'uniform'")},
+        {TASK("'adca': {'scheme': 'allocation'}"), "algorithm.adca.scheme is allocation, but nothing reads it: it needs "
+                                                   "algorithm.name adca",
+         TASK("'name': 'adca', 'adca': {'scheme': 'allocation'}")},
+        {TASK("'distill': {'coef': 2}"), "needs algorithm.distill.how advantage or loss",
+         TASK("'teacher': 't', 'distill': {'how': 'loss', 'coef': 2}")},
+        {TASK("'distill': {'pass_rate': 0.5}"), "needs algorithm.distill.how",
+         TASK("'teacher': 't', 'distill': {'how': 'loss', 'pass_rate': 0.5}")},
+        {"{'opsm': {'lower': 0.7}}", "opsm.lower is 0.7, but nothing reads it: it needs opsm.unit rollout or turn",
+         "{'opsm': {'lower': 0.7, 'unit': 'turn'}}"},
+        {"{'compose': {'per_turn': true}}", "compose.per_turn is true, but nothing reads it: it needs loss.name compose",
+         "{'compose': {'per_turn': true}, 'loss': {'name': 'compose'}}"},
+        {"{'correction': {'cap': 3}}", "needs correction.name tis or decoupled", "{'correction': {'cap': 3, 'name': 'tis'}}"},
+        {"{'judge': {'wrong': 0.1}}", "needs an algorithm that asks a judge (adca)",
+         "{'judge': {'wrong': 0.1}, 'environments': [{'algorithm': {'name': 'adca'}}]}"},
+        {"{'after_tool': {'clip_low': 0.1}}", "needs after_tool.own_clip true",
+         "{'after_tool': {'clip_low': 0.1, 'own_clip': true}}"},
+        {"{'value': {'coef': 1}}", "needs algorithm.name ppo",
+         "{'value': {'coef': 1}, 'environments': [{'algorithm': {'name': 'ppo'}}]}"},
+        {TASK("'schedule': {'kind': 'linear'}"), "needs algorithm.name turn-group-v1d or adca",
+         TASK("'name': 'adca', 'schedule': {'kind': 'linear'}")},
+        {TASK("'hierarchy': {'turns': 2}"), "needs algorithm.name hierarchical_grpo",
+         TASK("'name': 'hierarchical_grpo', 'hierarchy': {'turns': 2}")},
+        {TASK("'alpha': 0.9"), "algorithm.alpha is 0.9, but nothing reads it: it needs algorithm.name turn-group-v1d or adca",
+         TASK("'name': 'turn-group-v1d', 'alpha': 0.9")},
+        {TASK("'beta': 0"), "needs algorithm.name turn-group-v1d", TASK("'name': 'turn-group-v1d', 'beta': 0")},
+        {TASK("'gae': {'lam': 0.9}"), "needs algorithm.name ppo", TASK("'name': 'ppo', 'gae': {'lam': 0.9}")},
+        {TASK("'echo_weight': 0.5"), "needs algorithm.name echo", TASK("'name': 'echo', 'echo_weight': 0.5")},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_refused(cases[i][0], cases[i][1]);
+        accepted(cases[i][2]);
+    }
+    assert_refused("{'loss': {'name': 'sapo', 'clip_low': 0.1}}", "needs loss.name ppo, turn, gspo, cispo, geo_mean or compose");
+    assert_refused("{'environments': [{}, {'algorithm': {'alpha': 0.9}}]}", "environments[1].algorithm.alpha is 0.9");
+    assert_refused("{'opsm': {'lower': 0.7}, 'value': {'coef': 1}}", "; opsm.lower is 0.7, but nothing reads it");
+}
+
+/* A name without an index sets all environments, also those that do not read it. */
+static void a_setting_of_all_environments_needs_one_that_reads_it(void **state)
+{
+    (void)state;
+    accepted("{'alpha': 0.9, 'environments': [{}, {'algorithm': {'name': 'turn-group-v1d'}}]}");
+    assert_refused("{'alpha': 0.9, 'environments': [{}, {}]}", "environments[0].algorithm.alpha is 0.9");
+}
+
+static enum trainer_status parse_with(const char *text, const char *setting, const char *value, struct trainer_error *err)
+{
+    const struct trainer_change change = {setting, value, false};
+    struct trainer_recipe recipe;
+    return trainer_recipe_parse_changed(&recipe, "r.json", text, strlen(text), &change, 1, err);
+}
+
+/* --set refuses a setting that nothing reads even at its default, because somebody asked for it. */
+static void changes_are_refused_at_their_defaults_too(void **state)
+{
+    struct trainer_error err = {0};
+    (void)state;
+    assert_int_equal(parse_with("{}", "alpha", "0.3", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "alpha is 0.3, but nothing reads it: it needs algorithm.name turn-group-v1d or adca"));
+    assert_int_equal(parse_with("{\"start\": {\"checkpoint\": \"a\"}}", "start.warm_start.steps", "3", &err), TRAINER_EINVAL);
+    assert_int_equal(parse_with("{}", "env1.alpha", "0.3", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "no such place"));
+    const char *two = "{\"environments\": [{}, {\"algorithm\": {\"name\": \"adca\"}}]}";
+    assert_int_equal(parse_with(two, "env1.alpha", "0.9", &err), TRAINER_OK);
+    assert_int_equal(parse_with(two, "env0.alpha", "0.9", &err), TRAINER_EINVAL);
+}
+
+/* The recipe of an earlier trial can be read, whatever it claims. */
+static void recorded_recipes_are_accepted(void **state)
+{
+    static const char text[] = "{\"opsm\": {\"lower\": 0.7}}";
+    struct trainer_recipe recipe;
+    struct trainer_unread unread[4];
+    (void)state;
+    assert_int_equal(trainer_recipe_parse_recorded(&recipe, "r.json", text, sizeof text - 1, NULL, 0, NULL), TRAINER_OK);
+    assert_int_equal(trainer_recipe_unread(&recipe, unread, 4), 1);
+    assert_string_equal(unread[0].setting, "opsm.lower");
+    assert_string_equal(unread[0].value, "0.7");
+    assert_true(unread[0].refused);
+}
+
+/* A recipe file may describe a trial and its children, which start from its checkpoint; the row leaves out the rest. */
+static void note_start(void *context, const struct trainer_setting *setting)
+{
+    bool *named = context;
+    *named = *named || (setting->named && strncmp(setting->path, "start.warm_start.", 17) == 0);
+}
+
+static void a_warm_start_is_not_named_without_one(void **state)
+{
+    struct trainer_recipe recipe;
+    bool named = false;
+    (void)state;
+    assert_int_equal(parse(&recipe, "{'start': {'warm_start': {'steps': 9}, 'checkpoint': 'a'}}", NULL), TRAINER_OK);
+    trainer_recipe_settings(&recipe, note_start, &named);
+    assert_false(named);
+    assert_int_equal(parse(&recipe, "{'start': {'warm_start': {'steps': 9}}}", NULL), TRAINER_OK);
+    trainer_recipe_settings(&recipe, note_start, &named);
+    assert_true(named);
+}
+
+/* Every condition says what it needs, and holds in some recipe: the paths of the table are complete. */
+static void every_field_says_what_it_needs(void **state)
+{
+    const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
+    struct trainer_recipe initial;
+    (void)state;
+    trainer_recipe_init(&initial);
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < tables[t]->n; i++) {
+            const struct recipe_field *field = &tables[t]->fields[i];
+            char needs[256];
+            recipe_condition_text(needs, field);
+            if (!recipe_is_read(&initial, t ? &initial.tasks[0] : NULL, field) && !needs[0])
+                fail_msg("%s is not read by the default recipe, and says not what it needs", field->path);
+        }
+}
+
+static void names_of_other_trainers_are_known(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{'loss_agg_mode': 'token-mean'}", "what verl calls loss_agg_mode is loss.aggregation here"},
+        {"{'loss': {'dynamic_clip': true}}", "what A2TGPO calls dynamic_clip is algorithm.beta here"},
+        {TASK("'orm_distribution': 'last_step'"), "what AgentEvolver calls orm_distribution is algorithm.adca.outcome here"},
+        {"{'judge': {'skip_type': 'none'}}", "what AgentEvolver calls skip_type is judge.skip here"},
+        {"{'num_generations': 8}", "what TRL calls num_generations is training.group_size here"},
+        {"{'max_async_level': 2}", "what prime-rl calls max_async_level is sampler.staleness here"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(cases[i][0], cases[i][1]);
+    struct trainer_error err;
+    assert_int_equal(parse_with("{}", "actor.clip_ratio_high", "0.3", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "loss.clip_high"));
+}
+
+/* No name is one of ours, which would be read, and every path exists. */
+static void names_of_other_trainers_lead_to_settings(void **state)
+{
+    const struct recipe_foreign *foreign;
+    (void)state;
+    for (size_t i = 0; (foreign = recipe_foreign_at(i)); i++) {
+        const char *path = foreign->path;
+        bool task = strncmp(path, "env.", 4) == 0 || strncmp(path, "algorithm.", 10) == 0;
+        path += strncmp(path, "env.", 4) == 0 ? 4 : 0;
+        if (!recipe_find(task ? &recipe_task : &recipe_root, path))
+            fail_msg("%s: no setting %s", foreign->name, foreign->path);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(recipe_foreign_at(k)->name, foreign->name) == 0)
+                fail_msg("%s is there twice", foreign->name);
+    }
+}
+
+/* ---- the gradient trace ------------------------------------------------------------------- */
+
+/* What a run reports: all numbers of its events that depend on its settings, and the inert settings. */
+struct told {
+    double numbers[512];
+    size_t n;
+    char inert[512];
+    int32_t iterations;
+};
+
+static bool listen(void *context, const struct trainer_event *e)
+{
+    struct told *told = context;
+    if (e->iteration && told->n + 4 < 512) {
+        /* not the loss: the same gradient may come with a loss that was added up in another order */
+        const double numbers[] = {e->iteration->reward, e->iteration->entropy, e->iteration->grad_norm, e->iteration->kl};
+        memcpy(told->numbers + told->n, numbers, sizeof numbers);
+        told->n += 4;
+        told->iterations++;
+    }
+    if (e->kind == TRAINER_EVENT_DONE) {
+        told->numbers[told->n++] = e->score;
+        snprintf(told->inert, sizeof told->inert, "%s", e->inert ? e->inert : "");
+    }
+    return true;
+}
+
+static enum trainer_status tell(struct told *told, const struct trainer_recipe *recipe)
+{
+    const struct trainer_run_options options = {.event = listen, .context = told};
+    struct trainer_error err;
+    memset(told, 0, sizeof *told);
+    return trainer_run(recipe, &options, &err);
+}
+
+static struct trainer_recipe traced_recipe(enum rl_algorithm_name name)
+{
+    struct trainer_recipe r = small_recipe(TRAINER_HOPWORLD);
+    r.warm_start.steps = 150;
+    r.training.iterations = 4;
+    r.training.learning_rate = 3e-3;
+    r.evaluation.questions = 4;
+    r.evaluation.seeds = 1;
+    trainer_algorithm_init(&r.tasks[0].algorithm, name);
+    check_recipe(&r);
+    return r;
+}
+
+static void assert_inert(const struct trainer_recipe *recipe, const char *inert)
+{
+    struct told told;
+    assert_int_equal(tell(&told, recipe), TRAINER_OK);
+    assert_string_equal(told.inert, inert);
+}
+
+static void settings_without_effect_are_inert(void **state)
+{
+    (void)state;
+    struct trainer_recipe r = traced_recipe(RL_ALGORITHM_TURN_GROUP_V1D);
+    r.tasks[0].algorithm.alpha = 0.9;
+    r.loss.clip_high = 0.5;
+    assert_inert(&r, "");
+    r.correction.name = TRAINER_CORRECTION_TIS;
+    r.correction.cap = 1e6; /* never reached, on-policy */
+    assert_inert(&r, "correction.cap");
+    r.correction.cap = 2;
+    r.correction.name = TRAINER_CORRECTION_NONE;
+    r.tasks[0].env.kind = TRAINER_REVERSE; /* no turns, so no gain */
+    r.tasks[0].algorithm.beta = 0.7;
+    assert_inert(&r, "alpha, beta");
+}
+
+/* With one update per iteration on-policy, every ratio is 1 and no clip range acts. */
+static void a_clip_range_without_a_second_update_is_inert(void **state)
+{
+    (void)state;
+    struct trainer_recipe r = traced_recipe(RL_ALGORITHM_GRPO);
+    r.loss.clip_low = 0.1;
+    assert_inert(&r, "");
+    r.training.epochs = 1;
+    r.training.minibatch = 16;
+    assert_inert(&r, "clip_low");
+}
+
+/* rae's decay changes the baseline of the next iteration; a schedule acts from the second iteration on. */
+static void effects_on_later_iterations_are_found(void **state)
+{
+    (void)state;
+    struct trainer_recipe r = traced_recipe(RL_ALGORITHM_RAE);
+    r.tasks[0].algorithm.decay = 0.5;
+    assert_inert(&r, "");
+    r = traced_recipe(RL_ALGORITHM_TURN_GROUP_V1D);
+    r.tasks[0].algorithm.schedule.kind = TRAINER_LINEAR;
+    r.tasks[0].algorithm.schedule.alpha_end = 0.7;
+    assert_inert(&r, "");
+}
+
+/* A cap at its default is not traced, and a cap that no weight reaches is; both runs are the same. */
+static void the_trace_changes_no_bit(void **state)
+{
+    struct told traced, plain;
+    (void)state;
+    struct trainer_recipe r = traced_recipe(RL_ALGORITHM_ECHO);
+    r.correction.name = TRAINER_CORRECTION_TIS;
+    assert_int_equal(tell(&plain, &r), TRAINER_OK);
+    r.correction.cap = 1e6;
+    assert_int_equal(tell(&traced, &r), TRAINER_OK);
+    assert_string_equal(traced.inert, "correction.cap");
+    assert_int_equal(traced.n, plain.n);
+    assert_memory_equal(traced.numbers, plain.numbers, plain.n * sizeof *plain.numbers);
+}
+
+/* ---- random recipes ----------------------------------------------------------------------- */
+
+static void draw_value(const struct recipe_field *field, void *base, struct trainer_rng *rng)
+{
+    char *member = (char *)base + field->offset;
+    double number = recipe_number(field, base);
+    if (field->kind == RECIPE_REAL) {
+        double high = isinf(field->high.value) ? 4 : fmin(field->high.value, 4);
+        double drawn = field->low.value + (high - field->low.value) * (0.05 + 0.9 * trainer_rng_uniform(rng));
+        memcpy(member, &drawn, sizeof drawn);
+    } else if (field->kind == RECIPE_BOOL) {
+        *(bool *)(void *)member = !(number > 0);
+    } else if (field->kind == RECIPE_CHOICE) {
+        int32_t choice = trainer_rng_below(rng, (int32_t)field->high.value + 1);
+        if (field->size == sizeof(bool))
+            *(bool *)(void *)member = choice > 0;
+        else
+            memcpy(member, &choice, sizeof choice);
+    }
+}
+
+/* Gives some of the traced settings random values. */
+static struct trainer_recipe draw(uint64_t seed)
+{
+    static const enum rl_algorithm_name names[] = {RL_ALGORITHM_GRPO,  RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_ECHO,
+                                                   RL_ALGORITHM_RAE,   RL_ALGORITHM_ADCA,           RL_ALGORITHM_PPO,
+                                                   RL_ALGORITHM_OPSD,  RL_ALGORITHM_JOINT,          RL_ALGORITHM_REWARD};
+    struct trainer_rng rng = {trainer_seed(seed, 'p', 1)};
+    struct trainer_recipe r = traced_recipe(names[trainer_rng_below(&rng, 9)]);
+    r.loss.name = (enum trainer_loss_name)trainer_rng_below(&rng, TRAINER_N_LOSSES);
+    r.training.epochs = 1 + trainer_rng_below(&rng, 2);
+    r.training.iterations = 2;
+    r.tasks[0].pool = trainer_rng_below(&rng, 2) ? 4 : 0;
+    for (int t = 0; t < 2; t++) {
+        const struct recipe_table *table = t ? &recipe_task : &recipe_root;
+        for (size_t i = 0; i < table->n; i++)
+            if (table->fields[i].when & RECIPE_TRACED && trainer_rng_below(&rng, 10) == 0 &&
+                recipe_is_read(&r, t ? &r.tasks[0] : NULL, &table->fields[i]))
+                draw_value(&table->fields[i], t ? (void *)&r.tasks[0] : &r, &rng);
+    }
+    return r;
+}
+
+/* Needs of the losses and corrections that do not fit together are refused too, so most drawn recipes are. */
+static bool is_accepted(struct trainer_recipe *recipe)
+{
+    return trainer_recipe_check(recipe, NULL) == TRAINER_OK && recipe_check_read(recipe, NULL) == TRAINER_OK;
+}
+
+static bool is_named_inert(const char *inert, const char *name)
+{
+    const char *at = strstr(inert, name);
+    return at && (at == inert || at[-1] == ' ') && (at[strlen(name)] == ',' || !at[strlen(name)]);
+}
+
+/*
+ * Draws recipes. Those that are accepted are run; then each of their traced settings is set back to its default and the
+ * recipe is run again. If not one bit of the run changes, the setting must have been reported as inert.
+ */
+static void random_recipes_have_no_unnamed_inert_setting(void **state)
+{
+    size_t ran = 0, compared = 0, inert = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 4000 && ran < 20; seed++) {
+        struct trainer_recipe recipe = draw(seed), variant;
+        struct recipe_traced traced[RECIPE_TRACED_MAX];
+        struct told told, other;
+        if (!is_accepted(&recipe) || tell(&told, &recipe) != TRAINER_OK)
+            continue;
+        size_t n = recipe_traced(&recipe, traced);
+        ran++;
+        for (size_t i = 0; i < n; i++) {
+            char name[160];
+            recipe_traced_name(name, &traced[i]);
+            if (!recipe_variant(&variant, &recipe, &traced[i], 0) || trainer_recipe_check(&variant, NULL) != TRAINER_OK ||
+                tell(&other, &variant) != TRAINER_OK)
+                continue;
+            bool same = other.n == told.n && memcmp(other.numbers, told.numbers, told.n * sizeof *told.numbers) == 0;
+            compared++;
+            inert += same;
+            if (!same && is_named_inert(told.inert, name))
+                fail_msg("recipe %d: %s is reported as inert, but changes the run", (int)seed, name);
+            if (same && !is_named_inert(told.inert, name))
+                fail_msg("recipe %d: %s changes no bit of the run, and is not reported as inert", (int)seed, name);
+        }
+    }
+    print_message("%zu recipes, %zu settings compared, %zu without an effect on the run\n", ran, compared, inert);
+    assert_true(ran >= 10 && compared >= 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_that_nothing_reads_are_refused),
+        cmocka_unit_test(a_setting_of_all_environments_needs_one_that_reads_it),
+        cmocka_unit_test(changes_are_refused_at_their_defaults_too),
+        cmocka_unit_test(recorded_recipes_are_accepted),
+        cmocka_unit_test(a_warm_start_is_not_named_without_one),
+        cmocka_unit_test(every_field_says_what_it_needs),
+        cmocka_unit_test(names_of_other_trainers_are_known),
+        cmocka_unit_test(names_of_other_trainers_lead_to_settings),
+        cmocka_unit_test(settings_without_effect_are_inert),
+        cmocka_unit_test(a_clip_range_without_a_second_update_is_inert),
+        cmocka_unit_test(effects_on_later_iterations_are_found),
+        cmocka_unit_test(the_trace_changes_no_bit),
+        cmocka_unit_test(random_recipes_have_no_unnamed_inert_setting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
