@@ -527,6 +527,19 @@ struct trainer_unread {
  */
 TRAINER_API size_t trainer_recipe_unread(const struct trainer_recipe *recipe, struct trainer_unread *items, size_t max);
 
+/* A setting that a recipe reads, beside the value that the paper or system of its algorithm or loss recommends. */
+struct trainer_advice {
+    char setting[128];               /* its path; of the second environment "env1.alpha" */
+    char value[64];                  /* the recipe's, as in --set */
+    const char *recommended, *source; /* constant texts: "0.3", "A2TGPO, arXiv 2605.06200" */
+    bool follows;                    /* both are the same */
+};
+enum { TRAINER_ADVICE_MAX = 96 };
+
+/* Writes the recommendations for the settings that the recipe reads; returns their number. */
+TRAINER_API size_t trainer_recipe_advice(const struct trainer_recipe *recipe,
+                                         struct trainer_advice items[TRAINER_ADVICE_MAX]);
+
 /* A correction that the core's plan recommends and the recipe lacks. */
 struct trainer_lack {
     const char *correction, *reason; /* constant texts: "importance_weights", and why the plan recommends it */

@@ -6,7 +6,6 @@
 
 #include "recipe/recipe_conditions.h"
 #include "recipe/recipe_names.h"
-#include "recipe/recipe_value.h"
 
 static const void *base_of(const struct trainer_recipe *recipe, int32_t task)
 {
@@ -46,29 +45,15 @@ size_t recipe_traced(const struct trainer_recipe *recipe, struct recipe_traced t
     return n;
 }
 
-static bool within(const struct recipe_field *field, double number)
-{
-    return number > field->low.value && number < field->high.value;
-}
-
-/* Numbers are moved by a half, so that a bound that nothing has reached so far has a chance to be reached. */
-bool recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe,
-                    const struct recipe_traced *traced, int which)
+void recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe,
+                    const struct recipe_traced *traced)
 {
     const struct recipe_field *field = traced->field;
     char *base = (char *)variant + ((const char *)base_of(recipe, traced->task) - (const char *)recipe);
     struct trainer_recipe initial;
     *variant = *recipe;
-    if (which == 0) {
-        defaults_of(&initial, recipe);
-        memcpy(base + field->offset, (const char *)base_of(&initial, traced->task) + field->offset, field->size);
-        return true;
-    }
-    double moved = recipe_number(field, base) * (which == 1 ? 1.5 : 0.5);
-    if (which > 2 || field->kind != RECIPE_REAL || !within(field, moved))
-        return false;
-    memcpy(base + field->offset, &moved, sizeof moved);
-    return true;
+    defaults_of(&initial, recipe);
+    memcpy(base + field->offset, (const char *)base_of(&initial, traced->task) + field->offset, field->size);
 }
 
 void recipe_traced_name(char name[160], const struct recipe_traced *traced)

@@ -1,5 +1,5 @@
 /*
- * recipe_variants.h: copies of a recipe in which one setting has another value. The gradient trace
+ * recipe_variants.h: copies of a recipe in which one setting has its default. The gradient trace
  * (run/gradient_trace.h) uses them to find settings on which nothing depends.
  */
 #ifndef TRAINER_RECIPE_VARIANTS_H
@@ -23,12 +23,9 @@ enum { RECIPE_TRACED_MAX = 64 };
 /* Writes the traced settings that are read and not at their defaults; returns their number. */
 size_t recipe_traced(const struct trainer_recipe *recipe, struct recipe_traced traced[RECIPE_TRACED_MAX]);
 
-/*
- * Makes variant number `which` of the recipe: 0 has the setting's default, 1 and 2 a larger and a smaller number. Returns
- * false if the setting has no such variant.
- */
-bool recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe,
-                    const struct recipe_traced *traced, int which);
+/* Copies the recipe, and sets the setting to its default. */
+void recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe *recipe,
+                    const struct recipe_traced *traced);
 
 /* Writes the setting's name in rows: "clip_high", "env1.alpha". */
 void recipe_traced_name(char name[160], const struct recipe_traced *traced);

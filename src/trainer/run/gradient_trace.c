@@ -172,10 +172,8 @@ static bool has_effect(struct run *run, const struct recipe_traced *traced, int3
 {
     struct gradient_trace *trace = run->trace;
     bool other = false;
-    for (int which = 0; which < 3 && !other; which++)
-        if (recipe_variant(&trace->variant, &trace->original, traced, which))
-            other = try(run, &trace->variant, iteration, false, &other) != TRAINER_OK || other;
-    return other;
+    recipe_variant(&trace->variant, &trace->original, traced);
+    return try(run, &trace->variant, iteration, false, &other) != TRAINER_OK || other;
 }
 
 void gradient_trace_look(struct run *run, int32_t iteration)

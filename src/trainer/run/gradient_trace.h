@@ -3,7 +3,7 @@
  * rollouts have the same length.
  *
  * In iterations 0 to 3, 7, 15, .. the log-probs of the updates are noted. After the updates, the credit, the corrections
- * and the loss of all of them are computed again, once unchanged and once for each setting with another value. If a bit
+ * and the loss of all of them are computed again, once unchanged and once for each setting with its default instead. If a bit
  * of a gradient with respect to log-probs or values, a moving baseline or an anchor differs, the setting has an effect and
  * is not looked at any more. No network pass is repeated, no judge is asked, and nothing of the run changes: neither its
  * rollouts nor its random numbers nor its state.
