@@ -82,6 +82,7 @@ src/trainer/run            -                           include/trainer include/r
 cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
+cli/sign                   signed_head.h user_keys.h   include/lineage cli/cli.h
 cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h propose_math.h propose_space.h   include/lineage cli/cli.h cli/support cli/output
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
@@ -97,7 +98,7 @@ cli/ranks                  launch.h stand_in.h team.h          include/trainer c
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/mcp cli/report cli/serve
+cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/sign cli/propose cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/mcp cli/report cli/serve
 cli/man                    guides.def                  -
 cli                        -                           include/lineage include/rlcore cli/cli.h cli/support cli/commands cli/man
 END

@@ -10,6 +10,7 @@
 #include "recipe/recipe_store.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
+#include "sign/signed_head.h"
 #include "sweep/protected_names.h"
 #include "sweep/replicate_trial.h"
 #include "sweep/sweep_file.h"
@@ -321,6 +322,8 @@ static int work(struct cli_session *session, void *context)
     if (status == CLI_GO_ON)
         status = o->list ? list_trials(night, session->format) : run_all(night);
     claims_close(&night->claims); /* must be closed before its store */
+    if (!o->list && (status == CLI_OK || status == CLI_INTERRUPTED))
+        signed_head_after_night(night->list.store);
     session->store = night->list.store;
     return status;
 }

@@ -139,7 +139,8 @@ static void note_secret(const struct recording *r, const char *name)
 static bool hide_changed(struct recording *r)
 {
     char texts[TEXTS][PATH_MAX + 32];
-    const char *words[WORDS_MAX] = {"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all", "HEAD"};
+    const char *words[WORDS_MAX] = {"diff",          "--name-only",              "-z",  "--no-renames",
+                                    "--no-ext-diff", "--ignore-submodules=all", "HEAD"};
     size_t length;
     r->n_hidden = 0;
     json_object_del(r->result, "secret_files");
@@ -357,7 +358,8 @@ static void record(struct recording *r)
         return;
     bool hidden = hide_changed(r) || (use_index_of_head(r) && hide_changed(r));
     if (!hidden)
-        json_object_set_new(r->result, "left_out", json_string("the changes, for git could not list them, or too many are secret"));
+        json_object_set_new(r->result, "left_out",
+                            json_string("the changes: git could not list them, or too many are in secret files"));
     bool staged = hidden && write_diff(r, "staged", "staged", "--cached");
     if (!staged && hidden && use_index_of_head(r) && (staged = write_diff(r, "staged", "staged", "--cached")))
         json_object_del(r->result, "left_out");

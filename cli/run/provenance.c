@@ -258,7 +258,8 @@ static void say_copied(const json_t *git)
                          copied == 1 ? "" : "s");
     json_array_foreach(secret, i, name)
         if (n < sizeof text && i < 8)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s", i ? ", " : "; left out as secret: ", json_string_value(name));
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s", i ? ", " : "; left out as secret: ",
+                                  json_string_value(name));
     if (n < sizeof text && json_array_size(secret) > 8)
         snprintf(text + n, sizeof text - n, " and %zu more", json_array_size(secret) - 8);
     cli_say(text);

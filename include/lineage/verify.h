@@ -41,6 +41,41 @@ struct lineage_digests {
     uint64_t kept; /* number of leading records whose stored digest was compared (the others have none yet) */
 };
 
+/* A digest of this store that was noted elsewhere. */
+struct lineage_known_digest {
+    const char *digest; /* LINEAGE_EINVAL if it is not a digest */
+    const char *text;   /* of the finding if no record has it; NULL: a text about a digest */
+    bool found;         /* result: a record has it .. */
+    uint64_t record;    /* .. and this is its number */
+};
+
+/* How much of a store a verification has looked at. */
+struct lineage_checked {
+    size_t rows, snapshots, telemetry;
+    size_t waiting, damaged; /* trials in the outbox */
+    size_t claims;           /* of trials, by workers of this machine */
+    bool mirror;             /* there is a mirror on disk */
+};
+
+struct lineage_verification {
+    struct lineage_known_digest *known; /* [n_known] */
+    size_t n_known;
+    struct lineage_digests digests; /* results: */
+    struct lineage_checked checked;
+    size_t n_findings;
+};
+
+/* Does what lineage_verify_digests does, for any number of known digests, and reports how much was checked. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_verify_all(struct lineage_store *store, struct lineage_verification *v, lineage_finding_fn *report, void *context,
+                   struct lineage_error *err);
+
+/* Computes the digest of all rows, and compares the stored digests with them; nothing else is checked. head is "" if some
+ * record does not match. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_digests(struct lineage_store *store,
+                                                                        struct lineage_digests *digests,
+                                                                        struct lineage_error *err);
+
 /*
  * Does what lineage_verify does, and also checks the digests. known, if not NULL, is a digest of this store that was
  * noted elsewhere: it is a finding if no record has it, and LINEAGE_EINVAL if it is not a digest. A program that can

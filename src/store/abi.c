@@ -44,6 +44,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_chain),
     SIZE(lineage_change),
     SIZE(lineage_change_list),
+    SIZE(lineage_checked),
     SIZE(lineage_claim),
     SIZE(lineage_claim_request),
     SIZE(lineage_code),
@@ -78,6 +79,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_knob_rule),
     SIZE(lineage_knob_try),
     SIZE(lineage_knobs),
+    SIZE(lineage_known_digest),
     SIZE(lineage_measured),
     SIZE(lineage_measured_change),
     SIZE(lineage_measured_lines),
@@ -130,6 +132,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_turn_stat),
     SIZE(lineage_variant),
     SIZE(lineage_variant_setting),
+    SIZE(lineage_verification),
     SIZE(lineage_void),
 };
 

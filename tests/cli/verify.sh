@@ -7,7 +7,8 @@ finds()
 {
     run verify
     must_exit 1
-    must_equal "$1" "$(wc -l <out)" "findings"
+    must_equal "$1" "$(grep -vc '^checked: ' out)" "findings"
+    must_equal checked "$(tail -n 1 out | cut -d: -f1)" "the last line"
     must_have out "$2"
 }
 
@@ -25,7 +26,16 @@ sound()
 
 sound
 must_run verify
-must_equal '' "$(cat out)"
+must_equal "checked: 3 rows, the mirror, digests up to record 0 of 4, 0 snapshots, 0 telemetry files, 0 trials in the outbox, \
+0 claims in the queue; not known: whether records 1 to 4, which have no digest yet, were changed; whether rows were changed \
+together with their digests (lineage sign, or verify --head)" "$(cat out)"
+# A claim is a file that a process locks. Anything else in its place was not put there by a worker.
+mkdir -p checkpoints && : >checkpoints/0123456789abcdef.claim
+must_run verify
+must_have out '1 claim in the queue'
+ln -s /etc/passwd checkpoints/1123456789abcdef.claim
+finds 1 'queue: checkpoints/1123456789abcdef.claim: a claim is a regular file, and this is not one'
+rm -r checkpoints
 must_run verify --format json
 must_equal '[]' "$(cat out)"
 
@@ -210,7 +220,8 @@ must_equal 64 "$(printf '%s' "$noted" | wc -c)" "digits of a digest"
 must_have out '6 records, 6 of them compared'
 must_run append --status keep --core-metric 1.0
 must_run verify --head "$noted"
-must_equal '' "$(cat out)"
+must_equal 1 "$(wc -l <out)"
+must_have out 'not known: whether records behind 6 were changed together'
 sed -i '6s/1\.1/0.1/' results.tsv
 must_run rebuild
 finds 1 'results.tsv:6: digest: record 6 '

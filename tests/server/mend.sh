@@ -33,7 +33,7 @@ torn()
     server_sql trials "SELECT encode(string_agg(bytes, ''::bytea ORDER BY position, at), 'hex') FROM lineage.aside WHERE store = $n" >kept
     must_equal "$(od -An -v -tx1 here | tr -d ' \n')" "$(cat kept)" "what the server keeps of $1"
     run -C "$SERVER/trials/t$n" verify
-    must_equal 0 "$(grep -c digest out)" "digests after $1"
+    must_equal 0 "$(grep -v "^checked: " out | grep -c digest)" "digests after $1"
 }
 torn 'half a row' '001\t2026-05-01T00:0'
 torn 'half a cell in quotes' '001\t"2026-05-01'

@@ -81,7 +81,7 @@ static struct broken check(const char *dir, struct log_digests *digests)
 
 static uint64_t assert_unbroken(const char *dir)
 {
-    struct log_digests digests = {.known = NULL};
+    struct log_digests digests = {.broken = NULL};
     struct broken broken = check(dir, &digests);
     if (broken.n)
         fail_msg("%s", broken.text);
@@ -91,7 +91,7 @@ static uint64_t assert_unbroken(const char *dir)
 
 static void head_of(const char *dir, char text[DIGEST_TEXT])
 {
-    struct log_digests digests = {.known = NULL};
+    struct log_digests digests = {.broken = NULL};
     check(dir, &digests);
     digest_write(text, digests.head.digest);
 }
@@ -108,7 +108,7 @@ static void a_digest_is_of_the_bytes_alone(void **state)
 static void a_lone_cr_waits_for_what_follows(void **state)
 {
     char head[DIGEST_TEXT];
-    struct log_digests digests = {.known = NULL};
+    struct log_digests digests = {.broken = NULL};
     add_bytes(*state, "exp_id\tstatus\r\na\tkeep\r");
     head_of(*state, head);
     assert_string_equal(head, "a4eb45bca9be9fd6768a1b18b8027e7315e8c67e295f5fdc5de047a2bab08563");
@@ -167,7 +167,7 @@ static void every_changed_byte_is_found(void **state)
     uint64_t line = 1; /* the header and the first row share one line of digests */
     for (size_t i = 0; i < length; i++) {
         for (size_t f = 0; f < sizeof flips; f++) {
-            struct log_digests digests = {.known = NULL};
+            struct log_digests digests = {.broken = NULL};
             text[i] ^= (char)flips[f];
             write_file(path, text, length);
             text[i] ^= (char)flips[f];
@@ -188,7 +188,7 @@ static void every_cut_is_found(void **state)
     append_rows(*state, 3);
     char *path = join(*state, "results.tsv"), *text = read_file(path, &length);
     for (size_t n = 0; n < length; n++) {
-        struct log_digests digests = {.known = NULL};
+        struct log_digests digests = {.broken = NULL};
         write_file(path, text, n);
         assert_true(check(*state, &digests).n > 0);
     }
@@ -199,7 +199,7 @@ static void every_cut_is_found(void **state)
 /* Two changes give two findings, and unchanged rows after the first change are not reported. */
 static void two_changes_are_two_findings(void **state)
 {
-    struct log_digests digests = {.known = NULL};
+    struct log_digests digests = {.broken = NULL};
     append_rows(*state, 6);
     size_t length;
     char *path = join(*state, "results.tsv"), *text = read_file(path, &length);
@@ -306,7 +306,7 @@ static void cut_both(const char *dir)
 static void rows_cut_with_their_digests_are_found(void **state)
 {
     struct heard heard = {0};
-    struct log_digests digests = {.known = NULL};
+    struct log_digests digests = {.broken = NULL};
     append_rows(*state, 3);
     if (!has_note(*state))
         skip();
@@ -319,7 +319,7 @@ static void rows_cut_with_their_digests_are_found(void **state)
     assert_int_equal(append(store, "two", true), LINEAGE_OK);
     assert_int_equal(heard.n, 1);
     lineage_store_close(store);
-    digests = (struct log_digests){.known = NULL};
+    digests = (struct log_digests){.broken = NULL};
     assert_int_equal(check(*state, &digests).n, 1);
 }
 
@@ -329,7 +329,7 @@ static void a_file_of_garbage_is_found(void **state)
     (void)state;
     static const char *const garbage[] = {"", "x", "2 21", "no digests are here, and no line ends either", "hello\n"};
     for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
-        struct log_digests digests = {.known = NULL};
+        struct log_digests digests = {.broken = NULL};
         char *dir = make_dir();
         append_rows(dir, 3);
         write_file(in_dir(dir, DIGESTS), garbage[i], strlen(garbage[i]));
@@ -344,7 +344,7 @@ static void a_line_that_was_cut_is_made_again(void **state)
     append_rows(*state, 3);
     char *path = join(*state, DIGESTS), *text = read_file(path, &length);
     for (size_t n = (size_t)(strchr(text, '\n') - text) + 1; n < length; n++) {
-        struct log_digests digests = {.known = NULL};
+        struct log_digests digests = {.broken = NULL};
         write_file(path, text, n);
         assert_int_equal(check(*state, &digests).n, has_note(*state));
         append_rows(*state, 1);
@@ -370,7 +370,7 @@ static void a_first_line_that_was_cut_is_made_again(void **state)
 static void digests_that_are_gone_stay_gone(void **state)
 {
     struct heard heard = {0};
-    struct log_digests digests = {.known = NULL};
+    struct log_digests digests = {.broken = NULL};
     struct lineage_digests made;
     size_t n;
     append_rows(*state, 2);
@@ -418,7 +418,7 @@ static void every_changed_digest_is_found(void **state)
     append_rows(*state, 3);
     char *path = join(*state, DIGESTS), *text = read_file(path, &length);
     for (size_t i = 0; i + 1 < length; i++) { /* without its line end the last line counts as cut off */
-        struct log_digests digests = {.known = NULL};
+        struct log_digests digests = {.broken = NULL};
         text[i] ^= 1;
         write_file(path, text, length);
         text[i] ^= 1;
@@ -433,7 +433,7 @@ static void every_changed_digest_is_found(void **state)
 static void a_damaged_last_line_is_left_and_said(void **state)
 {
     struct heard heard = {0};
-    struct log_digests digests = {.known = NULL};
+    struct log_digests digests = {.broken = NULL};
     size_t before, after;
     append_rows(*state, 2);
     FILE *out = fopen(in_dir(*state, DIGESTS), "ab");
@@ -455,7 +455,7 @@ static void a_damaged_last_line_is_left_and_said(void **state)
 static void a_link_is_not_followed(void **state)
 {
     struct heard heard = {0};
-    struct log_digests digests = {.known = NULL};
+    struct log_digests digests = {.broken = NULL};
     assert_int_equal(symlink("elsewhere", in_dir(*state, DIGESTS)), 0);
     struct lineage_store *store = open_store(*state, LINEAGE_LOWER, &heard);
     assert_int_equal(append(store, "one", true), LINEAGE_OK);
@@ -564,7 +564,7 @@ static void survive(const char *dir, prepare_fn *prepare, act_fn *act, bool chan
     for (size_t w = 0; w < sizeof what / sizeof *what; w++)
         for (unsigned n = 1;; n++) {
             char *scratch = make_dir();
-            struct log_digests digests = {.known = NULL};
+            struct log_digests digests = {.broken = NULL};
             copy_store(dir, scratch);
             bool hit = act_with_fault(scratch, act, (struct file_fault){n, what[w], false});
             if (!changed)

@@ -97,13 +97,13 @@ static void count(void *context, const char *name)
 /* Writes bytes[0..n) as the only file, checks it, walks twice, and removes what is left. Returns what the first walk saw. */
 static struct seen walk_over(int dir_fd, const char *path, const char *bytes, size_t n)
 {
-    size_t n_checked = 0;
+    size_t n_checked = 0, n_waiting;
     char aside[600];
     FILE *out = fopen(path, "w");
     assert_non_null(out);
     assert_int_equal(fwrite(bytes, 1, n, out), n);
     fclose(out);
-    assert_int_equal(outbox_check(dir_fd, count, &n_checked, NULL), LINEAGE_OK);
+    assert_int_equal(outbox_check(dir_fd, count, &n_checked, &n_waiting, NULL), LINEAGE_OK);
     assert_int_equal(access(path, F_OK), 0);
     struct seen seen = walk(dir_fd, NULL), again = walk(dir_fd, NULL);
     assert_int_equal(n_checked, seen.n_damaged);

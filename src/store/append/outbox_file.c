@@ -328,10 +328,11 @@ enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *contex
 }
 
 enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const char *name),
-                                 void *context, struct lineage_error *err)
+                                 void *context, size_t *n_waiting, struct lineage_error *err)
 {
     struct names names = {0};
     enum lineage_status status = list(&names, dir_fd, err);
+    *n_waiting = 0;
     for (size_t i = 0; status == LINEAGE_OK && i < names.n; i++) {
         struct outbox_file file = {.fd = -1};
         enum request_state state = REQUEST_DAMAGED;
@@ -340,8 +341,10 @@ enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const
         if (ends_in(file.name, ENDING)) {
             file.fd = fs_open(dir_fd, file.name, O_RDONLY, 0);
             state = REQUEST_NONE; /* unless it is there, and no writer holds it */
-            if (file.fd >= 0 && fs_try_lock(file.fd) == 0)
+            bool held = file.fd >= 0 && fs_try_lock(file.fd) != 0;
+            if (file.fd >= 0 && !held)
                 status = read_request(&file, &state, &request, err);
+            *n_waiting += held || request;
         }
         if (status == LINEAGE_OK && state == REQUEST_DAMAGED)
             report(context, file.name);

@@ -44,9 +44,10 @@ void outbox_remove(struct outbox_file *file, int dir_fd);
 typedef bool outbox_visit_fn(void *context, struct outbox_file *file, json_t *request);
 enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held, struct lineage_error *err);
 
-/* Reports the damaged files without changing anything. */
+/* Reports the damaged files without changing anything. *n_waiting counts the files that hold a trial, and those that another
+ * process holds. */
 enum lineage_status outbox_check(int dir_fd, void (*report)(void *context, const char *name), void *context,
-                                 struct lineage_error *err);
+                                 size_t *n_waiting, struct lineage_error *err);
 
 /* Sets aside a request that can never be delivered, by changing the suffix of its file. name receives the new name. */
 void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_MAX]);

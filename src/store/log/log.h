@@ -47,8 +47,8 @@ static inline bool log_is_same(const struct log_state *a, const struct log_state
 
 /* A check of the digests of a log, and its result. */
 struct log_digests {
-    const unsigned char *known; /* a digest that some record should have; NULL: none */
-    bool known_found;
+    /* Called with the digest of each record in turn, beginning with d_0. NULL: not called. */
+    void (*passed)(void *context, const struct digest_chain *chain);
     /* Called for each stretch of records that does not match its digest; `line` is that of lineage_finding. */
     void (*broken)(void *context, uint64_t line, const char *text);
     void *context;

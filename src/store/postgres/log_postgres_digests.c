@@ -52,8 +52,8 @@ static void compare_record(struct comparing *c, const struct pg_result *result, 
                    (unsigned long long)c->chain.position);
         memcpy(c->chain.digest, kept, DIGEST_BYTES);
     }
-    c->digests->known_found =
-        c->digests->known_found || (c->digests->known && memcmp(c->chain.digest, c->digests->known, DIGEST_BYTES) == 0);
+    if (c->digests->passed)
+        c->digests->passed(c->digests->context, &c->chain);
     for (size_t i = 0; i < record.length; i++)
         c->line += record.bytes[i] == '\n';
 }
@@ -66,7 +66,8 @@ enum lineage_status postgres_check_digests(struct log *log, struct log_digests *
     struct pg_result result = {0};
     enum lineage_status status = postgres_look(log, &state, err);
     const uint64_t records = (uint64_t)p->seq, size = p->size;
-    digests->known_found = digests->known && memcmp(c.chain.digest, digests->known, DIGEST_BYTES) == 0;
+    if (digests->passed)
+        digests->passed(digests->context, &c.chain);
     bool more = true;
     while (status == LINEAGE_OK && c.chain.position < size && more) {
         status = postgres_ask(p, &result, err,

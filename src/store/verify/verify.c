@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <lineage/query.h>
 
@@ -29,16 +30,14 @@ struct verifying {
     struct lineage_store *store;
     lineage_finding_fn *report;
     void *context;
-    size_t n;
-    const char *known; /* a digest that the user recorded elsewhere, or NULL */
-    struct lineage_digests *digests;
+    struct lineage_verification *all;
 };
 
 static void found(struct verifying *v, const char *kind, uint64_t line, const char *exp_id,
                   const char *text)
 {
     struct lineage_finding finding = {kind, line, exp_id, text};
-    v->n++;
+    v->all->n_findings++;
     if (v->report)
         v->report(v->context, &finding);
 }
@@ -94,6 +93,7 @@ static enum lineage_status check_index(struct verifying *v, struct mirror *on_di
 static void check_snapshot(void *context, const struct lineage_trial *trial)
 {
     struct verifying *v = context;
+    v->all->checked.snapshots++;
     if (!fs_is_dir_below(v->store->dir_fd, trial->snapshot_path) && !blobs_has(v->store, trial->snapshot_path))
         found(v, "snapshot", trial->line, trial->exp_id, "snapshot_path is not there, or leads out of the store");
 }
@@ -109,6 +109,7 @@ static enum lineage_status check_telemetry_file(struct verifying *v, const char 
     int64_t seq;
     if (!place_telemetry_id(id, name))
         return LINEAGE_OK; /* a file of another program */
+    v->all->checked.telemetry++;
     enum lineage_status status = mirror_find_exact(v->store->mirror, id, &seq, err);
     if (status == LINEAGE_ENOTFOUND)
         found(v, "telemetry", 0, id, "telemetry without a row");
@@ -153,27 +154,50 @@ static void give_digests(struct lineage_digests *out, const struct log_digests *
         digest_write(out->head, digests->head.digest);
 }
 
+static void note_passed(void *context, const struct digest_chain *chain)
+{
+    struct lineage_verification *all = ((struct verifying *)context)->all;
+    char digest[DIGEST_TEXT];
+    if (!all->n_known)
+        return;
+    digest_write(digest, chain->digest);
+    for (size_t i = 0; i < all->n_known; i++)
+        if (!all->known[i].found && strcmp(all->known[i].digest, digest) == 0) {
+            all->known[i].found = true;
+            all->known[i].record = chain->records;
+        }
+}
+
+static enum lineage_status check_known(struct lineage_verification *all, struct lineage_error *err)
+{
+    unsigned char digest[DIGEST_BYTES];
+    for (size_t i = 0; i < all->n_known; i++) {
+        all->known[i].found = false;
+        if (!digest_read(digest, all->known[i].digest))
+            return store_fail(err, LINEAGE_EINVAL, "'%.80s' is not a digest, which has 64 digits 0 to 9 and a to f",
+                              all->known[i].digest);
+    }
+    return LINEAGE_OK;
+}
+
 /* The digests are checked last, because this reads the whole log once more. */
 static enum lineage_status check_digests(struct verifying *v, struct lineage_error *err)
 {
-    unsigned char known[DIGEST_BYTES];
     char text[160];
-    struct log_digests digests = {.broken = report_broken, .context = v};
-    if (v->known && !digest_read(known, v->known))
-        return store_fail(err, LINEAGE_EINVAL, "'%.80s' is not a digest, which has 64 digits 0 to 9 and a to f", v->known);
-    digests.known = v->known ? known : NULL;
-    enum lineage_status status = log_check_digests(v->store->log, &digests, err);
+    struct log_digests digests = {.broken = report_broken, .passed = note_passed, .context = v};
+    enum lineage_status status = check_known(v->all, err);
+    if (status == LINEAGE_OK)
+        status = log_check_digests(v->store->log, &digests, err);
     if (status != LINEAGE_OK)
         return status;
-    if (v->known && !digests.known_found) {
-        snprintf(text, sizeof text, "no record ends in the digest %s: rows that it covers were changed or removed", v->known);
-        found(v, "digest", 0, "", text);
+    for (size_t i = 0; i < v->all->n_known; i++) {
+        const struct lineage_known_digest *known = &v->all->known[i];
+        snprintf(text, sizeof text, "no record ends in the digest %.64s: rows that it covers were changed or removed",
+                 known->digest);
+        if (!known->found)
+            found(v, "digest", 0, "", known->text ? known->text : text);
     }
-    if (digests.cannot_note && digests.are_kept)
-        store_notice(v->store, 0, "the file system of %s has no extended attributes, so rows that were removed together with their "
-                     "digests are not found; note `lineage verify --digest` elsewhere", v->store->dir);
-    if (v->digests)
-        give_digests(v->digests, &digests);
+    give_digests(&v->all->digests, &digests);
     return LINEAGE_OK;
 }
 
@@ -181,8 +205,8 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
  * where the records are missing. */
 static bool is_explained(struct verifying *v)
 {
-    const size_t before = v->n;
-    return check_digests(v, NULL) == LINEAGE_OK && v->n > before;
+    const size_t before = v->all->n_findings;
+    return check_digests(v, NULL) == LINEAGE_OK && v->all->n_findings > before;
 }
 
 /* Reports what a kill left, which the next append removes. The copy of a running append is locked and is not
@@ -208,8 +232,35 @@ static void check_leftovers(struct verifying *v)
 static void report_outbox(void *context, const char *name)
 {
     char text[PLACE_MAX + 80];
+    ((struct verifying *)context)->all->checked.damaged++;
     snprintf(text, sizeof text, "%s is damaged; it holds a trial that was acknowledged", name);
     found(context, "outbox", 0, "", text);
+}
+
+/*
+ * The queue is checked only for what a stranger could put there: a claim is a file that a process locks, so anything else
+ * with its name is a finding. Whether a claim is held changes every moment.
+ */
+static void check_claims(struct verifying *v)
+{
+    struct stat st;
+    char text[PLACE_MAX + 80];
+    const char *name;
+    int fd = fs_open(v->store->dir_fd, PLACE_CHECKPOINTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    while (list && (name = fs_next(list))) {
+        size_t n = strlen(name), end = sizeof PLACE_CLAIM_END - 1;
+        bool is_claim = n > end && strcmp(name + n - end, PLACE_CLAIM_END) == 0;
+        if (!is_claim && strcmp(name, PLACE_CLAIMS_LOCK) != 0)
+            continue;
+        v->all->checked.claims += is_claim;
+        if (fs_stat(dirfd(list), name, AT_SYMLINK_NOFOLLOW, &st) == 0 && S_ISREG(st.st_mode))
+            continue;
+        snprintf(text, sizeof text, PLACE_CHECKPOINTS "/%.200s: a claim is a regular file, and this is not one", name);
+        found(v, "queue", 0, "", text);
+    }
+    if (list)
+        closedir(list);
 }
 
 enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report,
@@ -247,7 +298,9 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
     if (status == LINEAGE_OK)
         status = check_telemetry(v, err);
     if (status == LINEAGE_OK)
-        status = outbox_check(v->store->dir_fd, report_outbox, v, err);
+        status = outbox_check(v->store->dir_fd, report_outbox, v, &v->all->checked.waiting, err);
+    if (status == LINEAGE_OK)
+        check_claims(v);
     if (status == LINEAGE_OK)
         status = code_check(v->store, pass_on, v, err);
     return status == LINEAGE_OK ? check_digests(v, err) : status;
@@ -255,15 +308,16 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
 
 /* If lineage.db matches the log, its rows are used for the checks. Otherwise a mirror is built in memory, so that
  * lineage.db is checked instead of being repaired. */
-enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known,
-                                           struct lineage_digests *digests, size_t *n_findings,
-                                           lineage_finding_fn *report, void *context, struct lineage_error *err)
+enum lineage_status lineage_verify_all(struct lineage_store *store, struct lineage_verification *all,
+                                       lineage_finding_fn *report, void *context, struct lineage_error *err)
 {
-    struct verifying v = {.report = report, .context = context, .known = known, .digests = digests};
+    struct verifying v = {.report = report, .context = context, .all = all};
     struct lineage_open_options options = {.direction = store->config.direction, .no_mirror = true};
     struct lineage_store *apart = NULL;
     bool sound = false;
-    *n_findings = 0;
+    all->n_findings = 0;
+    all->digests = (struct lineage_digests){0};
+    all->checked = (struct lineage_checked){.mirror = mirror_on_disk(store->mirror)};
     /* The settings of the handle are used instead of those of the file, so that a caller that opened the store with
      * another score column gets an answer about that column. */
     options.metric = store->config.metric[0] ? store->config.metric : NULL;
@@ -273,10 +327,24 @@ enum lineage_status lineage_verify_digests(struct lineage_store *store, const ch
     v.store = sound ? store : apart;
     if (status == LINEAGE_OK)
         status = check_store(&v, sound ? NULL : store->mirror, err);
+    if (status == LINEAGE_OK)
+        all->checked.rows = (size_t)mirror_position(v.store->mirror)->rows;
     if (sound)
         mirror_leave_sound(store->mirror);
-    *n_findings = v.n;
     lineage_store_close(apart);
+    return status;
+}
+
+enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known,
+                                           struct lineage_digests *digests, size_t *n_findings,
+                                           lineage_finding_fn *report, void *context, struct lineage_error *err)
+{
+    struct lineage_known_digest one = {.digest = known};
+    struct lineage_verification all = {.known = &one, .n_known = known != NULL};
+    enum lineage_status status = lineage_verify_all(store, &all, report, context, err);
+    *n_findings = all.n_findings;
+    if (digests)
+        *digests = all.digests;
     return status;
 }
 
@@ -286,13 +354,23 @@ enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findin
     return lineage_verify_digests(store, NULL, NULL, n_findings, report, context, err);
 }
 
+enum lineage_status lineage_store_digests(struct lineage_store *store, struct lineage_digests *digests,
+                                          struct lineage_error *err)
+{
+    struct log_digests now = {.broken = NULL};
+    enum lineage_status status = log_check_digests(store->log, &now, err);
+    give_digests(digests, &now);
+    return status;
+}
+
 /* This runs under the claim, so that the log contains no part of an unfinished append. */
 enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests,
                                             size_t *n_findings, lineage_finding_fn *report, void *context,
                                             struct lineage_error *err)
 {
-    struct verifying v = {.store = store, .report = report, .context = context};
-    struct log_digests old = {.broken = report_broken, .context = &v}, now = {.known = NULL};
+    struct lineage_verification all = {.n_known = 0};
+    struct verifying v = {.store = store, .report = report, .context = context, .all = &all};
+    struct log_digests old = {.broken = report_broken, .context = &v}, now = {.broken = NULL};
     struct log_state end;
     *n_findings = 0;
     *digests = (struct lineage_digests){0};
@@ -309,7 +387,7 @@ enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct 
         status = log_check_digests(store->log, &now, err);
     log_release(store->log);
     give_digests(digests, &now);
-    *n_findings = v.n;
+    *n_findings = all.n_findings;
     return status;
 }
 

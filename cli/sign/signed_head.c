@@ -1,0 +1,255 @@
+/* signed_head.c: see signed_head.h. */
+#include "sign/signed_head.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sign/run_ssh_keygen.h"
+#include "sign/user_keys.h"
+
+#define PLACE_SIGNED ".results.tsv.signed"
+
+enum { LINE = 8192, FILE_BYTES = 16 << 20, STATEMENT = 400 };
+
+/* ---- the statement that is signed ---- */
+
+static void statement(char out[STATEMENT], uint64_t records, const char *head, const char *time)
+{
+    snprintf(out, STATEMENT, "lineage signed head 1\nrecords %" PRIu64 "\nhead %s\ntime %s\n", records, head, time);
+}
+
+/* A directory with the files `statement` and `signature`; ssh-keygen reads and writes files. */
+struct workspace {
+    char dir[PATH_MAX], statement[PATH_MAX + 16], signature[PATH_MAX + 24], sig[PATH_MAX + 24];
+};
+
+static bool write_file(const char *path, const char *text)
+{
+    FILE *out = cli_private_file(path);
+    bool ok = out && fputs(text, out) >= 0;
+    return out && fclose(out) == 0 && ok;
+}
+
+static bool workspace_make(struct workspace *w, const char *text)
+{
+    const char *above = getenv("TMPDIR");
+    int n = snprintf(w->dir, sizeof w->dir, "%s/lineage-sign-XXXXXX", above && *above ? above : "/tmp");
+    if (n < 0 || (size_t)n >= sizeof w->dir || !mkdtemp(w->dir)) {
+        w->dir[0] = '\0';
+        return false;
+    }
+    snprintf(w->statement, sizeof w->statement, "%s/statement", w->dir);
+    snprintf(w->signature, sizeof w->signature, "%s/signature", w->dir);
+    snprintf(w->sig, sizeof w->sig, "%s.sig", w->statement);
+    return write_file(w->statement, text);
+}
+
+static void workspace_remove(const struct workspace *w)
+{
+    if (!w->dir[0])
+        return;
+    unlink(w->statement);
+    unlink(w->signature);
+    unlink(w->sig);
+    rmdir(w->dir);
+}
+
+/* ---- reading ---- */
+
+/* Opens the file of signatures inside the store, without following a link. */
+static FILE *open_signed(const char *dir, const char *mode)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    bool append = mode[0] == 'a';
+    int n = snprintf(path, sizeof path, "%s/" PLACE_SIGNED, dir);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return errno = ENAMETOOLONG, NULL;
+    int flags = append ? O_RDWR | O_APPEND | O_CREAT : O_RDONLY;
+    int fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_BYTES)) {
+        close(fd);
+        return errno = EINVAL, NULL;
+    }
+    FILE *file = fd >= 0 ? fdopen(fd, append ? "a" : "r") : NULL;
+    if (!file && fd >= 0)
+        close(fd);
+    return file;
+}
+
+static bool copy_text(char *out, size_t size, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text && (size_t)snprintf(out, size, "%s", text) < size;
+}
+
+/* A line without a line end was cut off by a kill, and does not count. */
+static bool read_last(struct signed_heads *h, FILE *in)
+{
+    char line[LINE];
+    json_t *last = NULL;
+    bool any = false, sound = true;
+    while (fgets(line, sizeof line, in)) {
+        if (!strchr(line, '\n'))
+            break;
+        any = true;
+        json_decref(last);
+        last = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    }
+    json_int_t records = json_integer_value(json_object_get(last, "records"));
+    sound = records > 0 && copy_text(h->head, sizeof h->head, last, "head") && copy_text(h->time, sizeof h->time, last, "time") &&
+            strlen(h->head) == LINEAGE_DIGEST_TEXT - 1 && strspn(h->head, "0123456789abcdef") == LINEAGE_DIGEST_TEXT - 1 &&
+            copy_text(h->signature, sizeof h->signature, last, "signature");
+    h->records = (uint64_t)records;
+    h->is_damaged = any && !sound;
+    json_decref(last);
+    return any && sound;
+}
+
+/* Whether a key that the user trusts has made the signature. */
+static void check_signature(struct signed_heads *h)
+{
+    char trusted[PATH_MAX], text[STATEMENT];
+    struct workspace w;
+    if (!(h->has_trusted = user_keys_trusted(trusted)))
+        return;
+    const char *const argv[] = {"ssh-keygen", "-Y", "verify", "-f", trusted, "-I", USER_KEYS_NAME, "-n", USER_KEYS_NAMESPACE,
+                                "-s", w.signature, NULL};
+    statement(text, h->records, h->head, h->time);
+    if (workspace_make(&w, text) && write_file(w.signature, h->signature))
+        h->is_valid = run_ssh_keygen(argv, w.statement, false, h->why, sizeof h->why);
+    else
+        snprintf(h->why, sizeof h->why, "cannot write a temporary file: %s", strerror(errno));
+    workspace_remove(&w);
+}
+
+void signed_heads_read(struct signed_heads *h, const struct lineage_store *store)
+{
+    struct user_head kept;
+    *h = (struct signed_heads){.is_there = false};
+    if (!realpath(lineage_store_dir(store), h->store))
+        h->store[0] = '\0';
+    FILE *in = open_signed(lineage_store_dir(store), "r");
+    h->is_damaged = !in && errno != ENOENT;
+    h->is_there = in && read_last(h, in);
+    if (in)
+        fclose(in);
+    if (h->is_there)
+        check_signature(h);
+    if (h->store[0] && (h->is_remembered = user_head_find(&kept, h->store))) {
+        h->remembered_records = kept.records;
+        snprintf(h->remembered_head, sizeof h->remembered_head, "%s", kept.head);
+        snprintf(h->remembered_time, sizeof h->remembered_time, "%s", kept.time);
+    }
+}
+
+void signed_heads_remember(const struct signed_heads *h)
+{
+    struct user_head kept = {.records = h->records};
+    if (!h->is_valid || !h->store[0] || (h->is_remembered && h->remembered_records >= h->records))
+        return;
+    snprintf(kept.head, sizeof kept.head, "%s", h->head);
+    snprintf(kept.time, sizeof kept.time, "%s", h->time);
+    user_head_keep(&kept, h->store);
+}
+
+/* ---- signing ---- */
+
+static void time_now(char out[32])
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+static bool read_signature(char *out, size_t size, const char *path)
+{
+    FILE *in = fopen(path, "re");
+    size_t n = in ? fread(out, 1, size - 1, in) : 0;
+    if (in)
+        fclose(in);
+    out[n] = '\0';
+    return n > 0 && n < size - 1;
+}
+
+static int sign_statement(char *signature, size_t size, const char *text, const char *key, bool may_ask)
+{
+    struct workspace w;
+    char why[300] = "";
+    const char *const argv[] = {"ssh-keygen", "-Y", "sign", "-f", key, "-n", USER_KEYS_NAMESPACE, w.statement, NULL};
+    bool ok = workspace_make(&w, text);
+    if (!ok)
+        snprintf(why, sizeof why, "cannot make a temporary file: %s", strerror(errno));
+    ok = ok && run_ssh_keygen(argv, NULL, may_ask, why, sizeof why) && read_signature(signature, size, w.sig);
+    workspace_remove(&w);
+    if (ok)
+        return CLI_GO_ON;
+    return cli_error(CLI_SYSTEM, "cannot sign with %s: %s", key,
+                     why[0] ? why : "ssh-keygen made no signature; if the key has a passphrase, give it to ssh-agent");
+}
+
+/* One line, with one write, and synced. A line that a kill cut off before is ended first, so that it stays alone. */
+static int keep_signature(const struct lineage_store *store, uint64_t records, const char *head, const char *time,
+                          const char *signature)
+{
+    json_t *line = json_pack("{s:I, s:s, s:s, s:s}", "records", (json_int_t)records, "head", head, "time", time, "signature",
+                             signature);
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    FILE *out = text ? open_signed(lineage_store_dir(store), "a") : NULL;
+    char last = '\n';
+    struct stat st;
+    bool ok = out && fstat(fileno(out), &st) == 0 && (st.st_size == 0 || pread(fileno(out), &last, 1, st.st_size - 1) == 1);
+    ok = ok && fprintf(out, "%s%s\n", last == '\n' ? "" : "\n", text) > 0 && fflush(out) == 0 && fsync(fileno(out)) == 0;
+    int saved = errno;
+    if (out)
+        ok = fclose(out) == 0 && ok;
+    free(text);
+    json_decref(line);
+    return ok ? CLI_GO_ON
+              : cli_error(CLI_SYSTEM, "cannot write %s/" PLACE_SIGNED ": %s", lineage_store_dir(store), strerror(saved));
+}
+
+int signed_head_make(struct lineage_store *store, bool may_ask, struct lineage_digests *digests)
+{
+    char key[PATH_MAX], text[STATEMENT], time[32], signature[4096];
+    struct signed_heads before;
+    struct lineage_error err;
+    user_key_path(key);
+    if (!key[0])
+        return cli_error(CLI_USAGE, "no key to sign with is configured; choose one: lineage sign --key ~/.ssh/id_ed25519");
+    if (lineage_store_digests(store, digests, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    if (!digests->head[0])
+        return cli_error(CLI_NO, "nothing is signed, because rows do not match their digests; see lineage verify");
+    if (!digests->records)
+        return cli_error(CLI_NO, "nothing is signed, because the store has no rows");
+    signed_heads_read(&before, store);
+    if (before.is_valid && strcmp(before.head, digests->head) == 0)
+        return CLI_GO_ON;
+    time_now(time);
+    statement(text, digests->records, digests->head, time);
+    int status = sign_statement(signature, sizeof signature, text, key, may_ask);
+    if (status == CLI_GO_ON)
+        status = keep_signature(store, digests->records, digests->head, time, signature);
+    if (status != CLI_GO_ON)
+        return status;
+    signed_heads_read(&before, store);
+    signed_heads_remember(&before);
+    return CLI_GO_ON;
+}
+
+void signed_head_after_night(struct lineage_store *store)
+{
+    char key[PATH_MAX];
+    struct lineage_digests digests;
+    user_key_path(key);
+    if (key[0])
+        (void)signed_head_make(store, false, &digests);
+}
