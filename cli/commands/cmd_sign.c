@@ -8,6 +8,7 @@
 
 struct sign_options {
     char *key, *trust;
+    int redacted;
 };
 
 static int work(struct cli_session *session, void *context)
@@ -19,7 +20,7 @@ static int work(struct cli_session *session, void *context)
         status = user_key_choose(o->key);
     if (status != CLI_GO_ON || (o->trust && !o->key))
         return status == CLI_GO_ON ? CLI_OK : status;
-    status = signed_head_make(session->store, isatty(STDERR_FILENO), &digests);
+    status = signed_head_make(session->store, o->redacted, isatty(STDERR_FILENO), &digests);
     if (status != CLI_GO_ON)
         return status;
     printf("%s  %" PRIu64 " records, signed\n", digests.head, digests.records);
@@ -34,6 +35,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"key", 0, POPT_ARG_STRING, &o.key, 0,
          "sign with this key of ssh, now and at the end of each night; FILE.pub uses the key that ssh-agent has", "FILE"},
         {"trust", 0, POPT_ARG_STRING, &o.trust, 0, "trust signatures by this public key, without signing", "FILE.pub"},
+        {"redacted", 0, POPT_ARG_NONE, &o.redacted, 0, "sign redactions, too, that were made since the last signature", NULL},
         CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }

@@ -56,6 +56,10 @@ static void check_signatures(struct verify_print *print, const struct signed_hea
         snprintf(text, sizeof text, "the signed head of record %" PRIu64 " is not signed by a key that you trust (%s)",
                  heads->records, heads->why);
         report_signed(print, text);
+    } else if (heads->redactions_differ) {
+        report_signed(print, "the redactions that were signed are gone or changed (.results.tsv.redacted)");
+    } else if (heads->redactions_since) {
+        report_signed(print, "rows or files were redacted since the last signature; if you did that: lineage sign --redacted");
     } else if (knows && heads->is_remembered && (!heads->is_there || heads->records < heads->remembered_records)) {
         snprintf(text, sizeof text, "the signature of record %" PRIu64 " from %s is gone from the store",
                  heads->remembered_records, heads->remembered_time);
@@ -100,6 +104,8 @@ static void print_checked(const struct lineage_verification *v, const struct sig
     print_count(c->telemetry, "telemetry file", "telemetry files");
     print_count(c->waiting, "trial in the outbox", "trials in the outbox");
     print_count(c->claims, "claim in the queue", "claims in the queue");
+    if (c->redacted)
+        print_count(c->redacted, "redacted row", "redacted rows");
     if (heads->is_valid)
         printf(", the head of record %" PRIu64 " signed %s", heads->records, heads->time);
     else if (heads->is_there)
@@ -108,6 +114,8 @@ static void print_checked(const struct lineage_verification *v, const struct sig
     if (v->digests.kept < v->digests.records)
         printf("records %" PRIu64 " to %" PRIu64 ", which have no digest yet, were changed; whether ", v->digests.kept + 1,
                v->digests.records);
+    if (c->redacted && !heads->is_valid)
+        printf("redacted rows had the same cells apart from the secret; whether ");
     if (vouched && vouched >= v->digests.records)
         printf("what trials reported is true\n");
     else if (vouched)

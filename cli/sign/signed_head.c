@@ -15,13 +15,15 @@
 
 #define PLACE_SIGNED ".results.tsv.signed"
 
-enum { LINE = 8192, FILE_BYTES = 16 << 20, STATEMENT = 400 };
+enum { LINE = 8192, FILE_BYTES = 16 << 20, STATEMENT = 500 };
 
 /* ---- the statement that is signed ---- */
 
-static void statement(char out[STATEMENT], uint64_t records, const char *head, const char *time)
+static void statement(char out[STATEMENT], uint64_t records, const char *head, const struct lineage_redactions *redactions,
+                      const char *time)
 {
-    snprintf(out, STATEMENT, "lineage signed head 1\nrecords %" PRIu64 "\nhead %s\ntime %s\n", records, head, time);
+    snprintf(out, STATEMENT, "lineage signed head 1\nrecords %" PRIu64 "\nhead %s\nredactions %" PRIu64 " %s\ntime %s\n", records,
+             head, redactions->bytes, redactions->bytes ? redactions->digest : "-", time);
 }
 
 /* A directory with the files `statement` and `signature`; ssh-keygen reads and writes files. */
@@ -106,6 +108,10 @@ static bool read_last(struct signed_heads *h, FILE *in)
     sound = records > 0 && copy_text(h->head, sizeof h->head, last, "head") && copy_text(h->time, sizeof h->time, last, "time") &&
             strlen(h->head) == LINEAGE_DIGEST_TEXT - 1 && strspn(h->head, "0123456789abcdef") == LINEAGE_DIGEST_TEXT - 1 &&
             copy_text(h->signature, sizeof h->signature, last, "signature");
+    json_int_t redacted = json_integer_value(json_object_get(last, "redactions"));
+    sound = sound && redacted >= 0 &&
+            (!redacted || copy_text(h->redactions.digest, sizeof h->redactions.digest, last, "redactions_digest"));
+    h->redactions.bytes = (uint64_t)redacted;
     h->records = (uint64_t)records;
     h->is_damaged = any && !sound;
     json_decref(last);
@@ -121,12 +127,24 @@ static void check_signature(struct signed_heads *h)
         return;
     const char *const argv[] = {"ssh-keygen", "-Y", "verify", "-f", trusted, "-I", USER_KEYS_NAME, "-n", USER_KEYS_NAMESPACE,
                                 "-s", w.signature, NULL};
-    statement(text, h->records, h->head, h->time);
+    statement(text, h->records, h->head, &h->redactions, h->time);
     if (workspace_make(&w, text) && write_file(w.signature, h->signature))
         h->is_valid = run_ssh_keygen(argv, w.statement, false, h->why, sizeof h->why);
     else
         snprintf(h->why, sizeof h->why, "cannot write a temporary file: %s", strerror(errno));
     workspace_remove(&w);
+}
+
+/* A person who edits the store could record a redaction of a row that they changed, so the signature covers those, too. */
+static void check_redactions(struct signed_heads *h, const struct lineage_store *store)
+{
+    struct lineage_redactions all = {.rows = 0}, signed_ones = {.rows = 0};
+    struct lineage_error err;
+    h->redactions_differ = lineage_redactions_read(store, 0, &all, &err) != LINEAGE_OK || all.bytes < h->redactions.bytes ||
+                           (h->redactions.bytes &&
+                            (lineage_redactions_read(store, h->redactions.bytes, &signed_ones, &err) != LINEAGE_OK ||
+                             strcmp(signed_ones.digest, h->redactions.digest) != 0));
+    h->redactions_since = h->redactions_differ ? 0 : (size_t)(all.bytes - h->redactions.bytes);
 }
 
 void signed_heads_read(struct signed_heads *h, const struct lineage_store *store)
@@ -142,6 +160,8 @@ void signed_heads_read(struct signed_heads *h, const struct lineage_store *store
         fclose(in);
     if (h->is_there)
         check_signature(h);
+    if (h->is_valid)
+        check_redactions(h, store);
     if (h->store[0] && (h->is_remembered = user_head_find(&kept, h->store))) {
         h->remembered_records = kept.records;
         snprintf(h->remembered_head, sizeof h->remembered_head, "%s", kept.head);
@@ -196,11 +216,15 @@ static int sign_statement(char *signature, size_t size, const char *text, const 
 }
 
 /* One line, with one write, and synced. A line that a kill cut off before is ended first, so that it stays alone. */
-static int keep_signature(const struct lineage_store *store, uint64_t records, const char *head, const char *time,
-                          const char *signature)
+static int keep_signature(const struct lineage_store *store, const struct lineage_digests *digests,
+                          const struct lineage_redactions *redactions, const char *time, const char *signature)
 {
-    json_t *line = json_pack("{s:I, s:s, s:s, s:s}", "records", (json_int_t)records, "head", head, "time", time, "signature",
-                             signature);
+    json_t *line = json_pack("{s:I, s:s, s:s, s:s}", "records", (json_int_t)digests->records, "head", digests->head, "time", time,
+                             "signature", signature);
+    if (redactions->bytes) {
+        json_object_set_new(line, "redactions", json_integer((json_int_t)redactions->bytes));
+        json_object_set_new(line, "redactions_digest", json_string(redactions->digest));
+    }
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     FILE *out = text ? open_signed(lineage_store_dir(store), "a") : NULL;
     char last = '\n';
@@ -216,10 +240,11 @@ static int keep_signature(const struct lineage_store *store, uint64_t records, c
               : cli_error(CLI_SYSTEM, "cannot write %s/" PLACE_SIGNED ": %s", lineage_store_dir(store), strerror(saved));
 }
 
-int signed_head_make(struct lineage_store *store, bool may_ask, struct lineage_digests *digests)
+int signed_head_make(struct lineage_store *store, bool redacted, bool may_ask, struct lineage_digests *digests)
 {
     char key[PATH_MAX], text[STATEMENT], time[32], signature[4096];
     struct signed_heads before;
+    struct lineage_redactions redactions;
     struct lineage_error err;
     user_key_path(key);
     if (!key[0])
@@ -231,13 +256,18 @@ int signed_head_make(struct lineage_store *store, bool may_ask, struct lineage_d
     if (!digests->records)
         return cli_error(CLI_NO, "nothing is signed, because the store has no rows");
     signed_heads_read(&before, store);
-    if (before.is_valid && strcmp(before.head, digests->head) == 0)
+    if (before.redactions_differ || (before.redactions_since && !redacted))
+        return cli_error(CLI_NO, "nothing is signed, because rows were redacted since the last signature; if you did that, use "
+                                 "lineage sign --redacted");
+    if (before.is_valid && strcmp(before.head, digests->head) == 0 && !before.redactions_since)
         return CLI_GO_ON;
+    if (lineage_redactions_read(store, 0, &redactions, &err) != LINEAGE_OK)
+        return cli_fail(&err);
     time_now(time);
-    statement(text, digests->records, digests->head, time);
+    statement(text, digests->records, digests->head, &redactions, time);
     int status = sign_statement(signature, sizeof signature, text, key, may_ask);
     if (status == CLI_GO_ON)
-        status = keep_signature(store, digests->records, digests->head, time, signature);
+        status = keep_signature(store, digests, &redactions, time, signature);
     if (status != CLI_GO_ON)
         return status;
     signed_heads_read(&before, store);
@@ -251,5 +281,5 @@ void signed_head_after_night(struct lineage_store *store)
     struct lineage_digests digests;
     user_key_path(key);
     if (key[0])
-        (void)signed_head_make(store, false, &digests);
+        (void)signed_head_make(store, false, false, &digests);
 }

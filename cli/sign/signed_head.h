@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <lineage/redact.h>
 #include <lineage/verify.h>
 
 #include "cli.h"
@@ -26,6 +27,9 @@ struct signed_heads {
     uint64_t records;
     char head[LINEAGE_DIGEST_TEXT], time[32], why[200];
     char signature[4096];
+    struct lineage_redactions redactions; /* that the signature covers: bytes and digest as it says */
+    bool redactions_differ;               /* the recorded redactions are not those that were signed .. */
+    size_t redactions_since;              /* .. or this many bytes of them are newer */
     char remembered_head[LINEAGE_DIGEST_TEXT], remembered_time[32];
     uint64_t remembered_records;
 };
@@ -37,11 +41,12 @@ void signed_heads_read(struct signed_heads *heads, const struct lineage_store *s
 void signed_heads_remember(const struct signed_heads *heads);
 
 /*
- * Signs the digest of the rows with the key that the user chose. may_ask: for a passphrase, on the terminal. Rows that do not
+ * Signs the digest of the rows with the key that the user chose. redacted: redactions that no
+ * signature covers are the user's own; without it they are refused. may_ask: for a passphrase, on the terminal. Rows that do not
  * match their digests are not signed. Nothing is written if this head is signed already. Returns CLI_GO_ON, or an exit status
  * after printing the error.
  */
-int signed_head_make(struct lineage_store *store, bool may_ask, struct lineage_digests *digests);
+int signed_head_make(struct lineage_store *store, bool redacted, bool may_ask, struct lineage_digests *digests);
 
 /* At the end of a night: signs if a key is configured. A failure is reported and is not one of the night. */
 void signed_head_after_night(struct lineage_store *store);

@@ -53,6 +53,7 @@ struct lineage_known_digest {
 struct lineage_checked {
     size_t rows, snapshots, telemetry;
     size_t waiting, damaged; /* trials in the outbox */
+    size_t redacted;         /* rows from which a secret was taken (lineage/redact.h) */
     size_t claims;           /* of trials, by workers of this machine */
     bool mirror;             /* there is a mirror on disk */
 };

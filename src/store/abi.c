@@ -17,6 +17,7 @@
 #include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/queue.h>
+#include <lineage/redact.h>
 #include <lineage/remarks.h>
 #include <lineage/render.h>
 #include <lineage/replicas.h>
@@ -95,6 +96,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_query),
     SIZE(lineage_range),
     SIZE(lineage_rate),
+    SIZE(lineage_redaction),
+    SIZE(lineage_redactions),
     SIZE(lineage_remark),
     SIZE(lineage_render_options),
     SIZE(lineage_replica_group),

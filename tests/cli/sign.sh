@@ -37,7 +37,7 @@ must_run verify -C s
 must_have out 'not known: whether records behind 5 were changed together with their digests (lineage sign)'
 # Anybody can check the signature without lineage.
 "$JSON_GET" signature <s/.results.tsv.signed >signature
-{ printf 'lineage signed head 1\nrecords 5\nhead %s\ntime %s\n' "$("$JSON_GET" head <s/.results.tsv.signed)" "$("$JSON_GET" time <s/.results.tsv.signed)"; } >statement
+{ printf 'lineage signed head 1\nrecords 5\nhead %s\nredactions 0 -\ntime %s\n' "$("$JSON_GET" head <s/.results.tsv.signed)" "$("$JSON_GET" time <s/.results.tsv.signed)"; } >statement
 ssh-keygen -Y verify -f home/config/lineage/allowed_signers -I lineage -n lineage-head -s signature <statement >out 2>&1
 must_have out 'Good "lineage-head" signature for lineage'
 

@@ -27,6 +27,7 @@
 #include "../files/places.h"
 #include "digest_chain.h"
 #include "record_walk.h"
+#include "redactions.h"
 
 #define NUMBERS 42 /* two numbers of 20 digits, each followed by a blank */
 #define LINE_MAX_BYTES (NUMBERS + DIGEST_TEXT)
@@ -188,6 +189,29 @@ static void forget_and_tell(struct digest_file *file, struct log *log, const cha
     tell(file, log, what);
 }
 
+/* Digests that are computed anew cover redacted records, too; those of an append never do. */
+static enum lineage_status follow_rows(struct digest_chain *chain, struct digest_file *file, struct log *log, uint64_t end)
+{
+    struct redactions redactions = {.n = 0};
+    struct record_walk walk = {0};
+    struct tsv_record record;
+    struct digest_chain ahead = *chain;
+    bool there;
+    if (file->size && !file->renewed)
+        return digest_chain_follow(chain, log, end, NULL);
+    enum lineage_status status = redactions_read(&redactions, file->dir_fd, NULL);
+    record_walk_start(&walk, log, chain->position, 1, end);
+    while (status == LINEAGE_OK && (status = record_walk_next(&walk, &record, &there, NULL)) == LINEAGE_OK && there) {
+        digest_chain_add(&ahead, &record);
+        redactions_apply(&redactions, &ahead);
+        if (record.bytes[record.length - 1] == '\n')
+            *chain = ahead;
+    }
+    record_walk_release(&walk);
+    redactions_release(&redactions);
+    return status;
+}
+
 static void follow_open(struct digest_file *file, struct log *log, int fd, uint64_t end)
 {
     bool changed = true;
@@ -203,7 +227,7 @@ static void follow_open(struct digest_file *file, struct log *log, int fd, uint6
         tell(file, log, "it speaks of rows that the log no longer has; " MEND);
     else if (!meets_note(&chain, &note, log, end))
         forget_and_tell(file, log, "the rows are not those whose digest was noted in the attribute " NOTE "; " MEND);
-    else if (digest_chain_follow(&chain, log, end, NULL) == LINEAGE_OK && chain.position > file->last.position)
+    else if (follow_rows(&chain, file, log, end) == LINEAGE_OK && chain.position > file->last.position)
         write_line(file, log, fd, &chain);
 }
 
@@ -248,6 +272,7 @@ struct checking {
     bool note_met;                  /* some record ends in the noted digest */
     uint64_t last_line;             /* line of the log at which `last` ends */
     struct record_walk walk;
+    struct redactions redactions;
 };
 
 static void broken(struct checking *c, uint64_t line, const char *text)
@@ -390,6 +415,7 @@ static enum lineage_status compare(struct checking *c, struct lineage_error *err
            (there || (expected && c->next.position <= c->end))) {
         if (there) {
             digest_chain_add(&ahead, &record);
+            digests->redacted += redactions_apply(&c->redactions, &ahead);
             c->note_met = c->note_met || is_met(&ahead, &c->note);
             if (digests->passed)
                 digests->passed(digests->context, &ahead);
@@ -442,11 +468,20 @@ enum lineage_status digest_file_check(struct digest_file *file, struct log *log,
     digests->cannot_note = noted == NOTE_UNSUPPORTED;
     if (!c.size && noted >= NOTE_BARE)
         broken(&c, 0, PLACE_DIGESTS ": the digests that were there are gone");
-    enum lineage_status status = log_look(log, &state, err);
-    c.end = state.size;
-    if (status == LINEAGE_OK)
+    struct lineage_error why = {0};
+    enum lineage_status status = redactions_read(&c.redactions, file->dir_fd, &why);
+    if (status == LINEAGE_ENOMEM)
+        store_give(err, &why);
+    else if (status != LINEAGE_OK)
+        broken(&c, 0, why.text);
+    if (status != LINEAGE_ENOMEM)
+        status = log_look(log, &state, err);
+    if (status == LINEAGE_OK) {
+        c.end = state.size;
         status = compare(&c, err);
+    }
     record_walk_release(&c.walk);
+    redactions_release(&c.redactions);
     if (c.fd >= 0)
         fs_close(c.fd);
     return status;
@@ -470,7 +505,9 @@ enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *lo
     file->told = false;
     if (status == LINEAGE_OK)
         status = log_look(log, &state, err);
+    file->renewed = true;
     if (status == LINEAGE_OK)
         digest_file_follow(file, log, state.size);
+    file->renewed = false;
     return status;
 }

@@ -13,6 +13,7 @@ struct digest_file {
     int dir_fd;
     struct digest_chain last;   /* last line of the file */
     uint64_t identity[2], size; /* file and size for which `last` is valid */
+    bool renewed;               /* the digests of earlier rows are computed anew */
     bool cannot_note;           /* the file system has no extended attributes */
     bool told;                  /* the user was notified that the file cannot be continued */
 };

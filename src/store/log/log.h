@@ -52,6 +52,7 @@ struct log_digests {
     /* Called for each stretch of records that does not match its digest; `line` is that of lineage_finding. */
     void (*broken)(void *context, uint64_t line, const char *text);
     void *context;
+    size_t redacted; /* number of records that were accepted as redacted (redactions.h) */
     bool is_broken;
     bool are_kept;            /* whether there are stored digests */
     bool cannot_note;         /* the file system has no attribute that would show that rows were cut with their digests */
@@ -88,6 +89,8 @@ struct log_kind {
                                      struct lineage_error *);
     enum lineage_status (*blank)(struct log *, struct log_state *, uint64_t from, uint64_t to, char name[64],
                                  struct lineage_error *);
+    enum lineage_status (*overwrite)(struct log *, uint64_t from, const char *bytes, size_t length,
+                                     struct lineage_error *); /* NULL: a log whose rows nobody may change */
     enum lineage_status (*settle)(struct log *, struct lineage_error *);
     enum lineage_status (*find)(struct log *, struct buf *, struct lineage_error *); /* NULL: a log without requests */
     enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
@@ -209,6 +212,20 @@ static inline enum lineage_status log_blank(struct log *log, struct log_state *s
                                             char name[64], struct lineage_error *err)
 {
     return log->kind->blank(log, state, from, to, name, err);
+}
+
+/* Whether log_overwrite may be called. */
+static inline bool log_can_overwrite(const struct log *log)
+{
+    return log->kind->overwrite != NULL;
+}
+
+/* Call it under the claim. Replaces bytes of a record by as many others, durably, for a redaction that was recorded before
+ * (redactions.h). */
+static inline enum lineage_status log_overwrite(struct log *log, uint64_t from, const char *bytes, size_t length,
+                                                struct lineage_error *err)
+{
+    return log->kind->overwrite(log, from, bytes, length, err);
 }
 
 /* Call it under a claim whose state has taken_back set, when no mirror has the removed rows any more. Until this call

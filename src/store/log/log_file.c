@@ -373,25 +373,48 @@ static enum lineage_status file_set_aside(struct log *log, struct log_state *sta
  * that. Line ends are empty records, which every reader skips, so each row stays where the mirror's offsets and digests
  * expect it. Closing this descriptor does not end the claim, because the flock belongs to the other one.
  */
-static enum lineage_status write_line_ends(struct log_file *file, uint64_t from, uint64_t to, struct lineage_error *err)
+static int open_claimed(struct log_file *file)
 {
-    char line_ends[4096];
     struct stat st;
-    memset(line_ends, '\n', sizeof line_ends);
     int fd = fs_open(file->dir_fd, file->log.name, O_WRONLY | O_NOFOLLOW, 0);
-    bool ok = fd >= 0 && fs_stat_open(fd, &st) == 0;
-    struct log_state named = ok ? to_state(&st) : (struct log_state){0};
-    ok = ok && log_is_same(&named, &file->write_state);
-    while (ok && from < to) {
-        size_t n = to - from < sizeof line_ends ? (size_t)(to - from) : sizeof line_ends;
-        ok = fs_write_at(fd, line_ends, n, from) == 0;
-        from += n;
-    }
+    struct log_state named = {0};
+    if (fd >= 0 && fs_stat_open(fd, &st) == 0)
+        named = to_state(&st);
+    if (fd < 0 || log_is_same(&named, &file->write_state))
+        return fd;
+    fs_close(fd);
+    return -1;
+}
+
+static enum lineage_status end_overwriting(struct log_file *file, int fd, bool ok, struct lineage_error *err)
+{
     ok = ok && fs_sync_data(fd) == 0;
     enum lineage_status status = ok ? LINEAGE_OK : failed(&file->log, "write over a record of", err);
     if (fd >= 0)
         fs_close(fd);
     return status;
+}
+
+static enum lineage_status write_line_ends(struct log_file *file, uint64_t from, uint64_t to, struct lineage_error *err)
+{
+    char line_ends[4096];
+    memset(line_ends, '\n', sizeof line_ends);
+    int fd = open_claimed(file);
+    bool ok = fd >= 0;
+    while (ok && from < to) {
+        size_t n = to - from < sizeof line_ends ? (size_t)(to - from) : sizeof line_ends;
+        ok = fs_write_at(fd, line_ends, n, from) == 0;
+        from += n;
+    }
+    return end_overwriting(file, fd, ok, err);
+}
+
+static enum lineage_status file_overwrite(struct log *log, uint64_t from, const char *bytes, size_t length,
+                                          struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    int fd = open_claimed(file);
+    return end_overwriting(file, fd, fd >= 0 && fs_write_at(fd, bytes, length, from) == 0, err);
 }
 
 static enum lineage_status file_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to,
@@ -585,6 +608,7 @@ static const struct log_kind kind = {.look = file_look,
                                      .append_many = file_append_many,
                                      .set_aside = file_set_aside,
                                      .blank = file_blank,
+                                     .overwrite = file_overwrite,
                                      .settle = file_settle,
                                      .check_digests = file_check_digests,
                                      .rebuild_digests = file_rebuild_digests,

@@ -198,6 +198,7 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
             found(v, "digest", 0, "", known->text ? known->text : text);
     }
     give_digests(&v->all->digests, &digests);
+    v->all->checked.redacted = digests.redacted;
     return LINEAGE_OK;
 }
 

@@ -1,0 +1,111 @@
+/* cmd_scrub.c: `lineage scrub`: takes a secret out of a store. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lineage/redact.h>
+
+#include "cli.h"
+#include "sign/signed_head.h"
+#include "sign/user_keys.h"
+#include "support/running_files.h"
+
+struct scrub_options {
+    char *file;  /* --file: the file that holds the secret; NULL: standard input */
+    bool any_left, any_running;
+};
+
+/* Only one line is a secret; its line end does not belong to it. */
+static char *read_secret(const struct scrub_options *o, size_t *length)
+{
+    if (!o->file && isatty(STDIN_FILENO))
+        cli_say("type the secret and a line end; it is not an argument, because other users can see those");
+    char *text = cli_read_all(o->file ? o->file : "-", length);
+    while (text && *length && (text[*length - 1] == '\n' || text[*length - 1] == '\r'))
+        text[--*length] = '\0';
+    if (text && memchr(text, '\n', *length)) {
+        cli_error(CLI_USAGE, "scrub: the input has several lines; give one secret at a time");
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static void print_file(void *context, const char *path, size_t places, const char *why)
+{
+    struct scrub_options *o = context;
+    char *name = cli_text_line(path, 0);
+    if (!why)
+        printf("%s: %zu\n", name ? name : "", places);
+    else
+        fprintf(stderr, "lineage: %s: the secret may be left: %s\n", name ? name : "", why);
+    o->any_left = o->any_left || why;
+    free(name);
+}
+
+static void note_running(void *context, const char *name, int dir, bool held)
+{
+    (void)name;
+    (void)dir;
+    ((struct scrub_options *)context)->any_running |= held;
+}
+
+static void sign_again(struct lineage_store *store)
+{
+    struct lineage_digests digests;
+    char key[PATH_MAX];
+    user_key_path(key);
+    if (key[0])
+        (void)signed_head_make(store, true, isatty(STDERR_FILENO), &digests);
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct scrub_options *o = context;
+    struct lineage_redaction done;
+    struct lineage_error err;
+    size_t length;
+    char *secret = read_secret(o, &length);
+    if (!secret)
+        return CLI_USAGE;
+    running_each_dir(lineage_store_dir(session->store), note_running, o);
+    enum lineage_status status = lineage_redact(session->store, secret, length, &done, print_file, o, &err);
+    memset(secret, 0, length);
+    free(secret);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    printf("%zu row%s and %zu file%s redacted, %zu place%s in all\n", done.rows, done.rows == 1 ? "" : "s", done.files,
+           done.files == 1 ? "" : "s", done.places, done.places == 1 ? "" : "s");
+    if (done.rows)
+        sign_again(session->store);
+    if (o->any_running)
+        cli_say("a trial is running and may write the secret again; repeat this when it has ended");
+    if (done.rows || done.files)
+        cli_say("copies elsewhere are not changed: backups, git (lineage refs), exported files, other machines; revoke the "
+                "secret");
+    return o->any_left ? CLI_NO : CLI_OK;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct scrub_options o = {0};
+    struct poptOption options[] = {
+        {"file", 0, POPT_ARG_STRING, &o.file, 0, "read the secret from FILE instead of standard input", "FILE"},
+        CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_scrub = {
+    .name = "scrub",
+    .arguments = "",
+    .description = "Overwrites a secret, read from standard input, with letters X: in rows, logs, provenance,\n"
+                   "telemetry, snapshots, code and all other files of the store. It is also found where it is\n"
+                   "spelled as in JSON, in a cell, in a URL or in HTML, but not compressed or encrypted. The\n"
+                   "redaction of rows is recorded, so that `verify` accepts these rows, with exactly these\n"
+                   "bytes, and digests and signatures stay valid. If it is interrupted, run it again. Prints\n"
+                   "each file with the number of places. Exit status 1 if the secret is left somewhere. Ids,\n"
+                   "numbers and paths in rows, and rows on a server, cannot be redacted (status 2).",
+    .examples = "  lineage scrub <secret.txt\n  lineage scrub --file secret.txt -C runs/mine",
+    .run = run,
+};
