@@ -42,6 +42,8 @@ ssh-keygen -Y verify -f home/config/lineage/allowed_signers -I lineage -n lineag
 must_have out 'Good "lineage-head" signature for lineage'
 
 # ---- a stranger edits the store ----
+# verify finds nothing; it may report that the mirror of a store that was moved here is not used.
+sound() { run verify -C s && must_exit 0; }
 # forged NAME: a copy of the store whose row 2 was changed, with digests made anew by the stranger's own lineage.
 forged()
 {
@@ -80,23 +82,25 @@ for way in remove own garbage link empty; do
     must_have out 'rows up to there were changed or removed'
 done
 rm -rf s && mv kept s
-must_run verify -C s
+sound
 # .. puts an older state of the whole store back
 cp -a s older
-must_run sign -C s
+run sign -C s
+must_exit 0
 rm -rf newer && mv s newer && cp -a older s
 run verify -C s
 must_exit 1
 must_have out 'the signature of record 6 from'
 rm -rf s && mv newer s
-must_run verify -C s
+sound
+rm -f s/lineage.db*
 
 # ---- another machine: no memory, and a key that is trusted or not ----
 XDG_CONFIG_HOME=$scratch/second XDG_STATE_HOME=$scratch/second
-must_run verify -C s
+sound
 must_have out 'a signature by a key that is not trusted here (lineage sign --trust)'
 must_run sign -C s --trust keys/mine.pub
-must_run verify -C s
+sound
 must_have out 'the head of record 6 signed 20'
 forged h
 run verify -C h
@@ -107,10 +111,10 @@ XDG_CONFIG_HOME=$scratch/home/config XDG_STATE_HOME=$scratch/home/state
 # ---- faults ----
 # A line that a kill cut off is not read, and the next signature is on a line of its own.
 printf '{"records": 9, "he' >>s/.results.tsv.signed
-must_run verify -C s
+sound
 must_run append -C s --status auto --core-metric 6 --hypothesis last
 must_run sign -C s
-must_run verify -C s
+sound
 must_have out 'the head of record 7 signed'
 # Changed rows are not signed.
 rm -rf f && cp -a s f
@@ -130,6 +134,6 @@ must_run sign -C s --key keys/mine
 printf '{"name": "n", "direction": "higher", "command": ["echo", "METRIC score={x}"], "grid": {"x": [8, 9]}}\n' >night.json
 run night night.json -C s
 must_exit 0
-must_run verify -C s
+sound
 must_have out "the head of record $(($(wc -l <s/results.tsv))) signed"
 finish
