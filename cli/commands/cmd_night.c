@@ -178,7 +178,7 @@ static bool read_planning(struct night_options *o)
     night->planning.method = plan->method;
     night->planning.planner = o->planner;
     if (o->method && !propose_method_parse(&night->planning.method, o->method))
-        return cli_error(CLI_USAGE, "--propose '%s': use sobol, tpe, random or grid", o->method), false;
+        return cli_error(CLI_USAGE, "--propose '%s': use " PROPOSE_METHOD_NAMES, o->method), false;
     if ((o->trials && !cli_count_parse(&plan->trials, "trials", o->trials)) ||
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return false;
@@ -359,7 +359,7 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                     "RULE"},
                                    {"propose", 0, POPT_ARG_STRING, &o->method, 0,
                                     "after the list, run trials that this method proposes in the sweep's "
-                                    "ranges", "sobol|tpe|random|grid"},
+                                    "ranges", "auto|gp|tpe|sobol|random|grid"},
                                    {"planner", 0, POPT_ARG_STRING, &o->planner, 0,
                                     "after the list, run trials that this shell command proposes", "COMMAND"},
                                    {"planner-seconds", 0, POPT_ARG_STRING, &o->planner_seconds, 0,

@@ -28,7 +28,10 @@ static bool read_ranges(struct suggest_options *o)
             return false;
         }
     }
-    return true;
+    if (propose_space_link(&o->question.space, why))
+        return true;
+    cli_error(CLI_USAGE, "--range %s", why);
+    return false;
 }
 
 static bool read_sweep(struct suggest_options *o, const char *path)
@@ -66,11 +69,11 @@ static int read_question(struct cli_session *session, void *context)
 {
     struct suggest_options *o = context;
     const char *sweep = session->args.n_positional ? session->args.positional[0] : NULL;
-    o->question.method = PROPOSE_TPE;
+    o->question.method = PROPOSE_AUTO;
     if ((sweep && !read_sweep(o, sweep)) || !read_ranges(o) || !read_numbers(o))
         return CLI_USAGE;
     if (o->method && !propose_method_parse(&o->question.method, o->method))
-        return cli_error(CLI_USAGE, "--propose '%s': use sobol, tpe, random or grid", o->method);
+        return cli_error(CLI_USAGE, "--propose '%s': use " PROPOSE_METHOD_NAMES, o->method);
     if (o->question.space.n == 0)
         return cli_error(CLI_USAGE, "suggest: give at least one range, e.g. --range lr=1e-5:1e-2:log");
     return CLI_GO_ON;
@@ -88,7 +91,9 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
     {
         for (size_t r = 0; r < space->n; r++) {
             const json_t *value = json_object_get(setting, columns[r]);
-            if (json_is_string(value))
+            if (!value)
+                cli_list_text(list, "");
+            else if (json_is_string(value))
                 cli_list_text(list, json_string_value(value));
             else
                 cli_list_number(list, json_number_value(value), true);
@@ -154,8 +159,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o->session),
         {"range", 0, POPT_ARG_ARGV, &o->ranges, 0, "a parameter and its range or values; may be repeated", "NAME=RANGE"},
-        {"propose", 0, POPT_ARG_STRING, &o->method, 0, "method (default: the sweep's, else tpe)",
-         "sobol|tpe|random|grid"},
+        {"propose", 0, POPT_ARG_STRING, &o->method, 0, "method (default: the sweep's, else auto)",
+         "auto|gp|tpe|sobol|random|grid"},
         {"n", 'n', POPT_ARG_STRING, &o->n, 0,
          "print N settings; each one counts as running for the next (default: 1)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of random choices (default: the sweep's, else 0)", "N"},
@@ -175,14 +180,18 @@ const struct cli_command cmd_suggest = {
         "trials of the store that have all parameters of the ranges. Of a parameter that no trial\n"
         "declares, the values that trials state in words count. A RANGE is LOW:HIGH,\n"
         "LOW:HIGH:SCALE or LOW:HIGH:SCALE:STEPS (SCALE is linear, log, integer or log-integer;\n"
-        "STEPS is the number of points of a grid), or a list of values (8,16,32; adam,sgd).\n"
+        "STEPS is the number of points of a grid), or a list of values (8,16,32; adam,sgd). A range\n"
+        "that ends with ` if NAME=VALUES` has a value only where the range NAME has one of these.\n"
         "SWEEP is a file whose `ranges` and `propose` are used (schema/sweep.schema.json).\n"
         "\n"
-        "tpe is the tree-structured Parzen estimator with the settings of Optuna; failed trials and\n"
-        "trials that are still running count as bad. A setting that was tried is never printed.\n"
-        "The same store and seed give the same answer on every machine. Exit status 1 if nothing\n"
-        "is left to try.",
-    .examples = "  lineage suggest --range lr=1e-5:1e-2:log --range optimizer=adam,sgd\n"
+        "auto learns with a Gaussian process from up to 150 measured trials, and with tpe from more.\n"
+        "gp and tpe (the tree-structured Parzen estimator over all ranges together) choose one of\n"
+        "the two. They keep away from settings near failures and near trials that still run. Trials\n"
+        "with other settings outside of the ranges weigh less. A setting that was tried is never\n"
+        "printed. The same store and seed give the same answer on every machine. Exit status 1 if\n"
+        "nothing is left to try.",
+    .examples = "  lineage suggest --range lr=1e-5:1e-2:log --range optimizer=adam,sgd \\\n"
+                "      --range 'momentum=0:0.99 if optimizer=sgd'\n"
                 "  lineage suggest sweep.json --propose sobol -n 8 --format json",
     .run = run,
 };

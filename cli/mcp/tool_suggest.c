@@ -10,13 +10,13 @@
 
 enum { SUGGEST_MAX = 50 };
 
-static const char *const methods[] = {"sobol", "tpe", "random", "grid", NULL};
+static const char *const methods[] = {"auto", "gp", "tpe", "sobol", "random", "grid", NULL};
 
 static const struct mcp_argument arguments[] = {
     {"ranges", MCP_RANGES, true, "parameter -> \"LOW:HIGH[:linear|log|integer|log-integer]\", or choices "
-                                 "\"adam,sgd\"", 0, 0,
+                                 "\"adam,sgd\"; \"0:0.9 if optimizer=sgd\"", 0, 0,
      NULL},
-    {"propose", MCP_TEXT, false, "default tpe", 0, 0, methods},
+    {"propose", MCP_TEXT, false, "default auto", 0, 0, methods},
     {"n", MCP_COUNT, false, "how many, default 1", 1, SUGGEST_MAX, NULL},
     /* At most 2^53 - 1, because a client whose numbers are doubles would send another seed than it shows. */
     {"seed", MCP_COUNT, false, "default 0", 0, 9007199254740991.0, NULL},
@@ -36,13 +36,13 @@ static json_t *answer(struct propose_question *question, struct mcp_call *call)
     struct lineage_error err;
     json_t *result;
     const char *method = mcp_text_argument(call, "propose");
-    question->method = PROPOSE_TPE;
+    question->method = PROPOSE_AUTO;
     question->n = mcp_count_argument(call, "n", 1);
     question->seed = mcp_count_argument(call, "seed", 0);
     if (!read_ranges(&question->space, call))
         return NULL;
     if (method && !propose_method_parse(&question->method, method))
-        return mcp_trouble(call, "propose: use sobol, tpe, random or grid");
+        return mcp_trouble(call, "propose: use " PROPOSE_METHOD_NAMES);
     return propose_answer_make(&result, question, call->server->store, &err) == LINEAGE_OK
                ? result
                : mcp_store_trouble(call, &err);
@@ -60,8 +60,8 @@ static json_t *call_suggest(struct mcp_call *call)
 const struct mcp_tool mcp_tool_suggest = {
     .name = "suggest",
     .title = "What to try next",
-    .description = "Settings that a proposer would run next in these ranges. Failed and running trials count "
-                   "as bad; nothing is repeated.",
+    .description = "Settings that a proposer would run next in these ranges. They avoid "
+                   "failures; nothing is repeated.",
     .arguments = arguments,
     .output = "\"method\":{\"type\":\"string\"},\"seed\":{\"type\":\"integer\"},"
               "\"trials\":{\"type\":\"object\",\"description\":\"in the ranges, elsewhere\"},"

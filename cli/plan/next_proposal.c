@@ -7,14 +7,6 @@
 /* A night gives up after this many consecutive proposals that the sweep does not allow. */
 enum { REFUSALS_MAX = 100 };
 
-static json_t *proposal_json(const struct propose_space *space, const double *x)
-{
-    json_t *params = json_object();
-    for (size_t i = 0; i < space->n; i++)
-        json_object_set_new(params, space->ranges[i].name, propose_value_json(&space->ranges[i], x[i]));
-    return json_pack("{s:o}", "params", params);
-}
-
 static int propose_from(struct planning *planning, struct propose_past *past, size_t *i)
 {
     const struct night_sweep *sweep = &planning->list->sweep;
@@ -31,7 +23,7 @@ static int propose_from(struct planning *planning, struct propose_past *past, si
             planning->nothing = "every setting in the ranges was tried";
             return CLI_OK;
         }
-        json_t *proposal = answer == PROPOSE_OK ? proposal_json(space, x) : NULL;
+        json_t *proposal = answer == PROPOSE_OK ? json_pack("{s:o}", "params", propose_setting_json(space, x)) : NULL;
         bool made = proposal && night_sweep_make(&trial, sweep, proposal, why);
         json_decref(proposal);
         if (made)

@@ -109,8 +109,12 @@ static json_t *range_json(const struct propose_range *range)
 static json_t *ranges_json(const struct propose_space *space)
 {
     json_t *ranges = json_object();
-    for (size_t i = 0; i < space->n; i++)
-        json_object_set_new(ranges, space->ranges[i].name, range_json(&space->ranges[i]));
+    for (size_t i = 0; i < space->n; i++) {
+        json_t *range = range_json(&space->ranges[i]);
+        if (space->conditions[i])
+            json_object_set_new(range, "if", cli_json_text(space->conditions[i]));
+        json_object_set_new(ranges, space->ranges[i].name, range);
+    }
     return ranges;
 }
 
@@ -125,12 +129,8 @@ static json_t *proposals_json(const struct planning *planning, enum propose_meth
         double x[PROPOSE_RANGES_MAX];
         const struct propose_problem problem = propose_problem_of(&past, space, planning->list->store, planning->list->sweep.plan.seed);
         more = propose_next(x, &problem, method) == PROPOSE_OK && propose_past_add(&past, x, space->n, PROPOSE_RUNNING);
-        json_t *params = json_object();
-        for (size_t r = 0; r < space->n && more; r++)
-            json_object_set_new(params, space->ranges[r].name, propose_value_json(&space->ranges[r], x[r]));
         if (more)
-            json_array_append(list, params);
-        json_decref(params);
+            json_array_append_new(list, propose_setting_json(space, x));
     }
     propose_past_release(&past);
     return list;

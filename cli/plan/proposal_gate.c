@@ -114,24 +114,42 @@ static void check_value(struct judging *j, const struct propose_range *range, co
                   lineage_number_format(low, range->low), lineage_number_format(high, range->high));
 }
 
+/* A parameter whose condition does not hold has no value, and one whose condition holds has one. */
+static void check_conditions(struct judging *j, const json_t *params, const bool *has)
+{
+    const struct propose_space *space = &j->list->sweep.space;
+    for (size_t i = 0; i < space->n; i++) {
+        bool active = propose_is_active(space->ranges, j->x, i);
+        if (active && !has[i])
+            object_to(j, "params.%.60s is missing", space->ranges[i].name);
+        else if (!active && json_object_get(params, space->ranges[i].name))
+            object_to(j, "params.%.60s has a value only if %.200s", space->ranges[i].name, space->conditions[i]);
+    }
+    propose_complete(space, j->x, has);
+}
+
 /* A parameter that the proposal omits gets the sweep's value, if there is one. */
 static void check_bounds(struct judging *j)
 {
     const struct night_sweep *sweep = &j->list->sweep;
     const json_t *params = json_object_get(j->proposal, "params"), *own = json_object_get(sweep->root, "params");
     struct lineage_number fallback[PROPOSE_RANGES_MAX];
+    bool has[PROPOSE_RANGES_MAX];
     night_sweep_defaults(fallback, sweep);
     check_names(j, params);
     for (size_t i = 0; i < sweep->space.n; i++) {
         const struct propose_range *range = &sweep->space.ranges[i];
         const json_t *value = json_object_get(params, range->name);
-        if (value)
+        has[i] = value || fallback[i].present || propose_value_of_json(&j->x[i], range, json_object_get(own, range->name));
+        if (!has[i])
+            j->x[i] = range->low;
+        else if (value)
             check_value(j, range, value, &j->x[i]);
         else if (fallback[i].present)
             j->x[i] = fallback[i].value;
-        else if (!propose_value_of_json(&j->x[i], range, json_object_get(own, range->name)))
-            object_to(j, "params.%.60s is missing", range->name);
     }
+    if (json_array_size(j->reasons) == 0)
+        check_conditions(j, params, has);
 }
 
 /* ---- parent ---- */

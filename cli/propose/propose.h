@@ -4,22 +4,27 @@
  * A proposal is a function of the ranges, the method, the seed and the past. No state is kept between proposals, so a
  * night that is killed and restarted continues as if it had not been killed. A proposal is the same on every machine:
  * only operations that IEEE 754 rounds exactly are used, and values are rounded to a hundred-thousandth of their range,
- * which also keeps the names of trials short. No method proposes a setting that is in the past.
+ * which also keeps the names of trials short. No method proposes a setting that is in the past. Ranges whose condition does not
+ * hold have no value in a setting.
  *
  * Methods
+ *   auto     gp while there are at most PROPOSE_GP_MOST measured trials, then tpe
+ *   gp       a Gaussian process with expected improvement, after n_ranges + 3 start-up trials, from 4 to 10 (here Sobol's)
+ *   tpe      Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", with joint densities of all ranges and the
+ *            settings of Optuna: 10 start-up trials (Sobol's), and the best min(ceil(0.1 n), 25) of n measured settings are
+ *            good. Trials that failed or still run count as bad, so that proposals keep away from them
  *   sobol    Sobol's sequence (direction numbers of Joe and Kuo 2008, Gray code order), scrambled by the seed as in
  *            Owen 1995: the points are evenly spread for any number of trials
  *   random   independent and uniform
  *   grid     `steps` points of every range; the last range varies fastest
- *   tpe      Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", with the settings of Optuna: 10
- *            start-up trials (here Sobol's), 24 candidates, and the best min(ceil(0.1 n), 25) of the n measured trials
- *            count as good. Trials that failed or still run count as bad, so that proposals keep away from them
  *
  *   propose           the methods
  *   propose_problem   ranges and past, as structs
- *   propose_space     values of a range on its scale, grids, and which settings are near each other
+ *   propose_space     values of a range on its scale, grids, conditions, and which settings are near each other
  *   propose_math      functions and random numbers that are the same on every machine
- *   sobol, tpe        the two methods that need more than a line
+ *   sobol, tpe, gp    the methods that need more than a line
+ *   gaussian          Gaussian processes; cholesky has their matrices
+ *   observed          the past with one entry for each setting
  *   propose_ranges    ranges from a sweep file or the command line
  *   propose_past      the past from the rows of a store
  *   propose_answer    what `lineage suggest` prints
@@ -28,6 +33,9 @@
 #define CLI_PROPOSE_H
 
 #include "propose/propose_problem.h"
+
+/* The names of the methods, for messages. */
+#define PROPOSE_METHOD_NAMES "auto, gp, tpe, sobol, random or grid"
 
 /* The name of a method ("tpe"), NULL after the last method. */
 const char *propose_method_name(enum propose_method method);
@@ -44,10 +52,7 @@ enum propose_answer {
 /* Writes the next setting to x [n_ranges]. */
 enum propose_answer propose_next(double *x, const struct propose_problem *problem, enum propose_method method);
 
-/*
- * Returns the number of settings: of the grid for that method, else of the whole space if every range has whole numbers
- * or choices, else INFINITY.
- */
-double propose_size(const struct propose_problem *problem, enum propose_method method);
+/* The method auto is gp up to this many measured trials, and then tpe. */
+enum { PROPOSE_GP_MOST = 150 };
 
 #endif

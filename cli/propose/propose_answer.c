@@ -1,14 +1,6 @@
 /* propose_answer.c: see propose_answer.h. */
 #include "propose/propose_answer.h"
 
-static json_t *setting_json(const struct propose_space *space, const double *x)
-{
-    json_t *setting = json_object();
-    for (size_t i = 0; i < space->n; i++)
-        json_object_set_new(setting, space->ranges[i].name, propose_value_json(&space->ranges[i], x[i]));
-    return setting;
-}
-
 /* Appends proposals to the list; sets *exhausted if no more exist. Returns false when out of memory. */
 static bool propose(json_t *list, bool *exhausted, const struct propose_question *question, struct propose_past *past,
                     const struct lineage_store *store)
@@ -21,7 +13,7 @@ static bool propose(json_t *list, bool *exhausted, const struct propose_question
         if (answer == PROPOSE_EXHAUSTED)
             return true;
         if (answer != PROPOSE_OK || !propose_past_add(past, x, question->space.n, PROPOSE_RUNNING) ||
-            json_array_append_new(list, setting_json(&question->space, x)) != 0)
+            json_array_append_new(list, propose_setting_json(&question->space, x)) != 0)
             return false;
     }
     return true;

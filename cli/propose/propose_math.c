@@ -2,8 +2,9 @@
 #include "propose/propose_math.h"
 
 #include <math.h>
+#include <string.h>
 
-/* frexp, ldexp, floor and sqrt may come from libm: IEEE 754 defines their results exactly. */
+/* frexp, floor and sqrt may come from libm: IEEE 754 defines their results exactly. */
 static const double ln2_high = 0x1.62e42fee00000p-1, ln2_low = 0x1.a39ef35793c76p-33;
 
 /* log m = 2 artanh((m - 1) / (m + 1)), a series that is short for m near 1. */
@@ -21,15 +22,24 @@ double propose_log(double x)
     return exponent * ln2_high + (2 * s + (2 * s * sum + exponent * ln2_low));
 }
 
+/*
+ * exp x = 2^k exp r with |r| <= ln 2 / 2, and the series of exp r to its 13th power. Adding and subtracting 1.5 * 2^52
+ * rounds to a whole number.
+ */
 double propose_exp(double x)
 {
+    static const double whole = 6755399441055744.0;
     if (x < -700)
         return 0;
-    double k = floor(x * 1.4426950408889634 + 0.5), sum = 1;
-    double r = x - k * ln2_high - k * ln2_low;
-    for (int i = 15; i >= 1; i--)
-        sum = 1 + r / i * sum;
-    return ldexp(sum, (int)k);
+    double k = (x * 1.4426950408889634 + whole) - whole;
+    double r = x - k * ln2_high - k * ln2_low, r2 = r * r, r4 = r2 * r2;
+    double low = (1 + r) + r2 * (0.5 + r * (1.0 / 6)) + r4 * ((1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040)));
+    double high = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800)) +
+                  r4 * (1.0 / 479001600 + r * (1.0 / 6227020800));
+    uint64_t power = (uint64_t)((int64_t)k + 1023) << 52;
+    double scale;
+    memcpy(&scale, &power, sizeof scale);
+    return (low + r4 * r4 * high) * scale;
 }
 
 /*

@@ -8,8 +8,11 @@
 
 #include <lineage/code.h>
 #include <lineage/notes.h>
+#include <lineage/text.h>
 
 #include "output/settings_out.h"
+#include "propose/propose_math.h"
+#include "support/environment.h"
 #include "support/running_files.h"
 
 static bool make_room(struct propose_past *past)
@@ -23,8 +26,11 @@ static bool make_room(struct propose_past *past)
     char(*ids)[64] = realloc(past->ids, room * sizeof *ids);
     if (ids)
         past->ids = ids;
-    past->room = trials && ids ? room : past->room;
-    return trials && ids;
+    struct propose_others *settings = realloc(past->settings, room * sizeof *settings);
+    if (settings)
+        past->settings = settings;
+    past->room = trials && ids && settings ? room : past->room;
+    return trials && ids && settings;
 }
 
 static bool add(struct propose_past *past, const struct propose_trial *trial, const char *id)
@@ -32,9 +38,10 @@ static bool add(struct propose_past *past, const struct propose_trial *trial, co
     if (!make_room(past))
         return false;
     past->trials[past->n] = *trial;
+    past->settings[past->n] = (struct propose_others){0};
     snprintf(past->ids[past->n++], sizeof *past->ids, "%s", id);
     past->measured += trial->end == PROPOSE_MEASURED;
-    past->failed += trial->end == PROPOSE_FAILED;
+    past->failed += trial->end == PROPOSE_FAILED || trial->end == PROPOSE_UNRELATED;
     past->running += trial->end == PROPOSE_RUNNING;
     return true;
 }
@@ -46,10 +53,19 @@ bool propose_past_add(struct propose_past *past, const double *x, size_t n, enum
     return add(past, &trial, "");
 }
 
+static void forget_trials(struct propose_past *past)
+{
+    for (size_t i = 0; i < past->n; i++)
+        free(past->settings[i].at);
+    past->n = past->measured = past->failed = past->elsewhere = 0;
+}
+
 void propose_past_release(struct propose_past *past)
 {
+    forget_trials(past);
     free(past->trials);
     free(past->ids);
+    free(past->settings);
     free(past->others);
     json_decref(past->source);
     *past = (struct propose_past){0};
@@ -57,15 +73,28 @@ void propose_past_release(struct propose_past *past)
 
 /* ---- rows ---- */
 
+/* How much a failure says about its setting; 0: nothing. A preflight also fails where a machine lacks something. */
+static const double failure_weights[LINEAGE_N_LABELS] = {
+    [LINEAGE_CRASH] = 1,
+    [LINEAGE_EVAL_BUDGET_OVERRUN] = 1,
+    [LINEAGE_TRAIN_BUDGET_OVERRUN] = 1,
+    [LINEAGE_SIZE_BLOCKED] = 1,
+    [LINEAGE_PREFLIGHT_CRASH] = 0.5,
+};
+
 /* Returns false if the row says nothing about the setting: harness_abort, or a keep or discard without a score, which
  * a user wrote by hand. A trial that was pruned has no score either, but its setting was bad. */
-static bool ended(enum propose_end *end, const struct lineage_trial *row)
+static bool ended(struct propose_trial *trial, const struct lineage_trial *row)
 {
     bool pruned = strncmp(lineage_notes_reason(row->notes), "pruned at step ", 15) == 0;
-    bool compared = row->status == LINEAGE_KEEP || row->status == LINEAGE_DISCARD || row->status == LINEAGE_BASELINE;
-    bool scored = row->score.present && isfinite(row->score.value);
-    *end = compared && scored ? PROPOSE_MEASURED : PROPOSE_FAILED;
-    return compared ? row->score.present || pruned : row->status != LINEAGE_HARNESS_ABORT;
+    bool compared = lineage_label_is_measured(row->status);
+    if (compared && row->score.present && isfinite(row->score.value)) {
+        trial->end = PROPOSE_MEASURED;
+        return true;
+    }
+    trial->weight = compared ? 1 : cli_blames_environment(row->notes) ? 0 : failure_weights[row->status];
+    trial->end = trial->weight > 0 ? PROPOSE_FAILED : PROPOSE_UNRELATED;
+    return compared ? row->score.present || pruned : lineage_label_is_failure(row->status);
 }
 
 void propose_row_program(char *out, size_t size, const char *notes)
@@ -105,7 +134,7 @@ static bool is_of_other_program(const struct lineage_trial *row, const char *pro
     propose_row_program(own, sizeof own, row->notes);
     if (own[0] && strcmp(own, program) != 0)
         return true;
-    return end == PROPOSE_FAILED && lineage_code_note_parse(&code, row->notes) && code.change[0];
+    return end != PROPOSE_MEASURED && lineage_code_note_parse(&code, row->notes) && code.change[0];
 }
 
 /* The past while it is read from the rows, and what the rows show about the log. */
@@ -117,6 +146,8 @@ struct reading {
     const char *program;                   /* or NULL */
     const struct lineage_settings *words;  /* or NULL */
     size_t rows, declared[PROPOSE_RANGES_MAX]; /* number of rows, and how many of them declare each range */
+    size_t reference;   /* the trial with whose other settings those of the others are compared */
+    bool own_reference; /* it is of the sweep */
 };
 
 /* Reads the value that a trial states in words, or inherits. */
@@ -138,20 +169,90 @@ static bool read_words(double *x, bool *own, const struct lineage_settings *word
 /* A trial that only inherits its values says nothing about them: it was run for another change. */
 static bool read_setting(double *x, struct reading *r, const struct lineage_number *fallback, const struct lineage_trial *row)
 {
-    bool own = false, all = true;
+    bool own = false, has[PROPOSE_RANGES_MAX];
     for (size_t i = 0; i < r->space->n; i++) {
         const struct propose_range *range = &r->space->ranges[i];
         const struct lineage_param *param = lineage_trial_find_param(row, range->name);
+        bool falls_back = !param && fallback && fallback[i].present;
         r->declared[i] += param != NULL;
-        if (param)
-            all = propose_value_of(&x[i], range, param) && all;
-        else if (fallback && fallback[i].present)
+        if (falls_back)
             x[i] = fallback[i].value;
-        else
-            all = read_words(&x[i], &own, r->words, range, row->seq) && all;
+        has[i] = param          ? propose_value_of(&x[i], range, param)
+                 : falls_back ? true
+                                : read_words(&x[i], &own, r->words, range, row->seq);
         own = own || param || fallback;
     }
-    return all && own;
+    return propose_complete(r->space, x, has) && own;
+}
+
+/* ---- other settings ---- */
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 0;
+    for (; *text; text++)
+        hash = propose_mix(hash ^ (unsigned char)*text);
+    return hash;
+}
+
+static bool is_other(const struct propose_space *space, const char *name)
+{
+    static const char *const beside[] = {"seed", "proposer"};
+    bool other = true;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        other = other && strcmp(name, beside[i]) != 0;
+    for (size_t i = 0; i < space->n; i++)
+        other = other && strcmp(name, space->ranges[i].name) != 0;
+    return other;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct propose_other *x = a, *y = b;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+static bool read_others(struct propose_others *others, const struct propose_space *space, const struct lineage_trial *row)
+{
+    others->at = malloc((row->n_params + 1) * sizeof *others->at);
+    for (size_t i = 0; others->at && i < row->n_params; i++) {
+        char number[LINEAGE_NUMBER_MAX];
+        const struct lineage_param *param = &row->params[i];
+        const char *value = param->text ? param->text : lineage_number_format(number, param->value);
+        if (is_other(space, param->name))
+            others->at[others->n++] = (struct propose_other){hash_of(param->name), hash_of(value)};
+    }
+    if (others->at)
+        qsort(others->at, others->n, sizeof *others->at, by_name);
+    return others->at != NULL;
+}
+
+/* Counts the names that have other values, or that only one of the two has; both are sorted by name. */
+static size_t count_differences(const struct propose_others *a, const struct propose_others *b)
+{
+    size_t n = 0, i = 0, k = 0;
+    while (i < a->n || k < b->n) {
+        bool only_a = k == b->n || (i < a->n && a->at[i].name < b->at[k].name);
+        bool only_b = !only_a && (i == a->n || b->at[k].name < a->at[i].name);
+        n += only_a || only_b || a->at[i].value != b->at[k].value;
+        i += !only_b;
+        k += !only_a;
+    }
+    return n;
+}
+
+static void compare_others(struct propose_past *past, size_t reference)
+{
+    for (size_t i = 0; i < past->n; i++) {
+        const struct propose_others *others = &past->settings[i];
+        struct propose_trial *trial = &past->trials[i];
+        if (!others->at || !(trial->differs = count_differences(others, &past->settings[reference])))
+            continue;
+        uint64_t context = 0;
+        for (size_t k = 0; k < others->n; k++)
+            context = propose_mix(context ^ others->at[k].name) ^ others->at[k].value;
+        trial->context = context | 1; /* 0 is the context of the proposals */
+    }
 }
 
 static bool is_of_sweep(const struct lineage_trial *row, const char *sweep)
@@ -163,14 +264,19 @@ static bool is_of_sweep(const struct lineage_trial *row, const char *sweep)
 static bool add_row(struct reading *r, const struct lineage_trial *row)
 {
     struct propose_trial trial = {.score = row->score.value};
-    const struct lineage_number *fallback = is_of_sweep(row, r->sweep) ? r->fallback : NULL;
+    bool own = is_of_sweep(row, r->sweep);
+    const struct lineage_number *fallback = own ? r->fallback : NULL;
     r->rows++;
-    if (!ended(&trial.end, row))
+    if (!ended(&trial, row))
         return true;
     if (is_of_other_program(row, r->program, trial.end))
         return add_other(r->past, row->exp_id);
-    if (read_setting(trial.x, r, fallback, row))
-        return add(r->past, &trial, row->exp_id);
+    if (read_setting(trial.x, r, fallback, row)) {
+        if (own || !r->own_reference)
+            r->reference = r->past->n;
+        r->own_reference = r->own_reference || own;
+        return add(r->past, &trial, row->exp_id) && read_others(&r->past->settings[r->past->n - 1], r->space, row);
+    }
     r->past->elsewhere++;
     return true;
 }
@@ -226,7 +332,7 @@ static enum lineage_status read_words_too(struct reading *r, struct lineage_stor
     r->words = status == LINEAGE_OK ? find_words(r, store) : NULL;
     past->source = cli_settings_sources_json(r->words);
     if (past->source) {
-        past->n = past->measured = past->failed = past->elsewhere = 0;
+        forget_trials(past);
         status = add_rows(r, cursor, err);
     }
     lineage_cursor_close(cursor);
@@ -244,10 +350,10 @@ struct running {
 bool propose_past_add_params(struct propose_past *past, const struct propose_space *space, const json_t *params)
 {
     struct propose_trial trial = {.end = PROPOSE_RUNNING};
-    bool known = params != NULL;
-    for (size_t i = 0; i < space->n && known; i++)
-        known = propose_value_of_json(&trial.x[i], &space->ranges[i], json_object_get(params, space->ranges[i].name));
-    return !known || add(past, &trial, "");
+    bool has[PROPOSE_RANGES_MAX];
+    for (size_t i = 0; i < space->n; i++)
+        has[i] = propose_value_of_json(&trial.x[i], &space->ranges[i], json_object_get(params, space->ranges[i].name));
+    return !params || !propose_complete(space, trial.x, has) || add(past, &trial, "");
 }
 
 /*
@@ -275,6 +381,8 @@ enum lineage_status propose_past_read(struct propose_past *past, struct lineage_
     enum lineage_status status = read_rows(&reading, store, err);
     if (status == LINEAGE_OK && !sweep)
         status = read_words_too(&reading, store, err);
+    if (status == LINEAGE_OK && past->n)
+        compare_others(past, reading.reference);
     if (status == LINEAGE_OK)
         running_each(lineage_store_dir(store), add_running, &running);
     return running.added ? status : cli_no_memory_error(err);
@@ -283,10 +391,12 @@ enum lineage_status propose_past_read(struct propose_past *past, struct lineage_
 struct propose_problem propose_problem_of(const struct propose_past *past, const struct propose_space *space,
                                           const struct lineage_store *store, uint64_t seed)
 {
+    const struct lineage_config *config = lineage_store_config(store);
     return (struct propose_problem){.ranges = space->ranges,
                                     .n_ranges = space->n,
                                     .past = past->trials,
                                     .n_past = past->n,
-                                    .lower_is_better = lineage_store_config(store)->direction == LINEAGE_LOWER,
+                                    .lower_is_better = config->direction == LINEAGE_LOWER,
+                                    .noise = config->noise_std / sqrt(config->noise_seeds ? config->noise_seeds : 1),
                                     .seed = seed};
 }

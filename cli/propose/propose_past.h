@@ -4,8 +4,13 @@
  * A trial is part of the past if it has a value in every range. `lineage suggest` also takes values that trials state in
  * words: of ranges that no trial declares or, in a log that is described in words, of every range (lineage/settings.h).
  * It counts as measured if its label is keep, discard or baseline and its score is finite. With every other label it
- * counts as failed, except harness_abort, which says nothing about the setting. Running trials are read from their work
- * directories (support/running_files.h).
+ * counts as failed, by a weight for each label. A row with harness_abort says nothing, and its setting may be proposed again.
+ * A trial that was disqualified, or that blames the machine (support/environment.h), is not repeated, and its failure says
+ * nothing about the setting. Running trials are read from their work directories (support/running_files.h).
+ *
+ * Trials of other sweeps count too. How much they tell depends on their other settings: the number of parameters, beside
+ * the ranges, the seed and the proposer, in which they differ from the newest row of the sweep or, without one, from the
+ * newest row that is part of the past.
  */
 #ifndef CLI_PROPOSE_PAST_H
 #define CLI_PROPOSE_PAST_H
@@ -17,11 +22,20 @@
 
 #include "propose/propose_ranges.h"
 
+/* The parameters of a trial outside of the ranges, as hashes. */
+struct propose_others {
+    struct propose_other {
+        uint64_t name, value;
+    } *at; /* [n] */
+    size_t n;
+};
+
 struct propose_past {
     struct propose_trial *trials; /* [n], oldest first, running trials last */
     char (*ids)[64];              /* [n] exp_id, truncated if longer; "" for a running trial */
+    struct propose_others *settings; /* [n] of rows; none of a running trial */
     size_t n, room;
-    size_t measured, failed, running; /* how many of them */
+    size_t measured, failed, running; /* how many of them; `failed` has all failures */
     char (*others)[64];               /* [n_others] exp_ids of rows that another program wrote */
     size_t n_others, others_room;
     size_t elsewhere;                 /* number of trials that lack a value in at least one range */

@@ -23,6 +23,18 @@ struct propose_choice {
     const char *text;
 };
 
+/*
+ * When a range has a value. A trial has a value in the range only if range `of` is active and has one of `values` [n] (a
+ * choice: indices) or, if n is 0, a value from low to high. Conditions form no circle.
+ */
+struct propose_condition {
+    bool given; /* false: the range is always active */
+    size_t of;
+    const double *values;
+    size_t n;
+    double low, high;
+};
+
 /* Both ends belong to the range. Everything is borrowed. */
 struct propose_range {
     const char *name;
@@ -31,15 +43,24 @@ struct propose_range {
     size_t steps;                         /* grid points; 0: PROPOSE_STEPS. A choice has one grid point per value */
     const struct propose_choice *choices; /* [n_choices] */
     size_t n_choices;
+    struct propose_condition condition;
 };
 
-enum propose_end { PROPOSE_MEASURED, PROPOSE_FAILED, PROPOSE_RUNNING };
+/* PROPOSE_UNRELATED: the trial failed for a reason outside of its setting. The setting is not repeated, and nothing else. */
+enum propose_end { PROPOSE_MEASURED, PROPOSE_FAILED, PROPOSE_RUNNING, PROPOSE_UNRELATED };
 
-/* A trial of the past. x[i] is its value in range i, or the index of a choice. Elements after the last range are 0. */
+/*
+ * A trial of the past. x[i] is its value in range i, or the index of a choice. Elements of inactive ranges are their lower
+ * ends (propose_settle), and elements after the last range are 0.
+ */
 struct propose_trial {
     double x[PROPOSE_RANGES_MAX];
     enum propose_end end;
-    double score; /* finite; only set with PROPOSE_MEASURED */
+    double score;     /* finite; only set with PROPOSE_MEASURED */
+    size_t seeds;     /* the score is the mean of this many seeds; 0 counts as 1 */
+    double weight;    /* how much a failure says about the setting, in (0, 1]; 0 counts as 1 */
+    size_t differs;   /* number of settings in force, outside of the ranges, that differ from those of the proposals */
+    uint64_t context; /* equal for trials whose other settings are equal; 0 if differs is 0 */
 };
 
 struct propose_problem {
@@ -48,10 +69,11 @@ struct propose_problem {
     const struct propose_trial *past; /* [n_past], oldest first */
     size_t n_past;
     bool lower_is_better;
+    double noise; /* standard deviation of the score of one seed; 0: unknown */
     uint64_t seed;
 };
 
 /* The numbers also separate the random streams of the methods. */
-enum propose_method { PROPOSE_SOBOL, PROPOSE_TPE, PROPOSE_RANDOM, PROPOSE_GRID, PROPOSE_N_METHODS };
+enum propose_method { PROPOSE_SOBOL, PROPOSE_TPE, PROPOSE_RANDOM, PROPOSE_GRID, PROPOSE_AUTO, PROPOSE_GP, PROPOSE_N_METHODS };
 
 #endif

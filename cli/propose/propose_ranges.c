@@ -164,6 +164,18 @@ static struct propose_range *begin(struct propose_space *space, const char *name
     return range;
 }
 
+/* Returns the " if " of "RANGE if NAME=VALUES", or NULL. Between single quotes it belongs to a choice. */
+static const char *find_if(const char *text)
+{
+    bool quoted = false;
+    for (; *text; text++) {
+        quoted = quoted != (*text == '\'');
+        if (!quoted && strncmp(text, " if ", 4) == 0)
+            return text;
+    }
+    return NULL;
+}
+
 /* A choice may also contain a colon, so LOW:HIGH is recognized by the number before the colon. */
 static bool is_pair(const char *text)
 {
@@ -172,12 +184,37 @@ static bool is_pair(const char *text)
     return colon && lineage_number_parse(&low, text, (size_t)(colon - text));
 }
 
-static bool read_text(struct propose_space *space, struct propose_range *range, const char *text, char *why)
+static bool read_range(struct propose_space *space, struct propose_range *range, const char *text, char *why)
 {
     if (!is_pair(text))
         return read_choices(space, range, text, why);
     range->scale = PROPOSE_LINEAR;
     return read_ends(range, text, why);
+}
+
+static bool read_condition(struct propose_space *space, struct propose_range *range, const char *text, char *why)
+{
+    size_t name = strcspn(text, "=");
+    if (!text[name] || name == 0 || !text[name + 1])
+        return refuse(why, "%.80s: the condition '%.80s' is not NAME=VALUES, such as optimizer=sgd", range->name, text);
+    space->conditions[space->n] = keep_text(space, text);
+    return space->conditions[space->n] || refuse(why, "the names of the ranges are too long");
+}
+
+static bool read_text(struct propose_space *space, struct propose_range *range, const char *text, char *why)
+{
+    char before[4096];
+    const char *at = find_if(text);
+    size_t length = at ? (size_t)(at - text) : 0;
+    if (!at)
+        return read_range(space, range, text, why);
+    if (length >= sizeof before)
+        return refuse(why, "%.80s: the range is longer than %zu bytes", range->name, sizeof before - 1);
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    memcpy(before, text, length);
+    before[length] = '\0';
+    return read_range(space, range, before, why) && read_condition(space, range, at + 4 + strspn(at + 4, " "), why);
 }
 
 bool propose_space_add(struct propose_space *space, const char *name, const char *text, char why[PROPOSE_WHY_MAX])
@@ -204,16 +241,39 @@ static bool read_list(struct propose_space *space, struct propose_range *range, 
     return range->n_choices > 0 || refuse(why, "%.80s: nothing to choose from", range->name);
 }
 
-bool propose_space_add_json(struct propose_space *space, const char *name, const json_t *json, char why[PROPOSE_WHY_MAX])
+static bool read_json(struct propose_space *space, struct propose_range *range, const json_t *json, char *why)
 {
     if (json_is_string(json))
-        return propose_space_add(space, name, json_string_value(json), why);
-    struct propose_range *range = begin(space, name, why);
-    if (!range)
+        return read_text(space, range, json_string_value(json), why);
+    if (json_is_array(json) || json_is_number(json))
+        return read_list(space, range, json, why);
+    return refuse(why, "%.80s: a range is a text (\"1e-5:1e-2:log\"), a list to choose from, or "
+                       "{\"range\": RANGE, \"if\": \"NAME=VALUES\"}", range->name);
+}
+
+static bool read_object(struct propose_space *space, struct propose_range *range, const json_t *object, char *why)
+{
+    const char *key;
+    json_t *value;
+    const json_t *own = json_object_get(object, "range"), *condition = json_object_get(object, "if");
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+        if (strcmp(key, "range") != 0 && strcmp(key, "if") != 0)
+            return refuse(why, "%.80s: unknown key '%.40s'; known are range, if", range->name, key);
+    if (!own || json_is_object(own))
+        return refuse(why, "%.80s: \"range\" is missing: {\"range\": \"0:0.99\", \"if\": \"optimizer=sgd\"}", range->name);
+    if (!read_json(space, range, own, why))
         return false;
-    if (!json_is_array(json) && !json_is_number(json))
-        return refuse(why, "%.80s: a range is a text (\"1e-5:1e-2:log\") or a list to choose from", name);
-    if (!read_list(space, range, json, why))
+    if (condition && !json_is_string(condition))
+        return refuse(why, "%.80s: \"if\" must be a text, such as \"optimizer=sgd\"", range->name);
+    if (condition && space->conditions[space->n])
+        return refuse(why, "%.80s: there are two conditions", range->name);
+    return !condition || read_condition(space, range, json_string_value(condition), why);
+}
+
+bool propose_space_add_json(struct propose_space *space, const char *name, const json_t *json, char why[PROPOSE_WHY_MAX])
+{
+    struct propose_range *range = begin(space, name, why);
+    if (!range || !(json_is_object(json) ? read_object : read_json)(space, range, json, why))
         return false;
     space->n++;
     return true;
@@ -226,7 +286,95 @@ bool propose_space_read(struct propose_space *space, const json_t *ranges, char 
     json_object_foreach((json_t *)(uintptr_t)ranges, name, range)
         if (!propose_space_add_json(space, name, range, why))
             return false;
-    return space->n > 0 || refuse(why, "ranges: {\"NAME\": \"LOW:HIGH\", ..}, one at least");
+    if (space->n > 0)
+        return propose_space_link(space, why);
+    return refuse(why, "ranges: {\"NAME\": \"LOW:HIGH\", ..}, one at least");
+}
+
+/* ---- conditions ---- */
+
+static bool find_range(size_t *index, const struct propose_space *space, const char *name, size_t length)
+{
+    char copy[LINEAGE_NAME_MAX];
+    if (length >= sizeof copy)
+        return false;
+    memcpy(copy, name, length);
+    copy[length] = '\0';
+    for (*index = 0; *index < space->n; ++*index)
+        if (strcmp(space->ranges[*index].name, lineage_param_canonical(copy)) == 0)
+            return true;
+    return false;
+}
+
+static bool add_value(struct propose_space *space, struct propose_condition *condition, double value)
+{
+    if (space->n_values == PROPOSE_CHOICES_MAX)
+        return false;
+    space->values[space->n_values++] = value;
+    condition->n++;
+    return true;
+}
+
+/* Reads VALUES with the grammar of choices: of numbers, or texts of the range that the condition names. */
+static bool link_values(struct propose_space *space, struct propose_condition *condition, const char *text)
+{
+    const struct propose_range *of = &space->ranges[condition->of];
+    condition->values = space->values + space->n_values;
+    while (*text) {
+        char word[LINEAGE_PARAM_TEXT_MAX + 1];
+        struct lineage_param param = {.value = NAN};
+        double value;
+        size_t n = strcspn(text, ",");
+        if (lineage_number_parse(&param.value, text, n))
+            text += n + (text[n] == ',');
+        else if (lineage_param_text_next(word, &text))
+            param.text = word;
+        else
+            return false;
+        if (!propose_value_of(&value, of, &param) || !add_value(space, condition, value))
+            return false;
+    }
+    return condition->n > 0;
+}
+
+/* Reads LOW:HIGH of a range of numbers; the two must have a value in common. */
+static bool link_interval(struct propose_condition *condition, const struct propose_range *of, const char *text)
+{
+    const char *high = strchr(text, ':') + 1;
+    return of->scale != PROPOSE_CHOICE && lineage_number_parse(&condition->low, text, (size_t)(high - 1 - text)) &&
+           lineage_number_parse(&condition->high, high, strlen(high)) && condition->low <= condition->high &&
+           condition->low <= of->high && condition->high >= of->low;
+}
+
+static bool link_condition(struct propose_space *space, size_t i, char *why)
+{
+    struct propose_condition *condition = &space->ranges[i].condition;
+    const char *name = space->ranges[i].name, *text = space->conditions[i];
+    size_t length = strcspn(text, "=");
+    if (!find_range(&condition->of, space, text, length))
+        return refuse(why, "%.80s: the condition '%.80s' names none of the ranges", name, text);
+    const char *values = text + length + 1;
+    if (!(is_pair(values) ? link_interval(condition, &space->ranges[condition->of], values)
+                          : link_values(space, condition, values)))
+        return refuse(why, "%.80s: the condition '%.80s' must name values of %.80s: VALUE,.. or, of numbers, LOW:HIGH", name, text,
+                      space->ranges[condition->of].name);
+    condition->given = true;
+    return true;
+}
+
+bool propose_space_link(struct propose_space *space, char why[PROPOSE_WHY_MAX])
+{
+    for (size_t i = 0; i < space->n; i++)
+        if (space->conditions[i] && !space->ranges[i].condition.given && !link_condition(space, i, why))
+            return false;
+    for (size_t i = 0; i < space->n; i++) {
+        size_t steps = 0;
+        for (size_t at = i; space->ranges[at].condition.given && steps <= space->n; at = space->ranges[at].condition.of)
+            steps++;
+        if (steps > space->n)
+            return refuse(why, "%.80s: its condition depends on itself", space->ranges[i].name);
+    }
+    return true;
 }
 
 /* ---- values ---- */
@@ -237,6 +385,15 @@ json_t *propose_value_json(const struct propose_range *range, double value)
         return cli_json_number(value);
     const struct propose_choice *choice = &range->choices[(size_t)value];
     return choice->text ? cli_json_text(choice->text) : cli_json_number(choice->value);
+}
+
+json_t *propose_setting_json(const struct propose_space *space, const double *x)
+{
+    json_t *setting = json_object();
+    for (size_t i = 0; i < space->n; i++)
+        if (propose_is_active(space->ranges, x, i))
+            json_object_set_new(setting, space->ranges[i].name, propose_value_json(&space->ranges[i], x[i]));
+    return setting;
 }
 
 bool propose_value_of(double *value, const struct propose_range *range, const struct lineage_param *param)
@@ -260,6 +417,19 @@ bool propose_value_of_json(double *value, const struct propose_range *range, con
     return propose_value_of(value, range, &param);
 }
 
+bool propose_complete(const struct propose_space *space, double *x, const bool *has)
+{
+    const struct propose_problem problem = {.ranges = space->ranges, .n_ranges = space->n};
+    for (size_t i = 0; i < space->n; i++)
+        if (!has[i])
+            x[i] = space->ranges[i].low;
+    for (size_t i = 0; i < space->n; i++)
+        if (!has[i] && propose_is_active(space->ranges, x, i))
+            return false;
+    propose_settle(&problem, x);
+    return true;
+}
+
 /* ---- plan ---- */
 
 static bool read_count(uint64_t *count, const char *key, const json_t *value, char *why)
@@ -275,15 +445,15 @@ bool propose_plan_read(struct propose_plan *plan, const json_t *json, char why[P
     const char *key;
     json_t *value;
     uint64_t trials = 0;
-    *plan = (struct propose_plan){.given = json != NULL, .method = PROPOSE_TPE};
+    *plan = (struct propose_plan){.given = json != NULL, .method = PROPOSE_AUTO};
     if (json && !json_is_object(json))
-        return refuse(why, "propose must be an object: {\"method\": \"tpe\", \"trials\": 40, \"seed\": 1}");
+        return refuse(why, "propose must be an object: {\"method\": \"auto\", \"trials\": 40, \"seed\": 1}");
     json_object_foreach((json_t *)(uintptr_t)json, key, value)
     {
         bool ok = false;
         if (strcmp(key, "method") == 0)
             ok = (json_is_string(value) && propose_method_parse(&plan->method, json_string_value(value))) ||
-                 refuse(why, "propose.method must be sobol, tpe, random or grid");
+                 refuse(why, "propose.method must be " PROPOSE_METHOD_NAMES);
         else if (strcmp(key, "trials") == 0)
             ok = read_count(&trials, key, value, why);
         else if (strcmp(key, "seed") == 0)

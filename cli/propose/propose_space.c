@@ -55,6 +55,19 @@ double propose_unscaled(const struct propose_range *range, double scaled)
     return fmin(fmax(value, range->low), range->high);
 }
 
+double propose_unit_of(const struct propose_range *range, double value)
+{
+    if (range->scale == PROPOSE_CHOICE)
+        return value;
+    double low = propose_scaled_low(range), high = propose_scaled_high(range);
+    return (propose_scaled(range, value) - low) / (high - low);
+}
+
+double propose_of_unit(const struct propose_range *range, double unit)
+{
+    return range->scale == PROPOSE_CHOICE ? unit : propose_value(range, fmin(fmax(unit, 0), 1));
+}
+
 double propose_value(const struct propose_range *range, double u)
 {
     double low = propose_scaled_low(range), high = propose_scaled_high(range);
@@ -96,6 +109,28 @@ double propose_step(const struct propose_range *range, size_t i)
     size_t n = propose_steps(range);
     double low = propose_scaled(range, range->low), high = propose_scaled(range, range->high);
     return n > 1 ? propose_unscaled(range, low + (high - low) * (double)i / (double)(n - 1)) : range->low;
+}
+
+bool propose_is_active(const struct propose_range *ranges, const double *x, size_t i)
+{
+    const struct propose_condition *condition = &ranges[i].condition;
+    if (!condition->given)
+        return true;
+    double value = x[condition->of];
+    bool holds = condition->n == 0 && value >= condition->low && value <= condition->high;
+    for (size_t k = 0; k < condition->n; k++)
+        holds = holds || value == condition->values[k];
+    return holds && propose_is_active(ranges, x, condition->of);
+}
+
+void propose_settle(const struct propose_problem *problem, double *x)
+{
+    bool active[PROPOSE_RANGES_MAX];
+    for (size_t i = 0; i < problem->n_ranges; i++)
+        active[i] = propose_is_active(problem->ranges, x, i);
+    for (size_t i = 0; i < problem->n_ranges; i++)
+        if (!active[i])
+            x[i] = problem->ranges[i].low;
 }
 
 static bool is_near(const struct propose_problem *problem, const double *x, const double *y, double tolerance)

@@ -13,6 +13,12 @@ double propose_position(const struct propose_range *range, double value);
 /* Whether a value belongs to the range: it is between the ends, and whole if the range has whole numbers. */
 bool propose_holds(const struct propose_range *range, double value);
 
+/* Whether a trial with setting x has a value in range i: its condition holds, and the range that it names is active. */
+bool propose_is_active(const struct propose_range *ranges, const double *x, size_t i);
+
+/* Sets the elements of inactive ranges to their lower ends, so that equal settings have equal bytes. */
+void propose_settle(const struct propose_problem *problem, double *x);
+
 /*
  * Returns the index of the first trial of the past that differs from x by at most the share `tolerance` of each range
  * and has the same choices; n_past if there is none. With tolerance 0 the setting must be equal.
@@ -34,6 +40,13 @@ double propose_scaled_high(const struct propose_range *range);
 
 /* Returns the value of the range that is nearest to a position on its scale, rounded. */
 double propose_unscaled(const struct propose_range *range, double scaled);
+
+/*
+ * The position of a value between the ends of its range on their scale, from 0 to 1, and the value at a position. Whole
+ * numbers share [0, 1] evenly, each with the middle of its part. A choice keeps its index.
+ */
+double propose_unit_of(const struct propose_range *range, double value);
+double propose_of_unit(const struct propose_range *range, double unit);
 
 /* Returns the number of values in the range; INFINITY if they are not whole numbers or choices. */
 double propose_values(const struct propose_range *range);

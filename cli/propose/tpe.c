@@ -1,114 +1,89 @@
 /*
- * tpe.c: see tpe.h. Bergstra, Bardenet, Bengio, Kegl 2011, with the Parzen windows of Optuna's sampler: one kernel on
- * every trial, and one kernel in the middle of the range that is as wide as the range. The sigma of a kernel is the
- * distance to the farther neighbour, within bounds.
+ * tpe.c: see tpe.h. Bergstra, Bardenet, Bengio, Kegl 2011, with joint densities of all ranges (Falkner, Klein, Hutter 2018,
+ * "BOHB"): a density is a sum of kernels, one for each trial and one for the whole space, and a kernel is a product over the
+ * ranges. So a proposal combines values that were good together, not each value that was good somewhere.
  *
- * Each range is estimated independently. A failed trial counts as bad because it is as good evidence as a bad score. A
- * running trial also counts as bad, because otherwise every worker that asks meanwhile would be proposed nearly the
- * same setting. Neither is counted in n, so failures cannot enlarge the set of good trials.
+ * The kernel of a number is a normal distribution that is cut off at the ends of its range; its width follows Scott's rule
+ * (1992) with the settings of Optuna. The kernel of a choice has most of its weight on the value of its trial. Where a range
+ * was inactive in a trial, its kernel is even, so that ranges with conditions share the trials of the other ranges.
+ *
+ * A failed trial counts as bad because it is as good evidence as a bad score. A running trial also counts as bad, because
+ * otherwise every worker that asks meanwhile would be proposed nearly the same setting. Neither is counted in n, so failures
+ * cannot enlarge the set of good trials. Trials of another context are compared with each other only, and weigh less.
  */
 #include "propose/tpe.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "propose/observed.h"
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
 
 enum { RECENT = 25 }; /* the latest trials have full weight; the weight of older trials falls linearly */
 
-struct kernel {
-    double mu, sigma, weight; /* sigma 0: not set yet */
-    double inside;            /* the part of the kernel's mass that lies within the range */
+/* A trial as the centre of a kernel. A NULL trial is the kernel of the whole space. */
+struct centre {
+    const struct propose_trial *trial;
+    double weight;
+    double inside[PROPOSE_RANGES_MAX]; /* the part of the kernel's mass that lies within the range */
 };
 
-/* A density over one range: kernels [n] on the scale of the range, or the weight of each value of a choice. */
 struct density {
-    const struct propose_range *range;
-    struct kernel *kernels;
+    const struct propose_problem *problem;
+    struct centre *centres; /* [n] */
     size_t n;
-    double low, high;
-};
-
-struct split {
-    const struct propose_trial **good, **bad; /* in the order of the past */
-    size_t n_good, n_bad;
+    double total;                       /* of the weights */
+    double sigma[PROPOSE_RANGES_MAX];   /* on the scale of each range */
+    double astray[PROPOSE_RANGES_MAX];  /* of a choice: the weight of each value that is not the trial's */
 };
 
 /* ---- which trials are good ---- */
 
-static size_t count_measured(const struct propose_problem *problem)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < problem->n_past; i++)
-        n += problem->past[i].end == PROPOSE_MEASURED;
-    return n;
-}
-
 bool tpe_is_ready(const struct propose_problem *problem)
 {
-    size_t over = 0;
-    for (size_t i = 0; i < problem->n_past; i++)
-        over += problem->past[i].end != PROPOSE_RUNNING;
-    return over >= TPE_STARTUP && count_measured(problem) > 0;
-}
-
-static int by_score(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double loss(const struct propose_problem *problem, const struct propose_trial *trial)
-{
-    return problem->lower_is_better ? trial->score : -trial->score;
-}
-
-/* The loss of the worst of the good trials. */
-static double threshold(const struct propose_problem *problem, double *losses, size_t n_good)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < problem->n_past; i++)
-        if (problem->past[i].end == PROPOSE_MEASURED)
-            losses[n++] = loss(problem, &problem->past[i]);
-    qsort(losses, n, sizeof *losses, by_score);
-    return losses[n_good - 1];
-}
-
-/* Among trials with equal scores the earlier trials count as good, so that the search can leave a plateau. */
-static void divide(struct split *split, const struct propose_problem *problem, double *losses)
-{
-    size_t n = count_measured(problem);
-    size_t n_good = (size_t)fmin(ceil(0.1 * (double)n), TPE_GOOD_MAX), below = 0;
-    double worst = threshold(problem, losses, n_good);
-    while (below < n_good && losses[below] < worst)
-        below++;
-    size_t equals = n_good - below;
+    size_t ended = 0, measured = 0;
     for (size_t i = 0; i < problem->n_past; i++) {
-        const struct propose_trial *trial = &problem->past[i];
-        bool measured = trial->end == PROPOSE_MEASURED;
-        bool good = measured && loss(problem, trial) < worst;
-        if (measured && loss(problem, trial) == worst && equals > 0) {
-            good = true;
-            equals--;
-        }
-        if (good)
-            split->good[split->n_good++] = trial;
-        else
-            split->bad[split->n_bad++] = trial;
+        ended += problem->past[i].end == PROPOSE_MEASURED || problem->past[i].end == PROPOSE_FAILED;
+        measured += problem->past[i].end == PROPOSE_MEASURED;
     }
+    return ended >= TPE_STARTUP && measured > 0;
+}
+
+static void add_centre(struct density *density, const struct propose_trial *trial)
+{
+    bool fails = trial->end == PROPOSE_FAILED && trial->weight > 0;
+    double weight = (fails ? trial->weight : 1) * propose_exp(-0.3 * (double)trial->differs);
+    density->centres[density->n++] = (struct centre){.trial = trial, .weight = weight};
+}
+
+/* The observations of a context follow each other, best first. The best tenth of each context is good. */
+static void divide(struct density *good, struct density *bad, const struct observed *list, size_t n)
+{
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin; end < n && list[end].trial->context == list[begin].trial->context; end++)
+            continue;
+        size_t n_good = (size_t)fmin(ceil(0.1 * (double)(end - begin)), TPE_GOOD_MAX);
+        for (size_t i = begin; i < end; i++)
+            add_centre(i < begin + n_good ? good : bad, list[i].trial);
+    }
+    const struct propose_problem *problem = bad->problem;
+    for (size_t i = 0; i < problem->n_past; i++)
+        if (problem->past[i].end == PROPOSE_FAILED || problem->past[i].end == PROPOSE_RUNNING)
+            add_centre(bad, &problem->past[i]);
 }
 
 /* ---- densities ---- */
 
-static int by_mu(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
-    const struct kernel *x = a, *y = b;
-    return (x->mu > y->mu) - (x->mu < y->mu);
+    const struct propose_trial *x = ((const struct centre *)a)->trial, *y = ((const struct centre *)b)->trial;
+    return (x > y) - (x < y);
 }
 
-/* The weight of trial i of n: 1 for the latest RECENT, and down to 1/n for the first. */
-static double weight(size_t i, size_t n)
+/* The weight by age of trial i of n: 1 for the latest RECENT, and down to 1/n for the first. */
+static double age_weight(size_t i, size_t n)
 {
     if (n <= RECENT || i >= n - RECENT)
         return 1;
@@ -116,109 +91,162 @@ static double weight(size_t i, size_t n)
     return old > 1 ? 1 / (double)n + (1 - 1 / (double)n) * (double)i / (double)(old - 1) : 1 / (double)n;
 }
 
-/*
- * Sets sigma to the distance to the farther neighbour. The ends of the range do not count as neighbours, so a kernel
- * near an end may be narrow.
- */
-static void set_sigmas(struct density *density)
+static double middle_of(const struct propose_range *range)
 {
-    double width = density->high - density->low, least = width / fmin(100, 1 + (double)density->n);
-    for (size_t i = 0; i < density->n; i++) {
-        struct kernel *k = &density->kernels[i];
-        double left = i > 0 ? k->mu - k[-1].mu : 0, right = i + 1 < density->n ? k[1].mu - k->mu : 0;
-        if (k->sigma == 0)
-            k->sigma = fmin(fmax(fmax(left, right), least), width);
+    return 0.5 * (propose_scaled_low(range) + propose_scaled_high(range));
+}
+
+/* Centre and width of a kernel in a range of numbers. */
+static void shape(double *mu, double *sigma, const struct density *density, const struct centre *centre, size_t r)
+{
+    const struct propose_range *range = &density->problem->ranges[r];
+    *mu = centre->trial ? propose_scaled(range, centre->trial->x[r]) : middle_of(range);
+    *sigma = centre->trial ? density->sigma[r] : propose_scaled_high(range) - propose_scaled_low(range);
+}
+
+static bool is_even(const struct density *density, const struct centre *centre, size_t r)
+{
+    return centre->trial && !propose_is_active(density->problem->ranges, centre->trial->x, r);
+}
+
+static void set_inside(struct density *density, struct centre *centre)
+{
+    for (size_t r = 0; r < density->problem->n_ranges; r++) {
+        const struct propose_range *range = &density->problem->ranges[r];
+        double mu, sigma;
+        if (range->scale == PROPOSE_CHOICE)
+            continue;
+        shape(&mu, &sigma, density, centre, r);
+        centre->inside[r] = propose_normal_cdf((propose_scaled_high(range) - mu) / sigma) -
+                            propose_normal_cdf((propose_scaled_low(range) - mu) / sigma);
     }
 }
 
-static void estimate(struct density *density, const struct propose_range *range, size_t r,
-                     const struct propose_trial **trials, size_t n)
+/* Orders the centres by time, weighs them by age, and adds the kernel of the whole space. */
+static void estimate(struct density *density)
 {
-    density->range = range;
-    density->low = propose_scaled_low(range);
-    density->high = propose_scaled_high(range);
-    density->n = n + 1;
+    size_t n = density->n, d = density->problem->n_ranges;
+    double shrink = 0.2 * propose_exp(-propose_log((double)n + 1) / ((double)d + 4));
+    qsort(density->centres, n, sizeof *density->centres, by_time);
     for (size_t i = 0; i < n; i++)
-        density->kernels[i] = (struct kernel){.mu = propose_scaled(range, trials[i]->x[r]), .weight = weight(i, n)};
-    density->kernels[n] = (struct kernel){
-        .mu = 0.5 * (density->low + density->high), .sigma = density->high - density->low, .weight = 1};
-    qsort(density->kernels, density->n, sizeof *density->kernels, by_mu);
-    set_sigmas(density);
+        density->centres[i].weight *= age_weight(i, n);
+    density->centres[density->n++] = (struct centre){.weight = 1};
+    for (size_t r = 0; r < d; r++) {
+        const struct propose_range *range = &density->problem->ranges[r];
+        density->sigma[r] = shrink * (propose_scaled_high(range) - propose_scaled_low(range));
+        density->astray[r] = range->scale == PROPOSE_CHOICE
+                                 ? 1 / ((double)range->n_choices + (double)n + 1) : 0;
+    }
     for (size_t i = 0; i < density->n; i++) {
-        struct kernel *k = &density->kernels[i];
-        k->inside = propose_normal_cdf((density->high - k->mu) / k->sigma) -
-                    propose_normal_cdf((density->low - k->mu) / k->sigma);
+        set_inside(density, &density->centres[i]);
+        density->total += density->centres[i].weight;
     }
 }
 
-/*
- * Estimates the density of a choice: the weight of each value is the sum of its trials' weights, plus a share of one
- * more kernel that is spread over all values.
- */
-static void estimate_choice(struct density *density, const struct propose_range *range, size_t r,
-                            const struct propose_trial **trials, size_t n)
-{
-    density->range = range;
-    density->n = range->n_choices;
-    for (size_t i = 0; i < range->n_choices; i++)
-        density->kernels[i] = (struct kernel){.weight = (1.0 + (double)n / (double)(n + 1)) / (double)range->n_choices};
-    for (size_t i = 0; i < n; i++)
-        density->kernels[(size_t)trials[i]->x[r]].weight += weight(i, n);
-}
+/* ---- draws ---- */
 
-static double total_weight(const struct density *density)
+static const struct centre *draw_centre(const struct density *density, struct propose_stream *stream)
 {
-    double total = 0;
-    for (size_t i = 0; i < density->n; i++)
-        total += density->kernels[i].weight;
-    return total;
-}
-
-static size_t draw_kernel(const struct density *density, struct propose_stream *stream)
-{
-    double left = propose_uniform(stream) * total_weight(density);
+    double left = propose_uniform(stream) * density->total;
     size_t i = 0;
-    while (i + 1 < density->n && (left -= density->kernels[i].weight) >= 0)
+    while (i + 1 < density->n && (left -= density->centres[i].weight) >= 0)
         i++;
-    return i;
+    return &density->centres[i];
+}
+
+static double draw_choice(const struct density *density, const struct centre *centre, size_t r, struct propose_stream *stream)
+{
+    double u = propose_uniform(stream), n = (double)density->problem->ranges[r].n_choices;
+    double stray = density->astray[r] * n;
+    if (centre->trial && !is_even(density, centre, r) && u >= stray)
+        return centre->trial->x[r];
+    return floor(propose_uniform(stream) * n);
 }
 
 /*
  * Draws a value, and draws again if it falls outside of the range. The centres of the kernels are inside, so a few
  * draws suffice.
  */
-static double draw(const struct density *density, struct propose_stream *stream)
+static double draw_number(const struct density *density, const struct centre *centre, size_t r, struct propose_stream *stream)
 {
-    const struct kernel *k = &density->kernels[draw_kernel(density, stream)];
-    if (density->range->scale == PROPOSE_CHOICE)
-        return (double)(k - density->kernels);
+    const struct propose_range *range = &density->problem->ranges[r];
+    double mu, sigma;
+    if (is_even(density, centre, r))
+        return propose_value(range, propose_uniform(stream));
+    shape(&mu, &sigma, density, centre, r);
     for (int i = 0; i < 100; i++) {
-        double x = k->mu + k->sigma * propose_normal(stream);
-        if (x >= density->low && x <= density->high)
-            return propose_unscaled(density->range, x);
+        double x = mu + sigma * propose_normal(stream);
+        if (x >= propose_scaled_low(range) && x <= propose_scaled_high(range))
+            return propose_unscaled(range, x);
     }
-    return propose_unscaled(density->range, k->mu);
+    return propose_unscaled(range, mu);
 }
 
-/* The kernel's density at x; for a whole number, the kernel's mass in the interval of length 1 around it. */
-static double kernel_at(const struct kernel *k, const struct propose_range *range, double x)
+static void draw(double *x, const struct density *density, struct propose_stream *stream)
 {
-    if (!propose_is_whole(range)) {
-        double z = (propose_scaled(range, x) - k->mu) / k->sigma;
-        return propose_exp(-0.5 * z * z) / k->sigma;
-    }
-    return propose_normal_cdf((propose_scaled(range, x + 0.5) - k->mu) / k->sigma) -
-           propose_normal_cdf((propose_scaled(range, x - 0.5) - k->mu) / k->sigma);
+    const struct centre *centre = draw_centre(density, stream);
+    for (size_t r = 0; r < density->problem->n_ranges; r++)
+        x[r] = density->problem->ranges[r].scale == PROPOSE_CHOICE ? draw_choice(density, centre, r, stream)
+                                                                   : draw_number(density, centre, r, stream);
+    propose_settle(density->problem, x);
 }
 
-static double log_density(const struct density *density, double x)
+/* ---- the density at a setting ---- */
+
+/* Where x lies in a range, on its scale: for a whole number, both ends of the interval of length 1 around it. */
+struct spot {
+    bool active;
+    double x, low, high;
+};
+
+static void find_spots(struct spot *spots, const struct propose_problem *problem, const double *x)
 {
-    double sum = 0, total = total_weight(density);
-    if (density->range->scale == PROPOSE_CHOICE)
-        return propose_log(density->kernels[(size_t)x].weight / total);
+    for (size_t r = 0; r < problem->n_ranges; r++) {
+        const struct propose_range *range = &problem->ranges[r];
+        bool is_choice = range->scale == PROPOSE_CHOICE, whole = propose_is_whole(range);
+        spots[r] = (struct spot){.active = propose_is_active(problem->ranges, x, r), .x = x[r]};
+        if (is_choice || !spots[r].active)
+            continue;
+        spots[r].x = propose_scaled(range, x[r]);
+        spots[r].low = whole ? propose_scaled(range, x[r] - 0.5) : 0;
+        spots[r].high = whole ? propose_scaled(range, x[r] + 0.5) : 0;
+    }
+}
+
+/* The kernel's density at a number; for a whole number, the kernel's mass in the interval of length 1 around it. */
+static double number_at(const struct density *density, const struct centre *centre, size_t r, const struct spot *spot)
+{
+    const struct propose_range *range = &density->problem->ranges[r];
+    double mu, sigma, width = propose_scaled_high(range) - propose_scaled_low(range);
+    bool whole = propose_is_whole(range);
+    if (is_even(density, centre, r))
+        return (whole ? spot->high - spot->low : 1) / width;
+    shape(&mu, &sigma, density, centre, r);
+    if (whole)
+        return (propose_normal_cdf((spot->high - mu) / sigma) - propose_normal_cdf((spot->low - mu) / sigma)) / centre->inside[r];
+    double z = (spot->x - mu) / sigma;
+    return 0.39894228040143268 * propose_exp(-0.5 * z * z) / (sigma * centre->inside[r]);
+}
+
+static double choice_at(const struct density *density, const struct centre *centre, size_t r, const struct spot *spot)
+{
+    double n = (double)density->problem->ranges[r].n_choices, stray = density->astray[r];
+    if (!centre->trial || is_even(density, centre, r))
+        return 1 / n;
+    return stray + (centre->trial->x[r] == spot->x ? 1 - n * stray : 0);
+}
+
+static double log_density(const struct density *density, const struct spot *spots)
+{
+    double sum = 0;
     for (size_t i = 0; i < density->n; i++) {
-        const struct kernel *k = &density->kernels[i];
-        sum += k->weight / total * kernel_at(k, density->range, x) / k->inside;
+        const struct centre *centre = &density->centres[i];
+        double product = centre->weight / density->total;
+        for (size_t r = 0; r < density->problem->n_ranges; r++)
+            if (spots[r].active)
+                product *= density->problem->ranges[r].scale == PROPOSE_CHOICE ? choice_at(density, centre, r, &spots[r])
+                                                                               : number_at(density, centre, r, &spots[r]);
+        sum += product;
     }
     return propose_log(fmax(sum, 1e-300));
 }
@@ -226,63 +254,53 @@ static double log_density(const struct density *density, double x)
 /* ---- candidates ---- */
 
 struct candidate {
-    double value, merit;
+    double x[PROPOSE_RANGES_MAX], merit;
 };
 
-/* Equal merits are ordered by value, because qsort does not define the order of equal elements. */
+/* Equal merits are ordered by setting, because qsort does not define the order of equal elements. */
 static int by_merit(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
     if (x->merit != y->merit)
         return (x->merit < y->merit) - (x->merit > y->merit);
-    return (x->value > y->value) - (x->value < y->value);
+    for (size_t i = 0; i < PROPOSE_RANGES_MAX; i++)
+        if (x->x[i] != y->x[i])
+            return x->x[i] < y->x[i] ? -1 : 1;
+    return 0;
 }
 
-static void fill_range(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem, size_t r,
-                       const struct split *split, struct kernel *kernels)
+static void draw_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct density *good, const struct density *bad)
 {
-    const struct propose_range *range = &problem->ranges[r];
-    struct density good = {.kernels = kernels};
-    struct density bad = {.kernels = kernels + problem->n_past + 1 + range->n_choices};
-    struct propose_stream stream = propose_stream_of(problem->seed, PROPOSE_TPE + 16 * r, problem->n_past);
-    struct candidate drawn[TPE_CANDIDATES];
-    void (*fill)(struct density *, const struct propose_range *, size_t, const struct propose_trial **, size_t) =
-        range->scale == PROPOSE_CHOICE ? estimate_choice : estimate;
-    fill(&good, range, r, split->good, split->n_good);
-    fill(&bad, range, r, split->bad, split->n_bad);
+    const struct propose_problem *problem = good->problem;
+    struct propose_stream stream = propose_stream_of(problem->seed, PROPOSE_TPE, problem->n_past);
+    struct candidate drawn[TPE_CANDIDATES] = {{.merit = 0}};
+    struct spot spots[PROPOSE_RANGES_MAX];
     for (size_t i = 0; i < TPE_CANDIDATES; i++) {
-        double x = draw(&good, &stream);
-        drawn[i] = (struct candidate){x, log_density(&good, x) - log_density(&bad, x)};
+        draw(drawn[i].x, good, &stream);
+        find_spots(spots, problem, drawn[i].x);
+        drawn[i].merit = log_density(good, spots) - log_density(bad, spots);
     }
     qsort(drawn, TPE_CANDIDATES, sizeof *drawn, by_merit);
     for (size_t i = 0; i < TPE_CANDIDATES; i++)
-        candidates[i][r] = drawn[i].value;
-}
-
-static size_t most_choices(const struct propose_problem *problem)
-{
-    size_t most = 0;
-    for (size_t r = 0; r < problem->n_ranges; r++)
-        if (problem->ranges[r].n_choices > most)
-            most = problem->ranges[r].n_choices;
-    return most;
+        memcpy(candidates[i], drawn[i].x, sizeof drawn[i].x);
 }
 
 bool tpe_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const struct propose_problem *problem)
 {
-    size_t n = problem->n_past;
-    const struct propose_trial **pointers = malloc(2 * n * sizeof *pointers);
-    double *losses = malloc(n * sizeof *losses);
-    struct kernel *kernels = malloc(2 * (n + 1 + most_choices(problem)) * sizeof *kernels);
-    struct split split = {.good = pointers, .bad = pointers ? pointers + n : NULL};
-    bool made = pointers && losses && kernels;
+    size_t n, room = problem->n_past + 1;
+    struct observed *list = malloc(room * sizeof *list);
+    struct centre *centres = malloc(2 * room * sizeof *centres);
+    struct density good = {.problem = problem, .centres = centres};
+    struct density bad = {.problem = problem, .centres = centres ? centres + room : NULL};
+    bool made = list && centres;
     if (made) {
-        divide(&split, problem, losses);
-        for (size_t r = 0; r < problem->n_ranges; r++)
-            fill_range(candidates, problem, r, &split, kernels);
+        observed_list(list, &n, problem);
+        divide(&good, &bad, list, n);
+        estimate(&good);
+        estimate(&bad);
+        draw_candidates(candidates, &good, &bad);
     }
-    free((void *)pointers);
-    free(losses);
-    free(kernels);
+    free(list);
+    free(centres);
     return made;
 }

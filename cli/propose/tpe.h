@@ -4,7 +4,7 @@
 
 #include "propose/propose_problem.h"
 
-enum { TPE_STARTUP = 10, TPE_CANDIDATES = 24, TPE_GOOD_MAX = 25 };
+enum { TPE_STARTUP = 10, TPE_CANDIDATES = 48, TPE_GOOD_MAX = 25 };
 
 /* Whether there are enough trials to learn from: TPE_STARTUP have ended, and at least one was measured. */
 bool tpe_is_ready(const struct propose_problem *problem);

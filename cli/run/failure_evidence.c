@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/environment.h"
+
 enum { LINES_MAX = 512, WHAT_MAX = 200, WHERE_MAX = 100 };
 
 struct lines {
@@ -301,13 +303,9 @@ static bool has_any(const char *text, const char *const *parts)
 /* Exit status 127 is a shell's for a command that was not found. */
 static enum trial_cause cause_of(const char *what, int exit_status)
 {
-    static const char *const environment[] = {"ModuleNotFoundError", "No module named", "Cannot find module",
-                                              "error while loading shared libraries", "cannot open shared object file",
-                                              "No space left on device", "no CUDA-capable device",
-                                              "CUDA driver version is insufficient", NULL};
     static const char *const memory[] = {"MemoryError", "OutOfMemory", "out of memory", "Out of memory", "bad_alloc",
                                          "Cannot allocate memory", NULL};
-    if (has_any(what, environment) || (exit_status == 127 && strstr(what, "not found")))
+    if (cli_blames_environment(what) || (exit_status == 127 && strstr(what, "not found")))
         return TRIAL_CAUSE_ENVIRONMENT;
     return has_any(what, memory) ? TRIAL_CAUSE_MEMORY : TRIAL_CAUSE_UNKNOWN;
 }

@@ -154,7 +154,7 @@ int night_sweep_read(struct night_sweep *sweep, const char *file)
     sweep->file = file;
     sweep->directory = directory_of(file);
     sweep->root = load_regular(file);
-    sweep->plan.method = PROPOSE_TPE;
+    sweep->plan.method = PROPOSE_AUTO;
     if (!sweep->directory)
         return cli_no_memory();
     sweep->of_commands = json_object_get(sweep->root, "command") != NULL;

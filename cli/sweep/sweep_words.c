@@ -175,6 +175,22 @@ static void add_names(struct words *w, const json_t *spec)
     add_name(w, "workdir");
 }
 
+/* A word of the command cannot name a parameter that some trials lack. */
+static bool check_conditions(const struct words *w, const json_t *spec)
+{
+    const json_t *params = json_object_get(spec, "params");
+    for (size_t i = 0; i < w->n; i++)
+        for (size_t k = 0; w->used[i] && k < w->sweep->space.n; k++) {
+            const char *name = w->sweep->space.ranges[k].name, *condition = w->sweep->space.conditions[k];
+            if (!condition || strcmp(name, w->names[i]) != 0 || json_object_get(params, name))
+                continue;
+            cli_error(CLI_USAGE, "%s: the command uses {%s}, which has a value only if %s; give it a value for other trials in "
+                      "\"params\"", w->sweep->file, name, condition);
+            return false;
+        }
+    return true;
+}
+
 static int check_spec(const struct night_sweep *sweep, const json_t *spec, bool ranges)
 {
     struct words *w = calloc(1, sizeof *w);
@@ -184,7 +200,7 @@ static int check_spec(const struct night_sweep *sweep, const json_t *spec, bool 
     w->sweep = sweep;
     add_names(w, spec);
     each_setting(w, spec, note_use);
-    if (!each_setting(w, spec, check_typo))
+    if (!each_setting(w, spec, check_typo) || (ranges && !check_conditions(w, spec)))
         status = CLI_USAGE;
     if (status == CLI_GO_ON && ranges)
         look_for_other_way(w, spec);

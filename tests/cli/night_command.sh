@@ -178,11 +178,33 @@ must_have s/results.tsv 'parent drawn by score and children (seed 4)'
 must_equal '' "$(sed -n 2p s/results.tsv | cut -f 4)"
 must_equal 5 "$(sed 1,2d s/results.tsv | cut -f 4 | grep -c .)"
 
+# ---- ranges with conditions ----
+
+cat >tree.json <<'END'
+{"name": "tree", "direction": "lower", "command": ["sh", "-c", "echo METRIC loss={m}"], "params": {"m": 5}, "metrics": ["loss"],
+ "ranges": {"m": {"range": "0:1", "if": "o=b"}, "o": ["a", "b"]}, "propose": {"method": "grid"}}
+END
+run night tree.json -C tree --trials 9 -q
+must_exit 0
+must_equal 'm=5.0; o=a|m=0.0; o=b|m=0.33333; o=b|m=0.66667; o=b|m=1.0; o=b|' \
+    "$(sed 1d tree/results.tsv | sed 's/.*\t\(m=[0-9.]*\); o=\([ab]\);.*/\1; o=\2/' | tr '\n' '|')" 'no value where the condition does not hold'
+sed 's/"params": {"m": 5}, //' tree.json >nothing.json
+must_fail 2 'the command uses {m}, which has a value only if o=b' night nothing.json -C nothing --trials 2
+cat >planner.sh <<'END'
+case $(cat) in
+*'has a value only if o=b'*) echo '{"params": {"m": 0.4, "o": "b"}, "hypothesis": "second"}' ;;
+*) echo '{"params": {"m": 0.4, "o": "a"}, "hypothesis": "first"}' ;;
+esac
+END
+run night tree.json -C gate --trials 1 -q --planner 'sh planner.sh'
+must_exit 0
+must_have gate/results.tsv 'm=0.4; o=b'
+
 # ---- refused options ----
 
 must_fail 2 'need --trials or --hours' night space.json -C x
 must_fail 2 'has no ranges' night list.json -C x --propose tpe
-must_fail 2 'use sobol' night space.json -C x --propose bayes --trials 2
+must_fail 2 'use auto, gp, tpe, sobol' night space.json -C x --propose bayes --trials 2
 must_fail 2 'give one --slot per job' night space.json -C x --trials 2 --jobs 2 --slot A=1
 must_fail 2 'is not NAME=VALUE' night space.json -C x --trials 2 --slot A
 must_fail 2 'use 1 to 64' night space.json -C x --trials 2 --jobs 0

@@ -8,7 +8,7 @@ ranges='--range lr=1e-5:1e-2:log --range layers=1:4:integer --range optimizer=ad
 
 # ---- an empty store, every method ----
 
-for method in sobol tpe random grid; do
+for method in auto gp tpe sobol random grid; do
     # shellcheck disable=SC2086 # words of the list
     run suggest $ranges --propose $method -n 5 --seed 3 --format json
     must_exit 0
@@ -66,7 +66,7 @@ while [ $i -lt 30 ]; do
 done
 run best -C b --format json
 checks=$((checks + 1))
-awk "BEGIN { exit !($(json score) > 0.999) }" || fail "30 trials of tpe found $(json score)"
+awk "BEGIN { exit !($(json score) > 0.999) }" || fail "30 trials of auto found $(json score)"
 must_run verify -C b
 
 # ---- a sweep's own ranges ----
@@ -79,6 +79,46 @@ must_equal 'grid 5' "$(json method) $(json seed)"
 must_equal '{"o":"adam","y":1.0}{"o":"sgd","y":1.0}{"o":3.0,"y":1.0}' "$(for i in 0 1 2; do json suggestions.$i; done | tr -d ' \n')"
 run suggest sweep.json --propose sobol --seed 6 --format json
 must_equal 'sobol 6' "$(json method) $(json seed)"
+
+# ---- ranges with conditions ----
+
+cat >tree.json <<'END'
+{"ranges": {"nesterov": {"range": [0, 1], "if": "momentum=0.5:0.9"}, "momentum": "0:0.9:linear:2 if optimizer=sgd,'x,y'",
+            "optimizer": ["adam", "sgd", "x,y"]}, "propose": {"method": "grid"}}
+END
+must_run init t --direction lower
+must_run suggest tree.json -C t --format json -n 20
+must_equal '{"optimizer":"adam"}{"momentum":0.0,"optimizer":"sgd"}{"momentum":0.9,"nesterov":0.0,"optimizer":"sgd"}{"momentum":0.9,"nesterov":1.0,"optimizer":"sgd"}{"momentum":0.0,"optimizer":"x,y"}{"momentum":0.9,"nesterov":0.0,"optimizer":"x,y"}{"momentum":0.9,"nesterov":1.0,"optimizer":"x,y"}' \
+    "$(for i in 0 1 2 3 4 5 6; do json suggestions.$i; done | tr -d ' \n')" 'a grid has no value where a condition does not hold'
+must_equal '7 true' "$(json 'suggestions.#') $(json exhausted)"
+must_run append -C t --status keep --core-metric 1 --param optimizer=adam
+must_run append -C t --status discard --core-metric 2 --param optimizer=adam --param momentum=7
+must_run append -C t --status discard --core-metric 2 --param optimizer=sgd
+run suggest tree.json -C t --format json -n 20
+must_equal '6 2 1' "$(json 'suggestions.#') $(json trials.measured) $(json trials.elsewhere)"
+run suggest --range 'm=0:1 if o=b' --range o=a,b -C t --format tsv --propose grid
+must_equal "m${tab}o|${tab}a|" "$(tr '\n' '|' <out)"
+must_fail 2 "names none of the ranges" suggest --range 'm=0:1 if q=b' --range o=a,b
+must_fail 2 "must name values of o" suggest --range 'm=0:1 if o=c' --range o=a,b
+must_fail 2 "must name values of n" suggest --range 'm=0:1 if n=7:9' --range n=1:5
+must_fail 2 "is not NAME=VALUES" suggest --range 'm=0:1 if o' --range o=a,b
+must_fail 2 'depends on itself' suggest --range 'm=0:1 if n=1' --range 'n=1:2 if m=1'
+must_fail 2 'depends on itself' suggest --range 'm=0:1 if m=1'
+printf '{"ranges": {"m": {"if": "o=a"}, "o": ["a"]}}\n' >bad.json
+must_fail 2 '"range" is missing' suggest bad.json
+printf '{"ranges": {"m": {"range": "0:1", "iff": "o=a"}, "o": ["a"]}}\n' >bad.json
+must_fail 2 "unknown key 'iff'" suggest bad.json
+printf '{"ranges": {"m": {"range": "0:1 if o=a", "if": "o=a"}, "o": ["a"]}}\n' >bad.json
+must_fail 2 'two conditions' suggest bad.json
+
+# ---- failures by cause ----
+
+must_run init f --direction lower
+must_run append -C f --status crash --param x=1 --notes 'OSError: [Errno 28] No space left on device'
+must_run append -C f --status disqualified --param x=2
+must_run append -C f --status harness_abort --param x=3
+run suggest --range x=1:3:integer -C f -n 3 --format json
+must_equal '3.0 1 2' "$(json suggestions.0.x) $(json 'suggestions.#') $(json trials.failed)" 'what failed is not repeated, harness_abort is'
 
 # ---- refused input ----
 
@@ -94,7 +134,7 @@ must_fail 2 'is there twice' suggest --range o=adam,adam
 must_fail 2 'NAME=LOW:HIGH' suggest --range 1:2
 must_fail 2 'not a name of a parameter' suggest --range 7=1:2
 must_fail 2 'single quotes' suggest --range o=7B
-must_fail 2 'use sobol, tpe, random or grid' suggest --range n=1:2 --propose bayes
+must_fail 2 'use auto, gp, tpe, sobol, random or grid' suggest --range n=1:2 --propose bayes
 must_fail 2 '--n must be 1' suggest --range n=1:2 -n 0
 echo '{"ranges": {"n": true}}' >bad.json
 must_fail 2 'bad.json: n: a range is a text' suggest bad.json

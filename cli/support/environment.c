@@ -1,0 +1,17 @@
+/* environment.c: see environment.h. */
+#include "support/environment.h"
+
+#include <stddef.h>
+#include <string.h>
+
+bool cli_blames_environment(const char *text)
+{
+    static const char *const messages[] = {"ModuleNotFoundError", "No module named", "Cannot find module",
+                                           "error while loading shared libraries", "cannot open shared object file",
+                                           "No space left on device", "Disk quota exceeded", "no CUDA-capable device",
+                                           "CUDA driver version is insufficient"};
+    for (size_t i = 0; text && i < sizeof messages / sizeof *messages; i++)
+        if (strstr(text, messages[i]))
+            return true;
+    return false;
+}
