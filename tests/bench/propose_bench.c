@@ -1,214 +1,82 @@
 /*
- * propose_bench.c: measures how close to the optimum the proposers come in a night of N trials (default 100), on
- * functions whose optimum is known.
+ * propose_bench.c: runs nights of the proposers on the problems of propose_functions.h, in one process.
  *
- *     propose_bench [--json] [--trials N] [--seeds N] [--store DIR]
+ *     propose_bench [--set NAME] [--method NAME].. [--seeds N] [--trials N] [--json]
+ *     propose_bench --list
+ *     propose_bench --evaluate
  *
- * With --store it uses a measured table instead: the rows of a store whose sweep tried every combination of lr,
- * alpha and beta (fixtures/experiments/hop-grid). A proposal is a cell of the table, and its score is the measured
- * score of that cell. Distances are to the best cell, and a night has a third as many trials as the table has cells.
+ * The first form prints, for each problem and method, the median over the seeds (default 20) of the regret after 10, 30, 60
+ * and 100 trials, the median number of trials that failed, and the milliseconds of one proposal. The regret of a night is
+ * the value without noise of the setting with the best score so far, minus the optimum. With --json it prints one object
+ * for each night.
  *
- * Each line of the output is for one function and one method. It shows the quartiles, over the seeds (default 20), of
- * the best value minus the optimum, and the number of seeds for which the method beat random search with the same
- * seed. No times are measured, so the numbers are the same on every machine, up to the last bits of libm in the
- * functions.
+ * --list prints the problems as JSON. --evaluate reads lines `PROBLEM SEED TRIAL X..` (the index of the problem, and a
+ * value for each range; of a choice its index, of an inactive range its lower end) and answers each one with
+ * `OBSERVED REGRET FAILED`. propose_optuna.py uses both, so that every sampler has the same problems and the same noise.
+ *
+ * No decision depends on time, so the regrets are the same on every machine, up to the last bits of libm in the functions.
  */
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <lineage/query.h>
+#include <time.h>
 
 #include "propose/propose.h"
+#include "propose_functions.h"
 
-enum { SEEDS_MAX = 1000, DIMENSIONS_MAX = 6 };
+enum { SEEDS_MAX = 1000, METHODS_MAX = 8, TRIALS_MAX = 1000, MARKS = 4 };
 
-static const double pi = 3.14159265358979324;
+static const size_t marks[MARKS] = {10, 30, 60, 100};
 
-/* The Branin function (Dixon and Szego 1978). */
-static double branin(const double *x, size_t n)
-{
-    double a = x[0], b = x[1];
-    (void)n;
-    return pow(b - 5.1 / (4 * pi * pi) * a * a + 5 / pi * a - 6, 2) + 10 * (1 - 1 / (8 * pi)) * cos(a) + 10;
-}
-
-static double hartmann(const double *x, size_t n)
-{
-    static const double alpha[4] = {1, 1.2, 3, 3.2};
-    static const double a[4][6] = {
-        {10, 3, 17, 3.5, 1.7, 8}, {0.05, 10, 17, 0.1, 8, 14}, {3, 3.5, 1.7, 10, 17, 8}, {17, 8, 0.05, 10, 0.1, 14}};
-    static const double p[4][6] = {{0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886},
-                                   {0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991},
-                                   {0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650},
-                                   {0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381}};
-    double sum = 0;
-    for (size_t i = 0; i < 4; i++) {
-        double exponent = 0;
-        for (size_t j = 0; j < n; j++)
-            exponent += a[i][j] * pow(x[j] - p[i][j], 2);
-        sum -= alpha[i] * exp(-exponent);
-    }
-    return sum;
-}
-
-static double rosenbrock(const double *x, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i + 1 < n; i++)
-        sum += 100 * pow(x[i + 1] - x[i] * x[i], 2) + pow(1 - x[i], 2);
-    return sum;
-}
-
-static double ackley(const double *x, size_t n)
-{
-    double squares = 0, cosines = 0;
-    for (size_t i = 0; i < n; i++) {
-        squares += x[i] * x[i] / (double)n;
-        cosines += cos(2 * pi * x[i]) / (double)n;
-    }
-    return -20 * exp(-0.2 * sqrt(squares)) - exp(cosines) + 20 + exp(1);
-}
-
-struct function {
-    const char *name;
-    double (*value)(const double *x, size_t n);
-    size_t n;
-    double low[2], high[2]; /* [0]: bounds of the first parameter; [1]: of all others */
-    double optimum;
-    const struct table *table; /* used in place of `value` if not NULL */
+struct options {
+    const char *set;
+    enum propose_method methods[METHODS_MAX];
+    size_t n_methods, seeds, trials;
+    bool json;
+    enum { NIGHTS, LIST, EVALUATE } what;
 };
 
-static const struct function functions[] = {
-    {"Branin (2)", branin, 2, {-5, 0}, {10, 15}, 0.39788735772973816, NULL},
-    {"Rosenbrock (4)", rosenbrock, 4, {-5, -5}, {10, 10}, 0, NULL},
-    {"Ackley (5)", ackley, 5, {-32.768, -32.768}, {32.768, 32.768}, 0, NULL},
-    {"Hartmann (6)", hartmann, 6, {0, 0}, {1, 1}, -3.32236801141551, NULL},
+struct night {
+    double regret[MARKS]; /* NaN: the night is shorter */
+    size_t failed;
+    double seconds;
 };
-/* ---- a measured table ---- */
-
-enum { TABLE_NAMES = 3, TABLE_VALUES = 32 };
-static const char *const table_names[TABLE_NAMES] = {"lr", "alpha", "beta"};
-
-struct table {
-    double values[TABLE_NAMES][TABLE_VALUES]; /* values of each parameter, ascending */
-    size_t n_values[TABLE_NAMES], n_cells;
-    /* Negated scores, because the functions are minimised too; NaN: the cell has no row. */
-    double score[TABLE_VALUES * TABLE_VALUES * TABLE_VALUES];
-    double best;
-};
-
-static size_t cell(const struct table *table, const double *x)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < TABLE_NAMES; i++)
-        at = at * table->n_values[i] + (size_t)x[i];
-    return at;
-}
-
-static bool add_value(struct table *table, size_t name, double value)
-{
-    double *values = table->values[name];
-    size_t n = table->n_values[name], i = 0;
-    while (i < n && values[i] < value)
-        i++;
-    if (i < n && values[i] == value)
-        return true;
-    if (n == TABLE_VALUES)
-        return false;
-    memmove(&values[i + 1], &values[i], (n - i) * sizeof *values);
-    values[i] = value;
-    table->n_values[name]++;
-    return true;
-}
-
-static bool take_values(struct table *table, const struct lineage_trial *trial)
-{
-    for (size_t i = 0; i < TABLE_NAMES; i++) {
-        double value;
-        if (!lineage_trial_param(&value, trial, table_names[i]) || !add_value(table, i, value))
-            return false;
-    }
-    return true;
-}
-
-static bool take_score(struct table *table, const struct lineage_trial *trial)
-{
-    double x[TABLE_NAMES];
-    for (size_t i = 0; i < TABLE_NAMES; i++) {
-        double value;
-        if (!lineage_trial_param(&value, trial, table_names[i]))
-            return false;
-        for (x[i] = 0; table->values[i][(size_t)x[i]] != value; x[i]++)
-            continue;
-    }
-    if (!trial->score.present)
-        return false;
-    table->score[cell(table, x)] = -trial->score.value;
-    table->best = fmin(table->best, -trial->score.value);
-    table->n_cells++;
-    return true;
-}
-
-/* Calls `take` for every row. load_table does this twice, because a row's cell is known only after all values are. */
-static bool visit_rows(struct lineage_store *store, struct table *table,
-                       bool (*take)(struct table *, const struct lineage_trial *), struct lineage_error *err)
-{
-    const struct lineage_query all = {0};
-    struct lineage_cursor *cursor;
-    struct lineage_trial trial;
-    bool good = lineage_query_open(&cursor, store, &all, err) == LINEAGE_OK;
-    while (good && lineage_cursor_next(cursor, &trial, err) == LINEAGE_OK)
-        good = take(table, &trial);
-    lineage_cursor_close(cursor);
-    return good;
-}
-
-static bool load_table(struct table *table, const char *dir)
-{
-    struct lineage_store *store;
-    struct lineage_error err = {.text = "a row lacks a parameter or its score"};
-    const struct lineage_open_options options = {.no_mirror = true}; /* leaves the fixture unchanged */
-    table->best = INFINITY;
-    bool good = lineage_store_open(&store, dir, &options, &err) == LINEAGE_OK &&
-                visit_rows(store, table, take_values, &err) && visit_rows(store, table, take_score, &err);
-    size_t cells = table->n_values[0] * table->n_values[1] * table->n_values[2];
-    lineage_store_close(store);
-    if (!good || cells == 0 || table->n_cells != cells)
-        fprintf(stderr, "%s: %s\n", dir, good ? "not one row for every combination" : err.text);
-    return good && cells > 0 && table->n_cells == cells;
-}
 
 /* ---- nights ---- */
 
-enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
-
-static const enum propose_method methods[] = {PROPOSE_RANDOM, PROPOSE_SOBOL, PROPOSE_TPE};
-enum { N_METHODS = sizeof methods / sizeof *methods };
-
-/* Runs one night and returns its best value minus the optimum. */
-static double night(const struct function *f, enum propose_method method, uint64_t seed, size_t n_trials)
+static double now(void)
 {
-    struct propose_range ranges[DIMENSIONS_MAX];
-    struct propose_trial *past = calloc(n_trials, sizeof *past);
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+static void run_night(struct night *night, const struct bench_problem *of, enum propose_method method, uint64_t seed, size_t n)
+{
+    struct propose_trial *past = calloc(n, sizeof *past);
     struct propose_problem problem = {
-        .ranges = ranges, .n_ranges = f->n, .past = past, .lower_is_better = true, .seed = seed};
-    double best = INFINITY;
-    for (size_t i = 0; i < f->n; i++)
-        ranges[i] = f->table ? (struct propose_range){.name = table_names[i], .scale = PROPOSE_INTEGER,
-                                                      .high = (double)f->table->n_values[i] - 1}
-                             : (struct propose_range){.name = "x", .low = f->low[i > 0], .high = f->high[i > 0]};
-    for (; past && problem.n_past < n_trials; problem.n_past++) {
+        .ranges = of->ranges, .n_ranges = of->n_ranges, .past = past, .lower_is_better = true, .seed = seed};
+    double best = INFINITY, regret = INFINITY, begin = now();
+    *night = (struct night){.regret = {NAN, NAN, NAN, NAN}};
+    while (past && problem.n_past < n) {
         struct propose_trial *trial = &past[problem.n_past];
         if (propose_next(trial->x, &problem, method) != PROPOSE_OK)
             break;
-        trial->score = f->table ? f->table->score[cell(f->table, trial->x)] : f->value(trial->x, f->n);
-        best = fmin(best, trial->score - f->optimum);
+        const struct bench_result result = bench_evaluate(of, trial->x, seed, problem.n_past++);
+        trial->end = result.failed ? PROPOSE_FAILED : PROPOSE_MEASURED;
+        trial->score = result.observed;
+        night->failed += result.failed;
+        if (!result.failed && result.observed < best) {
+            best = result.observed;
+            regret = result.regret;
+        }
+        for (size_t m = 0; m < MARKS; m++)
+            if (problem.n_past == marks[m])
+                night->regret[m] = regret;
     }
+    night->seconds = now() - begin;
     free(past);
-    return best;
 }
 
 static int ascending(const void *a, const void *b)
@@ -217,87 +85,165 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile(const double *sorted, size_t n, double q)
+static double median(double *values, size_t n)
 {
-    double place = q * (double)(n - 1);
-    size_t i = (size_t)place;
-    return i + 1 < n ? sorted[i] + (place - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[i];
+    qsort(values, n, sizeof *values, ascending);
+    return 0.5 * (values[(n - 1) / 2] + values[n / 2]);
 }
 
-struct options {
-    bool json;
-    size_t trials, seeds;
-    const char *store;
-};
-
-static void report(const struct options *o, const char *function, const char *method, const double *sorted, size_t better,
-                   bool first)
+static void print_medians(const struct bench_problem *problem, const char *method, const struct night *nights, const struct options *o)
 {
-    double q[3];
-    for (int i = 0; i < 3; i++)
-        q[i] = quantile(sorted, o->seeds, 0.25 * (i + 1));
-    if (o->json)
-        printf("%s\n {\"function\": \"%s\", \"method\": \"%s\", \"q1\": %.6g, \"median\": %.6g, \"q3\": %.6g, \"better\": %zu}",
-               first ? "[" : ",", function, method, q[0], q[1], q[2], better);
-    else
-        printf("%-16s %-8s %10.4g %10.4g %10.4g   %zu of %zu\n", function, method, q[0], q[1], q[2], better, o->seeds);
-}
-
-static void run(const struct options *o, const struct function *f)
-{
-    static double chance[SEEDS_MAX], found[SEEDS_MAX];
-    for (size_t m = 0; m < N_METHODS; m++) {
-        size_t better = 0;
-        for (size_t seed = 0; seed < o->seeds; seed++) {
-            found[seed] = night(f, methods[m], seed, o->trials);
-            chance[seed] = m == 0 ? found[seed] : chance[seed];
-            better += found[seed] < chance[seed];
-        }
-        qsort(found, o->seeds, sizeof *found, ascending);
-        report(o, f->name, propose_method_name(methods[m]), found, better, (f == functions || f->table) && m == 0);
+    double values[SEEDS_MAX], seconds = 0;
+    printf("%-24s %-7s", problem->name, method);
+    for (size_t m = 0; m < MARKS; m++) {
+        for (size_t i = 0; i < o->seeds; i++)
+            values[i] = nights[i].regret[m];
+        printf(" %10.4g", median(values, o->seeds));
     }
+    for (size_t i = 0; i < o->seeds; i++) {
+        values[i] = (double)nights[i].failed;
+        seconds += nights[i].seconds;
+    }
+    printf(" %7.0f %9.3f\n", median(values, o->seeds), 1e3 * seconds / (double)(o->seeds * o->trials));
+}
+
+static void print_json(const struct bench_problem *problem, const char *method, const struct night *nights, const struct options *o)
+{
+    for (size_t i = 0; i < o->seeds; i++) {
+        printf("{\"problem\": \"%s\", \"method\": \"%s\", \"seed\": %zu, \"failed\": %zu, \"seconds\": %.6f, \"regret\": {",
+               problem->name, method, i, nights[i].failed, nights[i].seconds);
+        for (size_t m = 0; m < MARKS && marks[m] <= o->trials; m++)
+            printf("%s\"%zu\": %.9g", m ? ", " : "", marks[m], nights[i].regret[m]);
+        puts("}}");
+    }
+}
+
+static void run_problem(const struct bench_problem *problem, const struct options *o)
+{
+    static struct night nights[SEEDS_MAX];
+    for (size_t m = 0; m < o->n_methods; m++) {
+        for (size_t seed = 0; seed < o->seeds; seed++)
+            run_night(&nights[seed], problem, o->methods[m], seed, o->trials);
+        (o->json ? print_json : print_medians)(problem, propose_method_name(o->methods[m]), nights, o);
+        fflush(stdout);
+    }
+}
+
+/* ---- the problems for other programs ---- */
+
+static void print_range(const struct bench_problem *problem, const struct propose_range *range)
+{
+    static const char *const scales[] = {"linear", "log", "integer", "log-integer", "choice"};
+    const struct propose_condition *condition = &range->condition;
+    printf("{\"name\": \"%s\", \"scale\": \"%s\", \"low\": %.17g, \"high\": %.17g", range->name, scales[range->scale], range->low,
+           range->high);
+    if (condition->given) {
+        printf(", \"if\": {\"name\": \"%s\", \"values\": [", problem->ranges[condition->of].name);
+        for (size_t i = 0; i < condition->n; i++)
+            printf("%s%.0f", i ? ", " : "", condition->values[i]);
+        printf("]}");
+    }
+    putchar('}');
+}
+
+static void print_list(const struct bench_problem *problems, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        printf("{\"index\": %zu, \"name\": \"%s\", \"set\": \"%s\", \"unit\": %.9g, \"ranges\": [", i, problems[i].name,
+               problems[i].set, bench_unit(&problems[i]));
+        for (size_t r = 0; r < problems[i].n_ranges; r++) {
+            printf(r ? ", " : "");
+            print_range(&problems[i], &problems[i].ranges[r]);
+        }
+        puts("]}");
+    }
+}
+
+static int evaluate_lines(const struct bench_problem *problems, size_t n)
+{
+    char line[4096];
+    while (fgets(line, sizeof line, stdin)) {
+        double x[PROPOSE_RANGES_MAX] = {0};
+        char *at = line;
+        size_t index = strtoul(at, &at, 10);
+        uint64_t seed = strtoull(at, &at, 10);
+        size_t trial = strtoul(at, &at, 10);
+        if (index >= n)
+            return fprintf(stderr, "there are %zu problems\n", n), 2;
+        for (size_t i = 0; i < problems[index].n_ranges; i++)
+            x[i] = strtod(at, &at);
+        const struct bench_result result = bench_evaluate(&problems[index], x, seed, trial);
+        printf("%.17g %.17g %d\n", result.observed, result.regret, result.failed);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+/* ---- options ---- */
+
+static bool read_count(size_t *count, const char *text, size_t max)
+{
+    char *end;
+    *count = strtoul(text, &end, 10);
+    return *end == '\0' && *count >= 1 && *count <= max;
 }
 
 static bool read_options(struct options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        size_t *number = strcmp(argv[i], "--trials") == 0 ? &o->trials : strcmp(argv[i], "--seeds") == 0 ? &o->seeds : NULL;
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        bool good = true, alone = true;
         if (strcmp(argv[i], "--json") == 0)
             o->json = true;
-        else if (strcmp(argv[i], "--store") == 0 && i + 1 < argc)
-            o->store = argv[++i];
-        else if (number && i + 1 < argc)
-            *number = strtoul(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--list") == 0)
+            o->what = LIST;
+        else if (strcmp(argv[i], "--evaluate") == 0)
+            o->what = EVALUATE;
         else
+            alone = false;
+        if (!alone && !value)
             return false;
+        if (!alone && strcmp(argv[i], "--set") == 0)
+            o->set = value;
+        else if (!alone && strcmp(argv[i], "--method") == 0)
+            good = o->n_methods < METHODS_MAX && propose_method_parse(&o->methods[o->n_methods++], value);
+        else if (!alone && strcmp(argv[i], "--seeds") == 0)
+            good = read_count(&o->seeds, value, SEEDS_MAX);
+        else if (!alone && strcmp(argv[i], "--trials") == 0)
+            good = read_count(&o->trials, value, TRIALS_MAX);
+        else
+            good = alone;
+        if (!good)
+            return false;
+        i += !alone;
     }
-    return o->trials >= 1 && o->seeds >= 1 && o->seeds <= SEEDS_MAX;
-}
-
-static int run_table(struct options *o)
-{
-    static struct table table;
-    if (!load_table(&table, o->store))
-        return 1;
-    const struct function f = {.name = "table", .n = TABLE_NAMES, .optimum = table.best, .table = &table};
-    o->trials = table.n_cells / 3;
-    run(o, &f);
-    return 0;
+    for (int method = 0; !o->n_methods && method < PROPOSE_N_METHODS; method++)
+        if (method != PROPOSE_GRID)
+            o->methods[o->n_methods++] = (enum propose_method)method;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    struct options o = {.trials = 100, .seeds = 20};
+    struct options o = {.seeds = 20, .trials = 100};
+    size_t n;
     if (!read_options(&o, argc, argv)) {
-        fputs("usage: propose_bench [--json] [--trials N] [--seeds N] [--store DIR]\n", stderr);
+        fputs("usage: propose_bench [--set first|second|table|failing] [--method NAME].. [--seeds N] [--trials N] [--json]\n"
+              "       propose_bench --list | --evaluate\n",
+              stderr);
         return 2;
     }
+    const struct bench_problem *problems = bench_problems(&n, EXPERIMENTS);
+    if (!problems)
+        return 1;
+    if (o.what == LIST)
+        return print_list(problems, n), 0;
+    if (o.what == EVALUATE)
+        return evaluate_lines(problems, n);
     if (!o.json)
-        printf("%-16s %-8s %10s %10s %10s   %s\n", "function", "method", "quartile", "median", "quartile", "better than random");
-    for (size_t i = 0; !o.store && i < N_FUNCTIONS; i++)
-        run(&o, &functions[i]);
-    int status = o.store ? run_table(&o) : 0;
-    if (o.json)
-        puts("\n]");
-    return status;
+        printf("%-24s %-7s %10s %10s %10s %10s %7s %9s\n", "problem", "method", "10 trials", "30", "60", "100", "failed", "ms each");
+    for (size_t i = 0; i < n; i++)
+        if (!o.set || strcmp(o.set, problems[i].set) == 0)
+            run_problem(&problems[i], &o);
+    return 0;
 }
