@@ -72,9 +72,11 @@ enum lineage_status code_list_parse(struct lineage_code *code, struct arena *are
     char *rest = text, *line = strsep(&rest, "\n");
     if (!files || !gone || !diffs)
         return store_no_memory(err);
-    bool good = line && strcmp(line, head) == 0;
+    bool good = line && rest && strcmp(line, head) == 0;
     while (good && (line = strsep(&rest, "\n")) && (*line || rest)) {
-        if (strncmp(line, "file ", 5) == 0 && !code->n_gone && !code->n_diffs)
+        if (!rest) /* without a line end, a name may have been cut */
+            good = false;
+        else if (strncmp(line, "file ", 5) == 0 && !code->n_gone && !code->n_diffs)
             good = take_file(&files[code->n_files++], line + 5);
         else if (strncmp(line, "gone ", 5) == 0 && !code->n_diffs)
             good = code_name_ok(gone[code->n_gone++] = line + 5);
