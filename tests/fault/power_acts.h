@@ -8,7 +8,7 @@ void power_files_make(const char *dir);
 /*
  * empty    does nothing: the store does not exist yet
  * torn     appends a record without a line end to results.tsv, as another tool may
- * cut      imports rows that begin like those of other.tsv, and is killed before the first byte is in the log
+ * cut      appends b1 and b2 at once, and is killed before the first byte is in the log
  * note     appends a line to KNOWLEDGE.md and syncs it, as an editor may
  * outbox   puts three requests into an outbox, delivers the second one, and replaces it by a fourth
  * queue    claims two trials of a night, renews one, gives one up and finishes the other

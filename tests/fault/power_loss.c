@@ -52,7 +52,7 @@ static const struct series all_series[] = {
     {"init", {"!empty"}, {"init @/a/b --direction higher"}},
     {"init append", {"!empty"}, {"init @ --direction higher", KEEP "1.5"}},
     {"init from", {"!empty"}, {"init @ --from #/log.csv --metric score --direction lower", KEEP "0.5"}},
-    {"import again", {KEEP "2", "!cut"}, {"import -C @ #/other.tsv", KEEP "1.5"}},
+    {"append again", {KEEP "2", "!cut"}, {KEEP "1.75 --exp-id b1 --timestamp T --hypothesis one", KEEP "1.5"}},
     {"insight", {KEEP "2"}, {"insight -C @ --author a --evidence 000 smaller_is_better", KEEP "1.5"}},
     {"outbox", {NULL}, {"!outbox"}},
     {"queue", {KEEP "2"}, {"!queue", KEEP "1.5"}},
