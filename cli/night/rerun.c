@@ -48,11 +48,12 @@ static size_t race_left(const struct night *night)
 static size_t pick(const struct night *night, const struct lineage_evidence *evidence, struct lineage_judgement *list, bool rest)
 {
     enum lineage_rerun which = !race_left(night) ? LINEAGE_RERUN_CANDIDATES : rest ? LINEAGE_RERUN_OPEN : LINEAGE_RERUN_NEAR;
+    const bool race_ended = night->reruns.race && !race_left(night);
     size_t ready = SIZE_MAX;
     for (size_t i = 0; i < evidence->n; i++) {
         const struct lineage_evidence_trial *trial = &evidence->trials[i];
         bool skipped = i == evidence->best || trial->kept_id || !may_run(night, trial) ||
-                       list[i].state == LINEAGE_EVIDENCE_REFUTED;
+                       list[i].state == LINEAGE_EVIDENCE_REFUTED || (race_ended && !trial->suggested);
         if (!skipped && lineage_evidence_is_ready(evidence, i))
             ready = i;
         if (skipped)

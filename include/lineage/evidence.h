@@ -99,7 +99,7 @@ LINEAGE_API const char *lineage_evidence_state_name(enum lineage_evidence_state 
 
 struct lineage_judgement {
     enum lineage_evidence_state state;
-    bool candidate;  /* it ran several times already, or its gain exceeds min_delta by more than two standard errors */
+    bool candidate;  /* its gain exceeds min_delta by more than two standard errors */
     bool near;       /* likewise, by more than one standard error */
     double gain;     /* of its mean over that of the best */
     double error;    /* standard error of the gain; NAN if the noise is unknown */
@@ -146,7 +146,9 @@ struct lineage_evidence_trial {
     size_t failed;         /* those of them without a score */
     double variance;       /* between its runs, divided by their number minus one; 0 for a single one */
     bool is_best;
-    struct lineage_judgement judgement; /* against the best trial; not filled in for the best one and without any */
+    struct lineage_judgement judgement; /* against the best trial; not filled in for the best one and without any. A trial
+                                         * that runs again is a candidate until it is decided */
+    bool suggested; /* its first row alone makes it a candidate */
 };
 
 struct lineage_evidence {

@@ -167,6 +167,8 @@ static void run_again(struct night *night, enum lineage_rerun which, size_t runs
             if (i == 0 || arm->kept)
                 continue;
             lineage_judge(&list[i], &rule, &noise, &runs_of, &best);
+            list[i].candidate = list[i].candidate || arm->n > 1; /* it runs again until it is decided */
+            list[i].near = list[i].near || arm->n > 1;
             if (list[i].state == LINEAGE_EVIDENCE_CONFIRMED && arm->fresh / (double)(arm->n - 1) > night->best_row)
                 kept = i;
         }

@@ -130,4 +130,17 @@ must_have plan/results.tsv 'seed=3.0'
 echo 'echo "{\"replicate\": \"777\"}"' >planner.sh
 goes night space.json -C plan2 -q --no-confirm --planner 'sh planner.sh' --trials 1
 must_have err "'777' is not a trial with a score"
+
+# ---- the shipped nights: the page has their figures ----
+for name in moons trainer; do
+    mkdir "$name"
+    cp "$SOURCE/fixtures/experiments/confirm-$name/results.tsv" "$SOURCE/fixtures/experiments/confirm-$name/lineage.json" "$name"
+    chmod u+w "$name" "$name"/*
+done
+must_run compare -C moons --runs --format json
+must_equal '006 023 40' "$(json 0.exp_id) $(json 0.kept_as) $(json 0.runs)"
+must_equal '024 10 open yes' "$(json 1.exp_id) $(json 1.runs) $(json 1.evidence) $(json 1.run_again)"
+must_run compare -C trainer --runs --format json
+must_equal 5 "$(keeps trainer)" "confirmed trials"
+must_equal '025 029' "$(json 0.exp_id) $(json 0.kept_as)"
 finish

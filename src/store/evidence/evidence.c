@@ -198,6 +198,21 @@ static bool pool_runs(struct lineage_evidence *evidence)
 
 /* ---- verdicts ---- */
 
+static void judge_trial(const struct lineage_evidence *evidence, struct lineage_evidence_trial *trial)
+{
+    struct lineage_judgement first;
+    struct lineage_runs runs = {trial->runs.n - trial->fresh.n, trial->runs.mean};
+    lineage_judge(&trial->judgement, &evidence->rule, &evidence->noise, &trial->runs, &evidence->best_runs);
+    if (runs.n && trial->fresh.n)
+        runs.mean += (trial->runs.mean - trial->fresh.mean) * (double)trial->fresh.n / (double)runs.n;
+    if (runs.n) {
+        lineage_judge(&first, &evidence->rule, &evidence->noise, &runs, &evidence->best_runs);
+        trial->suggested = first.candidate;
+    }
+    if (trial->again)
+        trial->judgement.candidate = trial->judgement.near = true;
+}
+
 static void judge_all(struct lineage_evidence *evidence)
 {
     if (evidence->best >= evidence->n)
@@ -208,7 +223,7 @@ static void judge_all(struct lineage_evidence *evidence)
     for (size_t i = 0; i < evidence->n; i++) {
         struct lineage_evidence_trial *trial = &evidence->trials[i];
         if (i != evidence->best)
-            lineage_judge(&trial->judgement, &evidence->rule, &evidence->noise, &trial->runs, &evidence->best_runs);
+            judge_trial(evidence, trial);
     }
 }
 

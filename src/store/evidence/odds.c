@@ -41,12 +41,12 @@ enum { SAME_FROM = 3 };
 
 /* Fills in what depends on the size of the noise. */
 static void weigh(struct lineage_judgement *j, const struct lineage_evidence_rule *rule, const struct lineage_noise *noise,
-                  double information, bool first_run)
+                  double information)
 {
     double s = normal_of_t((j->gain - rule->min_delta) * sqrt(information) / noise->std, noise->freedom) * sqrt(information);
     j->error = noise->std / sqrt(information);
-    j->candidate = !first_run || j->gain - rule->min_delta > CANDIDATE_ERRORS * j->error;
-    j->near = !first_run || j->gain - rule->min_delta > j->error;
+    j->candidate = j->gain - rule->min_delta > CANDIDATE_ERRORS * j->error;
+    j->near = j->gain - rule->min_delta > j->error;
     j->one_std = exp(s - information / 2);
     j->odds = 0;
     for (size_t i = 0; i < sizeof mixture / sizeof *mixture; i++)
@@ -63,7 +63,7 @@ void lineage_judge(struct lineage_judgement *judgement, const struct lineage_evi
     *judgement = (struct lineage_judgement){.gain = gain, .error = exact ? 0 : (double)NAN, .odds = exact && better ? needed : 1,
                                             .one_std = better ? 1 : 0, .candidate = better, .near = better};
     if (noise->std > 0 && noise->freedom > 0)
-        weigh(judgement, rule, noise, n * m / (n + m), trial->n < 2);
+        weigh(judgement, rule, noise, n * m / (n + m));
     if (trial->n >= 2 && better && judgement->odds >= needed)
         judgement->state = LINEAGE_EVIDENCE_CONFIRMED;
     else if (judgement->one_std <= LINEAGE_MISSED_EFFECTS)
