@@ -46,6 +46,7 @@ static const struct {
     {'o', "best.json", false},
     {'p', "results.tsv.undone", false},
     {'q', "lineage_code/00000000000000000000000000000000", false},
+    {'r', ".results.tsv.redacted", false},
 };
 enum { N_FILES = sizeof files / sizeof *files, N_ROWS = 3 };
 
