@@ -6,7 +6,7 @@
  *     propose_bench --evaluate
  *
  * The first form prints, for each problem and method, the median over the seeds (default 20) of the regret after 10, 30, 60
- * and 100 trials, the median number of trials that failed, and the milliseconds of one proposal. The regret of a night is
+ * and 100 trials, the median number of trials that failed, and the processor milliseconds of one proposal. The regret of a night is
  * the value without noise of the setting with the best score so far, minus the optimum. With --json it prints one object
  * for each night.
  *
@@ -48,7 +48,7 @@ struct night {
 static double now(void)
 {
     struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
@@ -149,8 +149,8 @@ static void print_range(const struct bench_problem *problem, const struct propos
 static void print_list(const struct bench_problem *problems, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        printf("{\"index\": %zu, \"name\": \"%s\", \"set\": \"%s\", \"unit\": %.9g, \"ranges\": [", i, problems[i].name,
-               problems[i].set, bench_unit(&problems[i]));
+        printf("{\"index\": %zu, \"name\": \"%s\", \"set\": \"%s\", \"floor\": %.9g, \"ranges\": [", i, problems[i].name,
+               problems[i].set, bench_floor(&problems[i]));
         for (size_t r = 0; r < problems[i].n_ranges; r++) {
             printf(r ? ", " : "");
             print_range(&problems[i], &problems[i].ranges[r]);

@@ -37,7 +37,10 @@ const struct bench_problem *bench_problems(size_t *n, const char *experiments);
 /* Noise depends on the seed and the number of the trial only, so all methods get the same. */
 struct bench_result bench_evaluate(const struct bench_problem *problem, const double *x, uint64_t seed, size_t trial);
 
-/* The regret of the median of 1001 uniform settings: the unit in which small regrets are measured. */
-double bench_unit(const struct bench_problem *problem);
+/*
+ * The smallest regret that is told from 0: a ten-thousandth of the regret of the median of 1001 uniform settings, and of a
+ * table at least the step of its scores, 1/2048.
+ */
+double bench_floor(const struct bench_problem *problem);
 
 #endif
