@@ -14,7 +14,8 @@
 /* After this many random draws that were all tried before, the space is searched in order for an untried setting. */
 enum { DRAWS = 1000 };
 
-static const char *const names[PROPOSE_N_METHODS] = {"sobol", "tpe", "random", "grid", "auto", "gp"};
+static const char *const names[PROPOSE_N_METHODS] = {"sobol", "tpe",  "random",
+                                                     "grid",  "auto", "gp"};
 
 const char *propose_method_name(enum propose_method method)
 {
@@ -55,7 +56,8 @@ static int by_setting(const void *a, const void *b)
 /* Compares all elements of x; those after the last range are 0. */
 static bool was_tried(const struct tried *tried, const double *x)
 {
-    return bsearch(&x, tried->sorted, tried->problem->n_past, sizeof *tried->sorted, by_setting) != NULL;
+    return bsearch(&x, tried->sorted, tried->problem->n_past, sizeof *tried->sorted, by_setting) !=
+           NULL;
 }
 
 static bool sort_past(struct tried *tried, const struct propose_problem *problem)
@@ -107,7 +109,8 @@ static size_t digits_of(const struct walk *walk, size_t r)
 {
     const struct propose_range *range = &walk->problem->ranges[r];
     size_t enough = walk->problem->n_past + 2;
-    return walk->is_grid ? propose_steps(range) : (size_t)fmin(propose_values(range), (double)enough);
+    return walk->is_grid ? propose_steps(range)
+                         : (size_t)fmin(propose_values(range), (double)enough);
 }
 
 static void setting_at(double *x, const struct walk *walk)
@@ -115,9 +118,10 @@ static void setting_at(double *x, const struct walk *walk)
     for (size_t r = 0; r < walk->problem->n_ranges; r++) {
         const struct propose_range *range = &walk->problem->ranges[r];
         size_t digit = walk->digit[r];
-        x[r] = walk->is_grid               ? propose_step(range, digit)
-               : propose_is_whole(range) ? range->low + (double)digit
-                                           : propose_value(range, ((double)digit + 0.5) / (double)digits_of(walk, r));
+        x[r] = walk->is_grid ? propose_step(range, digit)
+               : propose_is_whole(range)
+                   ? range->low + (double)digit
+                   : propose_value(range, ((double)digit + 0.5) / (double)digits_of(walk, r));
     }
     propose_settle(walk->problem, x);
 }
@@ -127,7 +131,8 @@ static void begin_walk(struct walk *walk)
     bool taken[PROPOSE_RANGES_MAX] = {false};
     for (size_t n = 0; n < walk->problem->n_ranges; n++) {
         size_t r = 0;
-        while (taken[r] || (walk->problem->ranges[r].condition.given && !taken[walk->problem->ranges[r].condition.of]))
+        while (taken[r] || (walk->problem->ranges[r].condition.given &&
+                            !taken[walk->problem->ranges[r].condition.of]))
             r++;
         walk->order[n] = r;
         taken[r] = true;
@@ -139,7 +144,8 @@ static bool step(struct walk *walk, const double *x)
 {
     for (size_t p = walk->problem->n_ranges; p-- > 0;) {
         size_t r = walk->order[p];
-        if (propose_is_active(walk->problem->ranges, x, r) && walk->digit[r] + 1 < digits_of(walk, r)) {
+        if (propose_is_active(walk->problem->ranges, x, r) &&
+            walk->digit[r] + 1 < digits_of(walk, r)) {
             walk->digit[r]++;
             return true;
         }
@@ -178,7 +184,8 @@ static bool first_new(double *x, const struct tried *tried, point_fn *point, siz
 
 static bool next_sobol(double *x, const struct tried *tried)
 {
-    return first_new(x, tried, sobol_setting, tried->problem->n_past + DRAWS) || first_on_walk(x, tried, false);
+    return first_new(x, tried, sobol_setting, tried->problem->n_past + DRAWS) ||
+           first_on_walk(x, tried, false);
 }
 
 static bool next_random(double *x, const struct tried *tried)
@@ -187,7 +194,8 @@ static bool next_random(double *x, const struct tried *tried)
 }
 
 /* Returns the first of the candidates that was not tried, else a random setting. */
-static enum propose_answer take_candidate(double *x, const struct tried *tried, double (*candidates)[PROPOSE_RANGES_MAX], size_t n)
+static enum propose_answer take_candidate(double *x, const struct tried *tried,
+                                          double (*candidates)[PROPOSE_RANGES_MAX], size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!was_tried(tried, candidates[i])) {
@@ -202,7 +210,9 @@ static enum propose_answer next_tpe(double *x, const struct tried *tried)
     double candidates[TPE_CANDIDATES][PROPOSE_RANGES_MAX] = {{0}};
     if (!tpe_is_ready(tried->problem))
         return next_sobol(x, tried) ? PROPOSE_OK : PROPOSE_EXHAUSTED;
-    return tpe_candidates(candidates, tried->problem) ? take_candidate(x, tried, candidates, TPE_CANDIDATES) : PROPOSE_NO_MEMORY;
+    return tpe_candidates(candidates, tried->problem)
+               ? take_candidate(x, tried, candidates, TPE_CANDIDATES)
+               : PROPOSE_NO_MEMORY;
 }
 
 static enum propose_answer next_gp(double *x, const struct tried *tried)
@@ -210,7 +220,9 @@ static enum propose_answer next_gp(double *x, const struct tried *tried)
     double candidates[GP_CANDIDATES][PROPOSE_RANGES_MAX] = {{0}};
     if (!gp_is_ready(tried->problem))
         return next_sobol(x, tried) ? PROPOSE_OK : PROPOSE_EXHAUSTED;
-    return gp_candidates(candidates, tried->problem) ? take_candidate(x, tried, candidates, GP_CANDIDATES) : PROPOSE_NO_MEMORY;
+    return gp_candidates(candidates, tried->problem)
+               ? take_candidate(x, tried, candidates, GP_CANDIDATES)
+               : PROPOSE_NO_MEMORY;
 }
 
 /* The work of a Gaussian process grows with the cube of the number of trials, that of TPE with the number. */
@@ -236,7 +248,8 @@ static enum propose_answer next(double *x, const struct tried *tried, enum propo
     return PROPOSE_EXHAUSTED;
 }
 
-enum propose_answer propose_next(double *x, const struct propose_problem *problem, enum propose_method method)
+enum propose_answer propose_next(double *x, const struct propose_problem *problem,
+                                 enum propose_method method)
 {
     double found[PROPOSE_RANGES_MAX] = {0};
     struct tried tried;

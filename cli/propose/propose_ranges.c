@@ -356,8 +356,8 @@ static bool link_condition(struct propose_space *space, size_t i, char *why)
     const char *values = text + length + 1;
     if (!(is_pair(values) ? link_interval(condition, &space->ranges[condition->of], values)
                           : link_values(space, condition, values)))
-        return refuse(why, "%.80s: the condition '%.80s' must name values of %.80s: VALUE,.. or, of numbers, LOW:HIGH", name, text,
-                      space->ranges[condition->of].name);
+        return refuse(why, "%.80s: the condition '%.80s' must name values of %.80s: VALUE,.. or, of numbers, LOW:HIGH", name,
+                      text, space->ranges[condition->of].name);
     condition->given = true;
     return true;
 }

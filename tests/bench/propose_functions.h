@@ -38,8 +38,8 @@ const struct bench_problem *bench_problems(size_t *n, const char *experiments);
 struct bench_result bench_evaluate(const struct bench_problem *problem, const double *x, uint64_t seed, size_t trial);
 
 /*
- * The smallest regret that is told from 0: a ten-thousandth of the regret of the median of 1001 uniform settings, and of a
- * table at least the step of its scores, 1/2048.
+ * The smallest difference between two regrets that counts: a ten-thousandth of the regret of the median of 1001 uniform
+ * settings, and of a table at least the step of its scores, 1/2048.
  */
 double bench_floor(const struct bench_problem *problem);
 
