@@ -6,8 +6,8 @@
  *     propose_bench --evaluate
  *
  * The first form prints, for each problem and method, the median over the seeds (default 20) of the regret after 10, 30, 60
- * and 100 trials, the median number of trials that failed, and the processor milliseconds of one proposal. The regret of a night is
- * the value without noise of the setting with the best score so far, minus the optimum. With --json it prints one object
+ * and 100 trials, the median number of trials that failed, and the processor milliseconds of one proposal. The regret of a
+ * night is the value without noise of the setting with the best score so far, minus the optimum. With --json it prints one object
  * for each night.
  *
  * --list prints the problems as JSON. --evaluate reads lines `PROBLEM SEED TRIAL X..` (the index of the problem, and a

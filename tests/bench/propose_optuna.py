@@ -6,6 +6,9 @@
 BENCH is the program propose_bench (default: build-test/tests/bench/propose_bench). Needs python3-optuna (and
 python3-cmaes); without it prints a message and exits with 77. Nights of Optuna take minutes, so --cache keeps them in a
 file; nights of the proposers always run anew. README.md in this folder defines what the tables show.
+
+With --check LINEAGE, the path of the command, it only runs a night of 30 trials of each problem that has no condition by
+`lineage suggest` and `lineage append`, and compares its regrets with those of propose_bench.
 """
 import argparse
 import json
@@ -15,6 +18,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 
@@ -179,6 +183,50 @@ def print_costs(problems, methods, nights, trials):
         print(f"{method:<18}{milliseconds:>10.2f}" + (f"{statistics.median(failed):>8.0f}" if failed else ""))
 
 
+def range_text(range_):
+    if range_["scale"] == "choice":
+        return ",".join(str(i) for i in range(int(range_["high"]) + 1))
+    return f"{range_['low']!r}:{range_['high']!r}:{range_['scale']}"
+
+
+def command_night(lineage, evaluate, problem, trials):
+    """A night by the command, with one process for each suggestion and each row."""
+    best, regret, regrets = math.inf, math.inf, {}
+    with tempfile.TemporaryDirectory() as store:
+        subprocess.run([lineage, "init", store, "--direction", "lower"], check=True, stdout=subprocess.DEVNULL)
+        ranges = [word for range_ in problem["ranges"] for word in ("--range", f"{range_['name']}={range_text(range_)}")]
+        for i in range(trials):
+            output = subprocess.run([lineage, "suggest", "-C", store, "--format", "json", *ranges], check=True,
+                                    stdout=subprocess.PIPE, text=True).stdout
+            x = json.loads(output)["suggestions"][0]
+            observed, true_regret, failed = evaluate(problem, 0, i, [x[range_["name"]] for range_ in problem["ranges"]])
+            row = [word for name, value in x.items() for word in ("--param", f"{name}={value!r}")]
+            row += ["--status", "crash"] if failed else ["--status", "discard", "--core-metric", repr(observed)]
+            subprocess.run([lineage, "append", "-C", store, *row], check=True, stdout=subprocess.DEVNULL)
+            if not failed and observed < best:
+                best, regret = observed, true_regret
+            if i + 1 in MARKS:
+                regrets[str(i + 1)] = regret
+    return regrets
+
+
+def check(lineage, bench, problems):
+    different = 0
+    output = subprocess.run([bench, "--json", "--seeds", "1", "--trials", "30", "--method", "auto"], check=True,
+                            stdout=subprocess.PIPE, text=True).stdout
+    wanted = {night["problem"]: night["regret"] for night in map(json.loads, output.splitlines())}
+    evaluate = Evaluator(bench)
+    for problem in problems:
+        if any("if" in range_ for range_ in problem["ranges"]):
+            continue
+        regrets, own = command_night(lineage, evaluate, problem, 30), wanted[problem["name"]]
+        same = all(math.isclose(regrets[mark], own[mark], rel_tol=1e-6, abs_tol=1e-12) for mark in regrets)
+        print(f"{problem['name']:<26}{'the same' if same else f'differs: {regrets}, in one process {own}'}")
+        different += not same
+    evaluate.close()
+    return 1 if different else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", nargs="?", default="build-test/tests/bench/propose_bench")
@@ -187,15 +235,18 @@ def main():
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cache")
+    parser.add_argument("--check", metavar="LINEAGE")
     options = parser.parse_args()
+    sets = options.sets.split(",")
+    listed = subprocess.run([options.bench, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    problems = [problem for problem in map(json.loads, listed.splitlines()) if problem["set"] in sets]
+    if options.check:
+        return check(options.check, options.bench, problems)
     try:
         import optuna
     except ImportError:
         print("propose_optuna.py: install python3-optuna and python3-cmaes; nothing was compared", file=sys.stderr)
         return 77
-    sets = options.sets.split(",")
-    listed = subprocess.run([options.bench, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    problems = [problem for problem in map(json.loads, listed.splitlines()) if problem["set"] in sets]
     theirs, names = optuna_nights(options.bench, problems, options)
     nights = our_nights(options.bench, sets, options) + theirs
     marks = [mark for mark in MARKS if mark <= options.trials]
