@@ -22,6 +22,7 @@
 #include "append/outbox_file.h"
 #include "fuzz.h"
 #include "support/files.h"
+#include "support/own_mirror.h"
 
 /* `whole`: the bytes become the file. Otherwise they overwrite a mirror from a position that three bytes choose. */
 static const struct {
@@ -99,6 +100,7 @@ static void put_file(const char *dir, size_t which, const char *bytes, size_t le
         memcpy(copy + at, bytes + 3, length - 3 < mirror_length - at ? length - 3 : mirror_length - at);
         write_file(path, copy, mirror_length);
         free(copy);
+        record_own_mirror(dir);
     } else {
         write_file(path, bytes, length);
     }
