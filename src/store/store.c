@@ -49,6 +49,8 @@ static enum lineage_status read_config(struct lineage_config *config, struct con
     else if (status == LINEAGE_OK)
         status = config_parse(config, more, text.data ? text.data : "", text.length, err);
     buf_release(&text);
+    if (status == LINEAGE_ECORRUPT && fs_is_link(dir_fd, PLACE_CONFIG))
+        return store_fail(err, status, PLACE_CONFIG " is a link to a file that does not have the settings of a store");
     return status;
 }
 
