@@ -147,7 +147,7 @@ static bool next_request(void *context, struct outbox_file *file, json_t *reques
 static void next_finding(void *context, const struct lineage_finding *finding)
 {
     (void)context;
-    fuzz_assert(finding->kind && finding->text && !strchr(finding->text, '\n'));
+    fuzz_assert(finding->kind && finding->text); /* the text may quote a cell, which printers make safe */
 }
 
 static void read_rows(struct lineage_store *store, bool is_log)
