@@ -53,7 +53,7 @@ must_exit 0
 must_have err 'last record without line end (10 bytes) moved'
 for store in old torn; do
     run -C "$SERVER/trials/$store" verify
-    must_equal 0 "$(grep -c digest out)" "digests of $store"
+    must_equal 0 "$(grep -v "^checked: " out | grep -c digest)" "digests of $store"
 done
 must_run -C "$uri" export
 head -n 4 out >beginning
