@@ -23,7 +23,7 @@ struct night_options {
     struct cli_session session;
     char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed, *race, *confirm_runs;
     char **slots, **require;
-    char *prune;
+    char *prune, *sandbox;
     int list, quiet, report, worker, confirm, no_confirm;
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
@@ -165,7 +165,10 @@ static bool read_walls(struct night_options *o)
     if (o->prune && !command_setting_check(command_setting_by_key("prune"), o->prune, why, sizeof why))
         return cli_error(CLI_USAGE, "%s", why), false;
     o->night.require = (const char *const *)o->require;
+    if (o->sandbox && !command_setting_check(command_setting_by_key("sandbox"), o->sandbox, why, sizeof why))
+        return cli_error(CLI_USAGE, "--%s", why), false;
     o->night.prune = o->prune;
+    o->night.sandbox = o->sandbox;
     return true;
 }
 
@@ -222,7 +225,7 @@ static void collect_options(struct night_options *o)
     } given[] = {{"--propose", o->method}, {"--planner", o->planner}, {"--trials", o->trials},
                  {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours},
                  {"--lease", o->lease},    {"--prune", o->prune},     {"--race", o->race},
-                 {"--confirm-runs", o->confirm_runs}};
+                 {"--confirm-runs", o->confirm_runs}, {"--sandbox", o->sandbox}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].value && strcmp(given[i].option, "--hours") != 0) {
@@ -275,6 +278,8 @@ static int read_sweep(struct cli_session *session, void *context)
         !read_retry(o) || !read_walls(o))
         return CLI_USAGE;
     int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
+    if (status == CLI_GO_ON && o->sandbox && !night->list.sweep.of_commands)
+        status = cli_error(CLI_USAGE, "--sandbox is for sweeps of commands; recipes run only the built-in trainer");
     if (status == CLI_GO_ON)
         status = trial_list_add_sweep(&night->list);
     if (status == CLI_GO_ON)
@@ -357,6 +362,9 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                     "end trials with a hopeless curve: median or halving, then warmup=STEPS, curves=N "
                                     "(default: 4), patience=N (2) or factor=X (3) after commas; none overrides the sweep",
                                     "RULE"},
+                                   {"sandbox", 0, POPT_ARG_STRING, &o->sandbox, 0,
+                                    "run commands without network and let them write only their own directory; require: "
+                                    "run nothing if the kernel lacks a part", "require|try"},
                                    {"propose", 0, POPT_ARG_STRING, &o->method, 0,
                                     "after the list, run trials that this method proposes in the sweep's "
                                     "ranges", "auto|gp|tpe|sobol|random|grid"},

@@ -47,6 +47,7 @@ struct night {
     int lock;    /* descriptor of the locked directory; -1: not locked */
     bool quiet;  /* print no progress */
     const char *prune; /* rule for all trials (trial/prune_rule.h); NULL: as the sweep says */
+    const char *sandbox; /* for all trials of commands (run/command_sandbox.h); NULL: as the sweep says */
     const char *const *require; /* requirements of all trials beside those of the sweep, ended by NULL; NULL: none */
     bool report; /* rewrite report.html beside KNOWLEDGE.md */
     const char *const *options; /* arguments to add to `night SWEEP -C DIR` to continue, ended by NULL; NULL: none */

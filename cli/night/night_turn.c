@@ -162,6 +162,7 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
         return cli_no_memory();
     }
     trial.settings.prune = turn->trial->replicates ? NULL : night->prune ? night->prune : trial.settings.prune;
+    trial.sandbox = night->sandbox ? night->sandbox : trial.sandbox;
     snprintf(notes, size, "%s%sprogram %s", turn->notes, turn->notes[0] ? "; " : "",
              command_program(program, sweep, turn->trial->command));
     trial.identity.notes = notes;

@@ -1,9 +1,11 @@
 /* command_settings.c: see command_settings.h. The keys of run.json are in the order of this table. */
 #include "run/command_settings.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lineage/require.h>
 
@@ -69,6 +71,10 @@ static const struct command_setting settings[] = {
      "seed of the trial, or of the first of several runs (default: 1)"},
     {"stop_on_nan", "stop-on-nan", 0, "stop_on_nan", SETTING_FLAG, AT(settings.stop_on_nan), SAME_TRIAL, NULL, NULL,
      "end the trial if it reports a metric that is not finite"},
+    {"sandbox", "sandbox", 0, "sandbox", SETTING_TEXT, AT(sandbox), SAME_TRIAL, NULL, "require|try",
+     "run it without network and let it write only its own directory; require: run nothing if the kernel lacks a part"},
+    {"sandbox_write", "sandbox-write", 0, "sandbox_write", SETTING_TEXTS, AT(sandbox_write), SAME_TRIAL, NULL, "PATH",
+     "a directory or file that a trial in a sandbox may write, too; may be repeated"},
     {"no_refs", "no-refs", 0, "no_refs", SETTING_FLAG, AT(no_refs), SAME_TRIAL, NULL, NULL,
      "do not keep the trial's code by a ref in the git repository"},
     {"params", "param", 'p', "params", SETTING_PARAMS, AT(params), OTHER_TRIAL, "LINEAGE_PARAMS", "NAME=VALUE",
@@ -115,6 +121,14 @@ bool command_setting_check(const struct command_setting *setting, const char *te
     struct lineage_requirement requirement;
     struct lineage_error err;
     struct prune_rule rule;
+    if (setting->offset == AT(sandbox) && strcmp(text, "require") != 0 && strcmp(text, "try") != 0) {
+        snprintf(why, size, "sandbox: '%.40s' is neither require nor try", text);
+        return false;
+    }
+    if (setting->offset == AT(sandbox_write) && access(text, F_OK) != 0) {
+        snprintf(why, size, "sandbox_write: %.400s: %s", text, strerror(errno));
+        return false;
+    }
     if (setting->offset == AT(settings.prune))
         return prune_rule_parse(&rule, text, why, size);
     if (setting->offset == AT(settings.require) && lineage_requirement_parse(&requirement, text, &err) != LINEAGE_OK) {

@@ -1,6 +1,7 @@
 /* command_trial.c: see command_trial.h. */
 #include "run/command_trial.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 bool command_trial_check(const struct command_trial *trial, bool sweep, char *why, size_t size)
@@ -9,7 +10,10 @@ bool command_trial_check(const struct command_trial *trial, bool sweep, char *wh
     if (trial->sealed_eval && trial->eval)
         snprintf(why, size, "%s and %s exclude each other", sweep ? "eval" : "--eval", sealed);
     else if (trial->sealed_eval && !(trial->protect && trial->protect[0]))
-        snprintf(why, size, "%s needs %s: the files of the evaluator, which is all that it finds", sealed, sweep ? "protect" : "--protect");
+        snprintf(why, size, "%s needs %s: the files of the evaluator, which is all that it finds", sealed,
+                 sweep ? "protect" : "--protect");
+    else if (!sweep && trial->sandbox_write && trial->sandbox_write[0] && !trial->sandbox) /* a night may add it to a sweep */
+        snprintf(why, size, "--sandbox-write needs --sandbox");
     else
         return true;
     return false;

@@ -15,6 +15,7 @@
  *   command_artifacts         the files that the command has to leave
  *   protected_files           the files that must not change
  *   sealed_copy               a copy of them that no trial can change, for the sealed evaluation
+ *   command_sandbox           the sandbox in which its commands run
  *   run_log                   keeps what the command prints in files
  *   provenance                records what the trial was run from (run.json); provenance_read
  *   files_beside_row          moves log and provenance to their places
@@ -60,6 +61,9 @@ struct command_trial {
     size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
     bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */
+
+    const char *sandbox;              /* "require" or "try" (command_sandbox.h); NULL: none */
+    const char *const *sandbox_write; /* directories and files that it may write beside its own, ended by NULL; NULL: none */
 
     bool no_refs;        /* make no ref of its code in the repository */
 

@@ -224,6 +224,18 @@ static void put_text(json_t *run, const char *key, const char *text)
         json_object_set_new(run, key, cli_json_text(text));
 }
 
+/* The layers in which the commands run, by their names. */
+static json_t *layers(const struct sandbox *sandbox)
+{
+    json_t *list = json_array();
+    const char *name;
+    unsigned layer;
+    for (size_t i = 0; (name = sandbox_layer_at(i, &layer)); i++)
+        if (sandbox->layers & layer)
+            json_array_append_new(list, json_string(name));
+    return list;
+}
+
 static json_t *run_json(const struct command_trial *t)
 {
     const struct command_setting *setting;
@@ -283,7 +295,8 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
     return git;
 }
 
-bool provenance_write(json_t **recorded, const char *workdir, struct lineage_store *store, const struct command_trial *t)
+bool provenance_write(json_t **recorded, const char *workdir, struct lineage_store *store, const struct command_trial *t,
+                      const struct sandbox *sandbox)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     *recorded = NULL;
@@ -291,6 +304,8 @@ bool provenance_write(json_t **recorded, const char *workdir, struct lineage_sto
     if (n < 0 || (size_t)n >= sizeof dir || mkdir(dir, 0700) != 0)
         return cli_error(CLI_SYSTEM, "cannot make %s: %s", dir, strerror(errno)), false;
     json_t *run = run_json(t);
+    if (t->sandbox)
+        json_object_set_new(run, "sandbox_layers", layers(sandbox));
     json_t *git = record_git(dir, workdir, store, t);
     if (git)
         json_object_set(run, "git", git);

@@ -23,6 +23,7 @@
 #include "run/code_ref.h"
 #include "run/command_artifacts.h"
 #include "run/command_environment.h"
+#include "run/command_sandbox.h"
 #include "run/dry_metrics.h"
 #include "run/failure_evidence.h"
 #include "run/files_beside_row.h"
@@ -50,6 +51,8 @@ struct command_run {
     char dir[PATH_MAX]; /* the work directory, relative like the store's path */
     struct run_log log;
     char workdir[PATH_MAX], params[PATH_MAX], events[PATH_MAX]; /* absolute, because the command may work elsewhere */
+    struct command_sandbox sandbox;      /* if the trial asks for one */
+    const char *const *environment;      /* that of --env, or that of the sandbox */
     struct protected_files protected;
     struct sealed_copy sealed; /* for the sealed evaluation */
     char sealed_dir[PATH_MAX]; /* where it is laid, absolute */
@@ -136,6 +139,20 @@ static bool seal_evaluator(struct command_run *run, const struct workdir *dir, c
             sealed_copy_take(&run->sealed, &run->protected, t->dir, dir->fd, run->not_started, sizeof run->not_started));
 }
 
+/* The commands get the sandbox, in which the directory for temporary files is another one. */
+static bool make_sandbox(struct command_run *run, const struct workdir *dir, const char *absolute, struct trial_job *job)
+{
+    const struct command_places places = {absolute, dir->fd, run->workdir, run->events};
+    run->environment = run->trial->environment;
+    if (!run->trial->sandbox)
+        return true;
+    if (!command_sandbox_make(&run->sandbox, run->trial, &places))
+        return false;
+    run->environment = run->sandbox.environment;
+    job->sandbox = &run->sandbox.sandbox;
+    return true;
+}
+
 static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
 {
     struct command_run *run = context;
@@ -151,9 +168,10 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->dir = t->dir;
     job->guarded = true;
     job->hold = dir->fd;
-    return (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && seal_protected(run) &&
+    return make_sandbox(run, dir, absolute, job) &&
+           (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && seal_protected(run) &&
            seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->path) &&
-           (run->dry || provenance_write(&run->git, dir->path, run->store, t)) && note_code(run) &&
+           (run->dry || provenance_write(&run->git, dir->path, run->store, t, &run->sandbox.sandbox)) && note_code(run) &&
            abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
 }
 
@@ -237,7 +255,7 @@ static bool run_shell(struct command_run *run, struct trial_outcome *outcome, co
                       const char *command, uint64_t seed)
 {
     const char *const words[] = {"sh", "-c", command, NULL};
-    return run_words(run, outcome, *job, &(struct stage){words, run->trial->environment}, seed);
+    return run_words(run, outcome, *job, &(struct stage){words, run->environment}, seed);
 }
 
 static bool has_failed(const struct trial_outcome *outcome)
@@ -365,7 +383,7 @@ static bool run_in_copy(struct command_run *run, struct trial_outcome *outcome, 
                                         "PERL5LIB=",   "RUBYLIB=",       "NODE_PATH=",         "LUA_PATH=",
                                         "BASH_ENV=",   "ENV="};
     enum { PLAIN = sizeof plain / sizeof *plain };
-    const char *const words[] = {"sh", "-c", run->trial->sealed_eval, NULL}, *const *given = run->trial->environment;
+    const char *const words[] = {"sh", "-c", run->trial->sealed_eval, NULL}, *const *given = run->environment;
     struct trial_job job = begin_evaluation(run);
     size_t n = 0;
     while (given && given[n])
@@ -426,7 +444,8 @@ static void add_score(struct command_run *run, const struct trial_results *resul
     run->sum += difference;
     run->sum_of_squares += difference * difference;
     size_t n = strlen(run->scores);
-    snprintf(run->scores + n, sizeof run->scores - n, "%sseed %" PRIu64 " scored %.6g", n ? ", " : "", seed, results->score.value);
+    snprintf(run->scores + n, sizeof run->scores - n, "%sseed %" PRIu64 " scored %.6g", n ? ", " : "", seed,
+             results->score.value);
 }
 
 static double score_std(const struct command_run *run)
@@ -457,7 +476,7 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
     struct trial_job job = run->job;
     if (run->dry && t->sealed_eval)
         job.event = NULL; /* what the training prints does not count */
-    if (!run_words(run, outcome, job, &(struct stage){t->argv, t->environment}, seed))
+    if (!run_words(run, outcome, job, &(struct stage){t->argv, run->environment}, seed))
         return false;
     if ((t->eval || t->sealed_eval) && results->train_s < 0)
         run->train_s += outcome->total_s - before;
@@ -594,7 +613,8 @@ static size_t note_printed(const struct command_run *run, const struct trial_res
     bool same = results->score.present && fabs(results->score.value - printed->value) <= 1e-9 * fabs(printed->value);
     if (!run->trial->sealed_eval || !printed->present || (same && run->trial->seeds < 2))
         return 0;
-    return (size_t)snprintf(out, size, "%sthe trial itself printed %.10g, which does not count", more ? ", " : "", printed->value);
+    return (size_t)snprintf(out, size, "%sthe trial itself printed %.10g, which does not count", more ? ", " : "",
+                            printed->value);
 }
 
 static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out)
@@ -612,7 +632,8 @@ static void remark(void *context, const struct trial_results *results, const str
     char how[64];
     out[0] = '\0';
     if (results->score.present && run->channel)
-        n += (size_t)snprintf(out, size, "score by %s%s", channels[run->channel], run->trial->sealed_eval ? " of the sealed evaluation" : "");
+        n += (size_t)snprintf(out, size, "score by %s%s", channels[run->channel],
+                              run->trial->sealed_eval ? " of the sealed evaluation" : "");
     if (n && results->scored.rule.take != METRIC_TAKE_LAST)
         n += (size_t)snprintf(out + n, size - n, ", %s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule),
                               results->scored.count);
@@ -796,6 +817,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     run_log_close(&run->log);
     protected_files_release(&run->protected);
     sealed_copy_release(&run->sealed);
+    command_sandbox_release(&run->sandbox);
     if (trial->sealed_eval)
         prctl(PR_SET_DUMPABLE, 1);
 done:

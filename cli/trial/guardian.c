@@ -95,14 +95,18 @@ static void send_report(const struct guarding *g, enum news news, int value)
 static void become_command(const struct guarding *g, pid_t guardian, int failure)
 {
     const struct guardian_command *c = g->command;
-    int outside = OUTSIDE;
+    int outside = OUTSIDE, no_sandbox = GUARDIAN_NO_SANDBOX;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = c->printed[0] >= 0 ? c->printed[0] : STDERR_FILENO;
     int err = c->printed[1] >= 0 ? c->printed[1] : STDERR_FILENO;
     if (c->group >= 0 && !trial_cgroup_enter(c->group))
         put(failure, &outside, sizeof outside);
     setsid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (c->sandbox && !sandbox_enter(c->sandbox)) {
+        put(failure, &no_sandbox, sizeof no_sandbox);
+        _exit(127);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* behind the sandbox, because a change of privileges clears it */
     signal(SIGPIPE, SIG_DFL); /* lineage ignores it, but pipelines in the command need it */
     sigprocmask(SIG_SETMASK, &g->before, NULL);
     if (getppid() == guardian && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&

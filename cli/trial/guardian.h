@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "trial/sandbox.h"
+
 /* The command to run. argv and environment are passed to execve. */
 struct guardian_command {
     const char *program; /* file to execute; searched in PATH if it has no slash */
@@ -27,6 +29,7 @@ struct guardian_command {
     int hold;        /* descriptor that stays open until the tree is gone; -1: none */
     int group;       /* control group (trial_cgroup.h) that the command enters; -1: none */
     double grace;    /* seconds between TERM and KILL */
+    const struct sandbox *sandbox; /* that the command enters; NULL: none */
 };
 
 struct guardian {
@@ -40,6 +43,9 @@ struct guardian {
     bool outside; /* the command could not enter its control group */
     int unseen;   /* number of processes that could not be ended; -1: unknown (without /proc) */
 };
+
+/* What guardian_start returns if the sandbox could not be set up. */
+enum { GUARDIAN_NO_SANDBOX = -2 };
 
 /* Starts the guardian and the command. Returns 0, or the errno with which the command failed to start; no guardian is
  * left then. */

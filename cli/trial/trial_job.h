@@ -4,6 +4,7 @@
 
 #include "metrics/event_lines.h"
 #include "trial/interrupts.h"
+#include "trial/sandbox.h"
 #include "trial/trial_plan.h"
 
 /*
@@ -52,6 +53,7 @@ struct trial_job {
     int hold;                /* guarded: descriptor that stays open until no process of the trial is left; -1: none */
     const char *events_path; /* guarded: path of a named pipe for events, for descendants that inherit no descriptors;
                                 NULL: only TRIAL_EVENTS_FD */
+    const struct sandbox *sandbox; /* guarded: that the command enters; NULL: none */
     const char *dir;         /* guarded: working directory of the command; NULL: that of this process */
 };
 

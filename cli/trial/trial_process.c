@@ -122,7 +122,8 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
                                        .printed = {printed[0], printed[1]},
                                        .hold = job->hold,
                                        .group = p->group.dir,
-                                       .grace = job->settings.grace_seconds};
+                                       .grace = job->settings.grace_seconds,
+                                       .sandbox = job->sandbox};
     int error = guardian_start(&p->guardian, &command);
     p->pid = p->guardian.pid;
     p->notice = p->guardian.report;
@@ -205,7 +206,8 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
     p->printed[1] = err[0];
     if (!error)
         return true;
-    cli_error(CLI_SYSTEM, "cannot start %s: %s", job->argv[0], strerror(error));
+    cli_error(CLI_SYSTEM, "cannot start %s: %s", job->argv[0],
+              error == GUARDIAN_NO_SANDBOX ? "its sandbox could not be set up a second time" : strerror(error));
     trial_process_release(p);
     return false;
 }

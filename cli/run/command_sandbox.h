@@ -1,0 +1,43 @@
+/*
+ * command_sandbox.h: the sandbox of a command's trial (--sandbox): which paths it may write, and which layers the kernel grants.
+ *
+ * Its commands may write their work directory, a directory for temporary files (TMPDIR), the pipe for events, /dev/shm, and the
+ * paths of --sandbox-write. The store, the evaluator and everything else are read-only.
+ */
+#ifndef CLI_COMMAND_SANDBOX_H
+#define CLI_COMMAND_SANDBOX_H
+
+#include "run/command_trial.h"
+#include "trial/sandbox.h"
+
+struct command_sandbox {
+    struct sandbox sandbox;
+    const char **writable;    /* of the sandbox */
+    const char **environment; /* of the commands: that of --env with TMPDIR, ended by NULL */
+    char **owned;             /* [n_owned] */
+    size_t n_owned;
+};
+
+/* Where the commands of the trial work, all absolute. */
+struct command_places {
+    const char
+        *trial; /* its directory in the store, in which the one for temporary files is made */
+    int dir;    /* the same, open */
+    const char *workdir, *events;
+};
+
+/* The name of the directory for temporary files in the directory of the trial. */
+#define COMMAND_SANDBOX_TEMPORARY "tmp"
+
+/*
+ * Makes the sandbox of a trial that asks for one, and finds out which layers there are; prints them on standard error, unless
+ * the trial is quiet and none is missing. Returns false after printing why it cannot be made, or which layers are missing if the
+ * trial requires all of them. Call command_sandbox_release in either case.
+ */
+bool command_sandbox_make(struct command_sandbox *made, const struct command_trial *trial,
+                          const struct command_places *places);
+
+/* A zeroed struct is allowed. */
+void command_sandbox_release(struct command_sandbox *made);
+
+#endif
