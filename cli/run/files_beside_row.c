@@ -82,6 +82,17 @@ static void move_to(const struct lineage_store *store, enum lineage_place place,
     lineage_free(dir);
 }
 
+/* Whether it is a directory, and not a link to one that the trial has put in its place. */
+static bool is_own_directory(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return false;
+    if (!S_ISDIR(st.st_mode))
+        cli_say("no provenance: the trial has replaced its directory");
+    return S_ISDIR(st.st_mode);
+}
+
 void files_beside_row_put(const struct lineage_store *store, const char *dir, const char *exp_id)
 {
     char from[PATH_MAX], name[LINEAGE_NAME_MAX + 8];
@@ -89,7 +100,7 @@ void files_beside_row_put(const struct lineage_store *store, const char *dir, co
     snprintf(name, sizeof name, "%.64s.log", exp_id);
     if (path_in(from, dir, RUNNING_OUTPUT "0") && access(from, F_OK) == 0 && run_log_join(dir))
         move_to(store, LINEAGE_PLACE_LOGS, from, name);
-    if (path_in(from, dir, RUNNING_PROVENANCE) && access(from, F_OK) == 0)
+    if (path_in(from, dir, RUNNING_PROVENANCE) && is_own_directory(from))
         move_to(store, LINEAGE_PLACE_PROVENANCE, from, exp_id);
 }
 

@@ -60,14 +60,12 @@ static bool allow(int ruleset, const char *path, long version)
     return errno = error, good;
 }
 
-/* Devices that any program may write, and those of accelerators. Disks are not among them. */
+/* Devices that any program may write, and those of accelerators. Disks and the terminals of others are not among them. */
 static bool allow_devices(int ruleset, long version)
 {
     static const char *const patterns[] = {
-        "/dev/null",    "/dev/zero",       "/dev/full",     "/dev/random",
-        "/dev/urandom", "/dev/tty",        "/dev/ptmx",     "/dev/pts",
-        "/dev/nvidia*", "/dev/dri",        "/dev/kfd",      "/dev/accel*",
-        "/dev/dxg",     "/dev/infiniband", "/dev/davinci*", "/dev/neuron*"};
+        "/dev/null",    "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",        "/dev/nvidia*",
+        "/dev/dri",     "/dev/kfd",  "/dev/dxg",  "/dev/accel*", "/dev/neuron*", "/dev/infiniband", "/dev/davinci*"};
     bool good = true;
     for (size_t i = 0; good && i < sizeof patterns / sizeof *patterns; i++) {
         glob_t found = {0};

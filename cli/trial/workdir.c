@@ -111,7 +111,8 @@ static void remove_abandoned(const char *path)
 static bool is_there(const struct workdir *workdir)
 {
     struct stat held, named;
-    bool there = fstat(workdir->fd, &held) == 0 && stat(workdir->path, &named) == 0 && held.st_ino == named.st_ino;
+    bool there = fstat(workdir->fd, &held) == 0 && lstat(workdir->path, &named) == 0 && held.st_ino == named.st_ino &&
+                 held.st_dev == named.st_dev;
     if (!there)
         errno = ENOENT;
     return there;
@@ -128,7 +129,7 @@ static bool make_locked(struct workdir *workdir, const char *dir)
     errno = ENAMETOOLONG;
     if ((size_t)snprintf(workdir->path, room, "%s/" RUNNING_PREFIX "XXXXXX", dir) >= room || !mkdtemp(workdir->path))
         return false;
-    workdir->fd = open(workdir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    workdir->fd = open(workdir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (workdir->fd >= 0 && fchmod(workdir->fd, 0755) == 0 && flock(workdir->fd, LOCK_EX) == 0 && is_there(workdir))
         return true;
     int error = errno;

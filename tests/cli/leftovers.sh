@@ -42,5 +42,10 @@ must_exit 0
 must_have err 'no snapshot: the trial has replaced its work directory'
 run run -C s -q -m loss -- sh -c "d=\$(dirname {workdir}); mv \"\$d\" moved; mkdir -p \"\$d\"; ln -s '$PWD/private' {workdir}; echo loss: 0.25"
 [ -z "$(grep -rl 'PRIVATE KEY' s)" ] || fail 'a directory outside of the store is in a snapshot'
+# A link in the place of its provenance is not kept as such.
+run run -C s -q -m loss -- sh -c "d=\$(dirname {workdir}); rm -r \$d/provenance; ln -s '$PWD/private' \$d/provenance; echo loss: 0.5"
+must_exit 0
+must_have err 'no provenance: the trial has replaced its directory'
+[ -z "$(find s -type l)" ] || fail 'a link of the trial is in the store'
 must_run verify -C s
 finish

@@ -70,13 +70,11 @@ static struct run *sound_run(const struct place *place)
 }
 
 /* Loads the state into another run, and returns the status with its message in err. */
-static enum trainer_status load(const struct place *place, struct trainer_error *err,
-                                int32_t *iterations)
+static enum trainer_status load(const struct place *place, struct trainer_error *err, int32_t *iterations)
 {
     struct run *run = opened_run(&place->recipe, place->params);
     enum trainer_status status = resume_state_load(run, place->state, iterations, err);
-    if (status ==
-        TRAINER_OK) { /* what indexes arrays and bounds loops is in range whatever the bytes were */
+    if (status == TRAINER_OK) { /* what indexes arrays and bounds loops is in range whatever the bytes were */
         assert_in_range(run->totals.n_late, 0, TRAINER_TURNS_MAX);
         assert_in_range(*iterations, 0, place->recipe.training.iterations);
         assert_in_range(run->memory.n_baselines[0], 0, 1);
@@ -85,15 +83,13 @@ static enum trainer_status load(const struct place *place, struct trainer_error 
     return status;
 }
 
-static void assert_refused(const struct place *place, struct run *forged, int32_t iterations,
-                           const char *what)
+static void assert_refused(const struct place *place, struct run *forged, int32_t iterations, const char *what)
 {
     struct trainer_error err;
     int32_t done;
     assert_int_equal(resume_state_save(forged, place->state, iterations, &err), TRAINER_OK);
     enum trainer_status status = load(place, &err, &done);
-    if (status != TRAINER_ECORRUPT || !strstr(err.text, "impossible value") ||
-        !strstr(err.text, what))
+    if (status != TRAINER_ECORRUPT || !strstr(err.text, "impossible value") || !strstr(err.text, what))
         fail_msg("%s: %d, %s", what, (int)status, status == TRAINER_OK ? "accepted" : err.text);
     close_run(forged);
 }
@@ -119,8 +115,7 @@ static void iterations_are_bounded(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_refused(place, sound_run(place), bad[i], "iterations");
     int32_t done;
-    assert_int_equal(trainer_state_read(place->state, &place->recipe, &done, NULL),
-                     TRAINER_ECORRUPT);
+    assert_int_equal(trainer_state_read(place->state, &place->recipe, &done, NULL), TRAINER_ECORRUPT);
 }
 
 static void counts_are_bounded(void **state)
@@ -218,10 +213,8 @@ static void random_totals_are_refused_or_bounded(void **state)
         struct trainer_error err;
         int32_t done;
         for (int32_t k = trainer_rng_below(&rng, 8); k >= 0; k--)
-            totals[trainer_rng_below(&rng, (int32_t)sizeof run->totals)] ^=
-                (unsigned char)(1 + trainer_rng_below(&rng, 255));
-        assert_int_equal(resume_state_save(run, place->state, trainer_rng_below(&rng, 8), NULL),
-                         TRAINER_OK);
+            totals[trainer_rng_below(&rng, (int32_t)sizeof run->totals)] ^= (unsigned char)(1 + trainer_rng_below(&rng, 255));
+        assert_int_equal(resume_state_save(run, place->state, trainer_rng_below(&rng, 8), NULL), TRAINER_OK);
         refused += load(place, &err, &done) != TRAINER_OK;
         close_run(run);
     }
@@ -241,32 +234,25 @@ static void other_files_are_not_read(void **state)
     assert_int_equal(truncate(place->state, (off_t)1 << 40), 0);
     assert_int_equal(load(place, &err, &done), TRAINER_ECORRUPT);
     assert_non_null(strstr(err.text, "length"));
-    assert_int_equal(trainer_checkpoint_save(place->state,
-                                             &(struct trainer_checkpoint){place->recipe.model, 1},
-                                             place->params, NULL),
+    assert_int_equal(trainer_checkpoint_save(place->state, &(struct trainer_checkpoint){place->recipe.model, 1}, place->params, NULL),
                      TRAINER_OK);
     assert_int_equal(truncate(place->state, (off_t)1 << 35), 0);
-    assert_int_equal(trainer_checkpoint_load(place->state, &checkpoint, NULL, 0, &err),
-                     TRAINER_ECORRUPT);
+    assert_int_equal(trainer_checkpoint_load(place->state, &checkpoint, NULL, 0, &err), TRAINER_ECORRUPT);
     assert_non_null(strstr(err.text, "length"));
     unlink(place->state);
     assert_int_equal(mkfifo(place->state, 0600), 0);
     assert_int_equal(load(place, &err, &done), TRAINER_EIO);
     assert_non_null(strstr(err.text, "not a regular file"));
-    assert_int_equal(trainer_checkpoint_load(place->state, &checkpoint, NULL, 0, &err),
-                     TRAINER_EIO);
+    assert_int_equal(trainer_checkpoint_load(place->state, &checkpoint, NULL, 0, &err), TRAINER_EIO);
     unlink(place->state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sound_state_is_accepted),
-        cmocka_unit_test(iterations_are_bounded),
-        cmocka_unit_test(counts_are_bounded),
-        cmocka_unit_test(numbers_are_finite),
-        cmocka_unit_test(arrays_are_checked),
-        cmocka_unit_test(random_totals_are_refused_or_bounded),
+        cmocka_unit_test(a_sound_state_is_accepted), cmocka_unit_test(iterations_are_bounded),
+        cmocka_unit_test(counts_are_bounded),        cmocka_unit_test(numbers_are_finite),
+        cmocka_unit_test(arrays_are_checked),        cmocka_unit_test(random_totals_are_refused_or_bounded),
         cmocka_unit_test(other_files_are_not_read),
     };
     return cmocka_run_group_tests(tests, open_place, close_place);

@@ -33,9 +33,8 @@ struct pattern {
     size_t n;
     struct range range[PATTERN_MAX];
     size_t n_ranges;
-    bool fold; /* the letters A to Z equal those from a to z */
-    bool
-        impossible; /* matches nothing: a set without an end, or nothing behind the escape character */
+    bool fold;       /* the letters A to Z equal those from a to z */
+    bool impossible; /* matches nothing: a set without an end, or nothing behind the escape character */
 };
 
 /* ---- characters ---- */
@@ -49,12 +48,7 @@ static uint32_t next_code(const unsigned char **at)
     ++*at;
     if (c < 0xc0)
         return c;
-    c &= c < 0xe0   ? 0x1f
-         : c < 0xf0 ? 0x0f
-         : c < 0xf8 ? 0x07
-         : c < 0xfc ? 0x03
-         : c < 0xfe ? 0x01
-                    : 0;
+    c &= c < 0xe0 ? 0x1f : c < 0xf0 ? 0x0f : c < 0xf8 ? 0x07 : c < 0xfc ? 0x03 : c < 0xfe ? 0x01 : 0;
     while ((**at & 0xc0) == 0x80)
         c = c << 6 | (*(*at)++ & 0x3f);
     return c < 0x80 || (c & 0xfffff800) == 0xd800 || (c & 0xfffffffe) == 0xfffe ? 0xfffd : c;
@@ -118,8 +112,7 @@ static bool read_set(struct pattern *pattern, const unsigned char **at)
         set.inverted = true;
         code = next_code(at);
     }
-    for (bool first = true; code && (first || code != ']') && pattern->n_ranges < PATTERN_MAX;
-         first = false) {
+    for (bool first = true; code && (first || code != ']') && pattern->n_ranges < PATTERN_MAX; first = false) {
         struct range *range = &pattern->range[pattern->n_ranges++];
         bool spans = !first && code == '-' && **at && **at != ']' && before;
         if (spans)
@@ -137,10 +130,7 @@ static void read_glob(struct pattern *pattern, const unsigned char *at)
 {
     for (uint32_t c; (c = next_code(&at));) {
         if (c != '[') {
-            add(pattern, (struct token){.kind = c == '*'   ? ANY_MANY
-                                                : c == '?' ? ANY_ONE
-                                                           : ONE,
-                                        .code = c});
+            add(pattern, (struct token){.kind = c == '*' ? ANY_MANY : c == '?' ? ANY_ONE : ONE, .code = c});
         } else if (!read_set(pattern, &at)) {
             pattern->impossible = true;
             return;
@@ -151,8 +141,7 @@ static void read_glob(struct pattern *pattern, const unsigned char *at)
 /* ---- matching ---- */
 
 /* Whether the text begins with the part [n]; moves *at behind it. */
-static bool begins_with(const struct pattern *pattern, const struct token *part, size_t n,
-                        const unsigned char **at)
+static bool begins_with(const struct pattern *pattern, const struct token *part, size_t n, const unsigned char **at)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t c = next_code(at);
@@ -163,8 +152,7 @@ static bool begins_with(const struct pattern *pattern, const struct token *part,
 }
 
 /* Whether the text ends with the part [n]. */
-static bool ends_with(const struct pattern *pattern, const struct token *part, size_t n,
-                      const unsigned char *at)
+static bool ends_with(const struct pattern *pattern, const struct token *part, size_t n, const unsigned char *at)
 {
     size_t length = 0;
     for (const unsigned char *end = at; next_code(&end);)
@@ -177,8 +165,7 @@ static bool ends_with(const struct pattern *pattern, const struct token *part, s
 }
 
 /* Makes the mask of c: bit i is set if token i of the part holds c. */
-static void make_mask(const struct pattern *pattern, const struct token *part, size_t n, uint32_t c,
-                      uint64_t mask[WORDS])
+static void make_mask(const struct pattern *pattern, const struct token *part, size_t n, uint32_t c, uint64_t mask[WORDS])
 {
     memset(mask, 0, WORDS * sizeof *mask);
     for (size_t i = 0; i < n; i++)
@@ -191,8 +178,7 @@ static void set_bit(uint64_t mask[WORDS], size_t i)
 }
 
 /* The masks of all ASCII characters. A part usually consists of characters, and each of these sets one or two masks. */
-static void make_masks(const struct pattern *pattern, const struct token *part, size_t n,
-                       uint64_t masks[ASCII][WORDS])
+static void make_masks(const struct pattern *pattern, const struct token *part, size_t n, uint64_t masks[ASCII][WORDS])
 {
     memset(masks, 0, ASCII * sizeof *masks);
     for (size_t i = 0; i < n; i++)
@@ -208,8 +194,7 @@ static void make_masks(const struct pattern *pattern, const struct token *part, 
 
 /* Moves *at behind the first place at which the part [n] occurs, n > 0. Bit i of `begun` is set if the characters up to this
  * one match the first i + 1 tokens. */
-static bool find(const struct pattern *pattern, const struct token *part, size_t n,
-                 const unsigned char **at)
+static bool find(const struct pattern *pattern, const struct token *part, size_t n, const unsigned char **at)
 {
     uint64_t ascii[ASCII][WORDS], other[WORDS], begun[WORDS] = {0};
     uint32_t made = 0; /* the character whose mask is in `other` */
@@ -274,22 +259,19 @@ void sql_match_pattern(sqlite3_context *context, int n, sqlite3_value **values)
 {
     struct pattern pattern = {.n = 0};
     uint32_t escape = 0;
-    int most =
-        sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1);
+    int most = sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1);
     if (sqlite3_value_bytes(values[0]) > (most < PATTERN_MAX ? most : PATTERN_MAX)) {
         sqlite3_result_error(context, "LIKE or GLOB pattern too complex", -1);
         return;
     }
     if (n == 3 && !read_escape(context, values[2], &escape))
         return;
-    if ((sqlite3_value_type(values[0]) == SQLITE_BLOB ||
-         sqlite3_value_type(values[1]) == SQLITE_BLOB) &&
+    if ((sqlite3_value_type(values[0]) == SQLITE_BLOB || sqlite3_value_type(values[1]) == SQLITE_BLOB) &&
         sqlite3_compileoption_used("LIKE_DOESNT_MATCH_BLOBS")) {
         sqlite3_result_int(context, 0);
         return;
     }
-    const unsigned char *wanted = sqlite3_value_text(values[0]),
-                        *text = sqlite3_value_text(values[1]);
+    const unsigned char *wanted = sqlite3_value_text(values[0]), *text = sqlite3_value_text(values[1]);
     if (!wanted || !text)
         return;
     if (sqlite3_user_data(context))
