@@ -93,6 +93,8 @@ static int read_envelope(struct preflight *p)
     const char *text = strcmp(p->envelope_text, "paper") == 0 ? paper : p->envelope_text;
     if (text == paper && p->capacity <= 0)
         p->capacity = 128e9;
+    if (!*text)
+        return cli_error(CLI_USAGE, "--envelope needs at least one part, as in weights=8");
     for (const char *at = text; *at;) {
         size_t n = strcspn(at, ",");
         if (!read_part(p, at, n))

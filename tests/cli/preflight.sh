@@ -53,6 +53,8 @@ for bad in weights weights=-1 weights=1x tigers=3; do
     must_exit 2
     must_have err "--envelope '$bad' is not PART=GB"
 done
+run preflight tiny.json --envelope ''
+must_exit 2
 run preflight tiny.json --capacity 0
 must_exit 2
 run preflight tiny.json --format tsv

@@ -415,22 +415,24 @@ static void the_published_schema_knows_the_keys(void **state)
     const char *key;
     (void)state;
     json_t *keys = json_object_get(json_object_get(json_object_get(schema, "$defs"), "recipes"), "properties");
-    assert_int_equal(json_object_size(keys), 11);
+    size_t n = 0; /* the trainer's keys, so that another key of the night does not fail this test by its number */
     json_object_foreach(keys, key, value) {
         char text[64];
         struct trainer_sweep *sweep;
         struct trainer_error err;
         /* `night` reads these keys itself, and removes them before the trainer reads the sweep. */
-        static const char *const nights[] = {"ranges", "propose", "require", "prune"};
+        static const char *const nights[] = {"ranges", "confirm", "propose", "require", "prune"};
         bool of_night = false;
         for (size_t i = 0; i < sizeof nights / sizeof *nights; i++)
             of_night = of_night || strcmp(key, nights[i]) == 0;
         if (of_night)
             continue;
+        n++;
         snprintf(text, sizeof text, "{'%s': null}", key);
         assert_int_equal(read_sweep(&sweep, text, &err), TRAINER_EINVAL);
         assert_null(strstr(err.text, "unknown"));
     }
+    assert_int_equal(n, 7);
     json_decref(schema);
 }
 
