@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <lineage/front.h>
 #include <lineage/hypothesis.h>
 #include <lineage/query.h>
 #include <lineage/store.h>
@@ -132,6 +133,10 @@ bool cli_format_parse(enum cli_format *format, const char *text); /* NULL gives 
 
 /* Accepts "lower" and "higher"; NULL gives the store's default. Prints a message and returns false on other texts. */
 bool cli_direction_parse(enum lineage_direction *direction, const char *text);
+
+/* Reads NAME:lower or NAME:higher into the second score of the settings. Returns false after printing an error that begins
+ * with `what`. */
+bool cli_second_parse(struct lineage_config *config, const char *what, const char *text);
 
 /* Parses a number that is the whole text. Prints a message and returns false on failure. */
 bool cli_number_parse(double *value, const char *option, const char *text);
@@ -277,6 +282,9 @@ char *cli_read_all(const char *path, size_t *length);
 
 /* Returns the trial as an object: its 17 columns, score, params, clip scale, turns, extra columns, line number. */
 json_t *cli_trial_json(const struct lineage_trial *trial);
+
+/* The trials of a front as [{exp_id, score, second}]. */
+json_t *cli_front_json(const struct lineage_front *front);
 
 /* The verdict on a prediction as {verdict, expected, happened, margin, covered}; the last two are null if the noise is
  * unknown. */

@@ -86,6 +86,30 @@ static int show_progress(struct cli_session *session)
                                        : cli_fail(&err);
 }
 
+/* One line for each trial that is best in both scores; none if the store has one score. */
+static void show_front(const struct cli_session *session, const struct lineage_front *front)
+{
+    char score[LINEAGE_NUMBER_MAX], second[LINEAGE_NUMBER_MAX];
+    for (size_t i = 0; i < front->n; i++) {
+        char *id = cli_text_line(front->points[i].exp_id, 0);
+        json_t *text = json_sprintf("%s: %s, %s %s", id ? id : "", lineage_number_format(score, front->points[i].score),
+                                    lineage_store_config(session->store)->second,
+                                    lineage_number_format(second, front->points[i].second));
+        cli_show_line(stdout, &session->screen, "front", text ? json_string_value(text) : "", CLI_PLAIN);
+        json_decref(text);
+        free(id);
+    }
+}
+
+static void print_json(const struct lineage_trial *best, const struct lineage_front *front, const char *second)
+{
+    json_t *object = cli_trial_json(best), *list = cli_front_json(front);
+    json_object_set_new(object, "second", cli_json_text(second));
+    json_object_set_new(object, "front", list);
+    cli_json_print(stdout, object, true);
+    json_decref(object);
+}
+
 /* Returns 1 if no trial has a rank yet. This is not an error, because scripts ask before their first trial. */
 static int work(struct cli_session *session, void *context)
 {
@@ -97,7 +121,15 @@ static int work(struct cli_session *session, void *context)
         return cli_error(CLI_NO, "%s", err.text);
     if (found != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_show_trial(&trial, session->format, &session->screen);
+    struct lineage_front front = {0};
+    int status = lineage_front_load(&front, session->store, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+    if (status == CLI_OK && session->format == CLI_JSON && front.n)
+        print_json(&trial, &front, lineage_store_config(session->store)->second);
+    else if (status == CLI_OK)
+        status = cli_show_trial(&trial, session->format, &session->screen);
+    if (status == CLI_OK && session->format == CLI_TABLE)
+        show_front(session, &front);
+    lineage_front_release(&front);
     lineage_trial_release(&trial);
     if (status == CLI_OK && session->screen.terminal && session->format == CLI_TABLE)
         status = show_progress(session);
@@ -115,7 +147,9 @@ const struct cli_command cmd_best = {
     .name = "best",
     .arguments = "",
     .description = "Prints the kept or baseline trial with the best finite score, in the store's direction.\n"
-                   "If two trials tie, the earlier one wins. Exit status 1 if no trial has a score.",
+                   "If two trials tie, the earlier one wins. Exit status 1 if no trial has a score. In a store with\n"
+                   "a second score (`init --second`) it also prints the front: the kept trials that are best in\n"
+                   "both scores (`query --front` lists them).",
     .examples = "  lineage best\n  lineage best --direction higher --format json | jq .exp_id",
     .run = run,
 };

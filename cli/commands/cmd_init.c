@@ -12,7 +12,7 @@
 
 struct init_options {
     struct cli_store_options where;
-    char *label, *min_delta, *noise_std, *noise_seeds, *night_trials;
+    char *label, *min_delta, *noise_std, *noise_seeds, *night_trials, *second, *second_noise;
     char *from, **columns;
     int json_columns;
 };
@@ -30,6 +30,14 @@ static bool copy_name(char out[LINEAGE_NAME_MAX], const char *option, const char
     return true;
 }
 
+static bool read_second(struct lineage_config *config, const struct init_options *o)
+{
+    if (!o->second && o->second_noise)
+        return cli_error(CLI_USAGE, "--second-noise-std belongs to --second"), false;
+    return (!o->second || cli_second_parse(config, "--second", o->second)) &&
+           (!o->second_noise || cli_amount_parse(&config->second_noise_std, "second-noise-std", o->second_noise));
+}
+
 static bool fill_config(struct lineage_config *config, const struct init_options *o)
 {
     size_t seeds = 0, trials = 0;
@@ -39,7 +47,7 @@ static bool fill_config(struct lineage_config *config, const struct init_options
               (!o->min_delta || cli_amount_parse(&config->min_delta, "min-delta", o->min_delta)) &&
               (!o->noise_std || cli_amount_parse(&config->noise_std, "noise-std", o->noise_std)) &&
               (!o->noise_seeds || cli_count_parse(&seeds, "noise-seeds", o->noise_seeds)) &&
-              (!o->night_trials || cli_count_parse(&trials, "night-trials", o->night_trials));
+              (!o->night_trials || cli_count_parse(&trials, "night-trials", o->night_trials)) && read_second(config, o);
     config->night_trials = (unsigned)trials;
     config->noise_seeds = (unsigned)seeds;
     return ok;
@@ -154,6 +162,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "number of seeds averaged in one score (default: 1)", "N"},
         {"night-trials", 0, POPT_ARG_STRING, &o.night_trials, 0,
          "trials of a night: --status auto keeps a trial falsely in at most one of 20 such nights (default: 100)", "N"},
+        {"second", 0, POPT_ARG_STRING, &o.second, 0,
+         "keep a trial also if no kept trial is as good in the score and in this metric or column", "NAME:lower|higher"},
+        {"second-noise-std", 0, POPT_ARG_STRING, &o.second_noise, 0,
+         "standard deviation of the second score between seeds (default: 0)", "NUMBER"},
         {"json-columns", 0, POPT_ARG_NONE, &o.json_columns, 0,
          "add the columns params and metrics, which repeat both as JSON for tools that read tables", NULL},
         {"from", 0, POPT_ARG_STRING, &o.from, 0, "convert the log FILE, which another tool or an agent has kept", "FILE"},

@@ -85,26 +85,18 @@ static bool copy(struct logs *o, int fd)
 
 static int open_log(struct logs *o, const char *exp_id)
 {
-    char name[PATH_MAX];
-    char *path = NULL;
+    char path[PATH_MAX];
+    char *dir = NULL;
     struct lineage_error err;
-    if (lineage_store_path(&path, o->session.store, LINEAGE_PLACE_LOGS, &err) != LINEAGE_OK)
+    if (lineage_store_path(&dir, o->session.store, LINEAGE_PLACE_LOGS, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    /* Neither the directory nor the file may be a link, which could lead out of the store. */
-    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    lineage_free(path);
-    int n = snprintf(name, sizeof name, "%s.log", exp_id);
-    bool is_name = n > 0 && n < PATH_MAX && !strchr(name, '/');
-    int fd = dir >= 0 && is_name ? openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-    int status = CLI_OK;
+    int n = snprintf(path, sizeof path, "%s/%s.log", dir, exp_id);
+    lineage_free(dir);
+    int fd = n > 0 && n < PATH_MAX ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     if (fd < 0)
-        status = cli_error(errno == ENOENT ? CLI_NO : CLI_SYSTEM, "trial '%s' has no log: %s", exp_id, strerror(errno));
-    else if (!copy(o, fd))
-        status = cli_error(CLI_SYSTEM, "cannot print logs/%s: %s", name, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    if (dir >= 0)
-        close(dir);
+        return cli_error(errno == ENOENT ? CLI_NO : CLI_SYSTEM, "trial '%s' has no log: %s", exp_id, strerror(errno));
+    int status = copy(o, fd) ? CLI_OK : cli_error(CLI_SYSTEM, "cannot print %s: %s", path, strerror(errno));
+    close(fd);
     return status;
 }
 

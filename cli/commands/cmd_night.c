@@ -248,6 +248,7 @@ static int make_store(const struct night_options *o)
 {
     const char *dir = o->session.where.dir ? o->session.where.dir : ".";
     const char *direction = json_string_value(json_object_get(o->night.list.sweep.root, "direction"));
+    const char *second = json_string_value(json_object_get(o->night.list.sweep.root, "second"));
     struct lineage_config config = {0};
     if (!o->night.list.sweep.of_commands)
         return recipe_store_make(o->session.where.dir);
@@ -258,7 +259,7 @@ static int make_store(const struct night_options *o)
     if (!direction)
         return cli_error(CLI_USAGE, "%s is not a store; say in the sweep which score is better: "
                                     "\"direction\": \"lower\"", dir);
-    if (!cli_direction_parse(&config.direction, direction))
+    if (!cli_direction_parse(&config.direction, direction) || (second && !cli_second_parse(&config, "second", second)))
         return CLI_USAGE;
     int status = cli_store_create(dir, &config);
     return status == CLI_OK ? CLI_GO_ON : status;
@@ -300,6 +301,23 @@ static int check_log(struct lineage_store *store)
     return lineage_store_append_check(store, &any, NULL, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
+/* The sweep names the second score only for a new store; an existing one must agree. */
+static int check_second(const struct night *night)
+{
+    const char *second = json_string_value(json_object_get(night->list.sweep.root, "second"));
+    const struct lineage_config *config = lineage_store_config(night->list.store);
+    struct lineage_config wanted = {0};
+    if (!second)
+        return CLI_GO_ON;
+    if (!cli_second_parse(&wanted, "second", second))
+        return CLI_USAGE;
+    if (strcmp(wanted.second, config->second) == 0 && wanted.second_direction == config->second_direction)
+        return CLI_GO_ON;
+    return cli_error(CLI_USAGE, "%s: second is %s, but the second score of %s is %s%s%s; change one of them (lineage.json)",
+                     night->list.sweep.file, second, lineage_store_dir(night->list.store), config->second[0] ? config->second : "not set",
+                     config->second[0] ? ":" : "", !config->second[0] ? "" : config->second_direction == LINEAGE_HIGHER ? "higher" : "lower");
+}
+
 /* Takes the lock before it reads rows; otherwise a row that another night appends in between would be run a second
  * time. Trials that an earlier night left unfinished get their rows first. A night with several jobs opens the store
  * again, so the handle to close afterwards is the night's. */
@@ -310,6 +328,8 @@ static int work(struct cli_session *session, void *context)
     int status = night->list.sweep.of_commands ? CLI_GO_ON : recipe_store_check(session->store);
     if (status == CLI_GO_ON)
         status = night_open(night, session->store);
+    if (status == CLI_GO_ON)
+        status = check_second(night);
     if (status == CLI_GO_ON && !o->list) {
         cli_deliver_waiting(session->store);
         status = night_lock(night);
@@ -360,7 +380,7 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                     "may be repeated", "NAME<=NUMBER"},
                                    {"prune", 0, POPT_ARG_STRING, &o->prune, 0,
                                     "end trials with a hopeless curve: median or halving, then warmup=STEPS, curves=N "
-                                    "(default: 4), patience=N (2) or factor=X (3) after commas; none overrides the sweep",
+                                    "(default: 4), patience=N (3) or factor=X (3) after commas; none overrides the sweep",
                                     "RULE"},
                                    {"sandbox", 0, POPT_ARG_STRING, &o->sandbox, 0,
                                     "run commands without network and let them write only their own directory; require: "

@@ -14,7 +14,9 @@ struct query_options {
     char *alpha, *beta, *gamma, *status, *specialist, *since, *until, *sort, *limit, *text;
     char **params;
     char **metrics; /* ranges of the score; a column name selects the score column */
-    int exit_status;
+    int exit_status, front;
+    struct lineage_front best_in_both;
+    const char **ids; /* of best_in_both */
     struct lineage_query query;
     struct lineage_condition conditions[MAX_CONDITIONS];
     char names[MAX_CONDITIONS][LINEAGE_NAME_MAX];
@@ -99,16 +101,39 @@ static bool fill_query(struct query_options *o)
            add_condition(o, "gamma", o->gamma) && add_params(o);
 }
 
+/* The front becomes a condition on the id, so that it goes with all others. An id cannot be empty, so an empty text finds
+ * nothing. Returns false with *err, or after printing a message if err->status is LINEAGE_OK. */
+static bool load_front(struct query_options *o, struct lineage_store *store, struct lineage_error *err)
+{
+    if (!lineage_store_config(store)->second[0])
+        return cli_error(CLI_USAGE, "--front: the store has one score; `lineage init --second NAME:lower` makes one with two"), false;
+    if (o->query.n_conditions == MAX_CONDITIONS)
+        return cli_error(CLI_USAGE, "--front: more than %d conditions", MAX_CONDITIONS - 1), false;
+    if (lineage_front_load(&o->best_in_both, store, err) != LINEAGE_OK)
+        return false;
+    o->ids = calloc(o->best_in_both.n + 1, sizeof *o->ids);
+    if (!o->ids)
+        return cli_no_memory(), false;
+    o->ids[0] = "";
+    for (size_t i = 0; i < o->best_in_both.n; i++)
+        o->ids[i] = o->best_in_both.points[i].exp_id;
+    o->conditions[o->query.n_conditions++] = (struct lineage_condition){
+        .name = "exp_id", .texts = o->ids, .n_texts = o->best_in_both.n ? o->best_in_both.n : 1};
+    return true;
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct query_options *o = context;
     struct lineage_cursor *cursor;
-    struct lineage_error err;
+    struct lineage_error err = {.status = LINEAGE_OK};
     size_t n;
     if (!fill_query(o))
         return CLI_USAGE;
     if (o->limit && o->query.limit == 0)
         return cli_error(CLI_USAGE, "--limit 0 would print nothing; give at least 1");
+    if (o->front && !load_front(o, session->store, &err))
+        return err.status ? cli_fail(&err) : CLI_USAGE;
     enum lineage_status found = o->text ? lineage_search(&cursor, session->store, o->text, &o->query, &err)
                                         : lineage_query_open(&cursor, session->store, &o->query, &err);
     if (found != LINEAGE_OK)
@@ -153,10 +178,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"sort", 0, POPT_ARG_STRING, &o.sort, 0,
          "sort by a column, parameter or metric; -NAME: descending (default: file order)", "[-]NAME"},
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print at most N trials (default: all)", "N"},
+        {"front", 0, POPT_ARG_NONE, &o.front, 0, "one of the kept trials that are best in both scores of the store", NULL},
         {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit with 1 if nothing matches", NULL},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     int status = cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
+    lineage_front_release(&o.best_in_both);
+    free(o.ids);
     free(session.where.metric); /* set by split_metrics, not by popt */
     return status;
 }

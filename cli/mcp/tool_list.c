@@ -540,6 +540,20 @@ const struct mcp_tool mcp_tool_trial = {
 
 static const struct mcp_argument best_arguments[] = {ONE_TRIAL_ARGUMENTS, {.name = NULL}};
 
+/* Adds the trials that are best in both scores, at most 20, if the store has two. */
+static void add_front(json_t *result, struct lineage_store *store)
+{
+    struct lineage_front front;
+    struct lineage_error err;
+    if (lineage_store_config(store)->second[0] && lineage_front_load(&front, store, &err) == LINEAGE_OK) {
+        front.n = front.n < 20 ? front.n : 20;
+        json_object_set_new(result, "front",
+                            json_pack("{s:o, s:o}", "second", mcp_cell(lineage_store_config(store)->second, 80), "trials",
+                                      cli_front_json(&front)));
+        lineage_front_release(&front);
+    }
+}
+
 static json_t *call_best(struct mcp_call *call)
 {
     struct lineage_trial best = {0};
@@ -552,6 +566,7 @@ static json_t *call_best(struct mcp_call *call)
     if (result) {
         json_object_set_new(result, "metric", mcp_cell(lineage_store_metric(call->server->store), 80));
         json_object_set_new(result, "better", json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"));
+        add_front(result, call->server->store);
     }
     lineage_trial_release(&best);
     return result;
@@ -560,10 +575,10 @@ static json_t *call_best(struct mcp_call *call)
 const struct mcp_tool mcp_tool_best = {
     .name = "best",
     .title = "Best trial",
-    .description = "The best kept or baseline trial by the store's score, with the score's name and "
+    .description = "The best kept trial by the store's score, with the score's name and "
                    "direction.",
     .arguments = best_arguments,
-    .output = "\"metric\":{\"type\":\"string\"},\"better\":{\"enum\":[\"lower\",\"higher\"]}," ONE_TRIAL_OUTPUT,
+    .output = "\"metric\":{\"type\":\"string\"},\"better\":{\"enum\":[\"lower\",\"higher\"]},\"front\":{}," ONE_TRIAL_OUTPUT,
     .needed = "\"trial\",\"metric\",\"better\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,

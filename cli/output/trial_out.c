@@ -54,6 +54,16 @@ static json_t *extras_json(const struct lineage_trial *trial)
     return extras;
 }
 
+json_t *cli_front_json(const struct lineage_front *front)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < front->n; i++)
+        json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "exp_id", cli_json_text(front->points[i].exp_id), "score",
+                                              cli_json_number(front->points[i].score), "second",
+                                              cli_json_number(front->points[i].second)));
+    return list;
+}
+
 json_t *cli_verdict_json(const struct lineage_hypothesis *h)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "verdict", lineage_verdict_name(h->verdict), "expected", cli_json_number(h->expected),

@@ -136,12 +136,26 @@ static json_t *proposals_json(const struct planning *planning, enum propose_meth
     return list;
 }
 
+/* Adds at most ten trials that are best in both scores, beside the best one, if the store has two. */
+static void add_front(json_t *list, struct lineage_store *store, const struct lineage_trial *best)
+{
+    struct lineage_front front;
+    struct lineage_error err;
+    if (lineage_front_load(&front, store, &err) == LINEAGE_OK)
+        for (size_t i = 0; i < front.n && i < 10; i++)
+            if (!best->exp_id || strcmp(front.points[i].exp_id, best->exp_id) != 0)
+                json_array_append_new(list, json_pack("{s:o, s:s}", "exp_id", cli_json_text(front.points[i].exp_id), "why",
+                                                      "on the front of both scores"));
+    lineage_front_release(&front);
+}
+
 static json_t *parents_json(const struct planning *planning, const struct lineage_trial *best)
 {
     char *drawn = NULL;
     json_t *list = json_array();
     if (best->exp_id)
         json_array_append_new(list, json_pack("{s:o, s:s}", "exp_id", cli_json_text(best->exp_id), "why", "best"));
+    add_front(list, planning->list->store, best);
     if (draw_parent(&drawn, planning->list->store, planning->list->sweep.plan.seed) == CLI_GO_ON && *drawn &&
         strcmp(drawn, best->exp_id ? best->exp_id : "") != 0)
         json_array_append_new(list, json_pack("{s:o, s:s}", "exp_id", cli_json_text(drawn), "why",

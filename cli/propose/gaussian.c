@@ -225,7 +225,7 @@ static bool make_room(struct gaussian *gaussian, size_t n)
     return true;
 }
 
-/* Learns from the first points. The caller puts the best first, because the lengths matter most around them. */
+/* Learns from the first points; the caller puts those first that tell most. */
 static bool learn(struct gaussian *gaussian, const struct gaussian_prior *prior)
 {
     size_t all = gaussian->n, n = all < GAUSSIAN_LEARNED ? all : GAUSSIAN_LEARNED;

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "propose/gaussian.h"
-#include "propose/observed.h"
 #include "propose/propose_math.h"
 #include "propose/propose_space.h"
 
@@ -62,43 +61,40 @@ static void place(double *z, const struct propose_problem *problem, const double
     }
 }
 
+static double loss_of(const struct propose_problem *problem, const struct propose_trial *trial)
+{
+    return problem->lower_is_better ? trial->score : -trial->score;
+}
+
 static struct gaussian_point point_of(const struct propose_problem *problem,
                                       const struct propose_trial *trial)
 {
-    struct gaussian_point point = {.seeds = 1,
+    struct gaussian_point point = {.y = loss_of(problem, trial),
+                                   .seeds = trial->seeds ? (double)trial->seeds : 1,
                                    .relation = propose_exp(-0.3 * (double)trial->differs),
                                    .context = trial->context};
     place(point.z, problem, trial->x);
     return point;
 }
 
-/* Equal losses are ordered by time, because qsort does not define the order of equal elements. */
-static int by_loss(const void *a, const void *b)
+/* Trials with equal settings are one point, with the mean of their scores. */
+static void add_point(struct search *search, const struct gaussian_point *point)
 {
-    const struct observed *x = a, *y = b;
-    if (x->loss != y->loss)
-        return x->loss < y->loss ? -1 : 1;
-    return (x->trial > y->trial) - (x->trial < y->trial);
+    for (size_t i = 0; i < search->n; i++) {
+        struct gaussian_point *old = &search->points[i];
+        if (old->context != point->context || memcmp(old->z, point->z, sizeof old->z) != 0)
+            continue;
+        old->y = (old->y * old->seeds + point->y * point->seeds) / (old->seeds + point->seeds);
+        old->seeds += point->seeds;
+        return;
+    }
+    search->points[search->n++] = *point;
 }
 
-/* Fills the points with the best observations of all contexts, best first. Returns false when out of memory. */
-static bool fill_points(struct search *search)
+static int by_y(const void *a, const void *b)
 {
-    const struct propose_problem *problem = search->problem;
-    struct observed *list = malloc(problem->n_past * sizeof *list);
-    size_t n = 0;
-    if (list)
-        observed_list(list, &n, problem);
-    if (n)
-        qsort(list, n, sizeof *list, by_loss);
-    for (; search->n < n && search->n < GP_POINTS_MAX; search->n++) {
-        struct gaussian_point point = point_of(problem, list[search->n].trial);
-        point.y = list[search->n].loss;
-        point.seeds = list[search->n].seeds;
-        search->points[search->n] = point;
-    }
-    free(list);
-    return list != NULL;
+    double x = ((const struct gaussian_point *)a)->y, y = ((const struct gaussian_point *)b)->y;
+    return (x > y) - (x < y);
 }
 
 /* ---- scores ---- */
@@ -154,11 +150,18 @@ static double standardise(struct gaussian_point *points, size_t n)
 
 /* ---- the two processes ---- */
 
+/* Puts points first that tell most about lengths: every other one is of the best, the rest are spread over all. */
 static bool learn_values(struct search *search)
 {
     const struct propose_problem *problem = search->problem;
-    if (!fill_points(search))
-        return false;
+    for (size_t i = 0; i < problem->n_past; i++)
+        if (problem->past[i].end == PROPOSE_MEASURED) {
+            struct gaussian_point point = point_of(problem, &problem->past[i]);
+            add_point(search, &point);
+        }
+    qsort(search->points, search->n, sizeof *search->points, by_y);
+    if (search->n > GP_POINTS_MAX)
+        search->n = GP_POINTS_MAX;
     double scale = standardise(search->points, search->n);
     struct gaussian_prior prior = {.noise = 1e-3, .spread = 2};
     if (problem->noise > 0)
@@ -179,6 +182,7 @@ static bool learn_failures(struct search *search)
         struct gaussian_point point = point_of(problem, trial);
         point.y =
             trial->end == PROPOSE_FAILED ? 2 * (trial->weight > 0 ? trial->weight : 1) - 1 : -1;
+        point.seeds = 1;
         point.context = 0;
         search->can_fail = search->can_fail || trial->end == PROPOSE_FAILED;
         search->points[n++] = point;

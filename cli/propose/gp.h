@@ -4,7 +4,7 @@
 
 #include "propose/propose_problem.h"
 
-/* GP_POINTS_MAX: of more observations, the process sees the best, and of more ended trials, its chance to fail the latest. */
+/* GP_POINTS_MAX: of more measured trials, the process sees the best half of this many, and the latest. */
 enum { GP_CANDIDATES = 16, GP_POINTS_MAX = 160 };
 
 /* Whether enough trials have ended to learn from, and at least one was measured. */

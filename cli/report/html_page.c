@@ -205,11 +205,18 @@ static void print_tiles(const struct picture *p)
     fputs("</dl>\n", p->out);
 }
 
+/* A store with one score has no front, and its page does not say so. */
+static bool is_shown(const struct model *model, const struct picture_kind *kind)
+{
+    return kind->print != picture_front || *model->summary->second;
+}
+
 static void print_nav(const struct picture *p)
 {
     fputs("<nav aria-label=\"Parts\">", p->out);
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
-        fprintf(p->out, "<a href=\"#s%zu-%s\">%s</a>", p->store, kind->name, kind->heading);
+        if (is_shown(p->model, kind))
+            fprintf(p->out, "<a href=\"#s%zu-%s\">%s</a>", p->store, kind->name, kind->heading);
     fprintf(p->out, "<a href=\"#s%zu-trials\">Trials</a><a href=\"#s%zu-full\">Trials in full</a></nav>\n", p->store, p->store);
 }
 
@@ -293,7 +300,8 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
     print_nav(&p);
     fprintf(out, "</header>\n<%s>\n", several ? "div class=\"main\"" : "main");
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
-        print_picture(&p, kind);
+        if (is_shown(model, kind))
+            print_picture(&p, kind);
     print_table(&p);
     if (cards)
         print_cards(&p, n_cards, !options->no_diffs);

@@ -22,6 +22,9 @@ const struct picture_kind picture_kinds[] = {
      "Every trial in file order. The step line is the best score so far; the band is the improvement that a "
      "trial had to exceed. Failures have no score and are shown below, one row per label.",
      picture_history},
+    {"front", "Front",
+     "Each measured trial by its two scores. The line joins the front: the kept trials that no other one beats in both.",
+     picture_front},
     {"tree", "Lineage",
      "Each row is a trial that was kept or has children; the thick line is the chain of kept trials to the "
      "best one. The dots beside a row are its other children. Colour is the change against the best score at "

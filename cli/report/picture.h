@@ -111,7 +111,7 @@ struct picture_kind {
 /* In the order of a page; ends with a NULL name. */
 extern const struct picture_kind picture_kinds[];
 
-picture_fn picture_morning, picture_history, picture_tree, picture_coverage, picture_parallel, picture_calibration,
+picture_fn picture_front, picture_morning, picture_history, picture_tree, picture_coverage, picture_parallel, picture_calibration,
     picture_failures, picture_importance, picture_seeds, picture_knobs;
 
 /* Prints the two sentences above the first picture. */

@@ -69,6 +69,65 @@ void picture_calibration(const struct picture *p)
     picture_end(p);
 }
 
+/* ---- two scores ---- */
+
+/* A trial's second score: a metric, or one of the two times. */
+static bool second_of(double *value, const struct model_trial *trial, const char *name)
+{
+    const struct lineage_number time = strcmp(name, "total_s") == 0   ? trial->total_s
+                                       : strcmp(name, "train_s") == 0 ? trial->train_s
+                                                                      : (struct lineage_number){0};
+    for (size_t i = 0; i < trial->n_metrics; i++)
+        if (strcmp(trial->metrics[i].name, name) == 0)
+            return *value = trial->metrics[i].value, isfinite(*value);
+    *value = time.value;
+    return time.present;
+}
+
+static void front_marks(const struct picture *p, const struct scale *x, const struct scale *y)
+{
+    static const struct {
+        const char *class;
+        enum lineage_label label;
+    } kinds[] = {{"dot discard", LINEAGE_DISCARD}, {"dot baseline", LINEAGE_BASELINE}, {"dot keep", LINEAGE_KEEP}};
+    const struct model *model = p->model;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        struct marks marks;
+        double second;
+        if (marks_begin(&marks, p, kinds[k].class, model->n))
+            for (size_t i = 0; i < model->n; i++)
+                if (model->trials[i].measured && model->trials[i].label == kinds[k].label &&
+                    second_of(&second, &model->trials[i], model->summary->second))
+                    marks_add(&marks, i, "M%.5g %.5gh0", scale_at(x, second), scale_at(y, model->trials[i].score.value));
+        marks_end(&marks);
+    }
+}
+
+void picture_front(const struct picture *p)
+{
+    enum { HEIGHT = 360, LEFT = 80 };
+    const struct lineage_report *sum = p->model->summary;
+    double low, high, second, left = INFINITY, right = -INFINITY;
+    for (size_t i = 0; i < p->model->n; i++)
+        if (p->model->trials[i].measured && second_of(&second, &p->model->trials[i], sum->second)) {
+            left = fmin(left, second);
+            right = fmax(right, second);
+        }
+    if (!sum->n_front || !score_range(p->model, 0, &low, &high) || left > right) {
+        picture_nothing(p, "front", "No kept trial has both scores.");
+        return;
+    }
+    struct scale x = scale_linear(left, right, LEFT, RIGHT, 6), y = scale_linear(low, high, HEIGHT, TOP, 6);
+    picture_begin(p, "front", 1000, HEIGHT + 44, "Trials by both scores, and the front", "%zu trials are on the front.", sum->n_front);
+    picture_y_axis(p, &y, LEFT, RIGHT, p->model->metric);
+    x_axis(p, &x, HEIGHT, sum->second);
+    for (size_t i = 1; i < sum->n_front; i++)
+        picture_line(p, scale_at(&x, sum->front[i - 1].second), scale_at(&y, sum->front[i - 1].score),
+                     scale_at(&x, sum->front[i].second), scale_at(&y, sum->front[i].score), "span");
+    front_marks(p, &x, &y);
+    picture_end(p);
+}
+
 /* ---- failures ---- */
 
 void picture_failures(const struct picture *p)

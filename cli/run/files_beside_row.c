@@ -51,17 +51,10 @@ static bool make_private(const char *dir)
     struct stat st;
     if (mkdir(dir, 0700) == 0)
         return true;
-    if (errno != EEXIST || lstat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
+    if (errno != EEXIST || stat(dir, &st) != 0)
         return false;
     mode_t kept = st.st_mode & 020 ? 07770 : 07700;
     return st.st_uid != geteuid() || !(st.st_mode & 07777 & ~kept) || chmod(dir, st.st_mode & kept) == 0;
-}
-
-/* A link in the place of the directory is not followed: it could lead out of the store. */
-static bool make_place(const char *dir)
-{
-    struct stat st;
-    return mkdir(dir, 0777) == 0 || (errno == EEXIST && lstat(dir, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 /*
@@ -73,8 +66,8 @@ static void move_to(const struct lineage_store *store, enum lineage_place place,
     char to[PATH_MAX];
     struct lineage_error err;
     char *dir = NULL;
-    if (lineage_store_path(&dir, store, place, &err) == LINEAGE_OK &&
-        (place == LINEAGE_PLACE_PROVENANCE ? make_private(dir) : make_place(dir)) && path_in(to, dir, name)) {
+    if (lineage_store_path(&dir, store, place, &err) == LINEAGE_OK && (place == LINEAGE_PLACE_PROVENANCE ? make_private(dir) : mkdir(dir, 0777) == 0 || errno == EEXIST) &&
+        path_in(to, dir, name)) {
         workdir_remove_tree(AT_FDCWD, to);
         if (rename(from, to) != 0)
             cli_error(CLI_SYSTEM, "cannot keep %s: %s", to, strerror(errno));

@@ -8,9 +8,6 @@
 #include <lineage/render.h>
 
 #include "output/show.h"
-#include "support/running_files.h"
-
-enum { RUN_JSON_BYTES = 16 << 20 };
 
 /* Rows may have been written by any program, so an id that would lead to another directory is rejected. */
 bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, const char *exp_id)
@@ -22,20 +19,17 @@ bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, con
         lineage_store_path(&dir, store, LINEAGE_PLACE_PROVENANCE, &err) != LINEAGE_OK)
         return false;
     int n = snprintf(path, PATH_MAX, "%s/%s", dir, exp_id);
-    bool is_link = lstat(dir, &st) == 0 && S_ISLNK(st.st_mode); /* it may lead out of the store */
     lineage_free(dir);
-    return !is_link && n > 0 && n < PATH_MAX && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return n > 0 && n < PATH_MAX && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 json_t *provenance_load(const struct lineage_store *store, const char *exp_id)
 {
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], path[PATH_MAX + 16];
     if (!provenance_path(dir, store, exp_id))
         return NULL;
-    FILE *in = running_open(dir, "run.json", RUN_JSON_BYTES);
-    json_t *run = in ? json_loadf(in, 0, NULL) : NULL;
-    if (in)
-        fclose(in);
+    snprintf(path, sizeof path, "%s/run.json", dir);
+    json_t *run = json_load_file(path, 0, NULL);
     if (json_is_object(run))
         return run;
     json_decref(run);

@@ -42,6 +42,7 @@ static const struct file_key {
     {"files", FILE_NAMES, true},
     {"diff", FILE_TEXT, true}, /* only a proposal has a diff */
     {"direction", FILE_TEXT, false},
+    {"second", FILE_TEXT, false},
     {"baseline_seeds", FILE_COUNT, false},
     {"confirm", FILE_FLAG, false},
     {"trials", FILE_ANY, false},

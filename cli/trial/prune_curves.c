@@ -1,10 +1,13 @@
 /* prune_curves.c: see prune_curves.h. */
 #include "trial/prune_curves.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <lineage/query.h>
 #include <lineage/render.h>
@@ -28,6 +31,19 @@ static bool take_points(struct prune_curve *curve, const json_t *telemetry, cons
     return curve->points != NULL;
 }
 
+/* A pipe in the place of telemetry would block the trial for ever, and a link to a device would fill the memory. */
+static json_t *load_regular(const char *path)
+{
+    enum { LARGEST = 64 << 20 };
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool regular = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_size <= LARGEST;
+    json_t *root = regular ? json_loadfd(fd, 0, NULL) : NULL;
+    if (fd >= 0)
+        close(fd);
+    return root;
+}
+
 /* Adds the curve of a row, unless it is there already. *at is its index; SIZE_MAX if the row has no curve. Returns false
  * when out of memory. */
 static bool add(struct prune_curves *curves, size_t *at, const char *telemetry, const struct lineage_trial *row, const char *key)
@@ -41,7 +57,7 @@ static bool add(struct prune_curves *curves, size_t *at, const char *telemetry, 
     int length = snprintf(path, sizeof path, "%s/%s.json", telemetry, row->exp_id);
     if (k < curves->n || length < 0 || (size_t)length >= sizeof path || strlen(row->exp_id) >= sizeof curve.id)
         return true;
-    json_t *root = json_load_file(path, 0, NULL);
+    json_t *root = load_regular(path);
     if (!root)
         return true;
     strcpy(curve.id, row->exp_id);

@@ -27,7 +27,7 @@ static bool set_method(struct prune_rule *rule, const char *at, size_t n)
     return false;
 }
 
-/* A factor may have a fraction; the others count something. */
+/* A factor may have a fraction; the others count something. Below 1.1 the rungs would be closer than most steps. */
 static bool set_number(struct prune_rule *rule, const char *name, size_t n, double value)
 {
     bool whole = value == floor(value) && value >= 0 && value < 1e15;
@@ -37,7 +37,7 @@ static bool set_number(struct prune_rule *rule, const char *name, size_t n, doub
         rule->curves = (size_t)value;
     else if (is_word(name, n, "patience") && whole && value >= 1)
         rule->patience = (size_t)value;
-    else if (is_word(name, n, "factor") && value > 1 && value <= 1e6)
+    else if (is_word(name, n, "factor") && value >= 1.1 && value <= 1e6)
         rule->factor = value;
     else
         return false;
@@ -62,7 +62,7 @@ bool prune_rule_parse(struct prune_rule *rule, const char *text, char *why, size
         if (name + 1 >= n || !lineage_number_parse(&value, at + name + 1, n - name - 1) ||
             !set_number(&read, at, name, value)) {
             snprintf(why, size, "prune: '%.*s' is not a setting; use warmup=STEPS, curves=N, patience=N (both from 1 on) or "
-                     "factor=NUMBER (above 1)", (int)(n < 60 ? n : 60), at);
+                     "factor=NUMBER (from 1.1 on)", (int)(n < 60 ? n : 60), at);
             return false;
         }
     }

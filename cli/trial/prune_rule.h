@@ -31,7 +31,7 @@ struct prune_rule {
 };
 
 /* Defaults, which the help of --prune names. */
-enum { PRUNE_CURVES = 4, PRUNE_PATIENCE = 2 };
+enum { PRUNE_CURVES = 4, PRUNE_PATIENCE = 3 };
 #define PRUNE_FACTOR 3.0
 
 /* Reads RULE; NULL is none. Returns false with a message in why[size]. */

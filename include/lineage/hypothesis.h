@@ -40,8 +40,8 @@ struct lineage_hypothesis {
     bool covered;    /* the interval contains the expectation; false if the margin is unknown */
 };
 
-/* Half of the 95 % interval of the difference of two scores: 1.96 * noise_std * sqrt(2 / noise_seeds). 0 if the store has
- * no noise floor. */
+/* Half of the 95 % interval of the difference of two scores: t * noise_std * sqrt(2 / noise_seeds), where t is Student's
+ * quantile for the degrees of freedom of the noise; 1.96 if the owner has set it. 0 if the store has no noise floor. */
 LINEAGE_API double lineage_hypothesis_margin(const struct lineage_config *config);
 
 /* Judges two numbers. nan and infinities give LINEAGE_VERDICT_NONE. */

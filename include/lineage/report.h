@@ -23,6 +23,7 @@
 #define LINEAGE_REPORT_H
 
 #include <lineage/evidence.h>
+#include <lineage/front.h>
 #include <lineage/hypothesis.h>
 #include <lineage/query.h>
 
@@ -233,6 +234,9 @@ struct lineage_report {
 
     const struct lineage_report_failure *failures; /* most frequent first */
     size_t n_failures;
+    const char *second; /* name of the second score; "" if the store has none */
+    const struct lineage_front_point *front; /* [n_front] the kept trials that are best in both scores (lineage/front.h) */
+    size_t n_front;
     const struct lineage_report_calibration *calibration; /* most trials first */
     size_t n_calibration;
     const struct lineage_report_proposer *proposers; /* most trials first */

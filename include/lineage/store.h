@@ -59,6 +59,9 @@ struct lineage_config {
     unsigned noise_freedom; /* degrees of freedom of a noise_std that was measured; 0: the owner has set it */
     unsigned noise_runs;    /* scores that a measured noise_std comes from; 0: noise_freedom + 1 */
     unsigned night_trials;  /* trials of a night, for which the threshold is widened; 0: 100 */
+    char second[LINEAGE_NAME_MAX]; /* metric or number column of a second score (lineage/front.h); empty: none */
+    enum lineage_direction second_direction;
+    double second_noise_std; /* standard deviation of the second score between seeds, 0 if unknown */
 };
 
 /* How much the scores of recent trials differ among each other, whatever their settings (lineage_scatter_of). */

@@ -9,6 +9,7 @@
 #include <lineage/compare.h>
 #include <lineage/evidence.h>
 #include <lineage/facts.h>
+#include <lineage/front.h>
 #include <lineage/hypothesis.h>
 #include <lineage/ideas.h>
 #include <lineage/insights.h>
@@ -71,6 +72,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_extra),
     SIZE(lineage_facts),
     SIZE(lineage_finding),
+    SIZE(lineage_front),
+    SIZE(lineage_front_point),
     SIZE(lineage_hypothesis),
     SIZE(lineage_idea),
     SIZE(lineage_import_stats),

@@ -49,8 +49,6 @@ static enum lineage_status read_config(struct lineage_config *config, struct con
     else if (status == LINEAGE_OK)
         status = config_parse(config, more, text.data ? text.data : "", text.length, err);
     buf_release(&text);
-    if (status == LINEAGE_ECORRUPT && fs_is_link(dir_fd, PLACE_CONFIG))
-        return store_fail(err, status, PLACE_CONFIG " is a link to a file that does not have the settings of a store");
     return status;
 }
 
@@ -59,7 +57,8 @@ static bool same_config(const struct lineage_config *a, const struct lineage_con
     return a->direction == b->direction && strcmp(a->metric, b->metric) == 0 &&
            strcmp(a->metric_label, b->metric_label) == 0 && a->min_delta == b->min_delta &&
            a->noise_std == b->noise_std && a->noise_seeds == b->noise_seeds && a->noise_freedom == b->noise_freedom &&
-           a->noise_runs == b->noise_runs && a->night_trials == b->night_trials;
+           a->noise_runs == b->noise_runs && a->night_trials == b->night_trials && strcmp(a->second, b->second) == 0 &&
+           a->second_direction == b->second_direction && a->second_noise_std == b->second_noise_std;
 }
 
 /* Makes the name of a new directory durable; otherwise a power failure could remove the directory with all rows that were

@@ -510,7 +510,8 @@ static bool replay(struct answer *a, const char *path, const struct request *req
 
 static void print_share(double part, double whole)
 {
-    printf(whole > 0 && isfinite(part) ? " (%.0f %%)" : "", 100 * part / whole);
+    if (whole > 0 && isfinite(part))
+        printf(" (%.0f %%)", 100 * part / whole);
 }
 
 static void print_noise(const struct answer *a)

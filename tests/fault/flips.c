@@ -37,7 +37,6 @@
 #include "questions.h"
 #include "support/files.h"
 #include "support/last_words.h"
-#include "support/own_mirror.h"
 
 enum { MAX_FILES = 16, MAX_ANSWERS = 24 };
 
@@ -222,7 +221,6 @@ static void restore(const struct laboratory *lab)
     free_list(names);
     for (int i = 0; i < lab->n_files; i++)
         put_file(lab, &lab->files[i], true);
-    record_own_mirror(lab->dir);
 }
 
 static void ask_sound(const struct laboratory *lab, struct answers *answers)

@@ -8,18 +8,6 @@
 #include "code/code_list.h"
 #include "fuzz.h"
 
-/* Whether a part of the name is `..`; `a../b` is an ordinary name. */
-static bool leads_out(const char *name)
-{
-    for (const char *part = name; *part;) {
-        size_t n = strcspn(part, "/");
-        if (n == 2 && memcmp(part, "..", 2) == 0)
-            return true;
-        part += n + (part[n] == '/');
-    }
-    return name[0] == '/';
-}
-
 static void read_list(const char *text, size_t size)
 {
     struct lineage_code code = {0};
@@ -33,7 +21,7 @@ static void read_list(const char *text, size_t size)
     fuzz_assert(status == LINEAGE_OK || (err.text[0] && !strchr(err.text, '\n')));
     if (status == LINEAGE_OK) {
         for (size_t i = 0; i < code.n_files; i++)
-            fuzz_assert(code_name_ok(code.files[i].name) && !leads_out(code.files[i].name));
+            fuzz_assert(code_name_ok(code.files[i].name) && code.files[i].name[0] != '/' && !strstr(code.files[i].name, "../"));
         code_list_print(&out, &code);
         fuzz_assert(!out.failed && out.length == strlen(text) && memcmp(out.data, text, out.length) == 0);
     }

@@ -89,14 +89,14 @@ static void a_trial_below_the_median_is_pruned_after_its_patience(void **state)
 {
     (void)state;
     char why[512] = "";
-    struct pruning p = begin("median,warmup=20", five, 5, 10);
+    struct pruning p = begin("median,warmup=20,patience=2", five, 5, 10);
     assert_false(pruning_judge(&p, 10, 3.5, why, sizeof why)); /* warm-up */
     assert_false(pruning_judge(&p, 20, 3.5, why, sizeof why)); /* once */
     assert_false(pruning_judge(&p, 20, 9, why, sizeof why));   /* the same step again */
     assert_true(pruning_judge(&p, 30, 4, why, sizeof why));
     assert_string_equal(why, "pruned at step 30: its best 3.5 is worse than the median 3 of 5 trials");
     pruning_release(&p);
-    p = begin("median,warmup=20", five, 5, 10);
+    p = begin("median,warmup=20,patience=2", five, 5, 10);
     assert_false(pruning_judge(&p, 10, 2.5, why, sizeof why)); /* the best value so far counts */
     for (int step = 20; step <= 100; step += 10)
         assert_false(pruning_judge(&p, step, 9, why, sizeof why));

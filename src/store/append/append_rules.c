@@ -188,8 +188,12 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     if (a->trial.status == LINEAGE_KEEP && !a->options->auto_status && a->options->keep_against)
         status = check_keep(a, difference, higher, err);
     if (a->options->auto_status) { /* the first trial with a score has nothing to beat, so it is kept */
+        const char *dominated_by = NULL;
+        const double most = a->options->unconfirmed ? (double)INFINITY : threshold(a);
         bool better = !a->options->unconfirmed && verdict_is_keep(difference, threshold(a), higher);
         bool keep = !state->has_best || better;
+        bool for_both = !keep && two_scores_keep(&dominated_by, &state->scores, &a->store->config, &a->trial, most);
+        keep = keep || for_both;
         a->trial.status = !keep ? LINEAGE_DISCARD
                           : !state->has_best && a->options->first_is_baseline ? LINEAGE_BASELINE
                                                                               : LINEAGE_KEEP;
@@ -197,6 +201,12 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
             status = note_reason(a, verdict_unconfirmed(reason, difference), err);
         else if (!keep)
             status = note_reason(a, verdict_reason(reason, difference, threshold(a), higher), err);
+        if (dominated_by)
+            snprintf(reason, sizeof reason, "dominated by %.80s", dominated_by);
+        else if (for_both)
+            snprintf(reason, sizeof reason, "on the front with %s", a->store->config.second);
+        if (status == LINEAGE_OK && (dominated_by || for_both))
+            status = note_reason(a, reason, err);
     }
     if (is_empty(a->trial.baseline_exp)) {
         if (!state->has_best)

@@ -49,6 +49,7 @@ void append_close(struct lineage_store *store)
     arena_release(&state->arena);
     buf_release(&state->bytes);
     free(state->best_id);
+    two_scores_forget(&state->scores);
     free(state);
     store->append = NULL;
 }
@@ -119,6 +120,8 @@ bool append_note_row(struct lineage_store *store, const struct lineage_trial *tr
         state->best = score.value;
         state->has_best = true;
     }
+    if (!two_scores_note(&state->scores, &store->config, trial))
+        return false;
     if (trial->status != LINEAGE_HARNESS_ABORT && lineage_night_link_parse(&night, trial->notes) &&
         !id_set_add(&state->nights, night_text(text, &night)))
         return false;

@@ -12,6 +12,7 @@
 #include "../log/log.h"
 #include "id_set.h"
 #include "outbox_file.h"
+#include "two_scores.h"
 
 /* Maximum number of appended rows that the mirror has not read. It bounds the memory of a handle that only appends. */
 #define APPEND_LAG 65536
@@ -27,6 +28,7 @@ struct append_state {
     double best;
     char *best_id;
     struct lineage_scatter scatter; /* of the scores that the mirror had when the best was loaded */
+    struct two_scores scores; /* of a store with a second score */
     struct id_set ids;
     struct id_set rooted; /* trials whose ancestors are all known to be in the log */
     struct id_set nights; /* trials of nights that these rows record, as night_text writes them */

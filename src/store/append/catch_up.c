@@ -36,8 +36,10 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
     enum lineage_status status = mirror_best(store->mirror, &seq, &state->best, err);
     state->has_best = status == LINEAGE_OK;
     state->scatter = (struct lineage_scatter){0};
-    if (status == LINEAGE_ENOTFOUND)
+    if (status == LINEAGE_ENOTFOUND) {
+        two_scores_forget(&state->scores);
         return LINEAGE_OK;
+    }
     if (status == LINEAGE_OK && store->config.noise_freedom) /* only a measured noise floor depends on it */
         status = mirror_scatter(store->mirror, &state->scatter, err);
     if (status == LINEAGE_OK)
@@ -49,7 +51,7 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
             status = store_no_memory(err);
     }
     lineage_trial_release(&best);
-    return status;
+    return status == LINEAGE_OK ? two_scores_load(&state->scores, store, err) : status;
 }
 
 /* Called without the claim, because a first sync of a large log takes seconds and other writers should not wait for it.

@@ -541,11 +541,11 @@ static enum lineage_status open_to_read(int *fd, int dir_fd, const char *name, i
 
 /* Uses O_NONBLOCK, because a pipe in place of the file would block the writer, and every process that waits for it, for
  * ever. */
-static enum lineage_status read_regular(int dir_fd, const char *name, int flags, struct buf *out, struct lineage_error *err)
+enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
 {
     struct stat st;
     int fd;
-    enum lineage_status status = open_to_read(&fd, dir_fd, name, O_NONBLOCK | flags, err);
+    enum lineage_status status = open_to_read(&fd, dir_fd, name, O_NONBLOCK, err);
     if (status != LINEAGE_OK)
         return status;
     if (fs_stat_open(fd, &st) != 0)
@@ -561,39 +561,6 @@ static enum lineage_status read_regular(int dir_fd, const char *name, int flags,
         return read_opened(fd, name, out, err);
     fs_close(fd);
     return status;
-}
-
-enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
-{
-    return read_regular(dir_fd, name, 0, out, err);
-}
-
-/* The directories are opened one after the other, because O_NOFOLLOW looks at the last component only. */
-enum lineage_status fs_read_below(int dir_fd, const char *path, struct buf *out, struct lineage_error *err)
-{
-    char name[NAME_MAX + 1];
-    int fd = dir_fd;
-    const char *slash;
-    for (; (slash = strchr(path, '/')); path = slash + 1) {
-        snprintf(name, sizeof name, "%.*s", (int)(slash - path), path);
-        int next = fs_open(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        int saved = errno;
-        if (fd != dir_fd)
-            fs_close(fd);
-        errno = saved;
-        if ((fd = next) < 0)
-            return store_fail_errno(err, errno == ENOENT ? LINEAGE_ENOTFOUND : LINEAGE_EIO, "cannot open the directory %s", name);
-    }
-    enum lineage_status status = read_regular(fd, path, O_NOFOLLOW, out, err);
-    if (fd != dir_fd)
-        fs_close(fd);
-    return status;
-}
-
-bool fs_is_link(int dir_fd, const char *name)
-{
-    struct stat st;
-    return fs_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
 /* For files that a user names: `lineage import` also reads from a pipe. */

@@ -113,11 +113,6 @@ enum lineage_status fs_create(int dir_fd, const char *name, const void *data, si
  * device; the call never waits for those. */
 enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, struct lineage_error *err);
 
-/* Like fs_read_file, for a path of files inside the directory: no component may be a link (LINEAGE_EIO). */
-enum lineage_status fs_read_below(int dir_fd, const char *path, struct buf *out, struct lineage_error *err);
-
-bool fs_is_link(int dir_fd, const char *name);
-
 /* Like fs_read_file, for any path that a user names, including a pipe. */
 enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out, struct lineage_error *err);
 

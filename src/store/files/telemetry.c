@@ -44,7 +44,7 @@ static enum lineage_status check(const json_t *root, struct lineage_error *err)
 static enum lineage_status replace(int dir_fd, const char *path, const char *text, size_t length, bool sync,
                                    struct lineage_error *err)
 {
-    int telemetry_fd = fs_open(dir_fd, PLACE_TELEMETRY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int telemetry_fd = fs_open(dir_fd, PLACE_TELEMETRY, O_RDONLY | O_DIRECTORY, 0);
     if (telemetry_fd < 0)
         return store_fail_errno(err, LINEAGE_EIO, "cannot open " PLACE_TELEMETRY);
     enum lineage_status status = fs_replace_alone(telemetry_fd, strchr(path, '/') + 1, text, length, sync, err);
@@ -79,7 +79,7 @@ enum lineage_status telemetry_read(int dir_fd, const char *exp_id, struct buf *o
     char path[PLACE_MAX];
     if (!place_telemetry(path, exp_id))
         return store_fail(err, LINEAGE_ENOTFOUND, "exp_id '%.60s' cannot name a telemetry file", exp_id);
-    return fs_read_below(dir_fd, path, out, err);
+    return fs_read_file(dir_fd, path, out, err);
 }
 
 /* For a row that was refused after its telemetry was written. If this fails, `verify` names the file, and the next row

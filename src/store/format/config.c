@@ -17,7 +17,8 @@
 
 static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
                                    "noise_std",   "noise_seeds", "noise_freedom", "noise_runs",
-                                   "night_trials", "knobs", "secret_files", "harmless_names", "log", NULL};
+                                   "night_trials", "second", "second_direction", "second_noise_std",
+                                   "knobs", "secret_files", "harmless_names", "log", NULL};
 
 static bool is_known(const char *key)
 {
@@ -33,16 +34,16 @@ static enum lineage_status wrong(const char *key, const char *what, struct linea
 }
 
 /* Any other value is refused, because a wrong direction reverses every later comparison. */
-static enum lineage_status read_direction(struct lineage_config *config, const json_t *value,
+static enum lineage_status read_direction(enum lineage_direction *out, const char *key, const json_t *value,
                                           struct lineage_error *err)
 {
     const char *text = json_is_string(value) ? json_string_value(value) : "";
     if (strcmp(text, "lower") == 0)
-        config->direction = LINEAGE_LOWER;
+        *out = LINEAGE_LOWER;
     else if (strcmp(text, "higher") == 0)
-        config->direction = LINEAGE_HIGHER;
+        *out = LINEAGE_HIGHER;
     else
-        return wrong("direction", "\"lower\" or \"higher\"", err);
+        return wrong(key, "\"lower\" or \"higher\"", err);
     return LINEAGE_OK;
 }
 
@@ -157,7 +158,13 @@ static enum lineage_status read_key(struct lineage_config *config, const char *k
                                     struct lineage_error *err)
 {
     if (strcmp(key, "direction") == 0)
-        return read_direction(config, value, err);
+        return read_direction(&config->direction, key, value, err);
+    if (strcmp(key, "second") == 0)
+        return read_name(config->second, key, value, err);
+    if (strcmp(key, "second_direction") == 0)
+        return read_direction(&config->second_direction, key, value, err);
+    if (strcmp(key, "second_noise_std") == 0)
+        return read_positive(&config->second_noise_std, key, value, err);
     if (strcmp(key, "metric") == 0)
         return read_name(config->metric, key, value, err);
     if (strcmp(key, "metric_label") == 0)
@@ -246,8 +253,8 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
         if (!is_known(key))
             status = store_fail(err, LINEAGE_ECORRUPT,
                                 "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
-                                "min_delta, noise_std, noise_seeds, noise_freedom, noise_runs, night_trials, knobs, "
-                                "secret_files, harmless_names, log",
+                                "min_delta, noise_std, noise_seeds, noise_freedom, noise_runs, night_trials, second, "
+                                "second_direction, second_noise_std, knobs, secret_files, harmless_names, log",
                                 key);
         else
             status = is_more(key) ? read_more(more, key, value, err) : read_key(config, key, value, err);
@@ -256,6 +263,10 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
     if (status == LINEAGE_OK && json_object_get(root, "log") && json_object_size(root) > 1)
         status = store_fail(err, LINEAGE_ECORRUPT, "lineage.json: beside \"log\" there is nothing else, for the settings of a "
                                                    "log on a server are kept there");
+    if (status == LINEAGE_OK && config->second[0] && !config->second_direction)
+        config->second_direction = LINEAGE_LOWER;
+    if (status == LINEAGE_OK && !config->second[0] && (config->second_direction || config->second_noise_std > 0))
+        status = store_fail(err, LINEAGE_ECORRUPT, "lineage.json: second_direction and second_noise_std belong to \"second\"");
     json_decref(root);
     return status;
 }
@@ -339,6 +350,11 @@ void config_write(struct buf *out, const struct lineage_config *config, const st
         if (*count_of(&copy, i))
             buf_printf(out, ",\n  \"%s\": %u", counts[i].key, *count_of(&copy, i));
     }
+    if (config->second[0]) {
+        put_string(out, "second", config->second);
+        put_string(out, "second_direction", config->second_direction == LINEAGE_HIGHER ? "higher" : "lower");
+        put_number(out, "second_noise_std", config->second_noise_std);
+    }
     if (more) {
         put_rules(out, more);
         put_texts(out, "secret_files", more->secret_files);
@@ -351,15 +367,19 @@ void config_write(struct buf *out, const struct lineage_config *config, const st
  * could never be opened again. memchr is used because the caller's array may lack a NUL. */
 enum lineage_status config_check(const struct lineage_config *config, struct lineage_error *err)
 {
-    const double numbers[] = {config->min_delta, config->noise_std};
-    const char *const texts[] = {config->metric, config->metric_label};
-    for (size_t i = 0; i < 2; i++) {
-        if (!isfinite(numbers[i]) || numbers[i] < 0)
-            return store_fail(err, LINEAGE_EINVAL, "%s must be a finite number from 0 on",
-                              i ? "noise_std" : "min_delta");
-        if (!memchr(texts[i], 0, LINEAGE_NAME_MAX) || !lineage_text_is_utf8(texts[i], strlen(texts[i])))
-            return store_fail(err, LINEAGE_EINVAL, "%s must be UTF-8 of at most 63 bytes",
-                              i ? "metric_label" : "metric");
+    const struct {
+        const char *number_key, *text_key, *text;
+        double number;
+    } members[] = {{"min_delta", "metric", config->metric, config->min_delta},
+                   {"noise_std", "metric_label", config->metric_label, config->noise_std},
+                   {"second_noise_std", "second", config->second, config->second_noise_std}};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        if (!isfinite(members[i].number) || members[i].number < 0)
+            return store_fail(err, LINEAGE_EINVAL, "%s must be a finite number from 0 on", members[i].number_key);
+        if (!memchr(members[i].text, 0, LINEAGE_NAME_MAX) || !lineage_text_is_utf8(members[i].text, strlen(members[i].text)))
+            return store_fail(err, LINEAGE_EINVAL, "%s must be UTF-8 of at most 63 bytes", members[i].text_key);
     }
+    if (!config->second[0] && (config->second_direction || config->second_noise_std > 0))
+        return store_fail(err, LINEAGE_EINVAL, "second_direction and second_noise_std belong to a second score");
     return LINEAGE_OK;
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <lineage/evidence.h>
+
 #include "expected.h"
 
 const char *lineage_verdict_name(enum lineage_verdict verdict)
@@ -14,8 +16,13 @@ const char *lineage_verdict_name(enum lineage_verdict verdict)
 
 double lineage_hypothesis_margin(const struct lineage_config *config)
 {
-    const double two_sided = 1.959964; /* of the normal distribution, 95 % */
-    return two_sided * config->noise_std * sqrt(2.0 / (config->noise_seeds ? config->noise_seeds : 1));
+    struct lineage_noise noise;
+    lineage_noise_of_config(&noise, config);
+    const struct lineage_judgement none = {.error = noise.std * sqrt(2.0 / (config->noise_seeds ? config->noise_seeds : 1))};
+    double low, high = 0;
+    if (noise.std > 0)
+        lineage_judgement_interval(&low, &high, &none, &noise);
+    return isfinite(high) ? high : 0;
 }
 
 struct lineage_hypothesis lineage_hypothesis_judge(double expected, double happened, double margin)

@@ -8,6 +8,7 @@
 #ifndef QUESTIONS_QUESTIONS_H
 #define QUESTIONS_QUESTIONS_H
 
+#include <lineage/front.h>
 #include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/report.h>
@@ -252,6 +253,14 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
 /* Adds the sums against the parents' scores to each of the n items. Reads the newest 1,000 rows. */
 enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct lineage_report_calibration *items, size_t n,
                                                   struct lineage_error *err);
+
+/* Lists the kept trials that have both scores of a store with a second one, in the order of the log. */
+enum lineage_status mirror_two_scores(struct mirror *mirror, struct lineage_front_point **points, size_t *n, struct arena *arena,
+                                      struct lineage_error *err);
+
+/* Sorts such points, best first score first, and moves those that no other one dominates to the front. Returns how many
+ * these are. */
+size_t mirror_front(const struct lineage_config *config, struct lineage_front_point *points, size_t n);
 
 /* Adds the verdicts on the predictions to each of the n items. Reads the newest 1,000 rows. */
 enum lineage_status mirror_calibration_verdicts(struct mirror *mirror, double margin, struct lineage_report_calibration *items,

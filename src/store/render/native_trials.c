@@ -74,6 +74,34 @@ static void add_field(struct block *block, const char *name, const char *text, s
 }
 
 /* The parameters and the snapshot are separate rows, because under a budget only the parameters are needed. */
+/* The trials that are best in both scores, as one row: an agent that aims at the second score starts from one of them. */
+static void add_front(struct block *block, const struct native *n)
+{
+    enum { SHOWN = 12 };
+    const struct lineage_report *report = n->report;
+    struct buf *out = &block->text;
+    if (!report->n_front)
+        return;
+    buf_puts(out, "- **front** of ");
+    add_name(out, report->metric);
+    buf_puts(out, " and ");
+    add_name(out, report->second);
+    buf_puts(out, " (a trial is kept also if no kept trial is as good in both): ");
+    for (size_t i = 0; i < report->n_front && i < SHOWN; i++) {
+        buf_puts(out, i ? ", " : "");
+        add_id(out, report->front[i].exp_id);
+        buf_puts(out, " (");
+        add_score(out, (struct lineage_number){true, report->front[i].score});
+        buf_puts(out, ", ");
+        add_score(out, (struct lineage_number){true, report->front[i].second});
+        buf_puts(out, ")");
+    }
+    if (report->n_front > SHOWN)
+        buf_printf(out, " and %zu more", report->n_front - SHOWN);
+    buf_puts(out, "\n");
+    block_row_end(block, 58, true);
+}
+
 void section_best(struct block *block, const struct native *n)
 {
     const struct lineage_trial *best = n->report->best;
@@ -95,6 +123,7 @@ void section_best(struct block *block, const struct native *n)
     add_score(out, best->score);
     buf_puts(out, "\n");
     block_row_end(block, 60, true);
+    add_front(block, n);
     add_field(block, "hypothesis", best->hypothesis, 100, 400, 55, true);
     add_params(block, n);
     add_clip_scale(block, best);

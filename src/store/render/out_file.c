@@ -9,14 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../files/fs.h"
-
-enum { READER_TRIES = 60, READER_MS = 30000 }; /* 3 s until a process reads a pipe, 30 s until it reads on */
 
 #define MOST_LINKS 40 /* the kernel's limit */
 
@@ -130,47 +126,14 @@ bool out_file_same(const struct out_file *file)
            now.st_mtim.tv_nsec == file->before.st_mtim.tv_nsec;
 }
 
-/* A pipe with a name can only be opened while a process reads it. One that is about to start gets a few seconds. */
-static int open_stream(const char *path)
-{
-    const struct timespec pause = {.tv_nsec = 50000000};
-    int fd = -1;
-    for (int i = 0; i < READER_TRIES && fd < 0; i++) {
-        if (i)
-            nanosleep(&pause, NULL);
-        /* Opened for appending, so that `>> log` with /dev/stdout is not overwritten from its beginning. */
-        fd = fs_open(AT_FDCWD, path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK, 0);
-        if (fd < 0 && errno != ENXIO)
-            break;
-    }
-    return fd;
-}
-
-/* Writes as fast as the reader takes it, and gives up if it takes nothing for a while. */
-static bool write_patiently(int fd, const char *data, size_t length)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLOUT};
-    while (length) {
-        ssize_t n = fs_write_once(fd, data, length);
-        if (n < 0 && errno != EAGAIN)
-            return false;
-        if (n <= 0 && poll(&ready, 1, READER_MS) <= 0)
-            return errno = ETIMEDOUT, false;
-        data += n > 0 ? n : 0;
-        length -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
+/* Opened for appending, so that `>> log` with /dev/stdout is not overwritten from its beginning. */
 static enum lineage_status write_stream(const char *path, const char *data, size_t length, struct lineage_error *err)
 {
-    int fd = open_stream(path);
-    if (fd < 0 && errno == ENXIO)
-        return store_fail(err, LINEAGE_EIO, "cannot open %s: no process reads this pipe", path);
+    int fd = fs_open(AT_FDCWD, path, O_WRONLY | O_APPEND | O_NOCTTY, 0);
     if (fd < 0)
         return store_fail_errno(err, LINEAGE_EIO, "cannot open %s", path);
     enum lineage_status status =
-        write_patiently(fd, data, length) ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot write %s", path);
+        fs_write_all(fd, data, length) == 0 ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot write %s", path);
     if (fs_close(fd) != 0 && status == LINEAGE_OK)
         status = store_fail_errno(err, LINEAGE_EIO, "cannot write %s", path);
     return status;

@@ -44,6 +44,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     report->margin = lineage_hypothesis_margin(config);
     report->night_trials = config->night_trials ? config->night_trials : LINEAGE_NIGHT_TRIALS;
     lineage_noise_of_config(&report->noise, config);
+    report->second = config->second;
     report->rows = mirror_position(load->store->mirror)->rows;
     struct lineage_scatter scatter = {0};
     enum lineage_status status = report->metric ? LINEAGE_OK : store_no_memory(err);
@@ -121,6 +122,7 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     struct lineage_report_calibration *calibration = NULL;
     struct lineage_report_proposer *proposers = NULL;
     struct lineage_report_near_miss *near_misses = NULL;
+    struct lineage_front_point *front = NULL;
     enum lineage_status status = load_best(load, err);
     if (status == LINEAGE_OK)
         status = count_labels(load, err);
@@ -144,6 +146,11 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
         status = mirror_near_misses(load->store->mirror, report->best->score.value, report->needed, NEAR_MISSES, &near_misses,
                                     &report->n_near_misses, &load->arena, err);
     report->near_misses = near_misses;
+    if (status == LINEAGE_OK)
+        status = mirror_two_scores(load->store->mirror, &front, &report->n_front, &load->arena, err);
+    if (status == LINEAGE_OK)
+        report->n_front = mirror_front(&load->store->config, front, report->n_front);
+    report->front = front;
     if (status == LINEAGE_OK)
         status = mirror_median_seconds(load->store->mirror, &report->median_seconds, err);
     if (status == LINEAGE_OK)

@@ -133,7 +133,7 @@ static enum lineage_status check_telemetry(struct verifying *v, struct lineage_e
 {
     enum lineage_status status = LINEAGE_OK;
     const char *name;
-    int fd = fs_open(v->store->dir_fd, PLACE_TELEMETRY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int fd = fs_open(v->store->dir_fd, PLACE_TELEMETRY, O_RDONLY | O_DIRECTORY, 0);
     DIR *list = fd >= 0 ? fs_list(fd) : NULL;
     while (list && status == LINEAGE_OK && (name = fs_next(list)))
         status = check_telemetry_file(v, name, err);
