@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/evidence.h>
 #include <lineage/insights.h>
 #include <lineage/query.h>
 #include <lineage/queue.h>
@@ -179,6 +180,17 @@ static void run_queue(struct lineage_store *store)
     lineage_queue_close(queue);
 }
 
+static void judge_rows(struct lineage_store *store)
+{
+    struct lineage_error err = {0};
+    struct lineage_evidence evidence;
+    if (!worked(lineage_evidence_load(&evidence, store, NULL, &err), &err))
+        return;
+    for (size_t i = 0; i < evidence.n; i++)
+        fuzz_assert(evidence.trials[i].exp_id && evidence.trials[i].runs.n > 0);
+    lineage_evidence_release(&evidence);
+}
+
 static void run_outbox(const char *dir)
 {
     struct lineage_error err = {0};
@@ -203,6 +215,7 @@ static void run_commands(const char *dir, bool is_log)
         worked(lineage_insights_read(store, next_insight, NULL, &err), &err);
         worked(lineage_remarks_read(store, NULL, next_remark, NULL, &err), &err);
         worked(lineage_verify(store, &n, next_finding, NULL, &err), &err);
+        judge_rows(store);
         run_queue(store);
         worked(lineage_restore(store, "results.tsv.torn-1", &n, &err), &err);
         worked(lineage_store_append(store, &(struct lineage_trial){.status = LINEAGE_CRASH}, NULL, NULL, &err), &err);
