@@ -19,7 +19,8 @@ class Layout(ctypes.Structure):
 
 
 class LossInput(ctypes.Structure):
-    _fields_ = [(name, c_void_p) for name in ("log_prob", "old_log_prob", "advantages", "weights", "entropy")]
+    _fields_ = [(name, c_void_p) for name in (
+        "log_prob", "old_log_prob", "advantages", "weights", "entropy", "clip_scale")]
 
 
 class Agg(ctypes.Structure):
