@@ -149,15 +149,14 @@ static enum trainer_status try_epoch(struct run *run, const struct trainer_recip
 
 /* Sets *other to whether the variant has other gradients than the unchanged recipe; keep: it is the unchanged recipe. */
 static enum trainer_status try(struct run *run, const struct trainer_recipe *recipe, int32_t iteration, bool keep,
-                               bool *other)
+                               bool *other, struct trainer_error *err)
 {
     struct gradient_trace *trace = run->trace;
-    struct trainer_error err;
     struct credit_memory memory;
-    enum trainer_status status = assign(run, recipe, iteration, &memory, &err);
+    enum trainer_status status = assign(run, recipe, iteration, &memory, err);
     *other = status == TRAINER_OK && !keep && memory_differs(run, &memory);
     for (int32_t epoch = 0; epoch < trace_epochs(recipe) && status == TRAINER_OK && !*other; epoch++)
-        status = try_epoch(run, recipe, (size_t)epoch, keep, other, &err);
+        status = try_epoch(run, recipe, (size_t)epoch, keep, other, err);
     if (keep)
         trace->after = memory;
     for (int32_t task = 0; task < recipe->n_tasks && keep; task++)
@@ -167,32 +166,41 @@ static enum trainer_status try(struct run *run, const struct trainer_recipe *rec
     return status;
 }
 
-/* A variant that fails has an effect: the failure. */
-static bool has_effect(struct run *run, const struct recipe_traced *traced, int32_t iteration)
+/* Removes the settings without which the gradients differ. A variant that fails has an effect, namely the failure, unless
+ * memory ran out. */
+static enum trainer_status try_variants(struct run *run, int32_t iteration, struct trainer_error *err)
 {
     struct gradient_trace *trace = run->trace;
-    bool other = false;
-    recipe_variant(&trace->variant, &trace->original, traced);
-    return try(run, &trace->variant, iteration, false, &other) != TRAINER_OK || other;
+    size_t left = 0;
+    for (size_t i = 0; i < trace->n; i++) {
+        bool other = false;
+        struct trainer_error failure = {TRAINER_OK, ""};
+        recipe_variant(&trace->variant, &trace->original, &trace->left[i]);
+        enum trainer_status status = try(run, &trace->variant, iteration, false, &other, &failure);
+        if (status == TRAINER_ENOMEM)
+            return trainer_fail(err, status, "%s", failure.text);
+        if (status == TRAINER_OK && !other)
+            trace->left[left++] = trace->left[i];
+    }
+    trace->n = left;
+    trace->looked++;
+    return TRAINER_OK;
 }
 
-void gradient_trace_look(struct run *run, int32_t iteration)
+enum trainer_status gradient_trace_look(struct run *run, int32_t iteration, struct trainer_error *err)
 {
     struct gradient_trace *trace = run->trace;
+    struct trainer_error failure = {TRAINER_OK, ""};
     double began = clock_now();
     bool other;
     if (!is_looking(trace, iteration))
-        return;
+        return TRAINER_OK;
     trace->partial = trace->partial || (trace->looked == 0 && iteration > 0);
-    if (try(run, &trace->original, iteration, true, &other) == TRAINER_OK) {
-        size_t left = 0;
-        for (size_t i = 0; i < trace->n; i++)
-            if (!has_effect(run, &trace->left[i], iteration))
-                trace->left[left++] = trace->left[i];
-        trace->n = left;
-        trace->looked++;
-    }
+    enum trainer_status status = try(run, &trace->original, iteration, true, &other, &failure);
+    if (status == TRAINER_OK)
+        status = try_variants(run, iteration, &failure);
     trace->seconds += clock_now() - began;
+    return status == TRAINER_ENOMEM ? trainer_fail(err, status, "%s", failure.text) : TRAINER_OK;
 }
 
 void gradient_trace_report(const struct run *run, struct trainer_event *event)

@@ -16,8 +16,9 @@
 /* Called for every minibatch of an epoch, after its forward pass. */
 void gradient_trace_note(struct run *run, int32_t iteration, int32_t epoch);
 
-/* Called after the updates of an iteration. A failure only means that nothing is found out. */
-void gradient_trace_look(struct run *run, int32_t iteration);
+/* Called after the updates of an iteration. Returns TRAINER_ENOMEM if memory runs out. Any other failure of the unchanged
+ * recipe only means that this iteration finds nothing out. */
+enum trainer_status gradient_trace_look(struct run *run, int32_t iteration, struct trainer_error *err);
 
 /*
  * Fills event->inert, whose text belongs to the run, and event->trace_s. A resumed run has not seen all iterations and

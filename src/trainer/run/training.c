@@ -146,7 +146,7 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
     if (status == TRAINER_OK)
         status = run_update(run, iteration, &metrics, err);
     if (status == TRAINER_OK)
-        gradient_trace_look(run, iteration);
+        status = gradient_trace_look(run, iteration, err);
     run_totals_add(&run->totals, iteration, iterations, &metrics);
     return status == TRAINER_OK ? run_report(run, &event, err) : status;
 }
