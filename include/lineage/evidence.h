@@ -73,6 +73,13 @@ LINEAGE_API void lineage_noise_of_config(struct lineage_noise *noise, const stru
  */
 LINEAGE_API const char *lineage_noise_text(char out[LINEAGE_NOISE_TEXT_MAX], const struct lineage_noise *noise);
 
+/* Half of the 95 % interval of a mean of n >= 1 runs, by Student's t; NAN if the noise is unknown. */
+LINEAGE_API double lineage_noise_margin(const struct lineage_noise *noise, size_t n);
+
+/* How many runs the score of a row is the mean of. `lineage run` writes "mean of N seeds, std S" into the notes of a row
+ * with several seeds; 1 for other notes and for NULL. */
+LINEAGE_API size_t lineage_score_runs(const char *notes);
+
 /* Runs of one trial: how many, and the mean of their scores. */
 struct lineage_runs {
     size_t n;

@@ -48,6 +48,15 @@ must_fail 2 "--top-k '-1'" render --top-k -1
 must_run render --top-k 1 --recent 1 --full 1
 must_equal 1 "$(sed -n '/^## Leaderboard/,/^## Lineage/p' out | grep -c '^| [0-9]')" "--top-k 1"
 
+# A leaderboard shows the interval of each score if the noise is known.
+must_lack out '±'
+must_run init sure --direction higher --noise-std 0.2 --noise-seeds 4
+must_run append -C sure --status keep --core-metric 3 --hypothesis one
+must_run append -C sure --status keep --core-metric 4 --hypothesis two --notes 'mean of 16 seeds, std 0.2'
+must_run render -C sure --sections leaderboard
+must_have out '| 3 ± 0.196 |'
+must_have out '| 4 ± 0.098 |'
+
 # The other styles.
 must_run render --style fieldkit --for optimizer --timestamp T
 must_equal '# Session start — T' "$(head -n 1 out)"

@@ -133,6 +133,17 @@ static void unknown_and_absent_noise(void **state)
     assert_near(high - low, 2 * 2.77644511 * 2 * sqrt(0.5), 1e-6);
 }
 
+static void a_score_has_a_margin(void **state)
+{
+    (void)state;
+    assert_near(lineage_noise_margin(&(struct lineage_noise){.std = 0.2, .freedom = (double)INFINITY}, 4), 1.959963985 * 0.1, 1e-6);
+    assert_near(lineage_noise_margin(&(struct lineage_noise){.std = 2, .freedom = 4}, 1), 2.77644511 * 2, 1e-6);
+    assert_true(isnan(lineage_noise_margin(&(struct lineage_noise){0}, 1)));
+    assert_int_equal(lineage_score_runs(NULL), 1);
+    assert_int_equal(lineage_score_runs("lr=3; mean of 5 seeds, std 0.01"), 5);
+    assert_int_equal(lineage_score_runs("mean of 5 seeds"), 1);
+}
+
 static void the_most_promising_trial_runs_next(void **state)
 {
     const struct lineage_judgement list[] = {
@@ -151,7 +162,8 @@ int main(void)
         cmocka_unit_test(quantiles_are_those_of_tables),      cmocka_unit_test(a_floor_is_an_interval),
         cmocka_unit_test(variances_are_pooled_by_their_freedom), cmocka_unit_test(a_contended_seed_is_left_out),
         cmocka_unit_test(scatter_limits_a_wide_threshold),    cmocka_unit_test(odds_are_those_of_the_formula),
-        cmocka_unit_test(unknown_and_absent_noise),           cmocka_unit_test(the_most_promising_trial_runs_next),
+        cmocka_unit_test(unknown_and_absent_noise),           cmocka_unit_test(a_score_has_a_margin),
+        cmocka_unit_test(the_most_promising_trial_runs_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,6 +73,14 @@ static void read_seeds(size_t *seeds, double *std, const char *notes)
     }
 }
 
+size_t lineage_score_runs(const char *notes)
+{
+    size_t seeds;
+    double std;
+    read_seeds(&seeds, &std, notes);
+    return seeds;
+}
+
 static void add_score(struct lineage_evidence_trial *trial, double *squares, double score, size_t seeds, double std, bool fresh)
 {
     struct lineage_runs *to[] = {&trial->runs, fresh ? &trial->fresh : NULL};

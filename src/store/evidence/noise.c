@@ -93,3 +93,8 @@ const char *lineage_noise_text(char out[LINEAGE_NOISE_TEXT_MAX], const struct li
         snprintf(out + n, (size_t)(LINEAGE_NOISE_TEXT_MAX - n), "; two runs say little: run more seeds");
     return out;
 }
+
+double lineage_noise_margin(const struct lineage_noise *noise, size_t n)
+{
+    return noise->freedom > 0 ? quantile_t(0.025, noise->freedom) * noise->std / sqrt((double)n) : (double)NAN;
+}

@@ -139,6 +139,17 @@ static void add_cell_name(struct buf *out, const char *text)
     add_name(out, text);
 }
 
+/* Half of the 95 % interval of the score, without which luck looks like progress. A row that does not name its runs has as
+ * many as the store's settings say. */
+static void add_margin(struct buf *out, const struct lineage_report *report, const struct lineage_trial *trial)
+{
+    size_t runs = lineage_score_runs(trial->notes);
+    if (!(report->noise.freedom > 0) || !trial->score.present)
+        return;
+    buf_puts(out, " ± ");
+    add_about(out, lineage_noise_margin(&report->noise, runs > 1 ? runs : report->noise_seeds), false);
+}
+
 /* The table has no status column, because all its trials are kept, as the heading says. */
 static void add_leader(struct buf *out, const struct native *n, const struct lineage_trial *trial, size_t width)
 {
@@ -146,6 +157,7 @@ static void add_leader(struct buf *out, const struct native *n, const struct lin
     add_name(out, trial->exp_id);
     buf_puts(out, " | ");
     add_score(out, trial->score);
+    add_margin(out, n->report, trial);
     buf_puts(out, " | ");
     add_delta(out, trial->delta_vs_best);
     if (!n->by)
@@ -163,8 +175,8 @@ void section_leaderboard(struct block *block, const struct native *n)
         return;
     /* The heading gives the number of kept trials that exist, not the number shown; the last line of the block says
      * that a list is cut. */
-    buf_printf(out, "\n## Leaderboard (%llu kept trials, best first)\n\n",
-               (unsigned long long)report->labels[LINEAGE_KEEP]);
+    buf_printf(out, "\n## Leaderboard (%llu kept trials, best first%s)\n\n", (unsigned long long)report->labels[LINEAGE_KEEP],
+               report->noise.freedom > 0 ? "; ±: 95 % interval; `lineage compare --runs` says which to run again" : "");
     if (report->n_leaders) {
         buf_puts(out, "| exp | ");
         add_name(out, report->metric);
