@@ -256,6 +256,20 @@ static bool is_expected(struct schema_place *place, const char *type, const char
     return strcmp(type, "index") == 0 ? strstr(schema_indexes, name) != NULL : find_in_migrations(place, name);
 }
 
+/* The index of full-text search (search/search_index.c), and the tables in which FTS5 keeps it. The texts of those depend on
+ * the version of SQLite, so they are known by their names. */
+static bool is_of_search(const char *name, const char *sql)
+{
+    static const char index[] = "CREATE VIRTUAL TABLE search USING fts5";
+    static const char *const kept_in[] = {"search_data", "search_idx", "search_content", "search_docsize", "search_config"};
+    if (strcmp(name, "search") == 0)
+        return strncmp(sql, index, sizeof index - 1) == 0;
+    for (size_t i = 0; i < sizeof kept_in / sizeof *kept_in; i++)
+        if (strcmp(name, kept_in[i]) == 0)
+            return strncmp(sql, "CREATE TABLE", 12) == 0;
+    return false;
+}
+
 /* Another program may have added a trigger, a view or a table to the file. Triggers are off, and no question names a view, but a
  * table that was changed would answer something else. Tables of SQLite itself have no effect. */
 static enum lineage_status check_schema(struct mirror *mirror, struct lineage_error *err)
@@ -267,7 +281,8 @@ static enum lineage_status check_schema(struct mirror *mirror, struct lineage_er
     int code = sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL);
     while (code == SQLITE_OK && status == LINEAGE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
         code = SQLITE_OK;
-        if (is_expected(&place, mirror_text(stmt, 0), mirror_text(stmt, 1)))
+        if (is_expected(&place, mirror_text(stmt, 0), mirror_text(stmt, 1)) ||
+            is_of_search(mirror_text(stmt, 2), mirror_text(stmt, 1)))
             continue;
         mirror->damaged = true;
         status = store_fail(err, LINEAGE_EDB, "lineage.db has the %s '%.60s' of another program", mirror_text(stmt, 0),
