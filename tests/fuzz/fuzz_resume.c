@@ -24,7 +24,9 @@ static void make_state(void)
     recipe.training.iterations = 6;
     check_recipe(&recipe);
     params = warm_policy(&recipe, 0);
-    state_path = join(make_dir(), "run.state");
+    char *dir = make_dir();
+    state_path = join(dir, "run.state");
+    free(dir);
     struct run *run = opened_run(&recipe, params);
     run->learner.adam.steps = DONE;
     fuzz_assert(resume_state_save(run, state_path, DONE, NULL) == TRAINER_OK);

@@ -157,6 +157,8 @@ bool line_changes_find(struct line_changes *changes, const char *from, size_t fr
     changes->to_lines = b.n;
     free(a.hashes);
     free(b.hashes);
+    if (!ok)
+        line_changes_release(changes);
     return ok;
 }
 
