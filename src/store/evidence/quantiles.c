@@ -17,39 +17,15 @@ enum { MAX_TERMS = 20000 };
 /* Above this the t distribution equals the normal one in all digits that are shown, and its series lose digits. */
 #define NORMAL_FROM 1e6
 
-static double normal_tail(double z)
-{
-    return 0.5 * erfc(z / sqrt(2));
-}
-
-/* The x >= 0 at which a tail that falls with x has this size. */
-static double bisect(double (*tail_at)(double x, double df), double tail, double df)
-{
-    double low = 0, high = 1;
-    while (tail_at(high, df) > tail && high < DBL_MAX / 4) {
-        low = high;
-        high *= 2;
-    }
-    for (;;) {
-        double middle = low + (high - low) / 2;
-        if (middle <= low || middle >= high)
-            return middle;
-        if (tail_at(middle, df) > tail)
-            low = middle;
-        else
-            high = middle;
-    }
-}
-
 static double normal_tail_at(double z, double df)
 {
     (void)df;
-    return normal_tail(z);
+    return 0.5 * erfc(z / sqrt(2));
 }
 
 double quantile_t(double tail, double df)
 {
-    return df < NORMAL_FROM ? student_quantile(2 * tail, df) : bisect(normal_tail_at, tail, df);
+    return df < NORMAL_FROM ? student_quantile(2 * tail, df) : falling_root(normal_tail_at, tail, df);
 }
 
 /* Q(a, x), the upper incomplete gamma function: by the series of the lower one for small x, else by Lentz's method. */
@@ -87,7 +63,7 @@ static double chi_square_tail(double x, double df)
 
 double quantile_chi_square(double tail, double df)
 {
-    return bisect(chi_square_tail, tail, df);
+    return falling_root(chi_square_tail, tail, df);
 }
 
 double tail_f(double f, double a, double b)

@@ -65,12 +65,10 @@ double student_two_sided(double t, double df)
     return incomplete_beta(df / 2, 0.5, df / (df + square), square / (df + square));
 }
 
-/* The tail probability decreases with t, so bisecting an interval that contains the answer cannot fail. It takes a few
- * dozen steps. */
-double student_quantile(double alpha, double df)
+double falling_root(double (*tail_at)(double x, double df), double tail, double df)
 {
     double low = 0, high = 1;
-    while (student_two_sided(high, df) > alpha && high < DBL_MAX / 4) {
+    while (tail_at(high, df) > tail && high < DBL_MAX / 4) {
         low = high;
         high *= 2;
     }
@@ -78,9 +76,14 @@ double student_quantile(double alpha, double df)
         double middle = low + (high - low) / 2;
         if (middle <= low || middle >= high)
             return middle;
-        if (student_two_sided(middle, df) > alpha)
+        if (tail_at(middle, df) > tail)
             low = middle;
         else
             high = middle;
     }
+}
+
+double student_quantile(double alpha, double df)
+{
+    return falling_root(student_two_sided, alpha, df);
 }

@@ -9,6 +9,10 @@ double student_two_sided(double t, double df);
  * 1 - alpha, in standard errors. */
 double student_quantile(double alpha, double df);
 
+/* The x >= 0 at which tail_at, which falls with x, has the value tail. Bisecting an interval that contains the answer cannot
+ * fail; it takes a few dozen steps. */
+double falling_root(double (*tail_at)(double x, double df), double tail, double df);
+
 /* I_x(a, b), the regularised incomplete beta function; rest is 1 - x. */
 double incomplete_beta(double a, double b, double x, double rest);
 
