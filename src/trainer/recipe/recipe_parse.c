@@ -197,15 +197,22 @@ static enum trainer_status change(json_t *object, const struct trainer_change *c
  * Changes are applied after older keys are renamed, because otherwise a setting could exist twice. They are applied in
  * order, so that the last --set wins, as usual on command lines.
  */
-static enum trainer_status parse_changed(struct trainer_recipe *recipe, bool recorded, json_t *object,
-                                         const struct trainer_change *changes, size_t n, struct trainer_error *err)
+static enum trainer_status parse_changed(struct trainer_recipe *recipe, bool recorded, const char *name, const char *text,
+                                         size_t length, const struct trainer_change *changes, size_t n,
+                                         struct trainer_error *err)
 {
+    json_t *object = recipe_object_parse(name, text, length, err);
+    if (!object)
+        return TRAINER_EINVAL;
     enum trainer_status status = recipe_canonical(object, err);
     for (size_t i = 0; i < n && status == TRAINER_OK; i++)
         status = change(object, &changes[i], err);
     if (status == TRAINER_OK)
         status = recorded ? recipe_from_recorded_json(recipe, object, err) : recipe_from_json(recipe, object, err);
-    return status == TRAINER_OK ? check_changes(recipe, changes, n, err) : status;
+    if (status == TRAINER_OK)
+        status = check_changes(recipe, changes, n, err);
+    json_decref(object);
+    return status == TRAINER_OK ? status : recipe_blame(err, name, status);
 }
 
 enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name,
@@ -213,12 +220,7 @@ enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, 
                                                  const struct trainer_change *changes, size_t n,
                                                  struct trainer_error *err)
 {
-    json_t *object = recipe_object_parse(name, text, length, err);
-    if (!object)
-        return TRAINER_EINVAL;
-    enum trainer_status status = parse_changed(recipe, false, object, changes, n, err);
-    json_decref(object);
-    return status == TRAINER_OK ? status : recipe_blame(err, name, status);
+    return parse_changed(recipe, false, name, text, length, changes, n, err);
 }
 
 enum trainer_status trainer_recipe_parse_recorded(struct trainer_recipe *recipe, const char *name,
@@ -226,12 +228,7 @@ enum trainer_status trainer_recipe_parse_recorded(struct trainer_recipe *recipe,
                                                   const struct trainer_change *changes, size_t n,
                                                   struct trainer_error *err)
 {
-    json_t *object = recipe_object_parse(name, text, length, err);
-    if (!object)
-        return TRAINER_EINVAL;
-    enum trainer_status status = parse_changed(recipe, true, object, changes, n, err);
-    json_decref(object);
-    return status == TRAINER_OK ? status : recipe_blame(err, name, status);
+    return parse_changed(recipe, true, name, text, length, changes, n, err);
 }
 
 enum trainer_status trainer_recipe_parse(struct trainer_recipe *recipe, const char *name,
