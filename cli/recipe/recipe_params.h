@@ -10,7 +10,7 @@ enum { RECIPE_PARAMS_MAX = 160, RECIPE_PARAM_NAME_MAX = LINEAGE_NAME_MAX };
 struct recipe_params {
     struct lineage_param at[RECIPE_PARAMS_MAX]; /* names point into names, texts into the recipe */
     char names[RECIPE_PARAMS_MAX][RECIPE_PARAM_NAME_MAX];
-    size_t n, dropped; /* dropped: settings for which there was no room */
+    size_t n, dropped; /* dropped: how many settings did not fit */
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
  * user_keys.h: what belongs to the user and not to a store: the key to sign with, the public keys that the user trusts, and the
- * heads that were signed or met on this machine. A person who can write a store cannot change these.
+ * heads that were signed or met on this machine. Write access to a store does not give access to these.
  *
  *     ${XDG_CONFIG_HOME:-~/.config}/lineage/signing_key       path of the key
  *     ${XDG_CONFIG_HOME:-~/.config}/lineage/allowed_signers   public keys, in the format of ssh-keygen(1)
@@ -26,7 +26,7 @@ int user_key_choose(const char *path);
 /* Adds a public key to those that are trusted, once. */
 int user_key_trust(const char *path);
 
-/* Path of allowed_signers; returns false if there is no such file. */
+/* Path of allowed_signers; returns false if the file is missing. */
 bool user_keys_trusted(char out[PATH_MAX]);
 
 /* The last signed head of a store that this user has signed or met. */

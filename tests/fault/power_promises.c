@@ -25,7 +25,7 @@ enum { STEPS_MAX = 8, ANSWERS_MAX = 64, FILES_MAX = 16, RECORDS_MAX = 64 };
 #define AFTER "the row after the power failure"
 
 struct kept_file {
-    char *path, *bytes; /* bytes NULL: there is no such file */
+    char *path, *bytes; /* bytes NULL: the file is missing */
     size_t length;
 };
 

@@ -12,7 +12,7 @@
 
 enum own {
     OWN_YES,
-    OWN_NO,      /* there is no record */
+    OWN_NO,      /* the record is missing */
     OWN_OTHER,   /* the record is about another file */
     OWN_UNKNOWN, /* the record cannot be read, or there is no state directory */
 };
