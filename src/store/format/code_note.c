@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "piece.h"
+
 enum { DIGITS = LINEAGE_CODE_DIGEST_MAX - 1, COMMIT_DIGITS = LINEAGE_COMMIT_MAX - 1 };
 
 /* A word, a blank, hexadecimal digits, and perhaps a comma and what was changed. */
@@ -50,15 +52,9 @@ static bool parse_piece(char *digits, char change[LINEAGE_DIFFSTAT_MAX], const s
 /* The first piece counts: what a program printed is quoted behind it. */
 static bool parse(char *digits, char change[LINEAGE_DIFFSTAT_MAX], const struct form *form, const char *notes)
 {
-    for (const char *piece = notes ? notes : ""; *piece;) {
-        const char *stop = piece + strcspn(piece, ";"), *end = stop;
-        piece += strspn(piece, " \t\r\n\v\f");
-        while (end > piece && strchr(" \t\r\n\v\f", end[-1]))
-            end--;
-        if (end > piece && parse_piece(digits, change, form, piece, end))
+    for (struct piece piece = {.rest = notes}; piece_next(&piece);)
+        if (parse_piece(digits, change, form, piece.text, piece.end))
             return true;
-        piece = stop + (*stop == ';');
-    }
     return false;
 }
 

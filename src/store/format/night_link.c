@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "piece.h"
+
 static const char begin[] = "night ", between[] = ", trial ", before_key[] = ", key ";
 
 enum { KEY_DIGITS = 16 };
@@ -92,17 +94,10 @@ bool lineage_night_link_parse(struct lineage_night_link *link, const char *notes
 {
     struct lineage_night_link found;
     bool any = false;
-    for (const char *piece = notes ? notes : ""; *piece;) {
-        const char *stop = piece + strcspn(piece, ";"), *end = stop;
-        while (is_blank(*piece))
-            piece++;
-        while (end > piece && is_blank(end[-1]))
-            end--;
-        if (end > piece && parse_piece(&found, piece, end)) {
+    for (struct piece piece = {.rest = notes}; piece_next(&piece);)
+        if (parse_piece(&found, piece.text, piece.end)) {
             *link = found;
             any = true;
         }
-        piece = stop + (*stop == ';');
-    }
     return any;
 }

@@ -7,6 +7,8 @@
 
 #include <lineage/text.h>
 
+#include "piece.h"
+
 static const char begin[] = "replicates ", before_score[] = ", score ";
 
 static bool is_blank(char c)
@@ -41,15 +43,8 @@ static bool parse_piece(struct lineage_replicate *replicate, const char *piece, 
 bool lineage_replicate_parse(struct lineage_replicate *replicate, const char *notes)
 {
     bool any = false;
-    for (const char *piece = notes ? notes : ""; *piece;) {
-        const char *stop = piece + strcspn(piece, ";"), *end = stop;
-        while (is_blank(*piece))
-            piece++;
-        while (end > piece && is_blank(end[-1]))
-            end--;
-        any = (end > piece && parse_piece(replicate, piece, end)) || any;
-        piece = stop + (*stop == ';');
-    }
+    for (struct piece piece = {.rest = notes}; piece_next(&piece);)
+        any = parse_piece(replicate, piece.text, piece.end) || any;
     return any;
 }
 
