@@ -39,19 +39,19 @@ static bool may_share_memory(const struct command_trial *t, const struct command
            realpath(t->dir ? t->dir : ".", here) && strncmp(here, shared, strlen(shared)) != 0;
 }
 
-/* The paths of --sandbox-write are relative to the directory in which the commands work. */
-static bool add_given(struct command_sandbox *made, const char **writable, size_t *n,
+/* Adds the paths of an option to the n of `paths`. They are relative to the directory in which the commands work. */
+static bool add_given(struct command_sandbox *made, const char **paths, size_t n, const char *option, const char *const *list,
                       const struct command_trial *t)
 {
-    for (size_t i = 0; t->sandbox_write && t->sandbox_write[i]; i++) {
+    for (size_t i = 0; list && list[i]; i++) {
         char path[PATH_MAX];
-        const char *given = t->sandbox_write[i], *dir = t->dir && *given != '/' ? t->dir : NULL;
+        const char *given = list[i], *dir = t->dir && *given != '/' ? t->dir : NULL;
         int length = snprintf(path, sizeof path, "%s%s%s", dir ? dir : "", dir ? "/" : "", given);
         if (length < 0 || (size_t)length >= sizeof path)
-            return cli_error(CLI_USAGE, "--sandbox-write %s: the path is too long", given), false;
-        writable[*n] = own(made, realpath(path, NULL));
-        if (!writable[(*n)++])
-            return cli_error(CLI_USAGE, "--sandbox-write %s: %s", given, strerror(errno)), false;
+            return cli_error(CLI_USAGE, "%s %s: the path is too long", option, given), false;
+        paths[n + i] = own(made, realpath(path, NULL));
+        if (!paths[n + i])
+            return cli_error(CLI_USAGE, "%s %s: %s", option, given, strerror(errno)), false;
     }
     return true;
 }
@@ -69,7 +69,34 @@ static bool make_paths(struct command_sandbox *made, const struct command_trial 
     writable[n++] = places->events;
     if (may_share_memory(t, places))
         writable[n++] = "/dev/shm";
-    return add_given(made, writable, &n, t);
+    return add_given(made, writable, n, "--sandbox-write", t->sandbox_write, t);
+}
+
+/* What the trial needs is not hidden: its own directories, the one in which it works, and the paths that are named. */
+static bool find_hidden(struct command_sandbox *made, const struct command_trial *t, const struct command_places *places)
+{
+    char here[PATH_MAX];
+    size_t n = 0, n_writable = count(made->writable);
+    const char **readable = calloc(count(t->sandbox_read) + 1, sizeof *readable),
+               **needed = calloc(n_writable + 3, sizeof *needed);
+    bool good = readable && needed;
+    if (good) {
+        needed[n++] = places->trial;
+        needed[n++] = realpath(t->dir ? t->dir : ".", here) ? here : "/";
+        memcpy(needed + n, made->writable, n_writable * sizeof *needed);
+        good = add_given(made, readable, 0, "--sandbox-read", t->sandbox_read, t);
+        if (good && !private_places_find(&made->hidden, needed, readable))
+            good = (cli_no_memory(), false);
+        const char *cover;
+        for (size_t i = 0; good && readable[i]; i++)
+            if ((cover = private_places_cover(&made->hidden, readable[i])))
+                good = (cli_error(CLI_USAGE, "--sandbox-read %s: %s is hidden or shown as a whole", t->sandbox_read[i], cover), false);
+    } else
+        cli_no_memory();
+    made->sandbox.hidden = (const char *const *)made->hidden.paths;
+    free(readable);
+    free(needed);
+    return good;
 }
 
 /* Makes the directory for temporary files. Returns "TMPDIR=..", or NULL after printing an error. */
@@ -108,6 +135,15 @@ static bool make_environment(struct command_sandbox *made, const struct command_
 
 /* ---- layers ---- */
 
+static void say_hidden(const struct private_places *hidden)
+{
+    char text[1024];
+    size_t n = (size_t)snprintf(text, sizeof text, "sandbox hides");
+    for (size_t i = 0; i < hidden->n && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s %s", i ? "," : "", hidden->paths[i]);
+    cli_say(text);
+}
+
 /* Prints which layers there are, and why each of the others is missing. Returns false if the trial requires them. */
 static bool report(const struct command_sandbox *made, const struct command_trial *t,
                    const int errors[SANDBOX_LAYERS])
@@ -121,6 +157,8 @@ static bool report(const struct command_sandbox *made, const struct command_tria
                  made->sandbox.layers ? sandbox_names(names, made->sandbox.layers) : "none");
         cli_say(text);
     }
+    if (!t->quiet && made->sandbox.layers & SANDBOX_MOUNTS && made->hidden.n)
+        say_hidden(&made->hidden);
     for (size_t i = 0; (name = sandbox_layer_at(i, &layer)); i++)
         if (missing & layer)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s (%.60s)", n ? ", " : "", name,
@@ -141,12 +179,12 @@ bool command_sandbox_make(struct command_sandbox *made, const struct command_tri
 {
     int errors[SANDBOX_LAYERS];
     *made =
-        (struct command_sandbox){.owned = calloc(count(t->sandbox_write) + 1, sizeof *made->owned)};
+        (struct command_sandbox){.owned = calloc(count(t->sandbox_write) + count(t->sandbox_read) + 1, sizeof *made->owned)};
     if (!made->owned)
         return cli_no_memory(), false;
     const char *temporary = make_temporary(made, places);
     if (!temporary || !make_paths(made, t, places, strchr(temporary, '/')) ||
-        !make_environment(made, t, temporary))
+        !find_hidden(made, t, places) || !make_environment(made, t, temporary))
         return false;
     made->sandbox.layers = sandbox_probe(&made->sandbox, errors);
     return report(made, t, errors);
@@ -158,6 +196,7 @@ void command_sandbox_release(struct command_sandbox *made)
         free(made->owned[i]);
     free(made->owned);
     free(made->writable);
+    private_places_release(&made->hidden);
     free(made->environment);
     *made = (struct command_sandbox){.n_owned = 0};
 }

@@ -2,17 +2,20 @@
  * command_sandbox.h: the sandbox of a command's trial (--sandbox): which paths it may write, and which layers the kernel grants.
  *
  * Its commands may write their work directory, a directory for temporary files (TMPDIR), the pipe for events, /dev/shm, and the
- * paths of --sandbox-write. The store, the evaluator and everything else are read-only.
+ * paths of --sandbox-write. The store, the evaluator and everything else are read-only. The places where this user keeps keys
+ * (private_places.h) are empty for them, except for the paths of --sandbox-read.
  */
 #ifndef CLI_COMMAND_SANDBOX_H
 #define CLI_COMMAND_SANDBOX_H
 
 #include "run/command_trial.h"
+#include "run/private_places.h"
 #include "trial/sandbox.h"
 
 struct command_sandbox {
     struct sandbox sandbox;
     const char **writable;    /* of the sandbox */
+    struct private_places hidden;
     const char **environment; /* of the commands: that of --env with TMPDIR, ended by NULL */
     char **owned;             /* [n_owned] */
     size_t n_owned;

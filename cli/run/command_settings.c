@@ -75,6 +75,8 @@ static const struct command_setting settings[] = {
      "run it without network and let it write only its own directory; require: run nothing if the kernel lacks a part"},
     {"sandbox_write", "sandbox-write", 0, "sandbox_write", SETTING_TEXTS, AT(sandbox_write), SAME_TRIAL, NULL, "PATH",
      "a directory or file that a trial in a sandbox may write, too; may be repeated"},
+    {"sandbox_read", "sandbox-read", 0, "sandbox_read", SETTING_TEXTS, AT(sandbox_read), SAME_TRIAL, NULL, "PATH",
+     "a place of keys that the sandbox does not hide; may be repeated"},
     {"no_refs", "no-refs", 0, "no_refs", SETTING_FLAG, AT(no_refs), SAME_TRIAL, NULL, NULL,
      "do not keep the trial's code by a ref in the git repository"},
     {"params", "param", 'p', "params", SETTING_PARAMS, AT(params), OTHER_TRIAL, "LINEAGE_PARAMS", "NAME=VALUE",
@@ -125,8 +127,8 @@ bool command_setting_check(const struct command_setting *setting, const char *te
         snprintf(why, size, "sandbox: '%.40s' is neither require nor try", text);
         return false;
     }
-    if (setting->offset == AT(sandbox_write) && access(text, F_OK) != 0) {
-        snprintf(why, size, "sandbox_write: %.400s: %s", text, strerror(errno));
+    if ((setting->offset == AT(sandbox_write) || setting->offset == AT(sandbox_read)) && access(text, F_OK) != 0) {
+        snprintf(why, size, "%s: %.400s: %s", setting->key, text, strerror(errno));
         return false;
     }
     if (setting->offset == AT(settings.prune))

@@ -14,6 +14,8 @@ bool command_trial_check(const struct command_trial *trial, bool sweep, char *wh
                  sweep ? "protect" : "--protect");
     else if (!sweep && trial->sandbox_write && trial->sandbox_write[0] && !trial->sandbox) /* a night may add it to a sweep */
         snprintf(why, size, "--sandbox-write needs --sandbox");
+    else if (!sweep && trial->sandbox_read && trial->sandbox_read[0] && !trial->sandbox)
+        snprintf(why, size, "--sandbox-read needs --sandbox");
     else
         return true;
     return false;

@@ -65,6 +65,8 @@ struct command_trial {
     const char *sandbox;              /* "require" or "try" (command_sandbox.h); NULL: none */
     const char *const *sandbox_write; /* directories and files that it may write beside its own, ended by NULL; NULL: none */
 
+    const char *const *sandbox_read;  /* places of keys that it may read nevertheless, ended by NULL; NULL: none */
+
     bool no_refs;        /* make no ref of its code in the repository */
 
     const char *parent_snapshot; /* directory of the parent's snapshot; NULL: none */

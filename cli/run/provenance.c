@@ -306,6 +306,8 @@ bool provenance_write(json_t **recorded, const char *workdir, struct lineage_sto
     json_t *run = run_json(t);
     if (t->sandbox)
         json_object_set_new(run, "sandbox_layers", layers(sandbox));
+    if (t->sandbox && sandbox->layers & SANDBOX_MOUNTS)
+        json_object_set_new(run, "sandbox_hidden", texts(sandbox->hidden));
     json_t *git = record_git(dir, workdir, store, t);
     if (git)
         json_object_set(run, "git", git);

@@ -65,7 +65,7 @@ static struct attempt enter(const struct sandbox *sandbox)
     if (wanted & SANDBOX_MOUNTS) {
         errno = error;
         note(&attempt, SANDBOX_MOUNTS,
-             made & SANDBOX_MOUNTS && sandbox_mount_read_only(sandbox->writable));
+             made & SANDBOX_MOUNTS && sandbox_mount_read_only(sandbox->writable, sandbox->hidden));
     }
     if (wanted & SANDBOX_PRIVILEGES)
         note(&attempt, SANDBOX_PRIVILEGES, sandbox_drop_privileges());

@@ -2,12 +2,13 @@
  * sandbox.h: runs a command without network, and with everything read-only except for the paths that are named (--sandbox).
  *
  * The sandbox has layers, which the kernel may have or not. Two layers protect files and two keep the network away, so that a
- * gap in one of them does not open the sandbox. Reading is not limited, and neither are devices of GPUs.
+ * gap in one of them does not open the sandbox. Reading is limited only by the paths that are hidden, and devices of GPUs are
+ * free.
  *
  *   landlock     no file is written, made, removed or renamed outside of the writable paths; no process outside of the
  *                sandbox is traced or, from Linux 6.12 on, signalled
  *   mounts       every file system is mounted read-only except for the writable paths, which also stops chmod, chown and
- *                extended attributes; sockets that programs have bound to a path are covered
+ *                extended attributes; hidden paths are empty; sockets that programs have bound to a path are covered
  *   network      a network namespace that has a loopback device only
  *   seccomp      system calls that mount, trace, load modules, make namespaces or set the clock fail; so do sockets of other
  *                families than those of UNIX and the internet, and without `network` those of the internet too
@@ -24,6 +25,7 @@
 struct sandbox {
     const char *const *
         writable; /* absolute paths of directories and files, ended by NULL; missing ones are skipped */
+    const char *const *hidden; /* the same, empty for the command; none contains a writable path */
     unsigned layers; /* the layers that sandbox_enter sets up */
 };
 

@@ -24,8 +24,11 @@ enum sandbox_layer {
  */
 unsigned sandbox_make_namespaces(unsigned layers, int *error);
 
-/* In a mount namespace of its own: mounts everything read-only except for the writable paths, and covers bound sockets. */
-bool sandbox_mount_read_only(const char *const *writable);
+/*
+ * In a mount namespace of its own: mounts everything read-only except for the writable paths, puts an empty directory or file
+ * over each hidden one, and covers bound sockets.
+ */
+bool sandbox_mount_read_only(const char *const *writable, const char *const *hidden);
 
 bool sandbox_drop_privileges(void);
 

@@ -108,6 +108,20 @@ static void cover_sockets(FILE *bound)
     }
 }
 
+/* A path that has gone since it was found needs no cover. */
+static bool hide(const char *const *hidden)
+{
+    bool good = true;
+    for (size_t i = 0; good && hidden[i]; i++) {
+        struct stat st;
+        if (lstat(hidden[i], &st) != 0)
+            continue;
+        good = S_ISDIR(st.st_mode) ? mount("none", hidden[i], "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "mode=0755,size=4k") == 0
+                                   : mount("/dev/null", hidden[i], NULL, MS_BIND, NULL) == 0;
+    }
+    return good;
+}
+
 /* Clones the mount of each writable path, before everything becomes read-only; -1: there is no such directory or file. */
 static bool clone_writable(const char *const *writable, int *clones, size_t n)
 {
@@ -133,7 +147,7 @@ static bool attach_writable(const char *const *writable, const int *clones, size
 }
 
 /* The working directory is entered again, because it is on the mount that has become read-only. */
-bool sandbox_mount_read_only(const char *const *writable)
+bool sandbox_mount_read_only(const char *const *writable, const char *const *hidden)
 {
     struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
     char here[PATH_MAX];
@@ -150,7 +164,7 @@ bool sandbox_mount_read_only(const char *const *writable)
                 mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof read_only) == 0;
     if (good)
         cover_sockets(bound);
-    good = good && attach_writable(writable, clones, n) && chdir(here) == 0;
+    good = good && hide(hidden) && attach_writable(writable, clones, n) && chdir(here) == 0;
     int error = errno;
     if (bound)
         fclose(bound);

@@ -15,6 +15,8 @@ label()
 
 must_fail 2 "sandbox: 'always' is neither require nor try" run -C s --direction higher --sandbox always -- true
 must_fail 2 '--sandbox-write needs --sandbox' run -C s --direction higher --sandbox-write . -- true
+must_fail 2 '--sandbox-read needs --sandbox' run -C s --direction higher --sandbox-read . -- true
+must_fail 2 'sandbox_read: nowhere: No such file' run -C s --direction higher --sandbox try --sandbox-read nowhere -- true
 must_fail 2 'sandbox_write: nowhere: No such file' run -C s --direction higher --sandbox try --sandbox-write nowhere -- true
 [ ! -e s ] || fail 'a refused run made a store'
 
@@ -74,6 +76,47 @@ run run -C ../s --sandbox require --sandbox-write cache --sandbox-write "$PWD/co
 must_exit 0
 must_equal '1 1' "$(cat cache/x counter | tr '\n' ' ' | sed 's/ $//')"
 rm -r cache counter
+
+# ---- keys of the user ----
+
+# Each place has a word that a trial must not see, by whichever way it goes there.
+home="$PWD/../home" && mkdir -p "$home/.ssh" "$home/elsewhere" "$home/.aws" && home=$(cd "$home" && pwd -P)
+echo hush-1 >"$home/.ssh/id_ed25519" && echo hush-2 >"$home/.netrc" && echo hush-3 >"$home/elsewhere/token"
+echo hush-4 >"$home/.aws/credentials" && echo open-5 >"$home/notes" && ln -s elsewhere "$home/.kube"
+look() # OPTION...: what a trial sees with them
+{
+    HOME=$home PGPASSFILE="$home/pass" run run -C ../s --sandbox require "$@" -m acc -- sh -c 'home=$1
+        for root in "" /proc/self/root /proc/$PPID/root /proc/1/root; do
+            cat "$root$home/.ssh/id_ed25519" "$root$home/.netrc" "$root$home/elsewhere/token" "$root$home/.aws/credentials" \
+                "$root$home/notes" "$root$home/pass"
+        done; umount "$home/.ssh" "$home/.netrc"; mv "$home/.ssh" "$home/moved"; cat "$home"/*/id_ed25519
+        ls -A "$home/.ssh"; echo acc 6' sh "$home"
+    must_exit 0
+}
+echo hush-6 >"$home/pass"
+look
+must_have err open-5
+must_lack err hush
+must_have err "sandbox hides $home/.ssh, $home/.netrc, $home/pass, $home/.aws, $home/elsewhere"
+id=$(cat out)
+grep -q "\"$home/.aws\"" "../s/provenance/$id/run.json" || fail 'run.json does not say what was hidden'
+! grep -rq hush- "../s/logs/$id"* || fail 'the log has a key'
+look --sandbox-read "$home/.aws"
+must_have err hush-4
+for n in 1 2 3 6; do
+    must_lack err hush-$n
+done
+HOME=$home must_fail 3 "$home/.ssh is hidden or shown as a whole" run -C ../s --sandbox require --sandbox-read "$home/.ssh/id_ed25519" -m acc -- true
+look --sandbox-read "$home"
+for n in 1 2 3 4 6; do
+    must_have err hush-$n
+done
+# A trial that works in such a place sees it.
+HOME=$home run run -C "$home/.aws/s" --direction higher --sandbox require -m acc -- sh -c 'cat "$1"; cat "$2"; echo acc 1' sh "$home/.aws/credentials" "$home/.netrc"
+must_exit 0
+must_have err hush-4
+must_lack err hush-2
+rm -r "$home"
 
 # ---- network and processes ----
 
