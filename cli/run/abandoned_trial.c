@@ -75,6 +75,7 @@ bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan)
 struct abandoned {
     struct lineage_store *store;
     char dir[PATH_MAX]; /* of the trial */
+    int fd;             /* the same, open */
     json_t *trial;
     struct trial_plan plan;
     struct lineage_param params[TRIAL_PARAMS_MAX];
@@ -121,7 +122,7 @@ static void read_events(struct abandoned *l)
 {
     char *line = malloc(LINE_BYTES);
     bool begins = true;
-    FILE *in = line ? running_open(l->dir, RUNNING_EVENTS, EVENTS_BYTES) : NULL;
+    FILE *in = line ? running_open(l->fd, RUNNING_EVENTS, EVENTS_BYTES) : NULL;
     for (long long left = EVENTS_BYTES; in && left > 0 && fgets(line, LINE_BYTES, in);) {
         struct trial_event event;
         size_t n = strlen(line);
@@ -144,7 +145,7 @@ static bool has_row(const struct abandoned *l, char id[LINEAGE_NAME_MAX])
 {
     struct lineage_trial row = {0};
     struct lineage_error err;
-    bool there = files_beside_row_id(id, l->dir) && lineage_find(l->store, id, &row, &err) == LINEAGE_OK && row.job_name &&
+    bool there = files_beside_row_id(id, l->fd) && lineage_find(l->store, id, &row, &err) == LINEAGE_OK && row.job_name &&
                  strcmp(row.job_name, job_name(l->dir)) == 0;
     lineage_trial_release(&row);
     return there;
@@ -153,7 +154,7 @@ static bool has_row(const struct abandoned *l, char id[LINEAGE_NAME_MAX])
 static void beside(void *context, const char *exp_id)
 {
     const struct abandoned *l = context;
-    files_beside_row_put(l->store, l->dir, exp_id);
+    files_beside_row_put(l->store, l->fd, exp_id);
 }
 
 static int append_row(struct abandoned *l)
@@ -186,7 +187,7 @@ static int record(struct abandoned *l)
         code_ref_keep(l->store, id);
         return CLI_GO_ON;
     }
-    FILE *in = running_open(l->dir, RUNNING_TRIAL, TRIAL_BYTES);
+    FILE *in = running_open(l->fd, RUNNING_TRIAL, TRIAL_BYTES);
     l->trial = in ? json_loadf(in, 0, NULL) : NULL;
     if (in)
         fclose(in);
@@ -215,6 +216,7 @@ static void visit(void *context, const char *name, int dir, bool held)
         all->status = cli_no_memory();
     } else {
         l->store = all->store;
+        l->fd = dir;
         all->status = record(l);
         if (all->status == CLI_GO_ON)
             workdir_remove_tree(AT_FDCWD, l->dir);

@@ -25,13 +25,10 @@ static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
 }
 
 /* The trial may have put a pipe or a link there, so the file is made anew. */
-static void write_row_id(const char *dir, const char *exp_id)
+static void write_row_id(int dir, const char *exp_id)
 {
-    char path[PATH_MAX];
-    if (!path_in(path, dir, ROW_FILE))
-        return;
-    unlink(path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    unlinkat(dir, ROW_FILE, 0);
+    int fd = openat(dir, ROW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!out) {
         if (fd >= 0)
@@ -61,43 +58,43 @@ static bool make_private(const char *dir)
  * Renames within one file system. If a file with that name exists, it belongs to a row that was never appended, and is
  * replaced.
  */
-static void move_to(const struct lineage_store *store, enum lineage_place place, const char *from, const char *name)
+static void move_to(const struct lineage_store *store, enum lineage_place place, int dir, const char *from, const char *name)
 {
     char to[PATH_MAX];
     struct lineage_error err;
-    char *dir = NULL;
-    if (lineage_store_path(&dir, store, place, &err) == LINEAGE_OK && (place == LINEAGE_PLACE_PROVENANCE ? make_private(dir) : mkdir(dir, 0777) == 0 || errno == EEXIST) &&
-        path_in(to, dir, name)) {
+    char *kept = NULL;
+    if (lineage_store_path(&kept, store, place, &err) == LINEAGE_OK &&
+        (place == LINEAGE_PLACE_PROVENANCE ? make_private(kept) : mkdir(kept, 0777) == 0 || errno == EEXIST) && path_in(to, kept, name)) {
         workdir_remove_tree(AT_FDCWD, to);
-        if (rename(from, to) != 0)
+        if (renameat(dir, from, AT_FDCWD, to) != 0)
             cli_error(CLI_SYSTEM, "cannot keep %s: %s", to, strerror(errno));
     }
-    lineage_free(dir);
+    lineage_free(kept);
 }
 
-/* Whether it is a directory, and not a link to one that the trial has put in its place. */
-static bool is_own_directory(const char *path)
+/* Whether there is a provenance, and not a link to another directory that the trial has put in its place. */
+static bool has_provenance(int dir)
 {
     struct stat st;
-    if (lstat(path, &st) != 0)
+    if (fstatat(dir, RUNNING_PROVENANCE, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
     if (!S_ISDIR(st.st_mode))
         cli_say("no provenance: the trial has replaced its directory");
     return S_ISDIR(st.st_mode);
 }
 
-void files_beside_row_put(const struct lineage_store *store, const char *dir, const char *exp_id)
+void files_beside_row_put(const struct lineage_store *store, int dir, const char *exp_id)
 {
-    char from[PATH_MAX], name[LINEAGE_NAME_MAX + 8];
+    char name[LINEAGE_NAME_MAX + 8];
     write_row_id(dir, exp_id);
     snprintf(name, sizeof name, "%.64s.log", exp_id);
-    if (path_in(from, dir, RUNNING_OUTPUT "0") && access(from, F_OK) == 0 && run_log_join(dir))
-        move_to(store, LINEAGE_PLACE_LOGS, from, name);
-    if (path_in(from, dir, RUNNING_PROVENANCE) && is_own_directory(from))
-        move_to(store, LINEAGE_PLACE_PROVENANCE, from, exp_id);
+    if (faccessat(dir, RUNNING_OUTPUT "0", F_OK, 0) == 0 && run_log_join(dir))
+        move_to(store, LINEAGE_PLACE_LOGS, dir, RUNNING_OUTPUT "0", name);
+    if (has_provenance(dir))
+        move_to(store, LINEAGE_PLACE_PROVENANCE, dir, RUNNING_PROVENANCE, exp_id);
 }
 
-bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], const char *dir)
+bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], int dir)
 {
     FILE *in = running_open(dir, ROW_FILE, 4096);
     if (!in)

@@ -13,12 +13,12 @@
 #include <lineage/store.h>
 
 /*
- * Moves log and provenance from the work directory to their places, under the id of the row, and writes the id into the
+ * Moves log and provenance from the open work directory to their places, under the id of the row, and writes the id into the
  * work directory. Used as struct lineage_append_options.beside. Failures are printed.
  */
-void files_beside_row_put(const struct lineage_store *store, const char *dir, const char *exp_id);
+void files_beside_row_put(const struct lineage_store *store, int dir, const char *exp_id);
 
 /* Reads the id that was written into the work directory; returns false if there is none. */
-bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], const char *dir);
+bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], int dir);
 
 #endif

@@ -48,7 +48,7 @@ struct command_run {
     const struct command_trial *trial;
     struct lineage_store *store;
     struct trial_plan *plan;
-    char dir[PATH_MAX]; /* the work directory, relative like the store's path */
+    int dir; /* the directory of the trial; its name may lead elsewhere, because the trial can rename it */
     struct run_log log;
     char workdir[PATH_MAX], params[PATH_MAX], events[PATH_MAX]; /* absolute, because the command may work elsewhere */
     struct command_sandbox sandbox;      /* if the trial asks for one */
@@ -158,7 +158,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     struct command_run *run = context;
     const struct command_trial *t = run->trial;
     char absolute[PATH_MAX];
-    snprintf(run->dir, sizeof run->dir, "%s", dir->path);
+    run->dir = dir->fd;
     if (mkdirat(dir->fd, RUNNING_WORK, 0777) != 0 || !realpath(dir->path, absolute))
         return cli_error(CLI_SYSTEM, "cannot make %s/" RUNNING_WORK ": %s", dir->path, strerror(errno)), false;
     if (!put_path(run->workdir, absolute, RUNNING_WORK) || !put_path(run->events, absolute, RUNNING_PIPE) ||
@@ -170,7 +170,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->hold = dir->fd;
     return make_sandbox(run, dir, absolute, job) &&
            (!t->fill || t->fill(t->fill_context, run->workdir, run->not_started)) && seal_protected(run) &&
-           seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->path) &&
+           seal_evaluator(run, dir, absolute) && write_params(run) && run_log_open(&run->log, dir->fd) &&
            (run->dry || provenance_write(&run->git, dir->path, run->store, t, &run->sandbox.sandbox)) && note_code(run) &&
            abandoned_trial_prepare(dir->path, run->plan) && hold_code(run);
 }

@@ -20,47 +20,45 @@
 
 enum { LINES = 3, LINE_CHARACTERS = 160, COPY_BYTES = 1 << 16 };
 
-static bool part_path(char out[PATH_MAX], const char *dir, unsigned part)
+enum { PART_NAME_MAX = sizeof RUNNING_OUTPUT + 10 };
+
+static const char *part_name(char out[PART_NAME_MAX], unsigned part)
 {
-    int n = snprintf(out, PATH_MAX, "%s/" RUNNING_OUTPUT "%u", dir, part);
-    return n > 0 && n < PATH_MAX;
+    snprintf(out, PART_NAME_MAX, RUNNING_OUTPUT "%u", part);
+    return out;
 }
 
 /* The trial may have put anything there: a link is not followed, and a pipe or a device is not waited for. */
-static int open_part(const char *dir, unsigned part, int flags)
+static int open_part(int dir, unsigned part, int flags)
 {
-    char path[PATH_MAX];
+    char name[PART_NAME_MAX];
     struct stat st;
-    if (!part_path(path, dir, part)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    int fd = openat(dir, part_name(name, part), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
         return fd;
     close(fd);
     return errno = EINVAL, -1;
 }
 
-bool run_log_open(struct run_log *log, const char *dir)
+bool run_log_open(struct run_log *log, int dir)
 {
-    snprintf(log->dir, sizeof log->dir, "%s", dir);
+    log->dir = dir;
     log->fd = open_part(dir, 0, O_WRONLY | O_CREAT | O_TRUNC);
     if (log->fd >= 0)
         return true;
-    return cli_error(CLI_SYSTEM, "cannot write a log in %s: %s", dir, strerror(errno)), false;
+    return cli_error(CLI_SYSTEM, "cannot write a log in the trial's directory: %s", strerror(errno)), false;
 }
 
 /* Begins the next part, and removes all but part 0 and the last two. */
 static void next_part(struct run_log *log)
 {
-    char path[PATH_MAX];
+    char name[PART_NAME_MAX];
     close(log->fd);
     log->part++;
     log->in_part = 0;
     log->fd = open_part(log->dir, log->part, O_WRONLY | O_CREAT | O_TRUNC);
-    if (log->part > 2 && part_path(path, log->dir, log->part - 2))
-        unlink(path);
+    if (log->part > 2)
+        unlinkat(log->dir, part_name(name, log->part - 2), 0);
 }
 
 static void remember(struct run_log *log, const char *bytes, size_t n)
@@ -122,24 +120,27 @@ static bool append_part(int to, int from)
 }
 
 /* Returns the number of the last part; 0 if there is only output.0. */
-static unsigned last_part(const char *dir)
+static unsigned last_part(int dir)
 {
     static const char prefix[] = RUNNING_OUTPUT;
     unsigned last = 0, part;
     struct dirent *entry;
-    DIR *in = opendir(dir);
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* which closedir closes */
+    DIR *in = fd >= 0 ? fdopendir(fd) : NULL;
     while (in && (entry = readdir(in)))
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0 &&
             sscanf(entry->d_name + sizeof prefix - 1, "%u", &part) == 1 && part > last)
             last = part;
     if (in)
         closedir(in);
+    else if (fd >= 0)
+        close(fd);
     return last;
 }
 
-static bool join_parts(const char *dir, unsigned last, int to)
+static bool join_parts(int dir, unsigned last, int to)
 {
-    char line[80], path[PATH_MAX];
+    char line[80], name[PART_NAME_MAX];
     bool ok = true;
     if (last > 2) {
         int n = snprintf(line, sizeof line, "\n[lineage: %llu bytes are left out here]\n",
@@ -151,13 +152,13 @@ static bool join_parts(const char *dir, unsigned last, int to)
         ok = from >= 0 && append_part(to, from);
         if (from >= 0)
             close(from);
-        if (ok && part_path(path, dir, part))
-            unlink(path);
+        if (ok)
+            unlinkat(dir, part_name(name, part), 0);
     }
     return ok;
 }
 
-bool run_log_join(const char *dir)
+bool run_log_join(int dir)
 {
     unsigned last = last_part(dir);
     int to = open_part(dir, 0, O_WRONLY | O_APPEND);

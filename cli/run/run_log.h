@@ -8,7 +8,6 @@
 #ifndef CLI_RUN_LOG_H
 #define CLI_RUN_LOG_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +17,7 @@
 enum { RUN_LOG_LAST = 16384 };
 
 struct run_log {
-    char dir[PATH_MAX];
+    int dir; /* borrowed; a name could lead elsewhere, because the trial may rename its directory */
     int fd; /* descriptor of the current part; -1: none, and output is discarded */
     unsigned part;
     size_t in_part;
@@ -26,16 +25,16 @@ struct run_log {
     uint64_t total;
 };
 
-/* Opens the log in dir. Returns false after printing the error. */
-bool run_log_open(struct run_log *log, const char *dir);
+/* Opens the log in the open directory dir, which must stay open until run_log_close. Returns false after printing the error. */
+bool run_log_open(struct run_log *log, int dir);
 void run_log_write(struct run_log *log, const char *bytes, size_t n);
 void run_log_close(struct run_log *log);
 
 /*
- * Joins the parts in dir to one file, output.0, with a line that says how many bytes are left out. Returns false on
+ * Joins the parts in the open directory to one file, output.0, with a line that says how many bytes are left out. Returns false on
  * failure.
  */
-bool run_log_join(const char *dir);
+bool run_log_join(int dir);
 
 /* Copies the latest bytes since log->total was `since`, at most RUN_LOG_LAST, and returns their number. */
 size_t run_log_copy(const struct run_log *log, uint64_t since, char out[RUN_LOG_LAST]);

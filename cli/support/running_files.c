@@ -37,12 +37,10 @@ void running_each_dir(const char *store, void (*visit)(void *context, const char
         closedir(dir);
 }
 
-FILE *running_open(const char *dir, const char *name, long long max_bytes)
+FILE *running_open(int dir, const char *name, long long max_bytes)
 {
-    char path[PATH_MAX];
     struct stat st;
-    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    int fd = n > 0 && n < PATH_MAX ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= max_bytes;
     FILE *in = good ? fdopen(fd, "r") : NULL;
     if (!in && fd >= 0)

@@ -32,10 +32,10 @@ enum { RUNNING_SHOWN = 64 };
 void running_each_dir(const char *store, void (*visit)(void *context, const char *name, int dir, bool held), void *context);
 
 /*
- * Opens the file dir/name of a trial for reading. The trial may have put anything there: returns NULL if it is not a regular
+ * Opens a file in the open directory of a trial for reading. The trial may have put anything there: returns NULL if it is not a regular
  * file (a link, a pipe and a device are not), or has more than max_bytes.
  */
-FILE *running_open(const char *dir, const char *name, long long max_bytes);
+FILE *running_open(int dir, const char *name, long long max_bytes);
 
 /* Visits each trial whose process still runs, with a descriptor of its events file, or -1 if it cannot be opened. */
 void running_each(const char *store, void (*visit)(void *context, int events), void *context);
