@@ -15,7 +15,7 @@
 struct judge_options {
     char *store, *endpoint, *model, *key_env, *prompt, *cache, *concurrency, *deadline, *timeout, *backoff, *max_tokens,
         *skip, *unjudged, *failed_share, *seed;
-    int no_cache, print_prompt;
+    int no_cache, print_prompt, check;
 
     struct recipe_source source; /* a recipe that holds the settings */
     struct trainer_recipe recipe;
@@ -297,6 +297,29 @@ static int ask(struct judge_options *o)
     return asked ? print_summary(o) : cli_error(CLI_SYSTEM, "out of memory, or libcurl failed");
 }
 
+static int check_endpoint(const struct judge_options *o)
+{
+    char why[JUDGE_WHY_MAX], path[PATH_MAX];
+    struct judge_check check;
+    struct judge *judge = judge_open(&o->recipe.judge, cache_file(o, path), o->recipe.seed, why);
+    if (!judge)
+        return cli_error(CLI_USAGE, "%s", why);
+    signal(SIGPIPE, SIG_IGN);
+    bool asked = judge_check(judge, &check);
+    judge_close(judge);
+    if (!asked)
+        return cli_error(CLI_SYSTEM, "out of memory, or libcurl failed");
+    if (!check.answers)
+        return cli_error(CLI_NO, "the endpoint does not answer as a judge, after %u attempts: %s", check.attempts, check.why);
+    printf("answer       complete, after %u %s in %.1f s, %llu + %llu tokens\n"
+           "schema       %s\ntoken limit  %s\ntemperature  %s\n",
+           check.attempts, check.attempts == 1 ? "attempt" : "attempts", check.seconds, (unsigned long long)check.prompt_tokens,
+           (unsigned long long)check.completion_tokens, check.takes_schema ? "accepted" : "refused; the prompt alone says how to answer",
+           check.takes_max_tokens ? "max_tokens" : "max_completion_tokens",
+           check.takes_temperature ? "0" : "that of the server, which refuses 0");
+    return CLI_OK;
+}
+
 static int print_wording(const char *file)
 {
     char why[WORDING_WHY_MAX];
@@ -314,6 +337,9 @@ static int work(struct judge_options *o, const struct cli_args *args)
         return print_wording(o->prompt);
     const char *path = args->n_positional ? args->positional[0] : "-";
     int status;
+    if (o->check)
+        return args->n_positional ? cli_error(CLI_USAGE, "judge: --check takes no file")
+               : (status = read_settings(o)) == CLI_GO_ON ? check_endpoint(o) : status;
     if ((status = read_settings(o)) != CLI_GO_ON || (status = read_trajectories(o, path)) != CLI_GO_ON ||
         (status = make_cases(o, path)) != CLI_GO_ON)
         return status;
@@ -352,6 +378,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"no-cache", 0, POPT_ARG_NONE, &o->no_cache, 0, "do not read or write the cache", NULL},
         {"prompt", 0, POPT_ARG_STRING, &o->prompt, 0, "template of the prompt (see --print-prompt)", "FILE"},
         {"print-prompt", 0, POPT_ARG_NONE, &o->print_prompt, 0, "print the template of the prompt and exit", NULL},
+        {"check", 0, POPT_ARG_NONE, &o->check, 0, "ask about a built-in trajectory, and print what the endpoint accepts", NULL},
         {"skip", 0, POPT_ARG_STRING, &o->skip, 0, "do not send these trajectories (default: none)", "none|small_adv|all_neg"},
         {"unjudged", 0, POPT_ARG_STRING, &o->unjudged, 0,
          "flags of steps without an answer: null, or the outcome's (default: neutral)",
@@ -392,7 +419,9 @@ const struct cli_command cmd_judge = {
         "\n"
         "Only complete answers count. After HTTP status 408, 409, 429 or 5xx or a broken connection\n"
         "the request is retried until the deadline. A wrong key, another 4xx, an exhausted quota or\n"
-        "an untrusted certificate ends the command. Answers are cached in the store's\n"
+        "an untrusted certificate ends the command. If the endpoint refuses the schema of the answer,\n"
+        "max_tokens or temperature 0, the request is repeated without it; the cache remembers that,\n"
+        "and --check finds it out before a night. Answers are cached in the store's\n"
         "judge-cache.jsonl under the digest of the request. The key is read only from the\n"
         "environment and is never written. An adca recipe has the same settings in its object\n"
         "`judge`. --skip small_adv leaves out trajectories whose reward equals the mean of their\n"

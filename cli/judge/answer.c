@@ -34,13 +34,24 @@ struct seen {
     size_t n_steps;
 };
 
+/* Some models write 1.0 or "1". Returns -1 for anything that is not the number of a step. */
+static json_int_t index_of(const json_t *index)
+{
+    const char *text = json_string_value(index);
+    double value = json_is_real(index) ? json_real_value(index) : -1;
+    if (json_is_integer(index))
+        return json_integer_value(index);
+    if (text && *text && strlen(text) < 10 && strspn(text, "0123456789") == strlen(text))
+        return (json_int_t)strtol(text, NULL, 10);
+    return value >= 0 && value < 1e9 && value == (double)(json_int_t)value ? (json_int_t)value : -1;
+}
+
 static bool take_step(struct seen *seen, const json_t *step, struct answer *answer)
 {
-    const json_t *index = json_object_get(step, "index");
+    const json_int_t index = index_of(json_object_get(step, "index"));
     const char *flag = json_string_value(json_object_get(step, "flag"));
     bool good = flag && strcmp(flag, "GOOD") == 0;
-    if (!json_is_integer(index) || json_integer_value(index) < 0 ||
-        (uint64_t)json_integer_value(index) > seen->n_steps) {
+    if (index < 0 || (uint64_t)index > seen->n_steps) {
         give_up(answer, ANSWER_UNUSABLE, "an entry has no index of a step");
         return false;
     }
@@ -48,7 +59,7 @@ static bool take_step(struct seen *seen, const json_t *step, struct answer *answ
         give_up(answer, ANSWER_UNUSABLE, "a flag is neither GOOD nor BAD");
         return false;
     }
-    size_t i = (size_t)json_integer_value(index);
+    size_t i = (size_t)index;
     seen->times[i] = (uint8_t)(seen->times[i] < 2 ? seen->times[i] + 1 : 2);
     seen->flag[i] = good ? 1 : 0;
     return true;
@@ -97,13 +108,7 @@ static void read_steps(struct answer *answer, const json_t *steps, uint8_t *flag
 
 /* ---- the content ---- */
 
-static void trim(const char **from, const char **to)
-{
-    while (*from < *to && strchr(" \t\r\n", **from))
-        ++*from;
-    while (*to > *from && strchr(" \t\r\n", (*to)[-1]))
-        --*to;
-}
+enum { OBJECT_TRIES = 1000 }; /* braces in prose at which an object may begin */
 
 /* Skips the model's reasoning, which some servers leave before the answer in <think> tags. */
 static void pass_thinking(const char **from, const char *to)
@@ -115,32 +120,44 @@ static void pass_thinking(const char **from, const char *to)
     *from = found ? found + sizeof end - 1 : to;
 }
 
-/* Removes a Markdown fence (```json .. ```) around the whole content. */
-static void take_off_fence(const char **from, const char **to)
+/*
+ * Finds the JSON object with a list of steps in the text, which may have prose or a Markdown fence around it. Returns NULL with
+ * the reason in *why if there is none, or if there are two that differ: the answer may follow an example.
+ */
+static json_t *find_object(const char *from, const char *to, const char **why)
 {
-    size_t n = (size_t)(*to - *from);
-    const char *line = n >= 7 && memcmp(*from, "```", 3) == 0 ? memchr(*from, '\n', n) : NULL;
-    if (!line || memcmp(*to - 3, "```", 3) != 0 || line > *to - 3)
-        return;
-    *from = line + 1;
-    *to -= 3;
+    json_t *found = NULL;
+    bool any = false, differ = false;
+    for (int tries = 0; tries < OBJECT_TRIES && (from = memchr(from, '{', (size_t)(to - from))); tries++) {
+        json_error_t error;
+        json_t *object = json_loadb(from, (size_t)(to - from), JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
+        any = any || object;
+        from += object ? error.position : 1;
+        bool has_steps = json_is_array(json_object_get(object, "steps"));
+        differ = differ || (has_steps && found && !json_equal(object, found));
+        if (has_steps && !found)
+            found = json_incref(object);
+        json_decref(object);
+    }
+    *why = differ ? "the content has several answers" : any ? "the list \"steps\" is missing" : "the content has no JSON object";
+    if (differ) {
+        json_decref(found);
+        found = NULL;
+    }
+    return found;
 }
 
 static void read_content(struct answer *answer, uint8_t *flags, size_t n_steps)
 {
-    const char *from = answer->content, *to = from + strlen(from);
-    trim(&from, &to);
+    const char *from = answer->content, *to = from + strlen(from), *why;
+    while (from < to && strchr(" \t\r\n", *from))
+        from++;
     pass_thinking(&from, to);
-    trim(&from, &to);
-    take_off_fence(&from, &to);
-    json_t *object = json_loadb(from, (size_t)(to - from), JSON_REJECT_DUPLICATES, NULL);
-    const json_t *steps = json_object_get(object, "steps");
-    if (!json_is_object(object))
-        give_up(answer, ANSWER_UNUSABLE, "the content is not one JSON object");
-    else if (!json_is_array(steps))
-        give_up(answer, ANSWER_UNUSABLE, "the list \"steps\" is missing");
+    json_t *object = find_object(from, to, &why);
+    if (object)
+        read_steps(answer, json_object_get(object, "steps"), flags, n_steps);
     else
-        read_steps(answer, steps, flags, n_steps);
+        give_up(answer, ANSWER_UNUSABLE, why);
     json_decref(object);
 }
 
@@ -157,11 +174,13 @@ static bool is_one_of(const char *word, const char *const *words)
 /* Reads why the model stopped. A reason that is not known to mean a complete answer counts as incomplete. */
 static bool is_whole(struct answer *answer, const json_t *choice)
 {
+    /* "eos" and its variants are what servers of Hugging Face and Mistral say for "stop". */
+    static const char *const complete[] = {"stop", "eos", "eos_token", "end_turn", "stop_sequence", NULL};
     static const char *const cut[] = {"length", "max_tokens", "model_length", NULL};
     static const char *const filtered[] = {"content_filter", "safety", "refusal", NULL};
     const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
     char why[ANSWER_WHY_MAX];
-    if (reason && strcmp(reason, "stop") == 0)
+    if (is_one_of(reason, complete))
         return true;
     if (is_one_of(reason, cut))
         give_up(answer, ANSWER_TRUNCATED, "the answer was cut off (finish_reason length)");
@@ -179,16 +198,38 @@ static bool is_text(const json_t *message, const char *name)
     return json_string_length(json_object_get(message, name)) > 0;
 }
 
+/* Returns the text of a content (free): a string, or a list of parts, of which those of other types are left out. NULL if there
+ * is none, or no memory. */
+static char *text_of(const json_t *content)
+{
+    char *text = NULL;
+    size_t length = 0, i;
+    const json_t *part;
+    if (json_is_string(content))
+        return strdup(json_string_value(content));
+    FILE *out = json_array_size(content) ? open_memstream(&text, &length) : NULL;
+    if (!out)
+        return NULL;
+    json_array_foreach(content, i, part) {
+        const char *type = json_string_value(json_object_get(part, "type"));
+        const char *piece = json_string_value(json_object_get(part, "text"));
+        if (piece && (!type || strcmp(type, "text") == 0 || strcmp(type, "output_text") == 0))
+            fputs(piece, out);
+    }
+    if (fclose(out) == 0 && length)
+        return text;
+    free(text);
+    return NULL;
+}
+
 static void read_message(struct answer *answer, const json_t *message, uint8_t *flags, size_t n_steps)
 {
     const json_t *content = json_object_get(message, "content");
     if (is_text(message, "refusal")) {
         give_up(answer, ANSWER_REFUSED, "the model refused");
-    } else if (!json_is_string(content)) {
+    } else if (!(answer->content = text_of(content))) {
         bool thought = is_text(message, "reasoning_content") || is_text(message, "reasoning");
         give_up(answer, ANSWER_UNUSABLE, thought ? "the message has reasoning, but no content" : "the message has no content");
-    } else if (!(answer->content = strdup(json_string_value(content)))) {
-        give_up(answer, ANSWER_UNUSABLE, "out of memory");
     } else {
         read_content(answer, flags, n_steps);
     }
@@ -234,11 +275,12 @@ void answer_error_read(struct answer_error *error, const char *body, size_t leng
 {
     json_t *response = json_loadb(body, length, 0, NULL);
     const json_t *about = json_object_get(response, "error");
-    *error = (struct answer_error){"", ""};
+    *error = (struct answer_error){.code = ""};
     copy_word(error->message, sizeof error->message, about ? about : json_object_get(response, "detail"));
     about = json_is_object(about) ? about : response;
     copy_word(error->code, sizeof error->code, json_object_get(about, "type"));
     copy_word(error->code, sizeof error->code, json_object_get(about, "code"));
+    copy_word(error->param, sizeof error->param, json_object_get(about, "param"));
     copy_word(error->message, sizeof error->message, json_object_get(about, "message"));
     json_decref(response);
     for (char *c = error->message; *c; c++)

@@ -1,8 +1,8 @@
 /*
  * answer.h: parses the answer of a chat endpoint into one flag per step, or into a reason why there are no flags. Only
- * a complete answer counts: the server says that the model stopped by itself, the whole content is one JSON object, and
- * every step occurs once with GOOD or BAD. Steps may be numbered from 1 to n instead of 0 to n - 1. Flags are never
- * extracted from prose.
+ * a complete answer counts: the server says that the model stopped by itself, the content holds one JSON object with a list
+ * of steps, and every step occurs once with GOOD or BAD. Text around the object is ignored, but two objects that differ are
+ * no answer. Steps may be numbered from 1 to n instead of 0 to n - 1. Flags are never extracted from prose.
  */
 #ifndef JUDGE_ANSWER_H
 #define JUDGE_ANSWER_H
@@ -22,7 +22,7 @@ enum { ANSWER_WHY_MAX = 160 };
 struct answer {
     enum answer_verdict verdict;
     char why[ANSWER_WHY_MAX]; /* set unless the answer is complete */
-    char *content;            /* what the model wrote (free); NULL if the content is not a string */
+    char *content;            /* what the model wrote (free); NULL if there is no text */
     uint64_t prompt_tokens, completion_tokens; /* 0 if the server does not report them */
 };
 
@@ -31,9 +31,9 @@ struct answer {
 void answer_read(struct answer *answer, const char *body, size_t length, uint8_t *flags, size_t n_steps);
 void answer_release(struct answer *answer);
 
-/* The code or type and the message in the body of an error response; "" if missing. */
+/* The code or type, the field of the request, and the message in the body of an error response; "" if missing. */
 struct answer_error {
-    char code[64], message[ANSWER_WHY_MAX];
+    char code[64], param[64], message[ANSWER_WHY_MAX];
 };
 void answer_error_read(struct answer_error *error, const char *body, size_t length);
 

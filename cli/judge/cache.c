@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,16 @@ struct entry {
     uint8_t flags[]; /* [n] */
 };
 
+/* What an endpoint refuses. A cache meets few of them. */
+struct known {
+    struct known *next; /* an earlier line */
+    char digest[CACHE_DIGEST_MAX];
+    struct judge_dialect dialect;
+};
+
 struct cache {
     struct entry *entries;
+    struct known *endpoints; /* the newest first */
     int fd;
     off_t read; /* lines before this offset have been read */
 };
@@ -53,6 +62,39 @@ static bool is_digest(const char *text)
     return text && strlen(text) == CACHE_DIGEST_MAX - 1 && strspn(text, "0123456789abcdef") == CACHE_DIGEST_MAX - 1;
 }
 
+static const struct {
+    const char *name;
+    size_t at;
+} refusals[] = {{"schema", offsetof(struct judge_dialect, plain)},
+                {"max_tokens", offsetof(struct judge_dialect, newer_limit)},
+                {"temperature", offsetof(struct judge_dialect, no_temperature)}};
+enum { N_REFUSALS = sizeof refusals / sizeof *refusals };
+
+static void keep_endpoint(struct cache *cache, const char *digest, const struct judge_dialect *dialect)
+{
+    struct known *known = malloc(sizeof *known);
+    if (!known)
+        return;
+    *known = (struct known){.next = cache->endpoints, .dialect = *dialect};
+    snprintf(known->digest, sizeof known->digest, "%s", digest);
+    cache->endpoints = known;
+}
+
+static void take_endpoint(struct cache *cache, const json_t *line)
+{
+    const char *digest = json_string_value(json_object_get(line, "endpoint"));
+    const json_t *list = json_object_get(line, "refuses"), *name;
+    struct judge_dialect dialect = {.plain = false};
+    size_t i;
+    if (!is_digest(digest) || !json_is_array(list))
+        return;
+    json_array_foreach(list, i, name)
+        for (size_t k = 0; k < N_REFUSALS; k++)
+            if (json_is_string(name) && strcmp(json_string_value(name), refusals[k].name) == 0)
+                *(bool *)((char *)&dialect + refusals[k].at) = true;
+    keep_endpoint(cache, digest, &dialect);
+}
+
 static void take_line(struct cache *cache, const char *text, size_t length)
 {
     json_t *line = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
@@ -65,6 +107,7 @@ static void take_line(struct cache *cache, const char *text, size_t length)
     if (flags)
         keep(cache, digest, flags, n);
     free(flags);
+    take_endpoint(cache, line);
     json_decref(line);
 }
 
@@ -118,6 +161,10 @@ void cache_close(struct cache *cache)
         HASH_DEL(cache->entries, entry);
         free(entry);
     }
+    for (struct known *known; (known = cache->endpoints);) {
+        cache->endpoints = known->next;
+        free(known);
+    }
     if (cache->fd >= 0)
         close(cache->fd);
     free(cache);
@@ -133,24 +180,25 @@ bool cache_find(const struct cache *cache, const char *digest, uint8_t *flags, s
     return true;
 }
 
+void cache_find_endpoint(const struct cache *cache, const char *digest, struct judge_dialect *dialect)
+{
+    for (const struct known *known = cache->endpoints; known; known = known->next)
+        if (strcmp(known->digest, digest) == 0) {
+            *dialect = known->dialect;
+            return;
+        }
+}
+
 /* ---- writing ---- */
 
-static char *line_of(const char *digest, const uint8_t *flags, size_t n, const char *model, const char *wording)
+/* Takes the object. Returns its line (free), which begins with a line end that is only written if a killed writer left an
+ * incomplete line before it. */
+static char *line_of(json_t *object)
 {
-    char *letters = malloc(n + 1);
-    for (size_t i = 0; letters && i < n; i++)
-        letters[i] = flags[i] ? 'G' : 'B';
-    if (letters)
-        letters[n] = '\0';
-    json_t *object = letters ? json_pack("{s:s, s:s, s:s, s:s}", "request", digest, "flags", letters, "model", model,
-                                         "wording", wording)
-                             : NULL;
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line = NULL;
-    /* The text begins with a line end, which is only written if a killed writer left an incomplete line before it. */
     if (text && asprintf(&line, "\n%s\n", text) < 0)
         line = NULL;
     json_decref(object);
-    free(letters);
     free(text);
     return line;
 }
@@ -174,12 +222,36 @@ static bool write_line(int fd, const char *line)
     return n == length;
 }
 
-bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,
-               const char *wording)
+/* Takes the object. */
+static bool add_line(struct cache *cache, json_t *object)
 {
-    char *line = line_of(digest, flags, n, model, wording);
-    keep(cache, digest, flags, n);
+    char *line = line_of(object);
     bool good = line && write_line(cache->fd, line);
     free(line);
     return good;
+}
+
+bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,
+               const char *wording)
+{
+    char *letters = malloc(n + 1);
+    for (size_t i = 0; letters && i < n; i++)
+        letters[i] = flags[i] ? 'G' : 'B';
+    if (letters)
+        letters[n] = '\0';
+    keep(cache, digest, flags, n);
+    bool good = letters && add_line(cache, json_pack("{s:s, s:s, s:s, s:s}", "request", digest, "flags", letters, "model", model,
+                                                     "wording", wording));
+    free(letters);
+    return good;
+}
+
+bool cache_add_endpoint(struct cache *cache, const char *digest, const char *model, const struct judge_dialect *dialect)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < N_REFUSALS; k++)
+        if (*(const bool *)((const char *)dialect + refusals[k].at))
+            json_array_append_new(list, json_string(refusals[k].name));
+    keep_endpoint(cache, digest, dialect);
+    return add_line(cache, json_pack("{s:s, s:s, s:o}", "endpoint", digest, "model", model, "refuses", list));
 }

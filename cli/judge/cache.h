@@ -3,6 +3,8 @@
  *
  *   {"request": "32 hexadecimal digits", "flags": "GBG", "model": "..", "wording": ".."}
  *
+ *   {"endpoint": "32 hexadecimal digits", "model": "..", "refuses": ["schema", "max_tokens", "temperature"]}
+ *
  * Any number of processes may use one file: each line is one write under the file's lock, and new lines of other
  * processes are read before each lookup. A line that is incomplete or damaged is skipped. The file contains no texts of
  * trajectories or answers, and no key.
@@ -13,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "judge/retry.h"
 
 enum { CACHE_DIGEST_MAX = 33, CACHE_WHY_MAX = 256 };
 
@@ -30,6 +34,13 @@ bool cache_refresh(struct cache *cache);
  * n.
  */
 bool cache_find(const struct cache *cache, const char *digest, uint8_t *flags, size_t n);
+
+/* Finds what an endpoint with this digest of address and model has refused; the last line counts. Leaves *dialect unchanged if
+ * there is none. */
+void cache_find_endpoint(const struct cache *cache, const char *digest, struct judge_dialect *dialect);
+
+/* Adds a line about an endpoint. Returns false if it could not be written. */
+bool cache_add_endpoint(struct cache *cache, const char *digest, const char *model, const struct judge_dialect *dialect);
 
 /* Adds an answer. Returns false if the answer could not be written to the file; this process can still find it. */
 bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,

@@ -35,6 +35,9 @@ struct judge *judge_open(const struct trainer_judge *settings, const char *cache
     judge->seed = seed;
     bool good = (judge->wording = wording_open(settings->prompt, judge->why)) &&
                 (!cache || (judge->cache = cache_open(cache, judge->why))) && request_open(judge);
+    char digest[CACHE_DIGEST_MAX];
+    if (good && judge->cache && request_endpoint_digest(judge, digest))
+        cache_find_endpoint(judge->cache, digest, &judge->dialect);
     if (good)
         return judge;
     snprintf(why, JUDGE_WHY_MAX, "%s", judge->why);
@@ -73,7 +76,7 @@ static bool prepare(struct round *round, size_t i, struct judge_case *about)
 {
     struct judge *judge = round->judge;
     struct judge_errand *errand = &round->errands[i];
-    *errand = (struct judge_errand){.about = about, .plain = judge->plain, .number = judge->asked++};
+    *errand = (struct judge_errand){.about = about, .dialect = judge->dialect, .number = judge->asked++};
     if (about->mark == TRAINER_JUDGE_SKIPPED) {
         errand->settled = true;
         announce(round, errand);
@@ -120,13 +123,20 @@ static struct judge_slot *free_slot(struct judge *judge)
     return NULL;
 }
 
+static void join(struct judge_dialect *to, const struct judge_dialect *from)
+{
+    to->plain = to->plain || from->plain;
+    to->newer_limit = to->newer_limit || from->newer_limit;
+    to->no_temperature = to->no_temperature || from->no_temperature;
+}
+
 /* The time limit of a trajectory starts when its request is sent for the first time. */
 static void let_go(struct round *round, struct judge_slot *slot, struct judge_errand *errand, double now)
 {
     const struct trainer_judge *settings = &round->judge->settings;
     if (errand->deadline == 0)
         errand->deadline = now + settings->deadline;
-    errand->plain = errand->plain || round->judge->plain;
+    join(&errand->dialect, &round->judge->dialect);
     if (request_start(round->judge, slot, errand, fmin(settings->timeout, errand->deadline - now)))
         return;
     outcome_settle(errand, TRAINER_JUDGE_FAILED, "libcurl does not accept the request");
@@ -234,5 +244,42 @@ bool judge_ask(struct judge *judge, struct judge_case *cases, size_t n, judge_se
     for (size_t i = 0; round.errands && i < n; i++)
         json_decref(round.errands[i].messages);
     free(round.errands);
+    return good;
+}
+
+/* ---- the check of an endpoint ---- */
+
+void judge_remember(const struct judge *judge)
+{
+    char digest[CACHE_DIGEST_MAX];
+    if (judge->cache && request_endpoint_digest(judge, digest))
+        (void)cache_add_endpoint(judge->cache, digest, judge->settings.model, &judge->dialect);
+}
+
+/* Earlier answers and earlier refusals do not count, because the server may have been replaced. */
+bool judge_check(struct judge *judge, struct judge_check *check)
+{
+    uint8_t flags[2] = {0};
+    json_t *trajectory = json_pack("{s:s, s:i, s:[{s:s, s:s}, {s:s}]}", "task", "How much is 2 + 3?", "reward", 1, "steps", "action",
+                                   "calculate 2 + 3", "observation", "5", "action", "answer 5");
+    struct judge_case about = {.trajectory = trajectory, .flags = flags};
+    struct cache *cache = judge->cache;
+    const double begin = cli_now();
+    judge->dialect = (struct judge_dialect){.plain = false};
+    judge->cache = NULL;
+    bool good = trajectory && judge_ask(judge, &about, 1, NULL, NULL);
+    judge->cache = cache;
+    *check = (struct judge_check){.answers = about.mark == TRAINER_JUDGED,
+                                  .takes_schema = !judge->dialect.plain,
+                                  .takes_max_tokens = !judge->dialect.newer_limit,
+                                  .takes_temperature = !judge->dialect.no_temperature,
+                                  .attempts = about.attempts,
+                                  .prompt_tokens = about.prompt_tokens,
+                                  .completion_tokens = about.completion_tokens,
+                                  .seconds = cli_now() - begin};
+    snprintf(check->why, sizeof check->why, "%s", about.why);
+    if (good && check->answers)
+        judge_remember(judge);
+    json_decref(trajectory);
     return good;
 }

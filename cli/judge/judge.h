@@ -34,4 +34,19 @@ void judge_close(struct judge *judge);
 /* Rates n cases and returns when each has its mark. Returns false only when out of memory or if libcurl fails. */
 bool judge_ask(struct judge *judge, struct judge_case *cases, size_t n, judge_settled_fn *settled, void *context);
 
+struct judge_check {
+    bool answers; /* with flags that can be read */
+    bool takes_schema, takes_max_tokens, takes_temperature;
+    unsigned attempts;
+    uint64_t prompt_tokens, completion_tokens;
+    double seconds;
+    char why[JUDGE_WHY_MAX]; /* reason why it does not answer, or "" */
+};
+
+/*
+ * Asks about a built-in trajectory, to find out what the endpoint accepts. If it answers, that is remembered in the cache, where
+ * later judges find it. Returns false only when out of memory or if libcurl fails.
+ */
+bool judge_check(struct judge *judge, struct judge_check *check);
+
 #endif

@@ -6,6 +6,7 @@
 #include "judge/cache.h"
 #include "judge/curl_library.h"
 #include "judge/judge_case.h"
+#include "judge/retry.h"
 
 /* The environment variable that holds the key if the settings name no other; it may be unset. */
 #define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"
@@ -34,7 +35,7 @@ struct judge {
     char url[TRAINER_PATH_MAX + 32];
     char *key; /* NULL: no key */
     uint64_t seed, asked;
-    bool plain;          /* this server refuses requests that specify the answer's schema */
+    struct judge_dialect dialect; /* what this server has refused */
     bool form_is_taken;  /* the server has accepted a request with a schema */
     bool stopped;        /* no more requests are sent; `why` holds the reason */
     char why[JUDGE_WHY_MAX];
@@ -49,7 +50,8 @@ struct judge_errand {
     uint64_t number;                   /* for the jitter */
     double due, deadline;              /* deadline: 0 until the case is first sent */
     unsigned failed;                   /* number of failed attempts that allow a retry */
-    bool flying, settled, repaired, plain;
+    bool flying, settled, repaired;
+    struct judge_dialect dialect; /* what its next request does without */
 };
 
 /* ---- request.c: what is sent ---- */
@@ -61,12 +63,20 @@ void request_close(struct judge *judge);
 /* Computes the digest under which the answer to these messages is cached. Returns false when out of memory. */
 bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX]);
 
+/* Computes the digest of address and model, under which it is remembered what the endpoint refused. */
+bool request_endpoint_digest(const struct judge *judge, char digest[CACHE_DIGEST_MAX]);
+
 /* Sends the case through a free slot. seconds is the timeout of this attempt. */
 bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double seconds);
 void request_end(struct judge *judge, struct judge_slot *slot);
 
 /* Replaces the key by [key]. */
 void request_scrub(const struct judge *judge, char *text);
+
+/* ---- judge.c ---- */
+
+/* Writes what the server has refused to the cache, if there is one. */
+void judge_remember(const struct judge *judge);
 
 /* ---- outcome.c: what a response means ---- */
 

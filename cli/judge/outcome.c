@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "judge/judge_internal.h"
-#include "judge/retry.h"
 #include "judge/trajectory.h"
 #include "judge/wording.h"
 
@@ -66,6 +65,18 @@ static void keep(struct judge *judge, const struct judge_errand *errand)
                         judge->settings.model, json_string_value(json_object_get(judge->wording, "version")));
 }
 
+/* An answered request shows what the server accepts. What it refuses is remembered in the cache, for other processes too. */
+static void learn(struct judge *judge, const struct judge_dialect *answered)
+{
+    struct judge_dialect *known = &judge->dialect, now = {known->plain || answered->plain, known->newer_limit || answered->newer_limit,
+                                                          known->no_temperature || answered->no_temperature};
+    bool news = now.plain != known->plain || now.newer_limit != known->newer_limit || now.no_temperature != known->no_temperature;
+    *known = now;
+    judge->form_is_taken = judge->form_is_taken || !answered->plain;
+    if (news)
+        judge_remember(judge);
+}
+
 static void take_answer(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand)
 {
     struct judge_case *about = errand->about;
@@ -74,8 +85,7 @@ static void take_answer(struct judge *judge, struct judge_slot *slot, struct jud
     request_scrub(judge, answer.why);
     about->prompt_tokens += answer.prompt_tokens;
     about->completion_tokens += answer.completion_tokens;
-    judge->plain = judge->plain || errand->plain;
-    judge->form_is_taken = judge->form_is_taken || !errand->plain;
+    learn(judge, &errand->dialect);
     switch (answer.verdict) {
     case ANSWER_COMPLETE:
         outcome_settle(errand, TRAINER_JUDGED, "");
@@ -106,6 +116,13 @@ static double asked_to_wait(const struct judge *judge, const struct judge_slot *
     return judge->curl.easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? (double)seconds : 0;
 }
 
+/* The request is sent at once without what was refused. */
+static void again_with(struct judge_errand *errand, bool *refused)
+{
+    *refused = true;
+    errand->due = 0;
+}
+
 static void take_response(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double now)
 {
     struct answer_error error;
@@ -114,13 +131,14 @@ static void take_response(struct judge *judge, struct judge_slot *slot, struct j
     (void)judge->curl.easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &status);
     answer_error_read(&error, slot->response, slot->length);
     tell(judge, why, status, &error);
-    switch (retry_kind_of(status, &error, errand->plain || judge->form_is_taken)) {
+    struct judge_dialect sent = errand->dialect;
+    sent.plain = sent.plain || judge->form_is_taken;
+    switch (retry_kind_of(status, &error, &sent)) {
     case RETRY_ANSWERED: take_answer(judge, slot, errand); break;
     case RETRY_LATER: try_later(judge, errand, asked_to_wait(judge, slot), why, now); break;
-    case RETRY_PLAIN:
-        errand->plain = true;
-        errand->due = 0;
-        break;
+    case RETRY_PLAIN: again_with(errand, &errand->dialect.plain); break;
+    case RETRY_LIMIT: again_with(errand, &errand->dialect.newer_limit); break;
+    case RETRY_COOL: again_with(errand, &errand->dialect.no_temperature); break;
     case RETRY_ROW: outcome_settle(errand, TRAINER_JUDGE_REFUSED, why); break;
     case RETRY_STOP: stop(judge, errand, why); break;
     }
@@ -130,19 +148,20 @@ static void take_response(struct judge *judge, struct judge_slot *slot, struct j
 static bool is_for_good(CURLcode result)
 {
     return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
-           result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR || result == CURLE_URL_MALFORMAT ||
-           result == CURLE_UNSUPPORTED_PROTOCOL;
+           result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR || result == CURLE_URL_MALFORMAT;
 }
 
 void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result, double now)
 {
     struct judge_errand *errand = slot->errand;
-    const struct answer too_long = {.why = "it is longer than a mebibyte"};
+    const struct answer too_long = {.why = "it is longer than a mebibyte"}, not_http = {.why = "it is not HTTP"};
     request_end(judge, slot);
     if (slot->overflows)
         repair(judge, errand, &too_long);
     else if (result == CURLE_OK)
         take_response(judge, slot, errand, now);
+    else if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_WEIRD_SERVER_REPLY)
+        repair(judge, errand, &not_http); /* what curl takes for HTTP/0.9: a damaged response, for this case only */
     else if (is_for_good(result))
         stop(judge, errand, judge->curl.easy_strerror(result));
     else

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <xxhash.h>
 
+#include "cli.h"
 #include "judge/judge_internal.h"
 #include "judge/wording.h"
 
@@ -118,6 +120,21 @@ static void make_url(struct judge *judge)
     snprintf(judge->url, sizeof judge->url, "%.*s%s", (int)n, endpoint, whole ? "" : chat);
 }
 
+/* Whether the host of an address is this machine, so that nobody else can read along. */
+static bool is_local(const char *host)
+{
+    size_t n = strcspn(host, ":/?#");
+    return (n == 9 && strncmp(host, "localhost", n) == 0) || strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0;
+}
+
+static void warn_of_plain_http(const struct judge *judge)
+{
+    static const char plain[] = "http://";
+    const size_t n = sizeof plain - 1;
+    if (judge->key && strncasecmp(judge->url, plain, n) == 0 && !is_local(judge->url + n))
+        cli_error(CLI_NO, "warning: the key goes to %.*s without encryption; use https", (int)strcspn(judge->url + n, "/?#"), judge->url + n);
+}
+
 bool request_open(struct judge *judge)
 {
     bool good = curl_library_load(&judge->curl, judge->why) && read_key(judge);
@@ -125,6 +142,7 @@ bool request_open(struct judge *judge)
     if (!good)
         return false;
     make_url(judge);
+    warn_of_plain_http(judge);
     judge->form = json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema", "name", "step_flags",
                             "strict", 1, "schema", wording_answer_schema());
     good = judge->form && make_headers(judge) && (judge->multi = judge->curl.multi_init()) &&
@@ -160,38 +178,50 @@ void request_close(struct judge *judge)
 /* ---- bodies ---- */
 
 /* Temperature 0 makes answers repeatable most of the time; only the cache guarantees equal answers. */
-static json_t *make_body(const struct judge *judge, const json_t *messages, bool plain)
+static json_t *make_body(const struct judge *judge, const json_t *messages, const struct judge_dialect *dialect)
 {
-    json_t *body = json_pack("{s:s, s:O, s:i}", "model", judge->settings.model, "messages", messages, "temperature", 0);
+    json_t *body = json_pack("{s:s, s:O}", "model", judge->settings.model, "messages", messages);
+    if (!dialect->no_temperature)
+        json_object_set_new(body, "temperature", json_integer(0));
     if (judge->settings.max_tokens > 0)
-        json_object_set_new(body, "max_tokens", json_integer(judge->settings.max_tokens));
-    if (!plain)
+        json_object_set_new(body, dialect->newer_limit ? "max_completion_tokens" : "max_tokens", json_integer(judge->settings.max_tokens));
+    if (!dialect->plain)
         json_object_set(body, "response_format", judge->form);
     return body;
 }
 
-/*
- * The digest leaves out the answer's schema, because that part depends on the server and does not change the question.
- */
-bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
+/* Takes the object. Returns false if it is NULL or there is no memory. */
+static bool digest_of(char digest[CACHE_DIGEST_MAX], json_t *object)
 {
-    json_t *body = make_body(judge, messages, true);
-    json_object_set_new(body, "endpoint", json_string(judge->url));
-    char *text = body ? json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     if (text) {
         XXH128_hash_t hash = XXH3_128bits(text, strlen(text));
         snprintf(digest, CACHE_DIGEST_MAX, "%016llx%016llx", (unsigned long long)hash.high64,
                  (unsigned long long)hash.low64);
     }
     free(text);
-    json_decref(body);
+    json_decref(object);
     return text != NULL;
+}
+
+/* What a server refuses does not change the question, so the digest is that of one fixed form. */
+bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
+{
+    const struct judge_dialect fixed = {.plain = true};
+    json_t *body = make_body(judge, messages, &fixed);
+    json_object_set_new(body, "endpoint", json_string(judge->url));
+    return digest_of(digest, body);
+}
+
+bool request_endpoint_digest(const struct judge *judge, char digest[CACHE_DIGEST_MAX])
+{
+    return digest_of(digest, json_pack("{s:s, s:s}", "endpoint", judge->url, "model", judge->settings.model));
 }
 
 bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double seconds)
 {
     const struct curl_library *curl = &judge->curl;
-    json_t *body = make_body(judge, errand->messages, errand->plain);
+    json_t *body = make_body(judge, errand->messages, &errand->dialect);
     slot->body = body ? json_dumps(body, JSON_COMPACT) : NULL;
     json_decref(body);
     slot->length = 0;

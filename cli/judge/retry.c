@@ -30,7 +30,13 @@ static bool is_about_the_row(const struct answer_error *error)
     return has_word(error, words);
 }
 
-enum retry_kind retry_kind_of(long status, const struct answer_error *error, bool plain)
+/* Whether a request with wrong content was refused because of a field. OpenAI's servers name it in `param`, others in the text. */
+static bool is_about(long status, const struct answer_error *error, const char *field)
+{
+    return (status == 400 || status == 422) && (strcmp(error->param, field) == 0 || strstr(error->message, field));
+}
+
+enum retry_kind retry_kind_of(long status, const struct answer_error *error, const struct judge_dialect *sent)
 {
     if (status >= 200 && status < 300)
         return RETRY_ANSWERED;
@@ -40,8 +46,12 @@ enum retry_kind retry_kind_of(long status, const struct answer_error *error, boo
         return RETRY_LATER;
     if (status == 413 || (status == 400 && is_about_the_row(error)))
         return RETRY_ROW;
+    if (!sent->newer_limit && is_about(status, error, "max_tokens"))
+        return RETRY_LIMIT;
+    if (!sent->no_temperature && is_about(status, error, "temperature"))
+        return RETRY_COOL;
     bool may_be_the_form = status == 400 || status == 404 || status == 415 || status == 422 || status == 501;
-    return may_be_the_form && !plain ? RETRY_PLAIN : RETRY_STOP;
+    return may_be_the_form && !sent->plain ? RETRY_PLAIN : RETRY_STOP;
 }
 
 /* splitmix64 */

@@ -42,7 +42,7 @@ must_exit 0
 must_have err 'no snapshot: the trial has replaced its work directory'
 run run -C s -q -m loss -- sh -c "d=\$(dirname {workdir}); mv \"\$d\" moved; mkdir -p \"\$d\"; ln -s '$PWD/private' {workdir}; echo loss: 0.25"
 [ -z "$(grep -rl 'PRIVATE KEY' s)" ] || fail 'a directory outside of the store is in a snapshot'
-# Its log goes on in the directory that was made, whatever stands under its name now.
+# Its log goes on in the directory that was made, although the name now leads elsewhere.
 run run -C s -q -m loss -- sh -c "d=\$(dirname {workdir}); mv \"\$d\" moved2; ln -s '$PWD/private' \"\$d\"
     head -c 3000000 /dev/zero | tr '\\0' x; echo; echo loss: 0.5"
 must_exit 0

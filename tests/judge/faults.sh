@@ -93,13 +93,13 @@ must_exit 0
 for fault in 408 409 429 500 503 reset; do
     ends judged $fault
 done
-for fault in one fence think; do
+for fault in one fence think prose parts eos float; do
     ends judged $fault!
     must_have out '"flags":[1,0]'
     must_equal 1 "$(wc -l <requests)" "$fault, requests"
 done
 # The judge asks once more and says what was wrong; then it accepts the answer or gives up.
-for fault in missing doubled schema prose null reason utf8 huge html empty nochoice nofinish; do
+for fault in missing doubled schema two null reason utf8 huge html empty nochoice nofinish garbage; do
     ends judged $fault
     must_equal 4 "$(tail -n 1 requests | sed 's/.*"messages":\([34]\).*/\1/; s/3/4/')" "$fault, repair"
     ends failed $fault!
@@ -175,6 +175,40 @@ ask t.jsonl --no-cache --concurrency 5
 must_exit 0
 must_equal 5 "$(grep -c '"flags":\[1,0\]' out)"
 
+# ---- models that reason refuse max_tokens and temperature 0 ----
+serve --no-limit --no-cool --no-form
+for i in 1 2 3 4 5; do one "reason $i"; done >t.jsonl
+ask t.jsonl --no-cache --concurrency 1
+must_exit 0
+must_equal 5 "$(grep -c '"flags":\[1,0\]' out)"
+must_equal 8 "$(wc -l <requests)" 'each refusal costs one request'
+must_equal 5 "$(grep -c '"form":false.*"limit":"new","cool":false' requests)"
+# The first judge to learn it writes it down, and the check does so before a night.
+mkdir -p remembering && "$LINEAGE" init remembering --direction higher >/dev/null
+run judge --check --endpoint "http://127.0.0.1:$port/v1" --model test -C remembering
+must_exit 0
+must_have out 'answer       complete, after 4 attempts'
+must_have out 'schema       refused'
+must_have out 'token limit  max_completion_tokens'
+must_have out 'temperature  that of the server'
+: >requests
+ask t.jsonl -C remembering --concurrency 1
+must_exit 0
+must_equal 5 "$(wc -l <requests)" 'nothing is refused'
+must_run -C remembering verify
+serve
+run judge --check --endpoint "http://127.0.0.1:$port/v1" --model test -C remembering
+must_have out 'schema       accepted'
+must_have out 'token limit  max_tokens'
+must_fail 2 'takes no file' judge t.jsonl --check --endpoint "http://127.0.0.1:$port/v1" --model test
+run judge --check --endpoint http://127.0.0.1:1/v1 --model m --backoff 0.05 --deadline 0.2
+must_exit 1
+must_have err 'does not answer as a judge'
+# A response that is no HTTP fails its own row.
+{ one 'first FAULT=garbage!' && one second; } >t.jsonl
+ask t.jsonl --no-cache --concurrency 1
+must_equal 'failed judged' "$(marks)"
+
 # ---- the key ----
 serve --key "$key"
 one secret >t.jsonl
@@ -186,6 +220,9 @@ mkdir -p keyed && "$LINEAGE" init keyed --direction higher >/dev/null
 ask t.jsonl --key-env MY_KEY -C keyed
 must_exit 0
 must_have out '"mark":"judged"'
+must_lack err 'without encryption'
+LINEAGE_JUDGE_KEY=$key run judge t.jsonl --endpoint http://judge.invalid:8000/v1 --model m --deadline 0.2 --backoff 0.05
+must_have err 'the key goes to judge.invalid:8000 without encryption'
 for fault in echo 401 403; do
     one "secret FAULT=$fault!" >t.jsonl
     ask t.jsonl --key-env MY_KEY -C keyed

@@ -1,7 +1,7 @@
 /*
  * judge_server.c: a chat endpoint for tests of the judge. The trajectory in a request determines the answer.
  *
- *     judge_server LOG [--delay MS] [--no-form] [--key KEY] [--tls CERTIFICATE KEY]
+ *     judge_server LOG [--delay MS] [--no-form] [--no-limit] [--no-cool] [--key KEY] [--tls CERTIFICATE KEY]
  *
  * The server prints its port and runs until its standard input ends. If a task contains "FAULT=name", the first request
  * about the task gets that fault; with "FAULT=name!" every request gets it. All other requests get a complete answer:
@@ -26,7 +26,7 @@ struct server {
     pthread_mutex_t lock;
     FILE *log;
     const char *key; /* must be in the Authorization header; NULL: not checked */
-    bool no_form;
+    bool no_form, no_limit, no_cool; /* it refuses a form, max_tokens, temperature */
     long delay_ms;
     int active;
     char *tasks[TASKS_MAX]; /* tasks that requests were about .. */
@@ -69,7 +69,8 @@ static char *content_of(const json_t *steps, const char *fault)
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(steps); i++) {
         json_int_t index = (json_int_t)i + (strcmp(fault, "one") == 0);
-        json_t *entry = json_pack("{s:I, s:s, s:s}", "index", index, "analysis",
+        json_t *number = strcmp(fault, "float") == 0 ? json_real((double)index) : json_integer(index);
+        json_t *entry = json_pack("{s:o, s:s, s:s}", "index", number, "analysis",
                                   "Not GOOD for a step of this kind, one might say BAD.", "flag",
                                   is_good(json_array_get(steps, i)) ? "GOOD" : "BAD");
         if (strcmp(fault, "missing") == 0 && i == 0) {
@@ -86,7 +87,8 @@ static char *content_of(const json_t *steps, const char *fault)
     if (strcmp(fault, "fence") == 0 ? asprintf(&text, "```json\n%s\n```\n", plain) < 0
         : strcmp(fault, "think") == 0
             ? asprintf(&text, "<think>{\"steps\": []} or so</think>\n%s", plain) < 0
-        : strcmp(fault, "prose") == 0 ? asprintf(&text, "Step 0 is GOOD and so is step 1: %s", plain) < 0
+        : strcmp(fault, "prose") == 0 ? asprintf(&text, "Step 0 is GOOD and so is step 1: %s. That is all.", plain) < 0
+        : strcmp(fault, "two") == 0   ? asprintf(&text, "Like {\"steps\": []} I say %s", plain) < 0
                                       : asprintf(&text, "%s", plain) < 0)
         text = NULL;
     free(plain);
@@ -98,7 +100,10 @@ static json_t *message_of(const json_t *steps, const char *fault)
     char *content = content_of(steps, fault);
     json_t *message = json_pack("{s:s, s:s}", "role", "assistant", "content", content);
     free(content);
-    if (strcmp(fault, "null") == 0) {
+    if (strcmp(fault, "parts") == 0) {
+        json_object_set_new(message, "content", json_pack("[{s:s, s:s}, {s:s, s:O}]", "type", "reasoning", "text", "Hm: {\"steps\": []}",
+                                                          "type", "text", "text", json_object_get(message, "content")));
+    } else if (strcmp(fault, "null") == 0) {
         json_object_set_new(message, "content", json_null());
         json_object_set_new(message, "reasoning_content", json_string("Step 0 is GOOD, step 1 is GOOD."));
     } else if (strcmp(fault, "refusal") == 0) {
@@ -112,6 +117,7 @@ static char *whole_answer(const json_t *steps, const char *fault)
     const char *reason = strcmp(fault, "truncated") == 0 ? "length"
                          : strcmp(fault, "filter") == 0  ? "content_filter"
                          : strcmp(fault, "reason") == 0  ? "tool_calls"
+                         : strcmp(fault, "eos") == 0     ? "eos"
                                                          : "stop";
     json_t *answer = json_pack("{s:[{s:i, s:s, s:o}], s:{s:i, s:i}}", "choices", "index", 0, "finish_reason", reason,
                                "message", message_of(steps, fault), "usage", "prompt_tokens", 100, "completion_tokens",
@@ -236,6 +242,16 @@ static const struct {
     {"nofinish", 200, "{\"choices\": [{\"message\": {\"content\": \"{}\"}}]}"},
 };
 
+/* Sends what is no HTTP, and closes the connection. */
+static enum MHD_Result send_garbage(struct MHD_Connection *connection)
+{
+    static const char garbage[] = "\x16\x03\x01 upstream gone\n";
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info)
+        (void)!send(info->connect_fd, garbage, sizeof garbage - 1, MSG_NOSIGNAL);
+    return MHD_NO;
+}
+
 static enum MHD_Result answer(struct MHD_Connection *connection, const json_t *steps, const char *fault)
 {
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
@@ -247,6 +263,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const json_t *s
         return send_later(connection, 429, strcmp(fault, "after") == 0 ? "1" : "date");
     if (strcmp(fault, "never") == 0)
         return send_later(connection, 503, "9999");
+    if (strcmp(fault, "garbage") == 0)
+        return send_garbage(connection);
     if (strcmp(fault, "drip") == 0)
         return send_stream(connection, drip);
     if (strcmp(fault, "reset") == 0)
@@ -284,10 +302,14 @@ static void read_fault(char fault[32], const char *task, int before)
 
 static void note(struct server *server, const json_t *request, const char *task, int before)
 {
-    json_t *line = json_pack("{s:s, s:i, s:I, s:i, s:b, s:I}", "task", task, "attempt", before + 1, "ms",
+    json_t *line = json_pack("{s:s, s:i, s:I, s:i, s:b, s:I, s:s, s:b}", "task", task, "attempt", before + 1, "ms",
                              (json_int_t)now_ms(), "active", server->active, "form",
                              json_object_get(request, "response_format") != NULL, "messages",
-                             (json_int_t)json_array_size(json_object_get(request, "messages")));
+                             (json_int_t)json_array_size(json_object_get(request, "messages")), "limit",
+                             json_object_get(request, "max_tokens")              ? "old"
+                             : json_object_get(request, "max_completion_tokens") ? "new"
+                                                                                 : "none",
+                             "cool", json_object_get(request, "temperature") != NULL);
     json_dumpf(line, server->log, JSON_COMPACT);
     putc('\n', server->log);
     fflush(server->log);
@@ -321,7 +343,11 @@ static enum MHD_Result handle(struct server *server, struct MHD_Connection *conn
         !task                         ? send_text(connection, 400, "{\"error\": \"no trajectory\"}")
         : !has_key(connection, server) ? tell_the_key(connection, 401)
         : server->no_form && form     ? send_text(connection, 400, "{\"error\": {\"message\": \"response_format?\"}}")
-                                      : answer(connection, json_object_get(trajectory, "steps"), fault);
+        : server->no_limit && json_object_get(request, "max_tokens")
+            ? send_text(connection, 400, "{\"error\": {\"message\": \"Unsupported parameter\", \"param\": \"max_tokens\"}}")
+        : server->no_cool && json_object_get(request, "temperature")
+            ? send_text(connection, 400, "{\"error\": {\"message\": \"Unsupported value: 'temperature' does not support 0\"}}")
+            : answer(connection, json_object_get(trajectory, "steps"), fault);
     json_decref(trajectory);
     json_decref(request);
     return result;
@@ -398,6 +424,10 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], "--no-form") == 0)
             server.no_form = true;
+        else if (strcmp(argv[i], "--no-limit") == 0)
+            server.no_limit = true;
+        else if (strcmp(argv[i], "--no-cool") == 0)
+            server.no_cool = true;
         else if (strcmp(argv[i], "--delay") == 0 && i + 1 < argc)
             server.delay_ms = atol(argv[++i]);
         else if (strcmp(argv[i], "--key") == 0 && i + 1 < argc)

@@ -55,7 +55,13 @@ static void a_whole_answer_is_taken(void **state)
         "{\"steps\": [" ENTRY(2, GOOD) "," ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}",
         "{\"steps\": [" ENTRY(1, GOOD) "," ENTRY(2, BAD) "," ENTRY(3, GOOD) "]}", /* from 1 */
         " \n```json\n{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}\n```\n",
-        "<think>\"steps\": 3</think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}"};
+        "<think>\"steps\": 3</think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
+        "<think>{\"steps\": []}</think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
+        "Sure {here}: {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]} That is all.",
+        "{\"note\": 1} {\"steps\": [" ENTRY(0.0, GOOD) "," ENTRY(1.0, BAD) "," ENTRY("2", GOOD) "]}",
+        /* said twice, in the same words */
+        "{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}\n```json\n"
+        "{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}\n```"};
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
         uint8_t flags[3] = {9, 9, 9};
         struct answer answer = read_content(contents[i], flags, 3);
@@ -71,17 +77,18 @@ static void anything_else_is_not(void **state)
 {
     (void)state;
     static const char *const contents[][2] = {
-        {"", "not one JSON object"},
-        {"Step 0 is GOOD, step 1 is BAD.", "not one JSON object"},
-        {"GOOD\nBAD", "not one JSON object"},
-        {"Sure: {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "not one JSON object"},
-        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]} That is all.", "not one JSON object"},
-        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]", "not one JSON object"},
-        {"{\"steps\": [], \"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "not one JSON object"},
-        {"[" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]", "not one JSON object"},
-        {"```\n{\"steps\": []}", "not one JSON object"},
-        {"``````", "not one JSON object"},
-        {"<think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "not one JSON object"},
+        {"", "no JSON object"},
+        {"Step 0 is GOOD, step 1 is BAD.", "no JSON object"},
+        {"GOOD\nBAD", "no JSON object"},
+        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]", "is missing"},
+        {"{\"steps\": [], \"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "is missing"},
+        {"[" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]", "is missing"},
+        {"```\n{\"steps\": []}", "step 0 is missing"},
+        {"``````", "no JSON object"},
+        {"<think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "no JSON object"},
+        {"For example {\"steps\": [" ENTRY(0, BAD) "," ENTRY(1, BAD) "]}, here {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}",
+         "several answers"},
+        {"{\"first\": {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}}", "is missing"},
         {"{\"flags\": []}", "is missing"},
         {"{\"steps\": {\"0\": \"GOOD\", \"1\": \"BAD\"}}", "is missing"},
         {"{\"steps\": []}", "step 0 is missing"},
@@ -92,8 +99,10 @@ static void anything_else_is_not(void **state)
         {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(2, BAD) "]}", "step 1 is missing"},
         {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(3, BAD) "]}", "no index of a step"},
         {"{\"steps\": [" ENTRY(-1, GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
-        {"{\"steps\": [" ENTRY("0", GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
-        {"{\"steps\": [" ENTRY(0.0, GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
+        {"{\"steps\": [" ENTRY("0x", GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
+        {"{\"steps\": [" ENTRY("", GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
+        {"{\"steps\": [" ENTRY(0.5, GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
+        {"{\"steps\": [" ENTRY(1e300, GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
         {"{\"steps\": [\"GOOD\", \"BAD\"]}", "no index of a step"},
         {"{\"steps\": [" ENTRY(0, good) "," ENTRY(1, BAD) "]}", "neither GOOD nor BAD"},
         {"{\"steps\": [" ENTRY(0, GOOD BAD) "," ENTRY(1, BAD) "]}", "neither GOOD nor BAD"},
@@ -114,7 +123,8 @@ static void why_it_ended_comes_first(void **state)
         const char *reason;
         enum answer_verdict verdict;
     } ends[] = {{"length", ANSWER_TRUNCATED},       {"max_tokens", ANSWER_TRUNCATED}, {"content_filter", ANSWER_REFUSED},
-                {"tool_calls", ANSWER_UNUSABLE}, {"", ANSWER_UNUSABLE}};
+                {"tool_calls", ANSWER_UNUSABLE}, {"", ANSWER_UNUSABLE},       {"eos", ANSWER_COMPLETE},
+                {"eos_token", ANSWER_COMPLETE},  {"stop_sequence", ANSWER_COMPLETE}};
     uint8_t flags[1];
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         char *body = response("{\"steps\": [" ENTRY(0, GOOD) "]}", ends[i].reason);
@@ -125,6 +135,12 @@ static void why_it_ended_comes_first(void **state)
         const char *body, *why;
         enum answer_verdict verdict;
     } odd[] = {
+        {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": [{\"type\": \"thinking\", \"text\": \"{\"}, "
+         "{\"type\": \"text\", \"text\": \"{\\\"steps\\\": [{\\\"index\\\": 0,\"}, {\"type\": \"text\", \"text\": \"\\\"flag\\\": "
+         "\\\"GOOD\\\"}]}\"}]}}]}", "", ANSWER_COMPLETE},
+        {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": []}}]}", "no content", ANSWER_UNUSABLE},
+        {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": [{\"type\": \"image\"}, 3]}}]}", "no content",
+         ANSWER_UNUSABLE},
         {"", "not JSON", ANSWER_UNUSABLE},
         {"<html>", "not JSON", ANSWER_UNUSABLE},
         {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": \"\xff\"}}]}", "UTF-8", ANSWER_UNUSABLE},
@@ -149,11 +165,34 @@ static void why_it_ended_comes_first(void **state)
 
 /* ---- failures ---- */
 
-static enum retry_kind kind(long status, const char *body, bool plain)
+static enum retry_kind kind_without(long status, const char *body, struct judge_dialect sent)
 {
     struct answer_error error;
     answer_error_read(&error, body, strlen(body));
-    return retry_kind_of(status, &error, plain);
+    return retry_kind_of(status, &error, &sent);
+}
+
+static enum retry_kind kind(long status, const char *body, bool plain)
+{
+    return kind_without(status, body, (struct judge_dialect){.plain = plain});
+}
+
+/* The bodies are those that servers of models which reason send; each is obeyed once. */
+static void what_a_server_refuses_is_left_out(void **state)
+{
+    (void)state;
+    static const char limit[] = "{\"error\": {\"message\": \"Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+                                "'max_completion_tokens' instead.\", \"param\": \"max_tokens\", \"code\": \"unsupported_parameter\"}}";
+    static const char cool[] = "{\"error\": {\"message\": \"Only the default (1) value is supported.\", \"param\": \"temperature\"}}";
+    static const char strict[] = "{\"detail\": \"temperature: extra fields not permitted\"}";
+    assert_int_equal(kind(400, limit, false), RETRY_LIMIT);
+    assert_int_equal(kind(400, limit, true), RETRY_LIMIT);
+    assert_int_equal(kind(401, limit, true), RETRY_STOP);
+    assert_int_equal(kind(400, cool, true), RETRY_COOL);
+    assert_int_equal(kind(422, strict, true), RETRY_COOL);
+    assert_int_equal(kind_without(400, limit, (struct judge_dialect){true, true, false}), RETRY_STOP);
+    assert_int_equal(kind_without(400, cool, (struct judge_dialect){true, false, true}), RETRY_STOP);
+    assert_int_equal(kind(400, "{\"error\": {\"code\": \"context_length_exceeded\", \"message\": \"max_tokens\"}}", false), RETRY_ROW);
 }
 
 static void failures_are_told_apart(void **state)
@@ -432,7 +471,7 @@ int main(void)
         cmocka_unit_test(a_whole_answer_is_taken),
         cmocka_unit_test(anything_else_is_not),
         cmocka_unit_test(why_it_ended_comes_first),
-        cmocka_unit_test(failures_are_told_apart),
+        cmocka_unit_test(failures_are_told_apart), cmocka_unit_test(what_a_server_refuses_is_left_out),
         cmocka_unit_test(waiting_doubles_with_chance_and_keeps_what_was_asked),
         cmocka_unit_test(rules_differ_by_the_outcome),
         cmocka_unit_test(long_texts_are_cut_between_characters),
