@@ -39,10 +39,16 @@ static void run(struct case_call *call)
     enum rl_kl kind = read_kind(call, &straight_through);
     const real *log_prob = case_reals(call, "log_prob", &b, &t);
     const real *ref = case_reals(call, "ref_log_prob", &b, &t);
+    struct rl_batch batch = {.n_rows = b.n, .n_tokens = t.n};
+    if (case_present(call, "response_mask"))
+        batch.mask = case_mask(call, "response_mask", &b, &t);
     real *kl = case_alloc(call, b.n * t.n, sizeof *kl);
     real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
-    CASE_RUN(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob,
-                                 &call->err));
+    if (batch.mask)
+        CASE_RUN(call, rl_token_kl(&batch, kind, straight_through, log_prob, ref, kl, d_log_prob, &call->err));
+    else
+        CASE_RUN(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob,
+                                     &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "kl", kl, b.n, t.n);
@@ -53,7 +59,7 @@ const struct case_kernel case_kl_penalty = {
     .family = "kl_penalty",
     .summary = "KL estimators k1, k2, k3, abs per token, plain and straight-through, with gradient",
     .inputs =
-        "kl_penalty, log_prob, ref_log_prob",
+        "kl_penalty, log_prob, ref_log_prob, response_mask?",
     .outputs =
         "kl [B][T], d_log_prob [B][T]",
     .run = run,

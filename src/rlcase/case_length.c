@@ -1,4 +1,4 @@
-/* case_length.c: `lineage core length_penalty`. */
+/* case_length.c: `lineage core length_penalty` and `length_anchor`. */
 #include <rlcore/length.h>
 
 #include <math.h>
@@ -59,4 +59,64 @@ const struct case_kernel case_length_penalty = {
     .outputs =
         "rewards [N]",
     .run = run,
+};
+
+/* A JSON list of anchors has null where a prompt has none, because JSON has no NaN. */
+static void put_anchors(struct case_call *call, const double *anchor, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, isnan(anchor[i]) ? json_null() : case_real_value(anchor[i]));
+    case_put(call, "anchor", list);
+}
+
+/* Updates the anchor of the prompt of row `first` from all its rows, and writes it to all of them. */
+static void update_prompt(struct case_call *call, const int64_t *group, const struct rl_length_input *in,
+                          double *anchor, double *rows, size_t first)
+{
+    size_t n = 0;
+    double *lengths = rows + in->n, value = anchor[first];
+    for (size_t i = first; !call->failed && i < in->n; i++) {
+        if (group[i] != group[first])
+            continue;
+        if (anchor[i] != value && !(isnan(anchor[i]) && isnan(value)))
+            case_fail(call, "inputs.anchor[%zu] differs from that of row %zu, which has the same prompt", i, first);
+        rows[n] = in->rewards[i];
+        lengths[n++] = in->lengths[i];
+    }
+    CASE_RUN(call, rl_length_anchor(n, rows, lengths, &value, &call->err));
+    for (size_t i = first; i < in->n; i++)
+        if (group[i] == group[first])
+            anchor[i] = value;
+}
+
+static void run_anchor(struct case_call *call)
+{
+    struct case_dim n = {0};
+    struct rl_length_input in = {.rewards = case_numbers(call, "rewards", &n)};
+    in.lengths = case_numbers(call, "lengths", &n);
+    const int64_t *group = case_present(call, "group_index") ? case_integers(call, "group_index", &n)
+                                                             : case_alloc(call, n.n, sizeof *group);
+    const double *given = call->failed ? NULL : read_anchors(call, n.n);
+    double *anchor = case_alloc(call, n.n, sizeof *anchor), *rows = case_alloc(call, n.n, 2 * sizeof *rows);
+    in.n = n.n;
+    for (size_t i = 0; !call->failed && i < n.n; i++)
+        anchor[i] = given[i];
+    for (size_t i = 0; !call->failed && i < n.n; i++) {
+        size_t first = 0;
+        while (group[first] != group[i])
+            first++;
+        if (first == i)
+            update_prompt(call, group, &in, anchor, rows, i);
+    }
+    if (!call->failed)
+        put_anchors(call, anchor, n.n);
+}
+
+const struct case_kernel case_length_anchor = {
+    .family = "length_anchor",
+    .summary = "the length that costs nothing, set for each prompt once it is solved in nine of ten rollouts",
+    .inputs = "rewards, lengths, group_index?, anchor?",
+    .outputs = "anchor [N]",
+    .run = run_anchor,
 };

@@ -216,6 +216,7 @@ static void put_workers(struct case_call *call, const struct rl_pack_sample *sam
         if (slot % per_worker == 0)
             json_array_append_new(workers, json_array());
         rl_pack_fill(samples, options, plan, slot, &m);
+        CASE_RUN(call, rl_pack_verify(samples, options, plan, slot, &m, &call->err));
         json_array_append_new(json_array_get(workers, slot / per_worker), micro_batch(&m, samples));
     }
     case_put(call, "workers", workers);

@@ -1,4 +1,4 @@
-/* case_routing.c: `lineage core routing_replay`. */
+/* case_routing.c: `lineage core routing_replay` and `routes_carry`. */
 #include <rlcore/routing.h>
 
 #include "case_real.h"
@@ -58,4 +58,42 @@ const struct case_kernel case_routing_replay = {
         "agreement, exact, agreement_per_layer [L], agreement_per_token [B][T], "
         "off_policiness, replay",
     .run = run_replay,
+};
+
+/* A [L][E] place of a carried token, with -1 where there is no expert. */
+static json_t *carried_token(const uint16_t *experts, const struct rl_routes *shape)
+{
+    json_t *token = json_array();
+    for (size_t l = 0; l < shape->n_layers; l++) {
+        json_t *layer = json_array();
+        for (size_t k = 0; k < shape->top_k; k++, experts++)
+            json_array_append_new(layer, json_integer(*experts == RL_NO_EXPERT ? -1 : *experts));
+        json_array_append_new(token, layer);
+    }
+    return token;
+}
+
+static void run_carry(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0}, n = {0};
+    case_mask(call, "response_mask", &b, &t);
+    const int64_t *given = case_integers(call, "source", &n);
+    struct rl_routes routes = case_routes(call, "routes", b.n, t.n);
+    size_t *source = case_alloc(call, n.n, sizeof *source), size = routes.n_layers * routes.top_k;
+    uint16_t *out = case_alloc(call, n.n, size * sizeof *out);
+    json_t *list = json_array();
+    for (size_t i = 0; !call->failed && i < n.n; i++)
+        source[i] = given[i] == -1 ? SIZE_MAX : (size_t)given[i];
+    CASE_RUN(call, rl_routes_carry(&routes, b.n * t.n, source, n.n, out, &call->err));
+    for (size_t i = 0; !call->failed && i < n.n; i++)
+        json_array_append_new(list, carried_token(out + i * size, &routes));
+    case_put(call, "routes", list);
+}
+
+const struct case_kernel case_routes_carry = {
+    .family = "routes_carry",
+    .summary = "expert routes in a new order of the tokens, after packing or cutting",
+    .inputs = "response_mask, source, routes, n_experts",
+    .outputs = "routes [N][L][E]",
+    .run = run_carry,
 };

@@ -12,6 +12,7 @@
 #include <rlcore/a2tgpo.h>
 #include <rlcore/adca.h>
 #include <rlcore/advantage.h>
+#include <rlcore/algorithm.h>
 #include <rlcore/compose.h>
 #include <rlcore/diagnostics.h>
 #include <rlcore/distill.h>
@@ -28,6 +29,7 @@
 #define rl_adca_advantage rl_adca_advantagef
 #define rl_adca_spread rl_adca_spreadf
 #define rl_agg_loss rl_agg_lossf
+#define rl_algorithm_rows rl_algorithm_rowsf
 #define rl_bypass_loss rl_bypass_lossf
 #define rl_cispo_loss rl_cispo_lossf
 #define rl_compose_input rl_compose_inputf
@@ -36,6 +38,7 @@
 #define rl_decoupled_loss rl_decoupled_lossf
 #define rl_diagnose rl_diagnosef
 #define rl_distill rl_distillf
+#define rl_distill_cut rl_distill_cutf
 #define rl_gae rl_gaef
 #define rl_geo_mean_loss rl_geo_mean_lossf
 #define rl_gpg_loss rl_gpg_lossf
@@ -52,11 +55,15 @@
 #define rl_remax rl_remaxf
 #define rl_rollout_correction rl_rollout_correctionf
 #define rl_sapo_loss rl_sapo_lossf
+#define rl_stream_count rl_stream_countf
 #define rl_stream_loss rl_stream_lossf
 #define rl_streams rl_streamsf
 #define rl_token_baseline rl_token_baselinef
 #define rl_token_baseline_input rl_token_baseline_inputf
+#define rl_token_kl rl_token_klf
+#define rl_turn_spread rl_turn_spreadf
 #define rl_value_loss rl_value_lossf
+#define rl_whiten rl_whitenf
 
 /* Names that adapters define: kernels, and functions that read and write arrays. */
 #define case_a2tgpo_advantage case_a2tgpo_advantagef
@@ -65,11 +72,13 @@
 #define case_adca_steps case_adca_stepsf
 #define case_advantage case_advantagef
 #define case_agg_loss case_agg_lossf
+#define case_algorithm_rows case_algorithm_rowsf
 #define case_bypass_loss case_bypass_lossf
 #define case_compose_loss case_compose_lossf
 #define case_decoupled_loss case_decoupled_lossf
 #define case_diagnostics case_diagnosticsf
 #define case_distill case_distillf
+#define case_distill_cut case_distill_cutf
 #define case_kl_penalty case_kl_penaltyf
 #define case_offpolicy_metrics case_offpolicy_metricsf
 #define case_opsm case_opsmf
@@ -81,7 +90,9 @@
 #define case_reals_or_null case_reals_or_nullf
 #define case_rollout_correction case_rollout_correctionf
 #define case_stream_loss case_stream_lossf
+#define case_turn_spread case_turn_spreadf
 #define case_value_loss case_value_lossf
+#define case_whiten case_whitenf
 
 #endif
 

@@ -185,6 +185,7 @@ static void run(struct case_call *call)
     real *gradient = case_alloc(call, shape.start[shape.n], sizeof *gradient);
     struct rl_stream_metrics *metrics = case_alloc(call, shape.n, sizeof *metrics);
     struct rl_stream_result result;
+    struct rl_stream_counts counts;
     if (!call->failed && (!streams.inference || !streams.advantages))
         case_fail(call, "inputs.%s is missing",
                   streams.inference ? "advantages" : "inference_logprobs");
@@ -193,6 +194,9 @@ static void run(struct case_call *call)
     if (call->failed)
         return;
     put_result(call, &result, gradient, &shape);
+    rl_stream_count(&sequences, &streams, &counts);
+    case_put(call, "counts", json_pack("{s:I, s:I, s:I}", "rl", (json_int_t)counts.rl, "ce", (json_int_t)counts.ce, "ref_kl",
+                                       (json_int_t)counts.ref_kl));
     case_put(call, "metrics", metrics_json(metrics, shape.n, options.kind));
 }
 
@@ -205,6 +209,6 @@ const struct case_kernel case_stream_loss = {
         "inference_logprobs, advantages (ragged), loss_mask (ragged), ref_logprobs?, "
         "rl_weights?, ce_weights?, ref_kl_weights?",
     .outputs =
-        "loss, components, d_trainer_logprobs (ragged), metrics",
+        "loss, components, counts, d_trainer_logprobs (ragged), metrics",
     .run = run,
 };

@@ -76,6 +76,7 @@ def kl_penalty(
     kl_penalty: str,
     log_prob: Array,
     ref_log_prob: Array,
+    response_mask: Optional[Array] = None,
     cu_seqlens: Optional[Array] = None,
 ) -> Result: ...
 def a2tgpo_advantage(
@@ -114,6 +115,40 @@ def turn_statistics(
     group_index: Optional[Array] = None,
     cu_seqlens: Optional[Array] = None,
 ) -> Result: ...
+def information_gain(
+    *,
+    answer_log_prob: Array,
+    gain: Optional[Literal['mean_log_prob', 'mean_prob', 'prob']] = None,
+) -> Result: ...
+def turn_normalize(
+    *,
+    turn_values: Array,
+    group_index: Array,
+    turn_sets: Optional[Literal['joint', 'separate', 'cells']] = None,
+    norm_adv_by_std: Optional[bool] = None,
+    epsilon: Optional[float] = None,
+    cu_seqlens: Optional[Array] = None,
+) -> Result: ...
+def turn_accumulate(
+    *,
+    turn_values: Array,
+    gamma: Optional[float] = None,
+    cu_seqlens: Optional[Array] = None,
+) -> Result: ...
+def turn_clip_scale(
+    *,
+    turn_values: Array,
+    clip_beta: Optional[float] = None,
+    cu_seqlens: Optional[Array] = None,
+) -> Result: ...
+def turn_spread(
+    *,
+    response_mask: Array,
+    turn_id: Array,
+    turn_values: Array,
+    fill: Optional[float] = None,
+    cu_seqlens: Optional[Array] = None,
+) -> Result: ...
 def advantage(
     *,
     estimator: Literal['grpo', 'grpo_vectorized', 'grpo_passk', 'rloo', 'rloo_vectorized', 'opo', 'gpg', 'reinforce_plus_plus_baseline', 'reinforce_plus_plus', 'remax', 'gae', 'optimal_token_baseline', 'tir_optimal_token_baseline'],
@@ -131,6 +166,35 @@ def advantage(
     rollout_is_weights: Optional[Array] = None,
     handle_zero_tail: Optional[bool] = None,
     through_holes: Optional[bool] = None,
+    cu_seqlens: Optional[Array] = None,
+) -> Result: ...
+def whiten(
+    *,
+    response_mask: Array,
+    advantages: Array,
+    masked: Optional[bool] = None,
+    cu_seqlens: Optional[Array] = None,
+) -> Result: ...
+def algorithm_rows(
+    *,
+    algorithm: str,
+    response_mask: Array,
+    turn_id: Array,
+    group_index: Array,
+    rewards: Array,
+    alpha: Optional[float] = None,
+    gamma: Optional[float] = None,
+    clip_beta: Optional[float] = None,
+    epsilon: Optional[float] = None,
+    lam: Optional[float] = None,
+    decay: Optional[float] = None,
+    norm_adv_by_std: Optional[bool] = None,
+    turn_values: Optional[Array] = None,
+    step_flags: Optional[Array] = None,
+    values: Optional[Array] = None,
+    reward_baselines: Optional[Array] = None,
+    shared_turns: Optional[Array] = None,
+    episode_index: Optional[Array] = None,
     cu_seqlens: Optional[Array] = None,
 ) -> Result: ...
 def passk(
@@ -174,6 +238,13 @@ def length_penalty(
     group_index: Optional[Array] = None,
     anchor: Optional[Array] = None,
 ) -> Result: ...
+def length_anchor(
+    *,
+    rewards: Array,
+    lengths: Array,
+    group_index: Optional[Array] = None,
+    anchor: Optional[Array] = None,
+) -> Result: ...
 def process_advantage(
     *,
     response_mask: Array,
@@ -185,6 +256,13 @@ def process_advantage(
 def marginal_utility(
     *,
     prefix_values: Array,
+) -> Result: ...
+def episode_starts(
+    *,
+    text: str,
+    token_offsets: Array,
+    markers: Optional[Union[Sequence[Any], Mapping[str, Any], float]] = None,
+    max_tokens: Optional[int] = None,
 ) -> Result: ...
 def offpolicy_metrics(
     *,
@@ -250,6 +328,13 @@ def compose_corrections(
     loss_scale_factor: Optional[float] = None,
     cu_seqlens: Optional[Array] = None,
 ) -> Result: ...
+def mask_tools(
+    *,
+    response_mask: Array,
+    tool_mask: Array,
+    turn_id: Optional[Array] = None,
+    cu_seqlens: Optional[Array] = None,
+) -> Result: ...
 def routing_replay(
     *,
     response_mask: Array,
@@ -259,6 +344,14 @@ def routing_replay(
     check_replayed: Optional[bool] = None,
     global_batch: Optional[float] = None,
     mini_batch: Optional[float] = None,
+    cu_seqlens: Optional[Array] = None,
+) -> Result: ...
+def routes_carry(
+    *,
+    response_mask: Array,
+    source: Array,
+    routes: Array,
+    n_experts: int,
     cu_seqlens: Optional[Array] = None,
 ) -> Result: ...
 def diagnostics(
@@ -372,6 +465,12 @@ def distillation(
     kd_coef: float,
     cu_seqlens: Optional[Array] = None,
 ) -> Result: ...
+def distill_cut(
+    *,
+    full_log_prob: Array,
+    prompt_lengths: Array,
+    n_tokens: int,
+) -> Result: ...
 def prm_advantage(
     *,
     scheme: Literal['decouple', 'allocation'],
@@ -412,6 +511,12 @@ def prm_steps(
     step_rewards: Array,
     step_ids: Array,
     cu_seqlens: Optional[Array] = None,
+) -> Result: ...
+def adca_skip_rows(
+    *,
+    skip_type: Literal['none', 'skip_small_adv', 'skip_all_neg'],
+    outcomes: Array,
+    overall_advantages: Optional[Array] = None,
 ) -> Result: ...
 def prime_loss(
     *,
