@@ -40,8 +40,18 @@ struct rl_length_weights {
 };
 
 /*
- * grpo: r - mean(r). With a penalty, r is first lowered by
- *   mean(r) (output out/max(out) + input in/max(in) + turns t/max(t)), each maximum at least 1.
+ * prime-rl's linear length penalty alone: rewards [n] receives r lowered by
+ *   mean(r) (output out/max(out) + input in/max(in) + turns t/max(t)), each maximum at least 1,
+ * and 0 for traces that do not count. in is the number of tokens that the policy did not write.
+ * counted [n].
+ */
+RL_API RL_NODISCARD enum rl_status rl_group_penalise(const struct rl_trace *traces, size_t n,
+                                                     const struct rl_length_weights *penalty,
+                                                     double *rewards, uint8_t *counted,
+                                                     struct rl_error *err);
+
+/*
+ * grpo: r - mean(r). With a penalty, r is first lowered as by rl_group_penalise.
  * advantages [n], counted [n].
  */
 RL_API RL_NODISCARD enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,

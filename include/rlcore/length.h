@@ -22,8 +22,10 @@ enum rl_length_penalty {
     RL_LENGTH_GROUP, /* Kimi k1.5 (arXiv 2501.12599): lambda = 0.5 - (L - min)/(max - min) over the
                         prompt group, 0 if max = min; R + coef lambda if correct, else R + coef
                         min(0, lambda); coef is usually 0.1 */
-    RL_LENGTH_ANCHOR /* R - coef max(0, (L - anchor)/anchor); no penalty while a prompt has no
+    RL_LENGTH_ANCHOR, /* R - coef max(0, (L - anchor)/anchor); no penalty while a prompt has no
                         anchor; coef is usually 0.01 */
+    RL_LENGTH_STEP /* LASER (arXiv 2505.15612): R + coef if correct and L <= anchor, else R; the
+                      anchor is the target length, which is set beforehand; coef is usually 0.5 */
 };
 
 /* The usual coefficient of each penalty, as given above. */
@@ -34,7 +36,8 @@ struct rl_length_input {
     const double *rewards; /* [n] */
     const double *lengths; /* [n] */
     const int64_t *group;  /* [n] prompt labels; RL_LENGTH_GROUP only */
-    const double *anchor;  /* [n] tokens, NaN where the prompt has none; RL_LENGTH_ANCHOR only */
+    const double *anchor;  /* [n] tokens, NaN where the prompt has none; RL_LENGTH_ANCHOR and
+                              RL_LENGTH_STEP only */
 };
 
 /*

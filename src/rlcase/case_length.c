@@ -30,7 +30,7 @@ static double *read_anchors(struct case_call *call, size_t n)
 /* Group and anchor are read only for the kind of penalty that uses them. */
 static void run(struct case_call *call)
 {
-    static const char *const kinds[] = {"uniform", "group", "anchor", NULL};
+    static const char *const kinds[] = {"uniform", "group", "anchor", "step", NULL};
     int kind = case_choice(call, "kind", kinds);
     double coef = case_number_or(call, "coef", rl_length_coef((enum rl_length_penalty)kind));
     struct case_dim n = {0};
@@ -39,7 +39,7 @@ static void run(struct case_call *call)
     in.n = n.n;
     if (kind == RL_LENGTH_GROUP)
         in.group = case_integers(call, "group_index", &n);
-    if (kind == RL_LENGTH_ANCHOR)
+    if (kind == RL_LENGTH_ANCHOR || kind == RL_LENGTH_STEP)
         in.anchor = read_anchors(call, n.n);
     double *out = case_alloc(call, n.n, sizeof *out);
     if (call->failed)
@@ -52,9 +52,9 @@ static void run(struct case_call *call)
 
 const struct case_kernel case_length_penalty = {
     .family = "length_penalty",
-    .summary = "rewards after a uniform, group-relative or anchor length penalty",
+    .summary = "rewards after a uniform, group-relative, anchor or step length penalty",
     .inputs =
-        "kind (uniform|group|anchor), rewards [N], lengths, coef?, group_index? [N], "
+        "kind (uniform|group|anchor|step), rewards [N], lengths, coef?, group_index? [N], "
         "anchor?",
     .outputs =
         "rewards [N]",

@@ -199,6 +199,8 @@ static const struct rl_trace traces[B] = {{.reward = 1}, {.reward = 0}};
 static const char *const agents[1] = {"agent"};
 static struct rl_baseline averages[2];
 CALL(group_grpo, ARG(0, traces), B, NULL, ARG(1, out.a), ARG(2, out.mask), NULL)
+static const struct rl_length_weights length_weights = {0.25, 0.1, 0.1};
+CALL(group_penalise, ARG(0, traces), B, ARG(1, &length_weights), ARG(2, out.a), ARG(3, out.mask), NULL)
 CALL(group_max_rl, ARG(0, traces), B, ARG(1, out.a), ARG(2, out.mask), NULL)
 CALL(group_hierarchical, ARG(0, traces), B, ARG(1, agents), 1, ARG(2, out.a), ARG(3, out.mask),
      NULL)
@@ -315,6 +317,7 @@ static const struct {
     F(envelope_measure, 2),
     F(envelope_judge, 2),
     F(group_grpo, 3),
+    F(group_penalise, 4),
     F(group_max_rl, 3),
     F(group_hierarchical, 4),
     F(group_rae, 5),

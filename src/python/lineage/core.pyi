@@ -231,7 +231,7 @@ def passk_reward(
 ) -> Result: ...
 def length_penalty(
     *,
-    kind: Literal['uniform', 'group', 'anchor'],
+    kind: Literal['uniform', 'group', 'anchor', 'step'],
     rewards: Array,
     lengths: Array,
     coef: Optional[float] = None,

@@ -107,6 +107,19 @@ static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *cou
     return RL_OK;
 }
 
+enum rl_status rl_group_penalise(const struct rl_trace *traces, size_t n,
+                                 const struct rl_length_weights *penalty, double *rewards,
+                                 uint8_t *counted, struct rl_error *err)
+{
+    enum rl_status status = begin(traces, n, rewards, counted, err);
+    if (status == RL_OK)
+        status = RL_NEED(err, {"penalty", penalty});
+    if (status != RL_OK)
+        return status;
+    take_rewards(traces, counted, n, rewards);
+    return penalise(traces, counted, n, penalty, rewards, err);
+}
+
 /*
  * The advantage is not divided by the standard deviation, because that would give most weight to
  * prompts that are nearly solved or nearly hopeless (Dr. GRPO, arXiv 2503.20783). The mean is taken

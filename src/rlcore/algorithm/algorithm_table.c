@@ -263,6 +263,15 @@ static const struct rl_algorithm table[] = {
             .reads = "",
             .code = CODE(.rows = RL_ROWS_PREFIX),
         },
+    [RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE] =
+        {
+            .name = "reinforce_plus_plus_baseline",
+            .summary = "outcome minus the mean of its group, whitened over the batch",
+            .source = "arXiv 2501.03262; verl",
+            .needs = RL_NEED_GROUP,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_REINFORCE_PLUS_PLUS_BASELINE),
+        },
 };
 _Static_assert(sizeof table / sizeof *table == RL_N_ALGORITHMS, "a row for every name");
 

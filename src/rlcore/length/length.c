@@ -1,9 +1,9 @@
 /*
  * length.c: length penalties and the anchor of a prompt.
  *
- * All three penalties lower the reward before advantages are computed, so that within a group a
- * short success is better than a long one. They differ in what a response is compared with:
- * nothing, its group, or the length at which its prompt was once solved.
+ * All penalties change the reward before advantages are computed, so that within a group a short
+ * success is better than a long one. They differ in what a response is compared with: nothing, its
+ * group, the length at which its prompt was once solved, or a length that was set beforehand.
  */
 #include <rlcore/length.h>
 
@@ -33,13 +33,7 @@ static void uniform(double coef, const struct rl_length_input *in, double *out)
         out[i] = in->rewards[i] - coef * in->lengths[i];
 }
 
-/*
- * Only excess length costs. Below the anchor a shorter response gains nothing, because otherwise
- * the policy would learn to leave out steps. A prompt that was never solved reliably has anchor
- * NaN, and the comparison with it is false.
- */
-static enum rl_status anchored(double coef, const struct rl_length_input *in, double *out,
-                               struct rl_error *err)
+static enum rl_status check_anchors(const struct rl_length_input *in, struct rl_error *err)
 {
     if (in->n && !in->anchor)
         return rl_fail(err, RL_EINVAL, "anchor is missing");
@@ -47,12 +41,32 @@ static enum rl_status anchored(double coef, const struct rl_length_input *in, do
         if (in->anchor[i] <= 0 || isinf(in->anchor[i]))
             return rl_fail(err, RL_EVALUE, "anchor[%zu] is %g, not a positive length", i,
                            in->anchor[i]);
+    return RL_OK;
+}
+
+/*
+ * LASER rewards a short success instead of lowering a long one, and leaves failures alone: a bonus
+ * for short failures would teach the policy to give up. A comparison with NaN is false.
+ */
+static void stepped(double coef, const struct rl_length_input *in, double *out)
+{
+    for (size_t i = 0; i < in->n; i++)
+        out[i] = in->rewards[i] +
+                 (in->rewards[i] > 0 && in->lengths[i] <= in->anchor[i] ? coef : 0);
+}
+
+/*
+ * Only excess length costs. Below the anchor a shorter response gains nothing, because otherwise
+ * the policy would learn to leave out steps. A prompt that was never solved reliably has anchor
+ * NaN, and the comparison with it is false.
+ */
+static void anchored(double coef, const struct rl_length_input *in, double *out)
+{
     for (size_t i = 0; i < in->n; i++) {
         double excess =
             (in->lengths[i] - in->anchor[i]) / in->anchor[i]; /* NaN without an anchor */
         out[i] = in->rewards[i] - (excess > 0 ? coef * excess : 0);
     }
-    return RL_OK;
 }
 
 /*
@@ -92,7 +106,7 @@ static enum rl_status grouped(double coef, const struct rl_length_input *in, dou
 double rl_length_coef(enum rl_length_penalty kind)
 {
     static const double coefs[] = {
-        [RL_LENGTH_UNIFORM] = 1e-4, [RL_LENGTH_GROUP] = 0.1, [RL_LENGTH_ANCHOR] = 0.01};
+        [RL_LENGTH_UNIFORM] = 1e-4, [RL_LENGTH_GROUP] = 0.1, [RL_LENGTH_ANCHOR] = 0.01, [RL_LENGTH_STEP] = 0.5};
     return coefs[kind];
 }
 
@@ -105,12 +119,15 @@ enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef,
     if (!isfinite(coef))
         return rl_fail(err, RL_EINVAL, "coef is %g, not a finite number", coef);
     enum rl_status status = check_rows(in->n, in->rewards, in->lengths, err);
+    if (status == RL_OK && (kind == RL_LENGTH_ANCHOR || kind == RL_LENGTH_STEP))
+        status = check_anchors(in, err);
     if (status != RL_OK)
         return status;
     switch (kind) {
     case RL_LENGTH_UNIFORM: uniform(coef, in, out); return RL_OK;
     case RL_LENGTH_GROUP: return grouped(coef, in, out, ws, err);
-    case RL_LENGTH_ANCHOR: return anchored(coef, in, out, err);
+    case RL_LENGTH_ANCHOR: anchored(coef, in, out); return RL_OK;
+    case RL_LENGTH_STEP: stepped(coef, in, out); return RL_OK;
     }
     return rl_fail(err, RL_EINVAL, "length penalty %d is unknown", (int)kind);
 }
