@@ -28,6 +28,7 @@ struct member {
 
 static const struct member members[] = {
     MEMBER(reward, REAL),           MEMBER(turns, REAL),           MEMBER(malformed, REAL),
+    MEMBER(truncated, REAL),        MEMBER(left_out, REAL),
     MEMBER(response_tokens, REAL),  MEMBER(loss, REAL),            MEMBER(grad_norm, REAL),
     MEMBER(entropy, REAL),          MEMBER(clip_fraction, REAL),   MEMBER(kl, REAL),
     MEMBER(learning_rate, REAL),    MEMBER(mismatch_kl, REAL),      MEMBER(mismatch_ess, REAL),    MEMBER(weight_mean, REAL),

@@ -149,6 +149,7 @@ struct trainer_episode {
     uint32_t good; /* bit t: call t was useful; bit `turn`: answering was right */
     int32_t state; /* of the parser */
     bool done, malformed;
+    bool truncated; /* it ended because it asked for another call after max_turns calls; also malformed */
     double reward; /* once done */
 };
 

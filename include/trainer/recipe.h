@@ -40,12 +40,14 @@ extern "C" {
 
 enum trainer_gain { TRAINER_GAIN_PROB, TRAINER_GAIN_LOG_PROB }; /* "prob", "log_prob" */
 
-/* "none", "uniform", "group", "anchor" */
+/* "none", "uniform", "group", "anchor", "linear", "step" */
 enum trainer_length_penalty {
     TRAINER_LENGTH_NONE,
     TRAINER_LENGTH_UNIFORM,
     TRAINER_LENGTH_GROUP,
-    TRAINER_LENGTH_ANCHOR
+    TRAINER_LENGTH_ANCHOR,
+    TRAINER_LENGTH_LINEAR, /* rl_group_penalise, with the weights of struct trainer_length */
+    TRAINER_LENGTH_STEP    /* RL_LENGTH_STEP, with the length of struct trainer_length as anchor */
 };
 
 /* "decouple", "allocation"; "last_step", "all_steps", "only": see rlcore/adca.h. */
@@ -67,9 +69,38 @@ struct trainer_adca {
     double outcome_weight;             /* (1) "algorithm.outcome.weight": beta of rlcore/adca.h */
 };
 
+/* echo's filter: "all", "content" (without OBS and /OBS), "found" (only answers that found something) */
+enum trainer_echo_filter { TRAINER_ECHO_ALL, TRAINER_ECHO_CONTENT, TRAINER_ECHO_FOUND };
+
 /* Settings of a length penalty. */
 struct trainer_length {
     int32_t warmup; /* (0) iterations over which the coefficient rises linearly from 0 to its full value */
+    int32_t target; /* (0) "algorithm.target.length": tokens of step and, above 0, of every anchor */
+    /* (0.25, 0.1, 0.1) "algorithm.linear": weights of written tokens, of other tokens and of tool calls */
+    double output, input, turns;
+};
+
+#define TRAINER_ROLES_MAX 128
+
+/* echo: which of the tool's tokens are trained on, and with which weight. */
+struct trainer_echo {
+    /*
+     * ("") weights by role, as in prime-rl: "tool=0.1". Only messages after the policy's first token are trained on,
+     * and all of them are the tool's, so other roles are refused. "" = the tool's answers have weight echo_weight
+     */
+    char roles[TRAINER_ROLES_MAX];
+    enum trainer_echo_filter filter; /* (all) */
+};
+
+/* Rollouts that are left out of the policy loss. */
+struct trainer_filter {
+    /*
+     * (false) rollouts that ended because they asked for more than max_turns calls get advantage 0. Their rewards still
+     * count in the statistics of their group
+     */
+    bool truncated;
+    /* (false) rollouts whose advantages are all 0 leave the policy loss and its means over tokens and rollouts */
+    bool zero_advantage;
 };
 
 /* pass@k as reward (rlcore/passk.h). */
@@ -183,6 +214,8 @@ struct trainer_algorithm {
     struct trainer_schedule schedule;
     double lam; /* (1) ppo: lambda of generalised advantage estimation */
     struct trainer_hierarchy hierarchy;
+    struct trainer_echo echo;
+    struct trainer_filter filter;
 };
 
 /* Which rollouts the judge skips: "none", "small_adv" (as in enum rl_adca_skip), "all_neg" */
@@ -355,6 +388,7 @@ struct trainer_loss {
     double kl_coef;                       /* (0) weight of the KL penalty (distance to the initial policy) */
     enum trainer_kl_place kl_place;       /* (loss) "kl.place" */
     uint32_t kl_estimator;                /* (k3) "kl.estimator", enum rl_kl */
+    bool kl_straight_through; /* (false) "kl_gradient.straight_through": the gradient is that of k2, as with verl's "k3+" */
     struct trainer_opsm opsm;             /* "opsm" */
     struct trainer_compose compose;       /* "compose" */
     struct trainer_after_tool after_tool; /* "after_tool" */
@@ -386,7 +420,12 @@ enum trainer_correction_name {
     TRAINER_CORRECTION_NONE,     /* "none": the sampler's log-probs serve as the old ones */
     TRAINER_CORRECTION_TIS,      /* "tis": truncated importance weights, old log-probs recomputed */
     TRAINER_CORRECTION_DECOUPLED, /* "decoupled": like "tis", with rejection */
-    TRAINER_CORRECTION_RECOMPUTE  /* "recompute": old log-probs recomputed, without weights */
+    TRAINER_CORRECTION_RECOMPUTE, /* "recompute": old log-probs recomputed, without weights */
+    /*
+     * "bypass": two policies only (rl_bypass_loss): the ratio is to the sampler, and rejection and weights are computed
+     * in every update, from the current policy
+     */
+    TRAINER_CORRECTION_BYPASS
 };
 struct trainer_correction {
     enum trainer_correction_name name;

@@ -117,6 +117,8 @@ struct trainer_routing {
 struct trainer_iteration {
     double reward;           /* mean outcome of the rollouts */
     double turns, malformed; /* mean number of tool calls; share of rollouts that ended in a malformed turn */
+    double truncated;        /* share of rollouts that asked for more than max_turns calls */
+    double left_out;         /* share of rollouts that algorithm.filter.zero_advantage took out of the policy loss */
     double response_tokens;  /* mean per rollout */
     double loss, grad_norm, entropy, clip_fraction, kl; /* means over the updates */
     double learning_rate;

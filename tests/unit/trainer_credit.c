@@ -11,11 +11,13 @@
 #include <rlcore/a2tgpo.h>
 #include <rlcore/adca.h>
 #include <rlcore/advantage.h>
+#include <rlcore/group_advantage.h>
 #include <rlcore/length.h>
 #include <rlcore/process.h>
 
 #include "rollout/difficulty.h"
 #include "credit/credit.h"
+#include "support/roles.h"
 #include "support/small_recipe.h"
 
 /* ---- rollouts made by hand ---- */
@@ -181,6 +183,25 @@ static void grpo_is_the_z_score(void **state)
     const double s = sqrt(1.0 / 3), z = 0.5 / s, one = 0.75 / 0.5, rest = -0.25 / 0.5;
     struct credited *c = credited(RL_ALGORITHM_GRPO);
     assert_rows(c, (const double[]){z, -z, -z, z, one, rest, rest, rest});
+    release(c);
+}
+
+/* The outcome minus the mean of its group, whitened over the tokens of the batch. */
+static void reinforce_plus_plus_has_a_baseline(void **state)
+{
+    (void)state;
+    const double centred[] = {0.5, -0.5, -0.5, 0.5, 0.75, -0.25, -0.25, -0.25};
+    struct credited *c = credited(RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE);
+    double n = 0, sum = 0, squares = 0, expected[ROWS];
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        n += c->batch.mask[i];
+        sum += c->batch.mask[i] * centred[i / WIDTH];
+    }
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        squares += c->batch.mask[i] * pow(centred[i / WIDTH] - sum / n, 2);
+    for (size_t i = 0; i < ROWS; i++)
+        expected[i] = (centred[i] - sum / n) / sqrt(squares / (n - 1) + 1e-8);
+    assert_rows(c, expected);
     release(c);
 }
 
@@ -679,6 +700,152 @@ static void anchors_of_a_pool_are_kept(void **state)
     release(c);
 }
 
+/* prime-rl's penalty is a share of the group's mean reward; a group without a success is not penalised. */
+static void the_linear_penalty_is_the_cores(void **state)
+{
+    (void)state;
+    double expected[ROWS];
+    uint8_t counted[ROWS];
+    struct rl_trace traces[ROWS];
+    const struct rl_length_weights weights = {0.5 * 0.25, 0.5 * 0.2, 0.5 * 0.1};
+    struct credited *c = make(RL_ALGORITHM_REWARD);
+    algorithm(c)->length_penalty = TRAINER_LENGTH_LINEAR;
+    algorithm(c)->length_coef = 0.5;
+    algorithm(c)->length.input = 0.2;
+    assign(c, 0);
+    response_lengths(c, expected);
+    for (size_t i = 0; i < ROWS; i++)
+        traces[i] = (struct rl_trace){.reward = outcomes[i],
+                                      .n_output_tokens = expected[i],
+                                      .n_total_tokens = c->r->length[FIRST + i],
+                                      .n_turns = searches[i]};
+    for (size_t i = 0; i < ROWS; i += GROUP)
+        assert_int_equal(rl_group_penalise(traces + i, GROUP, &weights, expected + i, counted, NULL), RL_OK);
+    assert_true(expected[0] < 1 && expected[1] < 0);
+    assert_rows(c, expected);
+    release(c);
+}
+
+/* LASER: a success of at most that length gets the bonus. A length that is set beforehand replaces every anchor. */
+static void a_length_may_be_set_beforehand(void **state)
+{
+    (void)state;
+    double length[ROWS], expected[ROWS], kept[1] = {3};
+    size_t given = 0;
+    struct credited *c = make(RL_ALGORITHM_REWARD);
+    algorithm(c)->length_penalty = TRAINER_LENGTH_STEP;
+    algorithm(c)->length.target = 5;
+    assign(c, 0);
+    response_lengths(c, length);
+    for (size_t i = 0; i < ROWS; i++) {
+        bool bonus = outcomes[i] > 0 && length[i] <= 5;
+        expected[i] = outcomes[i] + (bonus ? 0.5 : 0);
+        given += bonus;
+    }
+    assert_true(given > 0 && given < 3); /* of three successes */
+    assert_rows(c, expected);
+    algorithm(c)->length_penalty = TRAINER_LENGTH_ANCHOR;
+    algorithm(c)->length_coef = 0.5;
+    c->recipe.tasks[1].pool = 1;
+    c->memory.anchor[1] = kept;
+    memset(c->r->number + FIRST, 0, ROWS * sizeof *c->r->number);
+    assign(c, 0);
+    for (size_t i = 0; i < ROWS; i++)
+        expected[i] = outcomes[i] - 0.5 * fmax(0, (length[i] - 5) / 5);
+    assert_rows(c, expected);
+    assert_true(kept[0] == 3);
+    c->memory.anchor[1] = NULL;
+    release(c);
+}
+
+/* ---- filters ---- */
+
+/* A rollout that was cut off still counts in the mean of its group. */
+static void truncated_rollouts_may_have_no_advantage(void **state)
+{
+    (void)state;
+    const double expected[] = {0.5, 0, -0.5, 0.5, 0.75, -0.25, -0.25, 0};
+    struct credited *c = make(RL_ALGORITHM_DR_GRPO);
+    c->r->episode[FIRST + 1].truncated = c->r->episode[FIRST + 7].truncated = true;
+    algorithm(c)->filter.truncated = true;
+    assign(c, 0);
+    assert_rows(c, expected);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        assert_true(c->r->rl[FIRST * WIDTH + i] == (float)c->batch.mask[i]);
+    release(c);
+}
+
+static void rollouts_without_an_advantage_may_leave_the_loss(void **state)
+{
+    (void)state;
+    struct credited *c = make(RL_ALGORITHM_DR_GRPO);
+    for (size_t i = 0; i < GROUP; i++)
+        c->r->reward[FIRST + i] = 1;
+    algorithm(c)->filter.zero_advantage = true;
+    assign(c, 0);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        assert_true(c->r->rl[FIRST * WIDTH + i] == (float)(i / WIDTH >= GROUP && c->batch.mask[i]));
+    release(c);
+}
+
+/* ---- the tool's answers ---- */
+
+/* Writes every answer of the tool as OBS, NONE or a relation, /OBS; the lengths of the answers grow to three tokens. */
+static void answer(struct trainer_rollouts *r, size_t row, bool empty)
+{
+    int32_t *token = r->tokens + row * WIDTH;
+    for (size_t t = PROMPT; t + 2 < (size_t)r->length[row]; t++)
+        if (r->mask[row * WIDTH + t] && !r->mask[row * WIDTH + t + 1]) {
+            token[t + 1] = TRAINER_OBS;
+            token[t + 2] = empty ? TRAINER_NONE : TRAINER_N_MARKERS;
+        }
+}
+
+static double echoed(const struct credited *c, size_t i, int32_t token)
+{
+    double sum = 0;
+    for (size_t at = (FIRST + i) * WIDTH; at < (FIRST + i + 1) * WIDTH; at++)
+        sum += c->r->tokens[at] == token ? (double)c->r->ce[at] : 0;
+    return sum;
+}
+
+static void echo_selects_tokens_by_role_and_filter(void **state)
+{
+    (void)state;
+    struct credited *c = make(RL_ALGORITHM_ECHO);
+    answer(c->r, FIRST, false);     /* row 0: two answers that found something */
+    answer(c->r, FIRST + 2, true);  /* row 2: three that did not */
+    assign(c, 0);
+    assert_near(echoed(c, 0, TRAINER_OBS), 2 * 0.1, 1e-6);
+    strcpy(algorithm(c)->echo.roles, "tool=0.25");
+    assign(c, 0);
+    assert_near(echoed(c, 0, TRAINER_OBS), 2 * 0.25, 1e-6);
+    assert_near(echoed(c, 2, TRAINER_NONE), 3 * 0.25, 1e-6);
+    algorithm(c)->echo.filter = TRAINER_ECHO_CONTENT;
+    assign(c, 0);
+    assert_near(echoed(c, 0, TRAINER_OBS), 0, 0);
+    assert_near(echoed(c, 0, TRAINER_N_MARKERS), 2 * 0.25, 1e-6);
+    assert_near(echoed(c, 2, TRAINER_NONE), 3 * 0.25, 1e-6);
+    algorithm(c)->echo.filter = TRAINER_ECHO_FOUND;
+    assign(c, 0);
+    assert_near(echoed(c, 0, TRAINER_OBS), 2 * 0.25, 1e-6);
+    assert_near(echoed(c, 2, TRAINER_OBS) + echoed(c, 2, TRAINER_NONE), 0, 0);
+    release(c);
+}
+
+static void roles_are_checked(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", "tool", "tool=", "tool=-1", "tool=x", "tool=1,", "tool=1,tool=2",
+                                        "user=1", "system=0.1", "tool=1;user=2", "TOOL=1", "tool=inf", "tool=nan"};
+    double weight = -1;
+    assert_null(roles_read("tool=0.5", &weight));
+    assert_true(weight == 0.5);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (!roles_read(wrong[i], &weight))
+            fail_msg("'%s' was accepted", wrong[i]);
+}
+
 static void length_penalties_lower_outcomes(void **state)
 {
     (void)state;
@@ -1116,6 +1283,13 @@ int main(void)
         cmocka_unit_test(anchors_of_a_pool_are_kept),
         cmocka_unit_test(an_anchor_is_set_by_a_group_that_is_right),
         cmocka_unit_test(a_length_penalty_warms_up),
+        cmocka_unit_test(the_linear_penalty_is_the_cores),
+        cmocka_unit_test(a_length_may_be_set_beforehand),
+        cmocka_unit_test(truncated_rollouts_may_have_no_advantage),
+        cmocka_unit_test(rollouts_without_an_advantage_may_leave_the_loss),
+        cmocka_unit_test(echo_selects_tokens_by_role_and_filter),
+        cmocka_unit_test(roles_are_checked),
+        cmocka_unit_test(reinforce_plus_plus_has_a_baseline),
         cmocka_unit_test(blocks_share_the_reward_of_their_best),
         cmocka_unit_test(both_ends_of_a_mix_are_measured),
         cmocka_unit_test(vineppo_is_what_a_turn_added),

@@ -7,6 +7,7 @@
 
 #include <rlcore/a2tgpo.h>
 #include <rlcore/loss.h>
+#include <rlcore/offpolicy.h>
 #include <rlcore/stream_loss.h>
 
 #include "support/error.h"
@@ -609,6 +610,65 @@ static void composing_keeps_the_factors_apart(void **state)
 }
 
 /* For every loss, the penalty adds k3 to the start policy over all tokens of the policy. */
+/* The correction is computed from the current policy in every update, so no weight and no rejection of the rows is used. */
+static void bypassing_is_the_cores_loss(void **state)
+{
+    (void)state;
+    static const enum trainer_loss_name names[] = {TRAINER_LOSS_PPO, TRAINER_LOSS_REINFORCE};
+    static const enum rl_bypass_kind kinds[] = {RL_BYPASS_PPO_CLIP, RL_BYPASS_REINFORCE};
+    static float expected[ROWS * WIDTH], plain[ROWS * WIDTH];
+    for (size_t k = 0; k < 2; k++)
+        for (int sequence = 0; sequence < 2; sequence++) {
+            struct given *g = given(all_rl, 1);
+            struct trainer_loss loss = loss_of(names[k]);
+            struct trainer_correction correction = {.sequence_level = sequence, .cap = 1.1, .reject = "token_k1",
+                                                    .reject_threshold = "0.8_1.25"};
+            evaluate(g, &loss);
+            memcpy(plain, g->b->d_log_prob, sizeof plain);
+            g->b->bypass = &correction;
+            struct loss_result result = evaluate(g, &loss);
+            const struct rl_correction_options options = {.is = sequence ? RL_IS_SEQUENCE : RL_IS_TOKEN, .is_threshold = 1.1,
+                                                          .rs = "token_k1", .rs_threshold = "0.8_1.25"};
+            const struct rl_batch batch = {ROWS, WIDTH, g->b->mask, g->b->turn, NULL};
+            struct rl_metric items[RL_METRICS_ENOUGH];
+            struct rl_metrics metrics = {items, 0, RL_METRICS_ENOUGH};
+            struct rl_loss_options clip;
+            struct rl_loss_result out;
+            enum rl_status status;
+            rl_loss_options_init(&clip);
+            clip.clip_low = loss.clip_low;
+            clip.clip_high = loss.clip_high;
+            CORE_CALL(status, &g->workspace,
+                      rl_bypass_lossf(&batch, kinds[k], &options, &clip, g->b->log_prob, g->b->sampled, g->b->advantage,
+                                      expected, &out, &metrics, &g->workspace.ws, NULL));
+            assert_int_equal(status, RL_OK);
+            assert_near(result.loss, out.loss, 1e-9);
+            assert_gradient(g, expected);
+            assert_memory_not_equal(plain, g->b->d_log_prob, sizeof plain);
+            release(g);
+        }
+}
+
+/* verl's k1+, k3+ and abs+: the value of the estimator, and the gradient of k2. */
+static void a_straight_through_penalty_has_the_gradient_of_k2(void **state)
+{
+    (void)state;
+    static float k2[ROWS * WIDTH];
+    struct given *g = given(all_rl, 1);
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    loss.kl_coef = 0.4;
+    loss.kl_estimator = RL_KL_K2;
+    evaluate(g, &loss);
+    memcpy(k2, g->b->d_log_prob, sizeof k2);
+    loss.kl_estimator = RL_KL_K3;
+    double plain = evaluate(g, &loss).loss;
+    assert_memory_not_equal(k2, g->b->d_log_prob, sizeof k2);
+    loss.kl_straight_through = true;
+    assert_near(evaluate(g, &loss).loss, plain, 1e-12);
+    assert_gradient(g, k2);
+    release(g);
+}
+
 static void the_penalty_is_added_to_every_loss(void **state)
 {
     (void)state;
@@ -764,6 +824,8 @@ int main(void)
         cmocka_unit_test(tokens_after_the_tool_have_their_own_range),
         cmocka_unit_test(opsm_drops_what_leaves_its_bounds),
         cmocka_unit_test(composing_keeps_the_factors_apart),
+        cmocka_unit_test(bypassing_is_the_cores_loss),
+        cmocka_unit_test(a_straight_through_penalty_has_the_gradient_of_k2),
         cmocka_unit_test(the_penalty_is_added_to_every_loss),
         cmocka_unit_test(a_teachers_square_distance_is_added),
         cmocka_unit_test(components_are_independent),

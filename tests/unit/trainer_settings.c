@@ -52,7 +52,7 @@ static void settings_that_nothing_reads_are_refused(void **state)
     static const char *const cases[][3] = {
         {TASK("'length_penalty': 'anchor'"), "algorithm.length_penalty is anchor, but nothing reads it: it needs",
          "{'environments': [{'pool': {'questions': 64}, 'algorithm': {'length_penalty': 'anchor'}}]}"},
-        {TASK("'length_coef': 0.5"), "needs algorithm.length_penalty uniform, group or anchor",
+        {TASK("'length_coef': 0.5"), "needs algorithm.length_penalty uniform, group, anchor, linear or step",
          TASK("'length_coef': 0.5, 'length_penalty': 'uniform'")},
         {TASK("'adca': {'scheme': 'allocation'}"), "algorithm.adca.scheme is allocation, but nothing reads it: it needs "
                                                    "algorithm.name adca",
@@ -65,7 +65,26 @@ static void settings_that_nothing_reads_are_refused(void **state)
          "{'opsm': {'lower': 0.7, 'unit': 'turn'}}"},
         {"{'compose': {'per_turn': true}}", "compose.per_turn is true, but nothing reads it: it needs loss.name compose",
          "{'compose': {'per_turn': true}, 'loss': {'name': 'compose'}}"},
-        {"{'correction': {'cap': 3}}", "needs correction.name tis or decoupled", "{'correction': {'cap': 3, 'name': 'tis'}}"},
+        {TASK("'target': {'length': 9}"), "needs algorithm.length_penalty step or anchor",
+         TASK("'target': {'length': 9}, 'length_penalty': 'step'")},
+        {TASK("'linear': {'turns': 0}"), "needs algorithm.length_penalty linear",
+         TASK("'linear': {'turns': 0}, 'length_penalty': 'linear'")},
+        {TASK("'echo': {'filter': 'found'}"), "needs algorithm.name echo",
+         TASK("'name': 'echo', 'echo': {'filter': 'found'}")},
+        {TASK("'name': 'echo', 'echo_weight': 0.2, 'echo': {'roles': 'tool=0.3'}"), "needs algorithm.name echo without",
+         TASK("'name': 'echo', 'echo': {'roles': 'tool=0.3'}")},
+        {"{'environments': [{'name': 'reverse', 'algorithm': {'filter': {'truncated': true}}}]}", "an environment with a tool",
+         TASK("'filter': {'truncated': true}")},
+        {TASK("'name': 'opsd', 'filter': {'zero_advantage': true}"), "an algorithm with advantages",
+         TASK("'filter': {'zero_advantage': true}")},
+        {"{'kl_gradient': {'straight_through': true}}", "needs loss.kl_coef above 0",
+         "{'kl_gradient': {'straight_through': true}, 'loss': {'kl_coef': 0.1}}"},
+        {"{'kl_gradient': {'straight_through': true}, 'kl': {'place': 'reward'}, 'loss': {'kl_coef': 0.1}}",
+         "kl.place loss or weighted",
+         "{'kl_gradient': {'straight_through': true}, 'kl': {'place': 'weighted'}, 'loss': {'kl_coef': 0.1}}"},
+        {"{'correction': {'name': 'bypass', 'cap': 3}}", "or bypass with loss.name reinforce",
+         "{'correction': {'name': 'bypass', 'cap': 3}, 'loss': {'name': 'reinforce'}}"},
+        {"{'correction': {'cap': 3}}", "needs correction.name tis or decoupled, or bypass", "{'correction': {'cap': 3, 'name': 'tis'}}"},
         {"{'judge': {'wrong': 0.1}}", "needs an algorithm that asks a judge (adca)",
          "{'judge': {'wrong': 0.1}, 'environments': [{'algorithm': {'name': 'adca'}}]}"},
         {"{'after_tool': {'clip_low': 0.1}}", "needs after_tool.own_clip true",
@@ -346,9 +365,10 @@ static struct trainer_recipe draw(uint64_t seed)
 {
     static const enum rl_algorithm_name names[] = {RL_ALGORITHM_GRPO,  RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_ECHO,
                                                    RL_ALGORITHM_RAE,   RL_ALGORITHM_ADCA,           RL_ALGORITHM_PPO,
-                                                   RL_ALGORITHM_OPSD,  RL_ALGORITHM_JOINT,          RL_ALGORITHM_REWARD};
+                                                   RL_ALGORITHM_OPSD,  RL_ALGORITHM_JOINT,          RL_ALGORITHM_REWARD,
+                                                   RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE};
     struct trainer_rng rng = {trainer_seed(seed, 'p', 1)};
-    struct trainer_recipe r = traced_recipe(names[trainer_rng_below(&rng, 9)]);
+    struct trainer_recipe r = traced_recipe(names[trainer_rng_below(&rng, sizeof names / sizeof *names)]);
     r.loss.name = (enum trainer_loss_name)trainer_rng_below(&rng, TRAINER_N_LOSSES);
     r.training.epochs = 1 + trainer_rng_below(&rng, 2);
     r.training.iterations = 2;

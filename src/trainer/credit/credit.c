@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rlcore/group_advantage.h>
 #include <rlcore/length.h>
 #include <rlcore/loss.h>
 #include <rlcore/passk.h>
@@ -18,6 +19,7 @@
 #include "credit/adaptive_alpha.h"
 #include "credit/failure_distillation.h"
 #include "support/error.h"
+#include "support/roles.h"
 
 /* The rows of one task, and the scratch memory for their credit. */
 struct credit {
@@ -45,7 +47,8 @@ static size_t group_end(const struct credit *c, size_t i)
 
 /*
  * A question's anchor is set once, and kept until the question is asked again. Without a pool the anchor is used for
- * one group only, so no group is compared with an earlier answer to its question.
+ * one group only, so no group is compared with an earlier answer to its question. A length that is set beforehand takes
+ * the place of all anchors.
  */
 static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_error *core)
 {
@@ -53,7 +56,10 @@ static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_erro
     for (size_t i = 0, end; i < c->task->n && status == RL_OK; i = end) {
         double unset = NAN, *value = kept ? &kept[c->r->number[c->task->first + i]] : &unset;
         end = group_end(c, i);
-        status = rl_length_anchor(end - i, c->outcome + i, c->length + i, value, core);
+        if (c->settings->length.target > 0 || c->settings->length_penalty == TRAINER_LENGTH_STEP)
+            *(value = &unset) = c->settings->length.target > 0 ? (double)c->settings->length.target : (double)NAN;
+        else
+            status = rl_length_anchor(end - i, c->outcome + i, c->length + i, value, core);
         for (size_t j = i; j < end; j++)
             c->anchor[j] = *value;
     }
@@ -64,11 +70,37 @@ static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_erro
  * The warm-up is needed because in groups of failures a full penalty would be the only difference between rows. From
  * the first iteration on it would teach the policy to write little before the policy has learned anything.
  */
-static double length_weight(const struct credit *c, enum rl_length_penalty kind)
+static double length_weight(const struct credit *c, double usual)
 {
-    double coef = c->settings->length_coef > 0 ? c->settings->length_coef : rl_length_coef(kind);
+    double coef = c->settings->length_coef > 0 ? c->settings->length_coef : usual;
     int32_t warmup = c->settings->length.warmup;
     return warmup > 0 ? coef * fmin(1, (c->task->iteration + 1.0) / warmup) : coef;
+}
+
+/* prime-rl's penalty, group by group; tool calls are its turns. The usual coefficient is 1, as its weights are shares. */
+static enum rl_status penalise_shares(struct credit *c, struct rl_error *core)
+{
+    double coef = length_weight(c, 1);
+    const struct trainer_length *length = &c->settings->length;
+    const struct rl_length_weights weights = {coef * length->output, coef * length->input, coef * length->turns};
+    size_t n = c->task->n;
+    struct rl_trace *traces = calloc(n, sizeof *traces);
+    uint8_t *counted = malloc(n);
+    enum rl_status status = traces && counted ? RL_OK : RL_EWORKSPACE;
+    for (size_t i = 0; i < n && status == RL_OK; i++) {
+        size_t row = c->task->first + i;
+        traces[i] = (struct rl_trace){.reward = c->outcome[i],
+                                      .n_output_tokens = rollouts_written(c->r, row),
+                                      .n_total_tokens = c->r->length[row],
+                                      .n_turns = c->r->episode[row].turn};
+    }
+    for (size_t i = 0, end; i < n && status == RL_OK; i = end) {
+        end = group_end(c, i);
+        status = rl_group_penalise(traces + i, end - i, &weights, c->outcome + i, counted + i, core);
+    }
+    free(traces);
+    free(counted);
+    return status;
 }
 
 /*
@@ -78,17 +110,18 @@ static enum rl_status penalise_length(struct credit *c, double *anchors, struct 
 {
     static const enum rl_length_penalty kinds[] = {[TRAINER_LENGTH_UNIFORM] = RL_LENGTH_UNIFORM,
                                                    [TRAINER_LENGTH_GROUP] = RL_LENGTH_GROUP,
-                                                   [TRAINER_LENGTH_ANCHOR] = RL_LENGTH_ANCHOR};
+                                                   [TRAINER_LENGTH_ANCHOR] = RL_LENGTH_ANCHOR,
+                                                   [TRAINER_LENGTH_STEP] = RL_LENGTH_STEP};
     enum rl_length_penalty kind = kinds[c->settings->length_penalty];
     enum rl_status status = RL_OK;
     for (size_t i = 0; i < c->task->n; i++)
         c->length[i] = rollouts_written(c->r, c->task->first + i);
-    if (kind == RL_LENGTH_ANCHOR)
+    if (kind == RL_LENGTH_ANCHOR || kind == RL_LENGTH_STEP)
         status = set_anchors(c, anchors, core);
     struct rl_length_input in = {c->task->n, c->outcome, c->length, c->batch.group, c->anchor};
     if (status == RL_OK)
         CORE_CALL(status, c->workspace,
-                  rl_length_penalty(kind, length_weight(c, kind), &in, c->outcome,
+                  rl_length_penalty(kind, length_weight(c, rl_length_coef(kind)), &in, c->outcome,
                                     &c->workspace->ws, core));
     return status;
 }
@@ -141,9 +174,11 @@ static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl
     const struct trainer_loss *loss = &c->task->recipe->loss;
     for (size_t i = 0; i < c->task->n; i++)
         c->outcome[i] = c->r->reward[c->task->first + i];
-    enum rl_status status = c->settings->length_penalty == TRAINER_LENGTH_NONE
-                                ? RL_OK
-                                : penalise_length(c, anchors, core);
+    enum rl_status status = RL_OK;
+    if (c->settings->length_penalty == TRAINER_LENGTH_LINEAR)
+        status = penalise_shares(c, core);
+    else if (c->settings->length_penalty != TRAINER_LENGTH_NONE)
+        status = penalise_length(c, anchors, core);
     if (status == RL_OK && c->settings->passk.k > 1)
         status = reward_blocks(c, core);
     return status == RL_OK && loss->kl_coef > 0 && loss->kl_place == TRAINER_KL_REWARD
@@ -301,6 +336,48 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     return status;
 }
 
+/* The weight of the tool's answers; roles were checked with the recipe. */
+static float echo_weight(const struct credit *c)
+{
+    double weight = c->settings->echo_weight;
+    if (!c->algorithm->observes)
+        return 0;
+    if (c->settings->echo.roles[0] && roles_read(c->settings->echo.roles, &weight))
+        return 0;
+    return (float)weight;
+}
+
+/*
+ * Takes tokens of the tool's answer that begins at token t out of cross-entropy. An answer is OBS, facts or NONE, /OBS; the
+ * filter content leaves out the frame, and found the answers without facts.
+ */
+static void filter_answer(struct credit *c, size_t row, size_t t)
+{
+    struct trainer_rollouts *r = c->r;
+    const int32_t *token = r->tokens + row * r->width;
+    float *ce = r->ce + row * r->width;
+    enum trainer_echo_filter filter = c->settings->echo.filter;
+    bool empty = t + 1 < (size_t)r->length[row] && token[t + 1] == TRAINER_NONE;
+    for (size_t i = t; i < (size_t)r->length[row]; i++) {
+        bool frame = token[i] == TRAINER_OBS || token[i] == TRAINER_END_OBS;
+        if ((filter == TRAINER_ECHO_CONTENT && frame) || (filter == TRAINER_ECHO_FOUND && empty))
+            ce[i] = 0;
+        if (token[i] == TRAINER_END_OBS)
+            return;
+    }
+}
+
+static void filter_answers(struct credit *c)
+{
+    struct trainer_rollouts *r = c->r;
+    if (!c->algorithm->observes || c->settings->echo.filter == TRAINER_ECHO_ALL)
+        return;
+    for (size_t row = c->task->first; row < c->task->first + c->task->n; row++)
+        for (size_t t = (size_t)r->prompt[row]; t < (size_t)r->length[row]; t++)
+            if (r->tokens[row * r->width + t] == TRAINER_OBS && !r->mask[row * r->width + t])
+                filter_answer(c, row, t);
+}
+
 /*
  * The policy's tokens go to the component that the table names; the tool's answers go to ce with the echo weight.
  * Prompts belong to no component: neither the policy nor the tool wrote them.
@@ -308,7 +385,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
 static void set_streams(struct credit *c)
 {
     struct trainer_rollouts *r = c->r;
-    float echo = c->algorithm->observes ? (float)c->settings->echo_weight : 0;
+    float echo = echo_weight(c);
     enum rl_component loss = c->algorithm->loss;
     for (size_t i = 0; i < c->task->n; i++)
         for (size_t t = 0; t < r->width; t++) {
@@ -320,6 +397,37 @@ static void set_streams(struct credit *c)
             r->kd[at] = 0;
             r->ce[at] = by_tool ? echo : loss == RL_COMPONENT_CE && written;
         }
+    filter_answers(c);
+}
+
+/* A rollout that was cut off may have been right until then, so its failure says nothing about its tokens. */
+static void clear_truncated(struct credit *c)
+{
+    struct trainer_rollouts *r = c->r;
+    for (size_t i = 0; i < c->task->n && c->settings->filter.truncated; i++) {
+        size_t row = c->task->first + i;
+        if (r->episode[row].truncated)
+            memset(r->advantage + row * r->width, 0, r->width * sizeof *r->advantage);
+    }
+}
+
+static bool has_advantage(const struct trainer_rollouts *r, size_t row)
+{
+    for (size_t i = row * r->width; i < (row + 1) * r->width; i++)
+        if (r->mask[i] && fabsf(r->advantage[i]) > 0)
+            return true;
+    return false;
+}
+
+/* Runs after distillation, which gives advantages to failures. */
+static void leave_out_zeros(struct credit *c)
+{
+    struct trainer_rollouts *r = c->r;
+    for (size_t i = 0; i < c->task->n && c->settings->filter.zero_advantage; i++) {
+        size_t row = c->task->first + i;
+        if (!has_advantage(r, row))
+            memset(r->rl + row * r->width, 0, r->width * sizeof *r->rl);
+    }
 }
 
 /*
@@ -377,12 +485,15 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
         status = assign(&c, memory, scale, &core);
     set_streams(&c);
     scale_advantages(&c);
+    clear_truncated(&c);
     free(c.outcome);
     rollouts->has_credit = true;
     if (status != RL_OK)
         return trainer_core_failed(err, "credit assignment", status, &core);
-    return judged == TRAINER_OK ? distill_failures(rollouts, task, workspace, &memory->distillation, err)
-                                : judged;
+    if (judged == TRAINER_OK)
+        judged = distill_failures(rollouts, task, workspace, &memory->distillation, err);
+    leave_out_zeros(&c);
+    return judged;
 }
 
 /* ---- statistics --------------------------------------------------------------------------- */

@@ -43,8 +43,10 @@ static enum trainer_turn begin_turn(const struct tool_turn *tool, const struct t
         episode->state = AT_FIRST;
     else if (token == TRAINER_ANS)
         begin_answer(tool, env, episode);
-    else
+    else {
+        episode->truncated = token == TRAINER_S;
         return env_end(episode, true, false);
+    }
     return TRAINER_TURN_GOES_ON;
 }
 

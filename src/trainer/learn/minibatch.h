@@ -12,6 +12,7 @@
 struct minibatch {
     size_t n, n_rl, capacity, width;
     bool clip_scaled; /* whether losses read clip_scale; set once by the owner */
+    const struct trainer_correction *bypass; /* the correction bypass, or NULL; set by the owner */
     int32_t *tokens, *length, *turn;
     uint8_t *mask;       /* tokens of the rl component */
     uint8_t *written;    /* tokens of the policy */

@@ -98,6 +98,29 @@ static enum rl_status composed_loss(struct minibatch *b, const struct trainer_lo
     return RL_OK;
 }
 
+/*
+ * verl's bypass mode: the sampler's log-probs are the old ones, and the current policy decides in every update which tokens
+ * are rejected. ppo clips the ratio to the sampler; reinforce multiplies by the truncated ratio.
+ */
+static enum rl_status bypass_loss(struct minibatch *b, const struct trainer_loss *loss, const struct rl_batch *batch,
+                                  const struct rl_loss_options *options, struct workspace *workspace,
+                                  struct rl_loss_result *out, struct rl_error *core)
+{
+    const struct trainer_correction *c = b->bypass;
+    enum rl_bypass_kind kind = loss->name == TRAINER_LOSS_REINFORCE ? RL_BYPASS_REINFORCE : RL_BYPASS_PPO_CLIP;
+    const struct rl_correction_options correction = {.is = c->sequence_level ? RL_IS_SEQUENCE : RL_IS_TOKEN,
+                                                     .is_threshold = c->cap,
+                                                     .rs = c->reject[0] ? c->reject : NULL,
+                                                     .rs_threshold = c->reject[0] ? c->reject_threshold : NULL};
+    struct rl_metric items[RL_METRICS_ENOUGH];
+    struct rl_metrics metrics = {items, 0, RL_METRICS_ENOUGH};
+    enum rl_status status;
+    CORE_CALL(status, workspace,
+              rl_bypass_lossf(batch, kind, &correction, options, b->log_prob, b->sampled, b->advantage, b->d_log_prob, out,
+                              &metrics, &workspace->ws, core));
+    return status;
+}
+
 static size_t count(const uint8_t *mask, size_t n)
 {
     size_t sum = 0;
@@ -227,6 +250,8 @@ enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
     options.clip_c = loss->clip_c;
+    if (b->bypass)
+        return bypass_loss(b, loss, &batch, &options, workspace, out, core);
     if (loss->after_tool.own_clip)
         return split_loss(b, loss, &options, workspace, result, out, core);
     CORE_CALL(

@@ -40,7 +40,7 @@ enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss
             now[n] = b->log_prob[i];
             then[n++] = b->start[i];
         }
-    enum rl_status status = rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, false, n, now, then,
+    enum rl_status status = rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, loss->kl_straight_through, n, now, then,
                                            then, now, core);
     if (status == RL_OK && loss->kl_place == TRAINER_KL_WEIGHTED)
         weigh_kl(b, loss, then, now);

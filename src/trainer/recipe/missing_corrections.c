@@ -71,7 +71,7 @@ static bool has(const struct trainer_recipe *recipe, enum rl_correction correcti
     case RL_CORRECT_CLIP: return loss != TRAINER_LOSS_GPG && loss != TRAINER_LOSS_REINFORCE;
     case RL_CORRECT_ADMISSION: return recipe->sampler.max_staleness >= 0;
     case RL_CORRECT_DECOUPLED:
-        return composes || name == TRAINER_CORRECTION_TIS || name == TRAINER_CORRECTION_DECOUPLED;
+        return composes || name == TRAINER_CORRECTION_TIS || name == TRAINER_CORRECTION_DECOUPLED || name == TRAINER_CORRECTION_BYPASS;
     case RL_CORRECT_R2: return recipe->replay != TRAINER_REPLAY_NONE;
     case RL_CORRECT_R3: return recipe->replay == TRAINER_REPLAY_R3;
     case RL_CORRECT_TOOL_MASK: return true; /* the tool's tokens are never in the mask */

@@ -48,6 +48,9 @@ static const struct {
     {"algorithm.gae.lam", 0, 0, "1", "verl"},
     {"algorithm.norm_by_std", 0, 0, "true", "GRPO, arXiv 2402.03300"},
     {"algorithm.echo_weight", 0, 0, "0.1", "prime-rl"},
+    {"algorithm.linear.output", 0, 0, "0.25", "prime-rl"},
+    {"algorithm.linear.input", 0, 0, "0.1", "prime-rl"},
+    {"algorithm.linear.turns", 0, 0, "0.1", "prime-rl"},
     {"algorithm.decay", 0, 0, "0.95", "prime-rl"},
 };
 

@@ -10,6 +10,7 @@
 
 #include "support/error.h"
 #include "support/markers.h"
+#include "support/roles.h"
 #include "recipe/recipe_fields.h"
 #include "recipe/recipe_json.h"
 #include "recipe/recipe_value.h"
@@ -59,6 +60,18 @@ static enum trainer_status check_passk(const struct trainer_algorithm *algorithm
     if (k > 1 && (k >= group_size || group_size % k != 0))
         REFUSE("algorithm.passk.k is %d, but must divide training.group_size = %d and be smaller", k,
                group_size);
+    return TRAINER_OK;
+}
+
+/* LASER without a target would reward nothing. */
+static enum trainer_status check_length(const struct trainer_algorithm *algorithm, struct trainer_error *err)
+{
+    double weight;
+    const char *wrong = algorithm->echo.roles[0] ? roles_read(algorithm->echo.roles, &weight) : NULL;
+    if (algorithm->length_penalty == TRAINER_LENGTH_STEP && algorithm->length.target == 0)
+        REFUSE("algorithm.length_penalty step needs algorithm.target.length above 0");
+    if (wrong)
+        REFUSE("algorithm.echo.roles: %s", wrong);
     return TRAINER_OK;
 }
 
@@ -119,6 +132,8 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
         REFUSE("algorithm.hierarchy.branches is %d, which does not divide training.group_size %d",
                algorithm->hierarchy.branches, group_size);
     enum trainer_status status = check_passk(algorithm, group_size, err);
+    if (status == TRAINER_OK)
+        status = check_length(algorithm, err);
     if (status == TRAINER_OK)
         status = check_prefix(algorithm, err);
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
@@ -324,11 +339,27 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
 {
     if (!correction->reject[0] && !correction->reject_threshold[0])
         return TRAINER_OK;
-    if (correction->name != TRAINER_CORRECTION_DECOUPLED)
-        REFUSE("correction.reject needs correction.name decoupled");
+    if (correction->name != TRAINER_CORRECTION_DECOUPLED && correction->name != TRAINER_CORRECTION_BYPASS)
+        REFUSE("correction.reject needs correction.name decoupled or bypass");
     if (!correction->reject[0] || !correction->reject_threshold[0])
         REFUSE("set both correction.reject and correction.reject_threshold, or neither");
     return check_rejection(correction, err);
+}
+
+/* The two losses of rl_bypass_loss. Its ratio is to the sampler, whose log-probs are those of its own temperature. */
+static enum trainer_status check_bypass(const struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    enum trainer_loss_name loss = recipe->loss.name;
+    double temperature = recipe->training.temperature;
+    if (recipe->correction.name != TRAINER_CORRECTION_BYPASS)
+        return TRAINER_OK;
+    if (loss != TRAINER_LOSS_PPO && loss != TRAINER_LOSS_REINFORCE)
+        REFUSE("correction.name bypass needs loss.name ppo or reinforce");
+    if (recipe->loss.after_tool.own_clip)
+        REFUSE("after_tool.own_clip must be false with correction.name bypass");
+    if (temperature < 1 || temperature > 1)
+        REFUSE("training.temperature must be 1 with correction.name bypass, whose ratio is to the sampler");
+    return TRAINER_OK;
 }
 
 /* A range or bound that the loss does not read is refused, because the trial's row would claim that it was on. */
@@ -471,6 +502,8 @@ enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct t
         status = check_updates(recipe, err);
     if (status == TRAINER_OK)
         status = check_loss(recipe, err);
+    if (status == TRAINER_OK)
+        status = check_bypass(recipe, err);
     if (status == TRAINER_OK)
         status = check_correction(&recipe->correction, err);
     if (status == TRAINER_OK)

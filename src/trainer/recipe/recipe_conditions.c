@@ -160,20 +160,29 @@ static bool is_stale(const struct looked_at *at)
     return is_sampled(at) && at->recipe->sampler.staleness > 0;
 }
 
+/* bypass with ppo reports its weights and does not apply them. */
 static bool is_weighed(const struct looked_at *at)
 {
     enum trainer_correction_name name = at->recipe->correction.name;
-    return name == TRAINER_CORRECTION_TIS || name == TRAINER_CORRECTION_DECOUPLED;
+    bool applied = name == TRAINER_CORRECTION_BYPASS && at->recipe->loss.name == TRAINER_LOSS_REINFORCE;
+    return name == TRAINER_CORRECTION_TIS || name == TRAINER_CORRECTION_DECOUPLED || applied;
 }
 
 static bool is_rejecting(const struct looked_at *at)
 {
-    return at->recipe->correction.name == TRAINER_CORRECTION_DECOUPLED;
+    enum trainer_correction_name name = at->recipe->correction.name;
+    return name == TRAINER_CORRECTION_DECOUPLED || name == TRAINER_CORRECTION_BYPASS;
 }
 
 static bool has_kl(const struct looked_at *at)
 {
     return at->recipe->loss.kl_coef > 0;
+}
+
+/* A penalty in the reward has no gradient of its own. */
+static bool has_kl_gradient(const struct looked_at *at)
+{
+    return has_kl(at) && at->recipe->loss.kl_place != TRAINER_KL_REWARD;
 }
 
 static bool has_opsm(const struct looked_at *at)
@@ -253,11 +262,14 @@ static bool has_advantage(const struct looked_at *at)
     return has_advantages(at->task);
 }
 
-/* An anchor is the length of earlier answers to the same question, and only the questions of a pool return. */
+/*
+ * An anchor is a length that is set beforehand, or the length of earlier answers to the same question, and only the
+ * questions of a pool return.
+ */
 static bool is_penalised(const struct looked_at *at)
 {
     bool anchored = at->task->algorithm.length_penalty == TRAINER_LENGTH_ANCHOR;
-    return has_advantages(at->task) && (!anchored || at->task->pool > 0);
+    return has_advantages(at->task) && (!anchored || at->task->pool > 0 || at->task->algorithm.length.target > 0);
 }
 
 static bool has_gains(const struct looked_at *at)
@@ -274,6 +286,33 @@ static bool is_taught(const struct looked_at *at)
 static bool is_shortened(const struct looked_at *at)
 {
     return has_advantages(at->task) && at->task->algorithm.length_penalty != TRAINER_LENGTH_NONE;
+}
+
+static bool is_targeted(const struct looked_at *at)
+{
+    enum trainer_length_penalty penalty = at->task->algorithm.length_penalty;
+    return has_advantages(at->task) && (penalty == TRAINER_LENGTH_STEP || penalty == TRAINER_LENGTH_ANCHOR);
+}
+
+static bool is_linear(const struct looked_at *at)
+{
+    return has_advantages(at->task) && at->task->algorithm.length_penalty == TRAINER_LENGTH_LINEAR;
+}
+
+static bool is_echo(const struct looked_at *at)
+{
+    return algorithm_of(at->task)->observes;
+}
+
+static bool has_echo_weight(const struct looked_at *at)
+{
+    return is_echo(at) && !at->task->algorithm.echo.roles[0];
+}
+
+/* Only a tool's calls are limited; the rollouts of reverse have a fixed length. */
+static bool is_cut_off(const struct looked_at *at)
+{
+    return has_advantages(at->task) && has_turns(at->task);
 }
 
 static bool is_continued(const struct looked_at *at)
@@ -376,9 +415,10 @@ static const struct {
     [RECIPE_WHEN_VALUES] = {has_value_head, "algorithm.name ppo", false},
     [RECIPE_WHEN_SAMPLED] = {is_sampled, "an algorithm other than sft, whose rollouts a frozen model samples", false},
     [RECIPE_WHEN_STALE] = {is_stale, "sampler.staleness above 0", false},
-    [RECIPE_WHEN_WEIGHED] = {is_weighed, "correction.name tis or decoupled", false},
-    [RECIPE_WHEN_REJECTED] = {is_rejecting, "correction.name decoupled", false},
+    [RECIPE_WHEN_WEIGHED] = {is_weighed, "correction.name tis or decoupled, or bypass with loss.name reinforce", false},
+    [RECIPE_WHEN_REJECTED] = {is_rejecting, "correction.name decoupled or bypass", false},
     [RECIPE_WHEN_KL] = {has_kl, "loss.kl_coef above 0", false},
+    [RECIPE_WHEN_KL_GRADIENT] = {has_kl_gradient, "loss.kl_coef above 0, and kl.place loss or weighted", false},
     [RECIPE_WHEN_OPSM] = {has_opsm, "opsm.unit rollout or turn", false},
     [RECIPE_WHEN_COMPOSED] = {is_composed, "loss.name compose", false},
     [RECIPE_WHEN_OWN_CLIP] = {has_own_clip, "after_tool.own_clip true", false},
@@ -392,10 +432,15 @@ static const struct {
     [RECIPE_WHEN_NORMALISED] = {is_normalised, "", false},
     [RECIPE_WHEN_DIVIDED] = {is_divided, "", false},
     [RECIPE_WHEN_ADVANTAGE] = {has_advantage, RL_ONLY, false},
-    [RECIPE_WHEN_PENALISED] = {is_penalised, RL_ONLY "; anchor also needs pool.questions above 0", false},
+    [RECIPE_WHEN_PENALISED] = {is_penalised, RL_ONLY "; anchor also needs pool.questions or algorithm.target.length above 0", false},
     [RECIPE_WHEN_GAINS] = {has_gains, GAIN_ALGORITHMS, false},
     [RECIPE_WHEN_TAUGHT] = {is_taught, "algorithm.name opd or sft, or algorithm.distill with the teacher checkpoint", false},
-    [RECIPE_WHEN_SHORTENED] = {is_shortened, "algorithm.length_penalty uniform, group or anchor", false},
+    [RECIPE_WHEN_SHORTENED] = {is_shortened, "algorithm.length_penalty uniform, group, anchor, linear or step", false},
+    [RECIPE_WHEN_TARGETED] = {is_targeted, "algorithm.length_penalty step or anchor", false},
+    [RECIPE_WHEN_LINEAR] = {is_linear, "algorithm.length_penalty linear", false},
+    [RECIPE_WHEN_ECHO] = {is_echo, "algorithm.name echo", false},
+    [RECIPE_WHEN_ECHO_WEIGHT] = {has_echo_weight, "algorithm.name echo without algorithm.echo.roles", false},
+    [RECIPE_WHEN_CUT_OFF] = {is_cut_off, RL_ONLY ", and an environment with a tool (not reverse)", false},
     [RECIPE_WHEN_CONTINUED] = {is_continued, "algorithm.prefix.value continuations, and " GAIN_ALGORITHMS, false},
     [RECIPE_WHEN_DISTILLED] = {is_distilled, "algorithm.distill.how advantage or loss", false},
     [RECIPE_WHEN_DISTILLED_K1] = {is_distilled_by_advantage, "algorithm.distill.how advantage", false},
@@ -538,12 +583,18 @@ size_t trainer_recipe_unread(const struct trainer_recipe *recipe, struct trainer
 enum trainer_status recipe_check_clip_scale(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
     const struct recipe_field *name = recipe_find(&recipe_root, "loss.name");
-    for (int32_t i = 0; i < recipe->n_tasks && !recipe_loss_clips(recipe->loss.name); i++)
+    bool bypass = recipe->correction.name == TRAINER_CORRECTION_BYPASS;
+    for (int32_t i = 0; i < recipe->n_tasks && (bypass || !recipe_loss_clips(recipe->loss.name)); i++) {
+        if (bypass && recipe_task_scales_clips(&recipe->tasks[i]))
+            return trainer_fail(err, TRAINER_EINVAL,
+                                "environments[%d].algorithm.beta scales the clip range, which correction.name bypass does "
+                                "not scale; set algorithm.beta to 0, or choose another correction", i);
         if (recipe_task_scales_clips(&recipe->tasks[i]))
             return trainer_fail(err, TRAINER_EINVAL,
                                 "environments[%d].algorithm.beta scales the clip range, which loss.name %s does not "
                                 "have; set algorithm.beta to 0, or choose " LOSSES_WITH_A_RANGE,
                                 i, recipe_choice(name, (size_t)recipe->loss.name));
+    }
     return TRAINER_OK;
 }
 

@@ -73,7 +73,8 @@
 
 static const char *const environments[] = {"hopworld", "reverse", "slots", "ledger", "sums", NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
-static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
+static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", "linear", "step", NULL};
+static const char *const echo_filters[] = {"all", "content", "found", NULL};
 static const char *const group_sizes[] = {"equal", "solved", "mixed", NULL};
 static const char *const prefix_values[] = {"policy", "continuations", NULL};
 static const char *const distill_hows[] = {"none", "advantage", "loss", NULL};
@@ -87,7 +88,7 @@ static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "
 static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
                                            "seq-mean-token-mean", "seq-mean-token-sum-norm", NULL};
 static const char *const precisions[] = {"float", "bf16", "int8", NULL};
-static const char *const corrections[] = {"none", "tis", "decoupled", "recompute", NULL};
+static const char *const corrections[] = {"none", "tis", "decoupled", "recompute", "bypass", NULL};
 static const char *const kl_places[] = {"loss", "weighted", "reward", NULL};
 static const char *const kl_estimators[] = {"k1", "abs", "k2", "k3", NULL};
 static const char *const opsm_units[] = {"none", "rollout", "turn", NULL};
@@ -240,12 +241,13 @@ static const struct recipe_field root[] = {
 
     OBJECT("correction", "What is done about rollouts that the learner did not sample."),
     CHOICE("correction.name", correction.name, corrections, TRAINER_CORRECTION_NONE,
-           "Nothing, truncated importance sampling, decoupled PPO, or recomputed old log-probs.", RL),
+           "Nothing, truncated importance sampling, decoupled PPO, recomputed old log-probs, or bypass: the ratio is to the "
+           "sampler, with weights and rejection from the current policy.", RL),
     CHOICE("correction.level", correction.sequence_level, levels, false,
            "Importance weights per token or per sequence.", WEIGHED | RECIPE_TRACED),
     REAL("correction.cap", correction.cap, 2, ABOVE(0), NO_LIMIT, "Largest importance weight.", WEIGHED | RECIPE_TRACED),
     TEXT("correction.reject", correction.reject, "",
-         "Rejection by the decoupled correction, e.g. 'token_k1,seq_max_k2'.", REJECTED | RECIPE_TRACED),
+         "Rejection by the corrections decoupled and bypass, e.g. 'token_k1,seq_max_k2'.", REJECTED | RECIPE_TRACED),
     TEXT("correction.reject_threshold", correction.reject_threshold, "",
          "Bounds of the rejection: one for all, or one each, e.g. '0.5_2,1.5'.", REJECTED | RECIPE_TRACED),
 
@@ -255,6 +257,9 @@ static const struct recipe_field root[] = {
            "reward.", KL | RECIPE_TRACED),
     CHOICE("kl.estimator", loss.kl_estimator, kl_estimators, RL_KL_K3,
            "Estimator of a token's KL.", KL | RECIPE_TRACED),
+    LATER_OBJECT("kl_gradient", "The gradient of the KL penalty."),
+    BOOL("kl_gradient.straight_through", loss.kl_straight_through, false,
+         "The value of kl.estimator with the gradient of k2, as with a + behind verl's kl_loss_type.", KL_GRADIENT | RECIPE_TRACED),
 
     LATER_OBJECT("opsm",
                  "Off-policy sequence masking, by the ratio of the current policy to the "
@@ -403,7 +408,7 @@ static const struct recipe_field task[] = {
     REAL("algorithm.decay", algorithm.decay, THE_CORES, FROM(0), TO(1),
          "Decay of the moving baseline.", READS | RECIPE_TRACED),
     REAL("algorithm.echo_weight", algorithm.echo_weight, THE_CORES, FROM(0), TO(1e6),
-         "Weight of the tool's tokens.", READS | RECIPE_TRACED),
+         "Weight of the tool's tokens.", ECHO_WEIGHT | RECIPE_TRACED),
     INT("algorithm.prm_steps", algorithm.prm_steps, THE_CORES, FROM(0), TO(1000000),
         "Iterations in which the judge is asked; 0 = all.", READS),
     TEXT("algorithm.teacher", algorithm.teacher, "",
@@ -415,6 +420,17 @@ static const struct recipe_field task[] = {
     LATER_OBJECT("algorithm.length", "How a length penalty is applied."),
     INT("algorithm.length.warmup", algorithm.length.warmup, 0, FROM(0), TO(1000000),
         "Iterations over which its weight rises linearly; 0 = full weight at once.", SHORTENED | RECIPE_TRACED),
+    LATER_OBJECT("algorithm.target", "A length that is set beforehand."),
+    INT("algorithm.target.length", algorithm.length.target, 0, FROM(0), TO(1000000),
+        "Tokens: step rewards successes up to this length (LASER); anchor uses it for every question; 0 = anchors from "
+        "solved questions.", TARGETED | RECIPE_TRACED),
+    LATER_OBJECT("algorithm.linear", "prime-rl's linear length penalty: shares of the group's mean reward."),
+    REAL("algorithm.linear.output", algorithm.length.output, 0.25, FROM(0), TO(1e6),
+         "Weight of the policy's tokens, relative to the longest rollout of the group.", LINEAR | RECIPE_TRACED),
+    REAL("algorithm.linear.input", algorithm.length.input, 0.1, FROM(0), TO(1e6),
+         "Weight of the other tokens.", LINEAR | RECIPE_TRACED),
+    REAL("algorithm.linear.turns", algorithm.length.turns, 0.1, FROM(0), TO(1e6),
+         "Weight of the tool calls.", LINEAR | RECIPE_TRACED),
     LATER_OBJECT("algorithm.passk", "pass@k as reward."),
     INT("algorithm.passk.k", algorithm.passk.k, 1, FROM(1), TO(1024),
         "Every rollout gets the best reward of its block of k rollouts of the group; divides "
@@ -484,6 +500,17 @@ static const struct recipe_field task[] = {
         "Rows of an episode; must divide training.group_size.", AGENTS),
     INT("algorithm.hierarchy.turns", algorithm.hierarchy.turns, 1, FROM(1), TO(TRAINER_TURNS_MAX),
         "Turns that they share.", AGENTS),
+    LATER_OBJECT("algorithm.echo", "echo: which of the tool's tokens are trained on."),
+    TEXT("algorithm.echo.roles", algorithm.echo.roles, "",
+         "Weights by role, e.g. 'tool=0.1'; without them, algorithm.echo_weight.", ECHO | RECIPE_TRACED),
+    CHOICE("algorithm.echo.filter", algorithm.echo.filter, echo_filters, TRAINER_ECHO_ALL,
+           "All of the tool's tokens, those without OBS and /OBS, or only answers that found something.",
+           ECHO | RECIPE_TRACED),
+    LATER_OBJECT("algorithm.filter", "Rollouts that are left out of the policy loss."),
+    BOOL("algorithm.filter.truncated", algorithm.filter.truncated, false,
+         "Rollouts that asked for more than max_turns calls get advantage 0.", CUT_OFF | RECIPE_TRACED),
+    BOOL("algorithm.filter.zero_advantage", algorithm.filter.zero_advantage, false,
+         "Rollouts whose advantages are all 0 leave the policy loss and its means.", ADVANTAGE | RECIPE_TRACED),
 };
 #undef OWNER
 

@@ -67,6 +67,11 @@ size_t recipe_rows(const struct trainer_recipe *recipe)
     return rows;
 }
 
+const struct trainer_correction *recipe_bypass(const struct trainer_recipe *recipe)
+{
+    return recipe->correction.name == TRAINER_CORRECTION_BYPASS ? &recipe->correction : NULL;
+}
+
 bool recipe_is_off_policy(const struct trainer_recipe *recipe)
 {
     return recipe->sampler.precision != TRAINER_FLOAT || recipe->sampler.staleness > 0;

@@ -89,6 +89,15 @@ static void measure_environments(const struct trainer_rollouts *r, const struct 
         metrics->env[r->task[i]].reward += r->reward[i] / (double)recipe_task_rows(recipe, r->task[i]);
 }
 
+/* Only the filter takes a rollout's own tokens out of the rl component of an algorithm that trains it. */
+static bool is_left_out(const struct trainer_rollouts *r, const struct trainer_recipe *recipe, size_t row)
+{
+    bool any = !recipe->tasks[r->task[row]].algorithm.filter.zero_advantage;
+    for (size_t i = row * r->width; i < (row + 1) * r->width; i++)
+        any = any || r->rl[i] > 0;
+    return !any;
+}
+
 /*
  * Malformed rollouts are counted separately from wrong ones, because a policy that forgets the grammar needs another
  * remedy than a policy that does not find the answer.
@@ -102,6 +111,8 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
         metrics->reward += r->reward[i] / n;
         metrics->turns += r->episode[i].turn / n;
         metrics->malformed += r->malformed[i] / n;
+        metrics->truncated += r->episode[i].truncated / n;
+        metrics->left_out += is_left_out(r, recipe, i) / n;
     }
     measure_environments(r, recipe, metrics);
     metrics->response_tokens = (double)rollouts_tokens(r, 0, r->n) / n;

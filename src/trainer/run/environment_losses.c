@@ -32,6 +32,7 @@ enum trainer_status environment_losses_open(struct environment_losses *losses, c
     if (!losses->part || !losses->rows || !losses->place)
         return trainer_no_memory(err, (size_t)environment_losses_bytes(recipe));
     losses->part->clip_scaled = recipe_scales_clips(recipe);
+    losses->part->bypass = recipe_bypass(recipe);
     return TRAINER_OK;
 }
 

@@ -100,7 +100,9 @@ static enum trainer_status losses(struct run *run, const struct trainer_recipe *
     size_t rows = run->rollouts->capacity;
     minibatch_gather(b, trace->rollouts, trace->order + epoch * rows + first, n);
     recall(trace, b, epoch * rows * b->width);
+    b->bypass = recipe_bypass(recipe);
     enum trainer_status status = minibatch_loss(b, &recipe->loss, &run->workspace, &result, err);
+    b->bypass = recipe_bypass(run->recipe);
     return status == TRAINER_OK && b->value ? minibatch_value_loss(b, recipe, &run->workspace, &result, err) : status;
 }
 

@@ -111,7 +111,7 @@ static enum trainer_status score_behaviour(struct run *run, struct trainer_error
 }
 
 /*
- * At another temperature the sampler's log-probs belong to a sharper or flatter policy than the learner's, so the
+ * At another temperature, which bypass refuses, the sampler's log-probs belong to a sharper or flatter policy than the learner's, so the
  * learner's own log-probs remain the old ones. Off-policy without a correction, the sampler's log-probs are restored,
  * because plain PPO's ratio is to the policy that sampled; the learner's log-probs were computed only to measure the
  * mismatch.
@@ -140,7 +140,7 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
         if (status == RL_OK && weighs(recipe) &&
             (scored = correction_weigh(recipe, r, &run->workspace, err)) != TRAINER_OK)
             return scored;
-        if (!tempered && !corrects)
+        if (!tempered && (!corrects || recipe_bypass(recipe)))
             memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     }
     measure(r, metrics);
