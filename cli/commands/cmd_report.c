@@ -157,12 +157,12 @@ const struct cli_command cmd_report = {
         "Writes one HTML file that needs no other file: what the last night changed, every score\n"
         "with the best so far, the lineage as a tree, which values of parameters were tried,\n"
         "calibration, failures, which parameters matter, variants over seeds, and each trial in\n"
-        "full. The page can be read without JavaScript; with it, marks can be pointed at, clicked,\n"
-        "filtered and selected. Several stores are shown side by side, and the file is then\n"
-        "report.html in the current directory. An existing report.html that is not a report is\n"
-        "not replaced.\n"
-        "--svg NAME is one of morning, history, tree, coverage, parallel, knobs, calibration,\n"
-        "failures, importance, seeds.",
+        "full. The page can be read without JavaScript; with it, marks can be pointed at, clicked\n"
+        "and filtered, columns sorted, and trials compared, and the address keeps what you see.\n"
+        "Several stores are shown side by side, and the file is then report.html in the current\n"
+        "directory. An existing report.html that is not a report is not replaced.\n"
+        "--svg NAME is one of morning, history, front, tree, coverage, parallel, knobs,\n"
+        "calibration, failures, importance, seeds.",
     .examples = "  lineage report -C runs/atpo\n"
                 "  lineage report runs/atpo runs/hop -o both.html\n"
                 "  lineage report --svg history > history.svg",

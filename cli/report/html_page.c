@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "report/html_escape.h"
+#include "report/hypotheses.h"
+#include "report/page_data.h"
 #include "report/picture.h"
 #include "report/trial_card.h"
 #include "report_assets.h"
-
-enum { ROWS = 100, TEXTS = 3 << 20 };
 
 /* ---- head and foot ---- */
 
@@ -56,113 +56,6 @@ static void print_foot(FILE *out, bool live)
             "<script>%s</script>\n"
             "%s%s%s</body></html>\n",
             report_page_js, live ? "<script>" : "", live ? report_live_js : "", live ? "</script>\n" : "");
-}
-
-/* ---- the data of the script ---- */
-
-/* JSON has neither NaN nor infinity. */
-static void json_number(FILE *out, struct lineage_number number)
-{
-    if (number.present && isfinite(number.value))
-        fprintf(out, "%.9g", number.value);
-    else
-        fputs("null", out);
-}
-
-struct name_list {
-    const char **names;
-    size_t n;
-};
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Each name is written once and trials hold its index, because ten thousand rows share a few names. */
-static bool specialists(struct name_list *list, const struct model *model)
-{
-    list->names = malloc((model->n + 1) * sizeof *list->names);
-    if (!list->names)
-        return false;
-    for (size_t i = 0; i < model->n; i++)
-        list->names[i] = model->trials[i].specialist;
-    qsort(list->names, model->n, sizeof *list->names, by_text);
-    for (size_t i = 0; i < model->n; i++)
-        if (!list->n || strcmp(list->names[i], list->names[list->n - 1]) != 0)
-            list->names[list->n++] = list->names[i];
-    return true;
-}
-
-static size_t specialist_index(const struct name_list *list, const char *name)
-{
-    const char **at = bsearch(&name, list->names, list->n, sizeof *list->names, by_text);
-    return at ? (size_t)(at - list->names) : 0;
-}
-
-/* Prints the values in the order of the script's constants ID, PARENT, LABEL, .. */
-static void json_trial(FILE *out, const struct model *model, size_t i, const struct name_list *who, size_t text)
-{
-    const struct model_trial *trial = &model->trials[i];
-    struct lineage_number gain = {trial->score.present && trial->before.present, trial->score.value - trial->before.value};
-    fputs(i ? ",\n[" : "[", out);
-    html_json_string(out, trial->id, 40);
-    fprintf(out, ",%ld,%d,", trial->parent == MODEL_NONE ? -1L : (long)trial->parent, (int)trial->label);
-    json_number(out, trial->score);
-    putc(',', out);
-    json_number(out, gain);
-    fprintf(out, ",%zu,", specialist_index(who, trial->specialist));
-    html_json_string(out, trial->hypothesis, text);
-    putc(',', out);
-    html_json_string(out, trial->notes, text);
-    putc(',', out);
-    html_json_string(out, trial->timestamp, 20);
-    putc(',', out);
-    html_json_string(out, trial->expected, 24);
-    fputs(",[", out);
-    for (size_t a = 0; a < model->n_axes; a++) {
-        fputs(a ? "," : "", out);
-        json_number(out, (struct lineage_number){!isnan(model->axes[a].value[i]), model->axes[a].value[i]});
-    }
-    fputs("]]", out);
-}
-
-static void print_data(FILE *out, const struct model *model)
-{
-    struct name_list who = {0};
-    /* Texts share a fixed part of the file's size, so a large store gets shorter ones. */
-    size_t text = model->n ? TEXTS / model->n / 2 : 0;
-    text = text > 600 ? 600 : text < 24 ? 24 : text;
-    if (!specialists(&who, model))
-        return;
-    fputs("<script type=\"application/json\">{\"metric\":", out);
-    html_json_string(out, model->metric, 60);
-    fprintf(out, ",\"higher\":%s,\"labels\":[", model->direction == LINEAGE_HIGHER ? "true" : "false");
-    for (int label = 0; label < LINEAGE_N_LABELS; label++)
-        fprintf(out, "%s[\"%s\",\"%s\"]", label ? "," : "", outcome_class((enum lineage_label)label),
-                label_words((enum lineage_label)label));
-    fputs("],\"axes\":[", out);
-    for (size_t a = 0; a < model->n_axes; a++) {
-        fputs(a ? ",{\"name\":" : "{\"name\":", out);
-        html_json_string(out, model->axes[a].name, 60);
-        fprintf(out, ",\"low\":%.17g,\"high\":%.17g,\"log\":%s", model->axes[a].low, model->axes[a].high,
-                model->axes[a].log ? "true" : "false");
-        for (size_t w = 0; model->axes[a].words && w < model->axes[a].n_distinct; w++) {
-            fputs(w ? "," : ",\"words\":[", out);
-            html_json_string(out, model->axes[a].words[w], 60);
-        }
-        fputs(model->axes[a].words ? "]}" : "}", out);
-    }
-    fputs("],\"who\":[", out);
-    for (size_t i = 0; i < who.n; i++) {
-        fputs(i ? "," : "", out);
-        html_json_string(out, who.names[i], 60);
-    }
-    fputs("],\"t\":[\n", out);
-    for (size_t i = 0; i < model->n; i++)
-        json_trial(out, model, i, &who, text);
-    fputs("]}</script>\n", out);
-    free(who.names);
 }
 
 /* ---- one store ---- */
@@ -211,20 +104,35 @@ static bool is_shown(const struct model *model, const struct picture_kind *kind)
     return kind->print != picture_front || *model->summary->second;
 }
 
+/* If all trials are of one night, its chart would be the one of the whole store. */
+static bool has_chart(const struct model *model, const struct picture_kind *kind)
+{
+    return kind->print != picture_morning || model->night > 0 || !model->n;
+}
+
+static const char *heading_of(const struct model *model, const struct picture_kind *kind)
+{
+    return kind->print == picture_morning && model->since ? "Since you last looked" : kind->heading;
+}
+
 static void print_nav(const struct picture *p)
 {
     fputs("<nav aria-label=\"Parts\">", p->out);
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
         if (is_shown(p->model, kind))
-            fprintf(p->out, "<a href=\"#s%zu-%s\">%s</a>", p->store, kind->name, kind->heading);
-    fprintf(p->out, "<a href=\"#s%zu-trials\">Trials</a><a href=\"#s%zu-full\">Trials in full</a></nav>\n", p->store, p->store);
+            fprintf(p->out, "<a href=\"#s%zu-%s\">%s</a>", p->store, kind->name, heading_of(p->model, kind));
+    fprintf(p->out, "<a href=\"#s%zu-hypotheses\">Hypotheses</a><a href=\"#s%zu-trials\">Trials</a></nav>\n", p->store, p->store);
 }
 
 static void print_picture(const struct picture *p, const struct picture_kind *kind)
 {
-    fprintf(p->out, "<section><h2 id=\"s%zu-%s\">%s</h2>\n", p->store, kind->name, kind->heading);
+    fprintf(p->out, "<section><h2 id=\"s%zu-%s\">%s</h2>\n", p->store, kind->name, heading_of(p->model, kind));
     if (kind->print == picture_morning)
         morning_sentences(p);
+    if (!has_chart(p->model, kind)) {
+        fputs("</section>\n", p->out);
+        return;
+    }
     fprintf(p->out, "<p class=\"how\">%s</p>\n", kind->reading);
     /* The coverage picture has a scroller for each pair. */
     bool scrolls = kind->print != picture_coverage;
@@ -233,49 +141,55 @@ static void print_picture(const struct picture *p, const struct picture_kind *ki
     fputs(scrolls ? "</div></section>\n" : "</section>\n", p->out);
 }
 
+/* Prints a score with half of its 95 % interval. */
+static void print_score(FILE *out, const struct model_trial *trial)
+{
+    char text[PICTURE_NUMBER];
+    fputs(trial->score.present ? number_text(text, trial->score.value, 6) : trial->odd, out);
+    if (trial->margin.present)
+        fprintf(out, " <span class=\"pm\">± %s</span>", number_text(text, trial->margin.value, 2));
+}
+
 static void print_row(const struct picture *p, size_t i)
 {
     const struct model_trial *trial = &p->model->trials[i];
-    char score[PICTURE_NUMBER] = "", gain[PICTURE_NUMBER] = "";
+    char gain[PICTURE_NUMBER] = "";
     FILE *out = p->out;
-    if (trial->score.present)
-        number_text(score, trial->score.value, 6);
     if (trial->score.present && trial->before.present)
         signed_text(gain, trial->score.value - trial->before.value, 3);
     fputs("<tr><td>", out);
-    html_text(out, trial->id, 40);
+    picture_trial_link(p, i);
     fputs("</td><td>", out);
     html_text(out, trial->specialist, 40);
-    fprintf(out, "</td><td><span class=\"tag %s\">%s</span></td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"h\">",
-            outcome_class(trial->label), label_words(trial->label), score, gain);
+    fprintf(out, "</td><td><span class=\"tag %s\">%s</span></td><td class=\"n\">", outcome_class(trial->label),
+            label_words(trial->label));
+    print_score(out, trial);
+    fprintf(out, "</td><td class=\"n\">%s</td><td class=\"h\">", gain);
     html_text(out, trial->hypothesis, 400);
     fputs("</td></tr>\n", out);
 }
 
-/* The newest hundred rows are HTML, readable without a script. The script makes the other rows from the data when a
- * filter asks for them. */
-static void print_table(const struct picture *p)
+/* Without a script, the table lists the trials that the page has in full, and each id leads to its trial. The script
+ * replaces it by one of all trials. */
+static void print_table(const struct picture *p, size_t n)
 {
-    size_t n = p->model->n, shown = n < ROWS ? n : ROWS;
-    fprintf(p->out, "<section><h2 id=\"s%zu-trials\">Trials</h2>\n<p class=\"how\">%s", p->store, "Newest first. ");
-    if (shown < n)
-        fprintf(p->out, "The newest %zu of %zu; lineage query lists all.", shown, n);
+    fprintf(p->out, "<section class=\"wide\"><h2 id=\"s%zu-trials\">Trials</h2>\n<p class=\"how noscript\">Newest first.", p->store);
+    if (n < p->model->n)
+        fprintf(p->out, " %zu of %zu: the chain to the best one, the leaders and the newest; lineage query lists all.", n, p->model->n);
     fputs("</p><div class=\"filters\"></div><div class=\"scroll\"><table class=\"trials\"><thead><tr><th scope=\"col\">trial</th>"
           "<th scope=\"col\">specialist</th><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">", p->out);
     html_text(p->out, p->model->metric, 40);
     fputs("</th><th scope=\"col\" class=\"n\">change</th><th scope=\"col\">hypothesis</th></tr></thead><tbody>\n", p->out);
-    for (size_t i = n; i-- > n - shown;)
-        print_row(p, i);
+    for (size_t i = p->model->n; i-- > 0;)
+        if (p->cards[i])
+            print_row(p, i);
     fputs("</tbody></table></div></section>\n", p->out);
 }
 
-/* Newest first, like the table. */
-static void print_cards(const struct picture *p, size_t n, bool diffs)
+/* The style hides the cards until one is the target of a link, so that each trial is listed once. */
+static void print_cards(const struct picture *p, bool diffs)
 {
-    fprintf(p->out, "<section><h2 id=\"s%zu-full\">Trials in full</h2>\n", p->store);
-    if (n < p->model->n)
-        fprintf(p->out, "<p class=\"how\">%zu of %zu: the chain to the best one, the leaders and the "
-                        "newest.</p>\n", n, p->model->n);
+    fputs("<section class=\"cards wide\" aria-label=\"The trial of a link\">\n", p->out);
     for (size_t i = p->model->n; i-- > 0;)
         if (p->cards[i])
             trial_card(p, i, diffs);
@@ -302,13 +216,17 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
         if (is_shown(model, kind))
             print_picture(&p, kind);
-    print_table(&p);
-    if (cards)
-        print_cards(&p, n_cards, !options->no_diffs);
+    fprintf(out, "<section class=\"wide\"><h2 id=\"s%zu-hypotheses\">Hypotheses</h2>\n", which);
+    hypotheses_print(&p);
+    fputs("</section>\n", out);
+    if (cards) {
+        print_table(&p, n_cards);
+        print_cards(&p, !options->no_diffs);
+    }
     free(cards);
     /* HTML allows one main element per page; with several stores it belongs to the overview. */
     fprintf(out, "</%s>\n", several ? "div" : "main");
-    print_data(out, model);
+    page_data_print(&p);
     fputs("</div>\n", out);
 }
 

@@ -263,6 +263,10 @@ void trial_title(FILE *out, const struct model *model, const struct model_trial 
     fprintf(out, " · %s", label_words(trial->label));
     if (trial->score.present)
         fprintf(out, " · %s", number_text(score, trial->score.value, 6));
+    else if (*trial->odd)
+        fprintf(out, " · %s", trial->odd);
+    if (trial->margin.present)
+        fprintf(out, " ± %s", number_text(score, trial->margin.value, 2));
     if (trial->score.present && trial->before.present)
         fprintf(out, " (%s)", signed_text(gain, trial->score.value - trial->before.value, 3));
     if (*trial->hypothesis) {
@@ -285,48 +289,4 @@ void picture_trial_link(const struct picture *p, size_t i)
         fprintf(p->out, "<a href=\"#s%zu-trials\" data-t=\"%zu\">", p->store, i);
     html_text(p->out, p->model->trials[i].id, 40);
     fputs("</a>", p->out);
-}
-
-/* Uses two streams in memory, one for the indices and one for the path: the indices are printed first, but both are
- * complete only when all marks are drawn. */
-bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total)
-{
-    *marks = (struct marks){.picture = p, .class = class, .single = total <= PICTURE_TITLES};
-    if (marks->single)
-        return true;
-    marks->index = open_memstream(&marks->index_text, &marks->index_length);
-    marks->path = open_memstream(&marks->path_text, &marks->path_length);
-    return marks->index && marks->path;
-}
-
-void marks_add(struct marks *marks, size_t i, const char *stretch, ...)
-{
-    FILE *out = marks->picture->out;
-    va_list args;
-    va_start(args, stretch);
-    if (marks->single) {
-        fprintf(out, "<path class=\"m %s\" data-i=\"%zu\" d=\"", marks->class, i);
-        vfprintf(out, stretch, args);
-        fputs("\"><title>", out);
-        trial_title(out, marks->picture->model, &marks->picture->model->trials[i]);
-        fputs("</title></path>\n", out);
-    } else if (marks->index && marks->path) {
-        fprintf(marks->index, " %zu", i);
-        vfprintf(marks->path, stretch, args);
-    }
-    va_end(args);
-}
-
-/* Without memory for a stream its marks are missing, but the page is valid. */
-void marks_end(struct marks *marks)
-{
-    if (marks->index)
-        fclose(marks->index);
-    if (marks->path)
-        fclose(marks->path);
-    if (marks->index_length && marks->path_length)
-        fprintf(marks->picture->out, "<path class=\"m %s\" data-i=\"%s\" d=\"%s\"/>\n", marks->class,
-                marks->index_text + 1, marks->path_text);
-    free(marks->index_text);
-    free(marks->path_text);
 }

@@ -7,8 +7,10 @@
  *
  *   <path class="m keep" data-i="3 9" d="M10 20h0M30 40h0"/>
  *
- * A path of one trial has a title, so that hovering works without a script. Beyond PICTURE_TITLES trials, one path
- * holds all marks of a kind, so that a browser draws 10,000 without delay. The script of the page reads both forms.
+ * A path of one trial has a title, so that hovering works without a script. Beyond PICTURE_TITLES trials, one path holds
+ * all marks of a class. A class with more than PICTURE_TITLES marks would be a slab that also takes a browser seconds to
+ * draw. It has its segments in data-d, where the script reads them and draws them on a canvas, and a picture of their
+ * density for readers without a script.
  */
 #ifndef REPORT_PICTURE_H
 #define REPORT_PICTURE_H
@@ -82,7 +84,8 @@ struct marks {
     FILE *index, *path;
     char *index_text, *path_text;
     size_t index_length, path_length;
-    bool single; /* one path with a title for each mark */
+    size_t n;
+    struct density *density; /* NULL if each mark is written at once, with a title */
 };
 
 bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total);

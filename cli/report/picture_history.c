@@ -17,6 +17,7 @@ struct plot {
     size_t first, n; /* trials[first .. first + n - 1] */
     struct scale y;
     double foot; /* bottom of the scores */
+    bool measured; /* at least one trial has a score, so there is a scale */
     int strip[LINEAGE_N_LABELS]; /* row below the scores; -1: no trial has the label */
     int strips;
 };
@@ -126,12 +127,26 @@ static bool wanted(const struct plot *plot, size_t i, const char *class)
     return !trial->measured;
 }
 
+/* The line has a margin in the colour of the paper, so that it can be followed through thousands of marks. */
+static void best_line(const struct plot *plot)
+{
+    if (!plot->measured)
+        return;
+    for (int margin = 1; margin >= 0; margin--) {
+        fprintf(plot->p->out, "<path class=\"best%s\" d=\"", margin ? " under" : "");
+        best_path(plot);
+        fputs("\"/>\n", plot->p->out);
+    }
+}
+
 /* Draws failures first and kept trials last, so that the more important of two overlapping marks is on top. */
 static void all_marks(const struct plot *plot, size_t total)
 {
     static const char *const classes[] = {"cross fail", "dot discard", "dot baseline", "dot keep"};
     for (size_t c = 0; c < sizeof classes / sizeof *classes; c++) {
         struct marks marks;
+        if (strcmp(classes[c], "dot baseline") == 0)
+            best_line(plot);
         if (marks_begin(&marks, plot->p, classes[c], total))
             for (size_t i = plot->first; i < plot->first + plot->n; i++)
                 if (wanted(plot, i, classes[c]))
@@ -212,7 +227,7 @@ static void draw(const struct picture *p, const char *name, const char *title, s
     size_t failed = 0;
     for (size_t i = first; i < model->n; i++)
         failed += !model->trials[i].measured;
-    bool measured = find_scale(&plot, height);
+    bool measured = plot.measured = find_scale(&plot, height);
     if (!measured)
         plot.foot = TOP - 12;
     count_strips(&plot);
@@ -224,9 +239,6 @@ static void draw(const struct picture *p, const char *name, const char *title, s
     if (measured) {
         noise_band(&plot);
         picture_y_axis(p, &plot.y, LEFT, RIGHT, model->metric);
-        fputs("<path class=\"best\" d=\"", p->out);
-        best_path(&plot);
-        fputs("\"/>\n", p->out);
     }
     strips(&plot);
     x_axis(&plot, end + 6);
@@ -250,6 +262,8 @@ void picture_morning(const struct picture *p)
 {
     if (p->model->n == 0)
         picture_nothing(p, "morning", "The store has no trial yet.");
+    else if (p->model->night == p->model->n)
+        picture_nothing(p, "morning", "Nothing is new.");
     else
         draw(p, "morning", "Scores of the last night", p->model->night, 190);
 }
@@ -324,7 +338,11 @@ static void first_sentence(const struct picture *p, const struct night *night)
     const struct model *model = p->model;
     struct lineage_number before = model->trials[model->night].before;
     char a[PICTURE_NUMBER], b[PICTURE_NUMBER], c[PICTURE_NUMBER];
-    fprintf(p->out, "The last night ran %zu trial%s", night->n, night->n == 1 ? "" : "s");
+    if (model->since) {
+        fprintf(p->out, "%zu trial%s ran since ", night->n, night->n == 1 ? "" : "s");
+        html_text(p->out, model->since, 40);
+    } else
+        fprintf(p->out, "The last night ran %zu trial%s", night->n, night->n == 1 ? "" : "s");
     when(p);
     if (model->best == MODEL_NONE)
         fputs(" and no trial of the store has a score yet.", p->out);

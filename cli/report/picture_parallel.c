@@ -131,7 +131,7 @@ void picture_parallel(const struct picture *p)
     score_range(p->model, 0, &low, &high);
     c.score = scale_linear(low, high, FOOT, TOP, 5);
     picture_begin(p, "parallel", 1000, NO_VALUE + 16, "Parameters of all trials",
-                  "A line for each trial through %zu parameters and its score.", c.n);
+                  "A line for each trial through %zu parameter%s and its score.", c.n, c.n == 1 ? "" : "s");
     picture_line(p, LEFT, NO_VALUE, RIGHT, NO_VALUE, "strip");
     picture_words(p, LEFT - 10, NO_VALUE + 4, "small end", "none");
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)

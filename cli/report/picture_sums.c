@@ -226,15 +226,15 @@ void picture_importance(const struct picture *p)
     double foot = TOP + (double)(n * ROW);
     struct scale x = scale_linear(0, 1, NAMES, WIDE, 5);
     picture_begin(p, "importance", 1000, foot + (few ? 66 : 44), "Share of the score's variance by parameter",
-                  "%zu parameters; the one with the fewest measured trials has %zu.", n, least);
+                  "%zu parameter%s; the one with the fewest measured trials has %zu.", n, n == 1 ? "" : "s", least);
     x_axis(p, &x, foot, "share of the score's variance");
     for (size_t i = 0; i < n; i++)
         draw_share(p, &ranked[i], &x, TOP + (double)i * ROW + 12);
     if (few)
         picture_words(p, 20, foot + 56, "row warn",
-                      "⚠ Few trials: %zu measured for %zu parameters. Parameters that changed together share "
+                      "⚠ Few trials: %zu measured for %zu parameter%s. Parameters that changed together share "
                       "the effect of one of them.",
-                      least, n);
+                      least, n, n == 1 ? "" : "s");
     picture_end(p);
 }
 

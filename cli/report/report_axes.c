@@ -40,6 +40,12 @@ bool axis_is_setting(const struct model_axis *axis)
     return strcmp(axis->name, "seed") != 0;
 }
 
+/* A text with a different value in every trial is a remark, not a setting. */
+static bool is_pictured(const struct model_axis *axis)
+{
+    return axis->n_distinct > 1 && !(axis->words && axis->n_distinct > AXIS_WORDS_MAX);
+}
+
 static int rank_of(const struct model_axis *axis)
 {
     static const char *const first[] = {"alpha", "beta", "gamma"};
@@ -54,6 +60,8 @@ static int by_rank(const void *a, const void *b)
 {
     const struct model_axis *x = a, *y = b;
     int rank = rank_of(x) - rank_of(y);
+    if (is_pictured(x) != is_pictured(y))
+        return is_pictured(x) ? -1 : 1;
     if (rank)
         return rank;
     if (x->n != y->n)
@@ -100,8 +108,7 @@ static bool number_words(struct model_axis *axis, struct setting *settings, size
     return true;
 }
 
-/* settings[0 .. n - 1] have the same name; it becomes an axis if it has at least two values. Returns false when out of
- * memory. */
+/* settings[0 .. n - 1] have the same name. Returns false when out of memory. */
 static bool add_axis(struct model_axis *axis, size_t trials, struct setting *settings, size_t n)
 {
     *axis = (struct model_axis){.name = settings[0].name,
@@ -122,9 +129,9 @@ static bool add_axis(struct model_axis *axis, size_t trials, struct setting *set
     for (size_t i = 0; i < axis->n; i++)
         if (!i || axis->distinct[i] != axis->distinct[axis->n_distinct - 1])
             axis->distinct[axis->n_distinct++] = axis->distinct[i];
-    axis->low = axis->distinct[0];
-    axis->high = axis->distinct[axis->n_distinct - 1];
-    axis->log = !axis->words && !same_order(axis->low, axis->high);
+    axis->low = axis->n ? axis->distinct[0] : 0;
+    axis->high = axis->n ? axis->distinct[axis->n_distinct - 1] : 0;
+    axis->log = axis->n && !axis->words && !same_order(axis->low, axis->high);
     return true;
 }
 
@@ -135,21 +142,21 @@ static void drop_axis(struct model_axis *axis)
     free(axis->words);
 }
 
-/* Keeps the best MODEL_AXES axes found so far, in order. */
+/* Keeps the first columns in the order of the axes found so far. */
 static void place_axis(struct model *model, const struct model_axis *axis)
 {
     /* The list is short, sorted, and cut after each insertion, because stores may have hundreds of parameters and an
      * axis holds a number per trial. */
-    struct model_axis all[MODEL_AXES + 1];
-    memcpy(all, model->axes, model->n_axes * sizeof *all);
-    all[model->n_axes] = *axis;
-    qsort(all, model->n_axes + 1, sizeof *all, by_rank);
-    if (model->n_axes == MODEL_AXES) {
-        drop_axis(&all[MODEL_AXES]);
-        model->more_axes++;
-    } else
-        model->n_axes++;
-    memcpy(model->axes, all, model->n_axes * sizeof *all);
+    struct model_axis all[MODEL_COLUMNS + 1];
+    size_t most = model->n > MODEL_LARGE ? MODEL_COLUMNS_LARGE : MODEL_COLUMNS;
+    memcpy(all, model->axes, model->n_columns * sizeof *all);
+    all[model->n_columns] = *axis;
+    qsort(all, model->n_columns + 1, sizeof *all, by_rank);
+    if (model->n_columns == most)
+        drop_axis(&all[most]);
+    else
+        model->n_columns++;
+    memcpy(model->axes, all, model->n_columns * sizeof *all);
 }
 
 /* Called twice, first without an output array, to allocate one block of the right size. Leaves out values that are not
@@ -183,12 +190,13 @@ bool axes_find(struct model *model)
         for (end = i + 1; end < n && strcmp(settings[end].name, settings[i].name) == 0;)
             end++;
         ok = add_axis(&axis, model->n, settings + i, end - i);
-        /* A text with a different value in every trial is a remark, not a setting. */
-        if (ok && axis.n_distinct > 1 && !(axis.words && axis.n_distinct > AXIS_WORDS_MAX))
+        if (ok && axis.n)
             place_axis(model, &axis);
         else
             drop_axis(&axis);
     }
+    while (model->n_axes < model->n_columns && model->n_axes < MODEL_AXES && is_pictured(&model->axes[model->n_axes]))
+        model->n_axes++;
     free(settings);
     return ok;
 }

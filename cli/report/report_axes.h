@@ -4,10 +4,11 @@
 
 #include "report/report_model.h"
 
-enum { AXIS_WORDS_MAX = 10 }; /* most texts that a parameter may have; with more it is left out */
+enum { AXIS_WORDS_MAX = 10 }; /* most texts that a parameter may have; with more no picture shows it */
 
-/* Fills model->axes: alpha, beta, gamma first, then the parameters that most trials have, seeds last. Returns false
- * when out of memory. */
+/* Fills model->axes: alpha, beta, gamma first, then the parameters that vary in most trials, seeds last. The first
+ * MODEL_AXES of them are those of pictures; behind them come the other columns of the table, among them parameters with one
+ * value or many texts. Returns false when out of memory. */
 bool axes_find(struct model *model);
 
 /* Whether an axis is a setting that can be tuned, which is all but the seed. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <lineage/text.h>
 #include <lineage/time.h>
 
 #include "cli.h"
@@ -83,8 +84,19 @@ static const struct lineage_param *keep_params(struct model *model, const struct
     return params;
 }
 
+/* As in the block's leaderboard: a row that does not name its runs has as many as the store's settings say. */
+static void fill_uncertainty(const struct model *model, struct model_trial *out, const struct lineage_trial *trial)
+{
+    const struct lineage_report *sum = model->summary;
+    size_t runs = lineage_score_runs(trial->notes);
+    double margin = sum->noise.freedom > 0 ? lineage_noise_margin(&sum->noise, runs > 1 ? runs : sum->noise_seeds) : NAN;
+    out->margin = (struct lineage_number){out->score.present && isfinite(margin), margin};
+    out->prediction = lineage_hypothesis_of(trial, sum->margin);
+}
+
 static bool fill_trial(struct model *model, struct model_trial *out, const struct lineage_trial *trial)
 {
+    char odd[LINEAGE_NUMBER_MAX];
     const char *const from[] = {trial->exp_id,     trial->specialist, trial->parent_exp, trial->hypothesis,
                                 trial->expected_delta, trial->timestamp,  trial->notes,      trial->snapshot_path};
     const char **const to[] = {&out->id,       &out->specialist, &out->parent_exp, &out->hypothesis,
@@ -94,18 +106,21 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
             return false;
     out->label = trial->status;
     out->score = if_finite(trial->score);
+    out->odd = trial->score.present && !out->score.present ? lineage_number_format(odd, trial->score.value) : "";
+    out->odd = keep_text(model, out->odd);
     out->delta = if_finite(trial->delta_vs_best);
     out->train_s = if_finite(trial->train_s);
     out->total_s = if_finite(trial->total_s);
     out->measured = is_measured(trial->status) && out->score.present;
     out->dated = *out->timestamp && lineage_time_parse(&out->time, out->timestamp, 0, NULL) == LINEAGE_OK;
+    fill_uncertainty(model, out, trial);
     out->params = keep_params(model, trial->params, trial->n_params);
     out->metrics = keep_params(model, trial->metrics, trial->n_metrics);
     out->n_metrics = trial->n_metrics;
     out->n_params = trial->n_params;
     out->turns = keep(model, trial->turns, trial->n_turns * sizeof *trial->turns);
     out->n_turns = trial->n_turns;
-    return out->params && out->metrics && out->turns;
+    return out->params && out->metrics && out->turns && out->odd;
 }
 
 /* Doubles the array, because the number of trials is known only at the end of the walk. */
@@ -320,7 +335,7 @@ void model_release(struct model *model)
         next = block->next;
         free(block);
     }
-    for (size_t i = 0; i < model->n_axes; i++) {
+    for (size_t i = 0; i < model->n_columns; i++) {
         free(model->axes[i].distinct);
         free(model->axes[i].value);
         free(model->axes[i].words);

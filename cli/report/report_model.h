@@ -13,6 +13,9 @@
 
 enum {
     MODEL_AXES = 12, /* most parameters that pictures show */
+    MODEL_COLUMNS = 64, /* most parameters that the table shows */
+    MODEL_COLUMNS_LARGE = 24, /* likewise, in a store with more than MODEL_LARGE trials */
+    MODEL_LARGE = 20000
 };
 
 /* Texts are the cells as written; they must pass through html_escape.h before they are printed. */
@@ -20,6 +23,9 @@ struct model_trial {
     const char *id, *specialist, *parent_exp, *hypothesis, *expected, *timestamp, *notes, *snapshot;
     enum lineage_label label;
     struct lineage_number score, delta, train_s, total_s; /* absent if not finite */
+    const char *odd;              /* the score as text if it is not finite: "inf", "-inf", "nan"; else "" */
+    struct lineage_number margin; /* half of the score's 95 % interval; absent if the noise is unknown */
+    struct lineage_hypothesis prediction;
     struct lineage_number before; /* the best score when it was appended */
     uint64_t seq; /* row number in the store */
     size_t idea;  /* index in model.ideas; MODEL_NONE if the row was not there when they were loaded */
@@ -37,7 +43,7 @@ struct model_trial {
     size_t n_metrics;
 };
 
-/* A parameter with more than one value. */
+/* A parameter. */
 struct model_axis {
     const char *name;
     size_t n; /* number of trials that have it */
@@ -61,11 +67,12 @@ struct model {
     struct model_trial *trials; /* [n], in file order */
     size_t n;
     size_t best; /* index; MODEL_NONE if no trial has a score */
-    struct model_axis axes[MODEL_AXES];
-    size_t n_axes;
-    size_t more_axes; /* parameters that vary but had no room in axes */
+    struct model_axis axes[MODEL_COLUMNS]; /* those that pictures show come first */
+    size_t n_axes;    /* pictures show axes[0 .. n_axes - 1], which vary */
+    size_t n_columns; /* the table shows axes[0 .. n_columns - 1] */
 
-    size_t night; /* the last night is trials[night .. n - 1] */
+    size_t night; /* the last night, or what is new since `since`, is trials[night .. n - 1] */
+    const char *since; /* the trial or the time after which trials are new to the reader; NULL: the last night */
 
     struct lineage_ideas *ideas; /* what each trial changed and cites */
     struct lineage_knobs knobs;  /* of ideas */

@@ -1,6 +1,5 @@
 /*
- * trial_card.c: prints one trial in full as a details element; see trial_card.h. The elements are closed, so that 150
- * of them are a list of one line each, without a script.
+ * trial_card.c: prints one trial in full as an article; see trial_card.h. What the trial changed comes first.
  */
 #include "report/trial_card.h"
 
@@ -304,7 +303,8 @@ static void draw_curve(const struct picture *p, const struct curve *c)
     double first = c->step[0], span = c->step[c->n - 1] > first ? c->step[c->n - 1] - first : 1;
     /* 120 points are all that the width can show; runs of 10,000 steps would make a page of megabytes. */
     size_t every = (c->n + POINTS - 1) / POINTS;
-    fputs("<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\"><title>", p->out);
+    fprintf(p->out, "<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\" data-first=\"%.9g\" data-last=\"%.9g\" data-low=\"%.9g\" "
+                    "data-high=\"%.9g\"><title>", first, c->step[c->n - 1], y.low, y.high);
     html_text(p->out, c->key, 60);
     fprintf(p->out, ": %zu steps, last %s</title>", c->n, number_text(a, c->value[c->n - 1], 4));
     picture_cell(p, 4, 11, "axis", c->key, 20);
@@ -503,6 +503,12 @@ static void seconds_pair(FILE *out, const char *name, struct lineage_number seco
         fprintf(out, "<dt>%s</dt><dd>%.4g s</dd>", name, seconds.value);
 }
 
+static void verdict_pair(FILE *out, const struct lineage_hypothesis *prediction)
+{
+    char text[LINEAGE_HYPOTHESIS_TEXT_MAX];
+    pair(out, "verdict", lineage_hypothesis_text(text, prediction), 0);
+}
+
 void trial_card(const struct picture *p, size_t i, bool with_diff)
 {
     const struct model_trial *trial = &p->model->trials[i];
@@ -510,9 +516,10 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     const struct lineage_idea *idea = trial->idea == MODEL_NONE ? NULL : lineage_ideas_get(p->model->ideas, trial->idea);
     FILE *out = p->out;
     char gain[PICTURE_NUMBER];
-    fprintf(out, "<details class=\"card\" id=\"s%zu-t%zu\"><summary><span class=\"tag %s\">", p->store, i, outcome_class(trial->label));
+    fprintf(out, "<article class=\"card\" id=\"s%zu-t%zu\" data-i=\"%zu\"><h3><span class=\"tag %s\">", p->store, i, i,
+            outcome_class(trial->label));
     trial_title(out, p->model, trial);
-    fputs("</span></summary>", out);
+    fputs("</span></h3>", out);
     if (idea) {
         changes_part(p, idea);
         cites_part(p, "Cites", idea->cites, idea->n_cites);
@@ -521,6 +528,7 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     fputs("<dl>", out);
     pair(out, "hypothesis", trial->hypothesis, 2000);
     pair(out, "expected", trial->expected, 60);
+    verdict_pair(out, &trial->prediction);
     if (trial->score.present && trial->before.present)
         fprintf(out, "<dt>against the best</dt><dd>%s</dd>", signed_text(gain, trial->score.value - trial->before.value, 4));
     pair(out, "specialist", trial->specialist, 80);
@@ -542,5 +550,5 @@ void trial_card(const struct picture *p, size_t i, bool with_diff)
     gains_part(p, trial);
     if (with_diff)
         diff_part(p, trial, parent);
-    fputs("</details>\n", out);
+    fputs("</article>\n", out);
 }

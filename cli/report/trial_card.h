@@ -1,5 +1,5 @@
 /*
- * trial_card.h: prints one trial in full as a details element: hypothesis, parameters beside the parent's, notes, step
+ * trial_card.h: prints one trial in full: what it changed, hypothesis, parameters beside the parent's, notes, step
  * curves, information gain by turn, and the diff of its snapshot.
  */
 #ifndef REPORT_TRIAL_CARD_H

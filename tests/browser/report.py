@@ -1,4 +1,5 @@
 """report.py: tests a report in a browser: views, brushing, filters, keyboard, hostile cells, 10,000 trials, no script."""
+import json
 import os
 import time
 
@@ -16,6 +17,32 @@ def counted(page):
 
 def settle(page):
     page.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+
+
+def head(page, name):
+    return next(e for e in page.find_elements(By.CSS_SELECTOR, ".trials th button") if e.text == name)
+
+
+def column(page, name):
+    """Returns the texts of a column of the table."""
+    names = [e.text for e in page.find_elements(By.CSS_SELECTOR, ".trials th")]
+    place = names.index(name) + 1
+    return [e.text for e in page.find_elements(By.CSS_SELECTOR, f".trials tbody td:nth-child({place})")]
+
+
+def choose(page, name):
+    """Shows or hides a column."""
+    details = page.find_element(By.CSS_SELECTOR, ".columns")
+    if not details.get_attribute("open"):
+        details.find_element(By.TAG_NAME, "summary").click()
+    next(e for e in details.find_elements(By.TAG_NAME, "label") if e.text == name).click()
+    details.find_element(By.TAG_NAME, "summary").click()
+
+
+def press(page, text):
+    button = next(e for e in page.find_elements(By.TAG_NAME, "button") if e.text.startswith(text) and e.is_displayed())
+    page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
+    button.click()
 
 
 def drag(page, rail, first, last):
@@ -50,11 +77,16 @@ def usual(page, directory):
     alpha = page.execute_script("return JSON.parse(document.querySelector('script[type=\"application/json\"]').textContent)")
     place = [a["name"] for a in alpha["axes"]].index("alpha")
     b.check(place == 0, "alpha is the first axis")
-    low = [t for t in alpha["t"] if t[10][0] is not None and t[10][0] <= .1 + .8 * .3 + .03]
+    value = alpha["axes"][0]["v"]
+    low = [v for v in value if v is not None and v <= .1 + .8 * .3 + .03]
     b.check(abs(len(low) - few) <= max(10, len(low) * .2), f"those below what was brushed: {len(low)} about {few}")
-    shown = {e.text for e in page.find_elements(By.CSS_SELECTOR, ".trials tbody tr td:first-child")}
-    wanted = {t[0] for t in alpha["t"] if t[10][0] is not None and t[10][0] < .4}
+    shown = set(column(page, "trial"))
+    wanted = {alpha["id"][i] for i, v in enumerate(value) if v is not None and v < .4}
     b.check(shown and shown <= wanted, "the table shows what was brushed")
+    page.execute_script("document.querySelector('.pic-tree').scrollIntoView({behavior: 'instant'})")
+    until = time.monotonic() + 5
+    while not page.find_elements(By.CSS_SELECTOR, ".pic-tree .dim") and time.monotonic() < until:
+        time.sleep(.05)
     b.check(page.find_elements(By.CSS_SELECTOR, ".pic-tree .dim"), "the tree dims the others")
     page.find_element(By.XPATH, "//button[text()='Clear']").click()
     settle(page)
@@ -72,13 +104,15 @@ def usual(page, directory):
     b.check(" of " in counted(page), "a label can be left out")
     page.find_elements(By.CSS_SELECTOR, ".bar input[type=checkbox]")[0].click()
 
-    page.find_elements(By.CSS_SELECTOR, ".trials th button")[3].click()
-    scores = [float(e.text) for e in page.find_elements(By.CSS_SELECTOR, ".trials tbody tr td:nth-child(4)") if e.text]
+    head(page, "core_metric").click()
+    scores = [float(text.split()[0]) for text in column(page, "core_metric") if text]
     b.check(scores == sorted(scores, reverse=True) and len(scores) > 50, "the table sorts by score")
 
     panel = page.find_element(By.ID, "panel")
     page.find_element(By.CSS_SELECTOR, ".trials tbody tr").send_keys(Keys.ENTER)
     b.check(panel.is_displayed() and "hypothesis" in panel.text and "alpha" in panel.text, "Enter on a row opens the trial")
+    first = panel.find_element(By.CSS_SELECTOR, "h2 + *")
+    b.check("changed" in first.text and first.tag_name == "table", "what it changed comes first: " + first.text)
     page.switch_to.active_element.send_keys(Keys.ESCAPE)
     b.check(not panel.is_displayed(), "Escape closes it")
     history = page.find_element(By.CSS_SELECTOR, ".pic-history")
@@ -129,6 +163,152 @@ def hostile(page, directory):
     b.check(*b.silent(page, "no console message with hostile cells"))
 
 
+def columns(page, directory):
+    """Parameters are columns: sorted, hidden, and kept in the link."""
+    page.get("file://" + os.path.join(directory, "usual", "report.html"))
+    b.check({"alpha", "gamma", "lr", "group_size"} <= {e.text for e in page.find_elements(By.CSS_SELECTOR, ".trials th")},
+            "parameters are columns")
+    head(page, "alpha").click()
+    values = [float(v) for v in column(page, "alpha")]
+    b.check(values == sorted(values, reverse=True) and len(values) == 100, "a column of a parameter sorts, the largest first")
+    head(page, "alpha").click()
+    values = [float(v) for v in column(page, "alpha")]
+    b.check(values == sorted(values) and values[0] == .1, "and the smallest first")
+    choose(page, "gamma")
+    choose(page, "appended")
+    names = [e.text for e in page.find_elements(By.CSS_SELECTOR, ".trials th")]
+    b.check("gamma" not in names and "appended" in names, f"columns are hidden and shown: {names}")
+    page.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("deeper")
+    time.sleep(.4)
+    link, before = page.current_url, counted(page)
+    b.check(all(part in link for part in ("sort=p.alpha", "hide=p.gamma", "show=time", "q=deeper")), "the link has the state: " + link)
+    page.get("about:blank")
+    page.get(link)
+    names = [e.text for e in page.find_elements(By.CSS_SELECTOR, ".trials th")]
+    values = [float(v) for v in column(page, "alpha")]
+    b.check("gamma" not in names and "appended" in names and counted(page) == before and values == sorted(values),
+            "the link opens the page in that state")
+
+
+def links(page, directory):
+    path = "file://" + os.path.join(directory, "usual", "report.html")
+    page.get("about:blank")
+    page.get(path + "#trial=00043&off=discarded&p.alpha=0.2..0.6")
+    panel = page.find_element(By.ID, "panel")
+    b.check(panel.is_displayed() and panel.find_element(By.TAG_NAME, "h2").text.startswith("00043"), "a link opens a trial")
+    time.sleep(.4)
+    page.refresh()
+    panel = page.find_element(By.ID, "panel")
+    b.check(panel.is_displayed() and panel.find_element(By.TAG_NAME, "h2").text.startswith("00043"), "the trial survives a reload")
+    b.check(set(column(page, "alpha")) <= {"0.2", "0.3", "0.5"} and "discarded" not in column(page, "outcome"), "so do filters")
+    page.switch_to.active_element.send_keys(Keys.ESCAPE)
+    page.find_element(By.CSS_SELECTOR, "nav a[href='#s0-tree']").click()
+    time.sleep(.4)
+    b.check("p.alpha=0.2..0.6" in page.current_url and "trial" not in page.current_url, "a link within the page keeps filters: " + page.current_url)
+    page.execute_script("location.hash = '#trial=00007'")
+    time.sleep(.4)
+    b.check(panel.is_displayed() and panel.find_element(By.TAG_NAME, "h2").text.startswith("00007"), "another link in the same page")
+    page.execute_script("location.hash = '#trial=nobody&off=nothing&p.alpha=x..y&sort=none&pick=%00'")
+    time.sleep(.4)
+    b.check(counted(page) == "300 trials", "a link with unknown names shows all")
+    b.check(*b.silent(page, "no console message from links"))
+
+
+def compare(page, directory):
+    store = os.path.join(directory, "compared")
+    b.lineage("init", store, "--direction", "higher")
+    for i, rate in enumerate([1, 2, 2]):
+        b.lineage("append", "-C", store, "--status", "discard" if i else "baseline", "--core-metric", str(i), "--param", f"lr={rate}",
+                  "--param", "size=8", "--parent", "000" if i else "")
+    os.makedirs(os.path.join(store, "telemetry"), exist_ok=True)
+    for i in range(2):
+        with open(os.path.join(store, "telemetry", f"00{i}.json"), "w", encoding="utf-8") as out:
+            json.dump({"steps": [{"step": k, "reward": k * (i + 1) / 10} for k in range(10)]}, out)
+    b.lineage("rebuild", "-C", store)
+    path = b.lineage("report", "-C", store).strip()
+    page.get("file://" + path)
+    for name in ("001", "000"):
+        box = page.find_element(By.CSS_SELECTOR, f"input[aria-label='Select {name}']")
+        page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", box)
+        box.click()
+    press(page, "Compare 2")
+    panel = page.find_element(By.ID, "panel")
+    table = panel.find_element(By.CSS_SELECTOR, ".compare").text
+    b.check("lr 2 1" in table and "size" not in table and "1 setting with equal values is left out" in panel.text, "differences only: " + table)
+    settle(page)
+    lines = panel.find_elements(By.CSS_SELECTOR, ".overlays svg path.best")
+    b.check(len(lines) == 2 and "reward of 001, 000" in panel.find_element(By.CSS_SELECTOR, ".overlays title").get_attribute("textContent"), "curves are overlaid")
+    ends = [line.get_attribute("d").split("L")[-1].split()[1] for line in lines]
+    b.check(ends == ["30.0", "90.0"], f"on one scale: {ends}")
+    time.sleep(.4)
+    page.refresh()
+    panel = page.find_element(By.ID, "panel")
+    b.check(panel.is_displayed() and "lr 2 1" in panel.text, "a comparison survives a reload")
+    b.check(*b.silent(page, "no console message from comparisons"))
+
+
+def since(page, directory):
+    """A second visit shows what is new."""
+    store = os.path.join(directory, "visited")
+    b.synthetic(store, 20)
+    page.get("file://" + b.lineage("report", "-C", store).strip())
+    b.check(not page.find_elements(By.CSS_SELECTOR, ".since"), "a first visit has nothing new")
+    b.lineage("append", "-C", store, "--status", "keep", "--core-metric", "99")
+    b.lineage("append", "-C", store, "--status", "crash")
+    path = "file://" + b.lineage("report", "-C", store).strip()
+    page.execute_script("sessionStorage.clear()")
+    page.get(path)
+    text = page.find_element(By.CSS_SELECTOR, ".since").text
+    b.check("2 new trials, 1 kept, 1 failed" in text and "to 99." in text, text)
+    page.refresh()
+    b.check(page.find_elements(By.CSS_SELECTOR, ".since"), "it survives a reload")
+    press(page, "Show only these")
+    settle(page)
+    b.check(counted(page) == "2 of 22 trials", "the new ones alone: " + counted(page))
+    page.execute_script("sessionStorage.clear()")
+    page.get("about:blank")
+    page.get(path)
+    b.check(not page.find_elements(By.CSS_SELECTOR, ".since"), "what was looked at is not new")
+
+
+def steps(page, directory, n):
+    """Counts how often each block of the script runs during a filter, a search, a sort and a clear, and the bytes that they write
+    into the page."""
+    store = os.path.join(directory, f"steps{n}")
+    b.synthetic(store, n)
+    page.get("file://" + b.lineage("report", "-C", store).strip())
+    time.sleep(1)
+    page.execute_cdp_cmd("Profiler.enable", {})
+    page.execute_cdp_cmd("Profiler.startPreciseCoverage", {"callCount": True, "detailed": True})
+    written = page.execute_async_script("""
+        const done = arguments[0], all = [...document.querySelectorAll('.bar button')];
+        let bytes = 0;
+        new MutationObserver(list => list.forEach(m => bytes += m.type === 'attributes' ? m.target.getAttribute(m.attributeName)?.length || 0
+            : [...m.addedNodes].reduce((n, e) => n + (e.outerHTML || '').length, 0)))
+            .observe(document.body, {subtree: true, childList: true, attributes: true});
+        document.querySelector('.pic-history').scrollIntoView();
+        const box = document.querySelectorAll('.bar input[type=checkbox]')[1], search = document.querySelector('input[type=search]');
+        const heads = () => [...document.querySelectorAll('.trials th button')];
+        const acts = [() => box.click(), () => { search.value = 'number 1'; search.oninput(); }, () => heads()[3].click(),
+            () => heads().at(-1).click(), () => all.find(e => e.textContent === 'Clear').click(), () => done(bytes)];
+        const next = () => { const act = acts.shift(); if (act) { act(); requestAnimationFrame(() => setTimeout(next, 50)); } };
+        next();""")
+    ran = page.execute_cdp_cmd("Profiler.takePreciseCoverage", {})["result"]
+    page.execute_cdp_cmd("Profiler.stopPreciseCoverage", {})
+    blocks = sum(r["count"] for script in ran if script["url"].startswith("file:") for f in script["functions"] for r in f["ranges"])
+    return blocks, written
+
+
+def complexity(page, directory):
+    """Filtering, sorting and clearing take time in proportion to the trials, and write as much into the page of a large store as
+    of a smaller one: an SVG path of all trials takes a browser seconds to draw."""
+    few, few_bytes = steps(page, directory, 4000)
+    many, many_bytes = steps(page, directory, 16000)
+    print(f"blocks of the script: {few} at 4,000 trials, {many} at 16,000; written: {few_bytes} and {many_bytes} bytes")
+    b.check(few > 20000 and many < 5.5 * few, f"four times the trials need {many / few:.2f} times the steps")
+    b.check(many_bytes < 1.5 * few_bytes, f"and {many_bytes / few_bytes:.2f} times the bytes")
+
+
 def large(page, directory):
     store = os.path.join(directory, "large")
     b.synthetic(store, 10000)
@@ -153,6 +333,10 @@ def large(page, directory):
     print(f"10,000 trials: {size / 1e6:.2f} MB, open {opened * 1e3:.0f} ms of which script {ready:.0f}, filter {took:.0f} ms, "
           f"pointer {hover:.2f} ms")
     b.check(counted(page) == "10000 trials", "all are counted")
+    above = page.execute_script("""
+        const svg = document.querySelector('.pic-history'), all = [...svg.children], best = all.findLastIndex(e => e.matches('.best'));
+        return [best > all.findLastIndex(e => e.matches('.m.discard')), svg.parentNode.querySelector('canvas') !== null]""")
+    b.check(above == [True, True], "the best-so-far line is above the marks, which are on a canvas")
     b.check(*b.silent(page, "no console message with 10,000 trials"))
 
 
@@ -164,11 +348,14 @@ def without_script(directory):
         for view in VIEWS:
             svg = page.find_element(By.ID, f"s0-{view}").find_element(By.XPATH, "..").find_elements(By.CSS_SELECTOR, "svg")
             b.check(svg and svg[0].is_displayed(), f"view {view} without script")
-        b.check(len(page.find_elements(By.CSS_SELECTOR, ".trials tbody tr")) == 100, "the table without script")
+        rows, full = (page.find_elements(By.CSS_SELECTOR, what) for what in (".trials tbody tr", ".card"))
+        b.check(len(rows) == len(full) > 30, "the table without script")
         b.check(page.find_elements(By.CSS_SELECTOR, ".pic-history [data-i] title"), "marks have titles without script")
-        card = page.find_element(By.CSS_SELECTOR, "details.card summary")
-        card.click()
-        b.check("notes" in card.find_element(By.XPATH, "..").text, "a trial in full without script")
+        cards = [c for c in page.find_elements(By.CSS_SELECTOR, ".card") if c.is_displayed()]
+        b.check(cards == [], "trials are listed once")
+        page.find_element(By.CSS_SELECTOR, ".trials tbody a").click()
+        cards = [c.text for c in page.find_elements(By.CSS_SELECTOR, ".card") if c.is_displayed()]
+        b.check(len(cards) == 1 and "notes" in cards[0] and cards[0].startswith("00299"), "its link opens a trial without script")
     finally:
         page.quit()
 
@@ -194,6 +381,11 @@ def main():
     try:
         usual(page, directory)
         hostile(page, directory)
+        columns(page, directory)
+        links(page, directory)
+        compare(page, directory)
+        since(page, directory)
+        complexity(page, directory)
         large(page, directory)
         without_script(directory)
         narrow(directory)
