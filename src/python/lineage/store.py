@@ -194,6 +194,17 @@ class _RenderOptions(ctypes.Structure):
     ]  # fmt: skip
 
 
+class _SqlLimits(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_double), ("bytes", ctypes.c_size_t), ("rows", ctypes.c_size_t)]
+
+
+class _OpenOptions(ctypes.Structure):
+    _fields_ = [
+        ("direction", ctypes.c_int), ("metric", ctypes.c_char_p), ("no_mirror", ctypes.c_bool), ("busy_ms", ctypes.c_uint),
+        ("notice", ctypes.c_void_p), ("cancelled", ctypes.c_void_p), ("context", ctypes.c_void_p), ("sql", _SqlLimits),
+    ]  # fmt: skip
+
+
 class _Void(ctypes.Structure):
     _fields_ = [
         ("exp_id", ctypes.c_char_p), ("by", ctypes.c_char_p), ("timestamp", ctypes.c_char_p), ("reason", ctypes.c_char_p),
@@ -262,7 +273,7 @@ _STRUCTS = {
     "lineage_append_options": _AppendOptions, "lineage_chain": _Chain, "lineage_range": _Range,
     "lineage_condition": _Condition, "lineage_query": _Query, "lineage_sweep_cell": _SweepCell,
     "lineage_sweep": _Sweep, "lineage_render_options": _RenderOptions, "lineage_void": _Void,
-    "lineage_change": _Change, "lineage_idea": _Idea, "lineage_similar": _Similar, "lineage_similar_list": _SimilarList,
+    "lineage_sql_limits": _SqlLimits, "lineage_open_options": _OpenOptions, "lineage_change": _Change, "lineage_idea": _Idea, "lineage_similar": _Similar, "lineage_similar_list": _SimilarList,
     "lineage_knob_try": _KnobTry, "lineage_knob": _Knob, "lineage_knobs": _Knobs,
     "lineage_setting_name": _SettingName, "lineage_settings": _Settings,
 }  # fmt: skip
@@ -271,7 +282,8 @@ _handle = ctypes.c_void_p
 _err = ctypes.POINTER(_Error)
 _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_store_create": (ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(_Config), _err]),
-    "lineage_store_open": (ctypes.c_int, [ctypes.POINTER(_handle), ctypes.c_char_p, ctypes.c_void_p, _err]),
+    "lineage_store_open": (ctypes.c_int, [
+        ctypes.POINTER(_handle), ctypes.c_char_p, ctypes.POINTER(_OpenOptions), _err]),
     "lineage_store_close": (None, [_handle]),
     "lineage_append_options_init": (None, [ctypes.POINTER(_AppendOptions)]),
     "lineage_store_append": (ctypes.c_int, [
@@ -437,14 +449,52 @@ def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
     return out
 
 
+def _drain(cursor: ctypes.c_void_p) -> "list[dict[str, Any]]":
+    """The trials of a cursor, which is then closed."""
+    out: "list[dict[str, Any]]" = []
+    trial, error = _Trial(), _Error()
+    try:
+        while True:
+            status = _lib.lineage_cursor_next(cursor, ctypes.byref(trial), ctypes.byref(error))
+            if status == _NOT_FOUND:
+                return out
+            _check(status, error)
+            out.append(_dict(trial))
+    finally:
+        _lib.lineage_cursor_close(cursor)
+
+
+def _select(handle: int, query: Optional[_Query] = None) -> "list[dict[str, Any]]":
+    """The trials that meet a query, all without one."""
+    cursor, error = _handle(), _Error()
+    wanted = ctypes.byref(query if query is not None else _Query())
+    _check(_lib.lineage_query_open(ctypes.byref(cursor), handle, wanted, ctypes.byref(error)), error)
+    return _drain(cursor)
+
+
+_STYLES = ("native", "fieldkit")
+
+
+def _rendered(handle: int, options: _RenderOptions) -> str:
+    """The block for the next agent."""
+    text, length, error = ctypes.c_void_p(), ctypes.c_size_t(), _Error()
+    status = _lib.lineage_render(
+        ctypes.byref(text), ctypes.byref(length), handle, ctypes.byref(options), ctypes.byref(error)
+    )
+    _check(status, error)
+    out = ctypes.string_at(text.value or 0, length.value).decode("utf-8", "replace")
+    _lib.lineage_free(text)
+    return out
+
+
 # ---- handles ----
 
 
 class _Handles:
     """One handle per thread and process. The child of a fork must neither use nor close its parent's handle."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, options: Optional[_OpenOptions] = None) -> None:
+        self.path, self.options = path, options
         self.local = threading.local()
         self.open: "list[tuple[int, int]]" = []
         self.lock = threading.Lock()
@@ -454,7 +504,7 @@ class _Handles:
         if mine is not None and mine[0] == os.getpid():
             return int(mine[1])
         handle, error = _handle(), _Error()
-        _check(_lib.lineage_store_open(ctypes.byref(handle), os.fsencode(self.path), None, ctypes.byref(error)), error)
+        _check(_lib.lineage_store_open(ctypes.byref(handle), os.fsencode(self.path), self.options, ctypes.byref(error)), error)
         self.local.handle = (os.getpid(), int(handle.value or 0))
         if mine is not None:
             self.lock = threading.Lock()  # after a fork no thread of this process holds the old lock
@@ -623,19 +673,6 @@ class Store:
         _lib.lineage_chain_release(ctypes.byref(chain))
         return out
 
-    def _drain(self, cursor: ctypes.c_void_p) -> "list[dict[str, Any]]":
-        out: "list[dict[str, Any]]" = []
-        trial, error = _Trial(), _Error()
-        try:
-            while True:
-                status = _lib.lineage_cursor_next(cursor, ctypes.byref(trial), ctypes.byref(error))
-                if status == _NOT_FOUND:
-                    return out
-                _check(status, error)
-                out.append(_dict(trial))
-        finally:
-            _lib.lineage_cursor_close(cursor)
-
     def query(
         self, *, status: "str | Sequence[str] | None" = None, specialist: Optional[str] = None,
         since: Optional[str] = None, until: Optional[str] = None, sort: Optional[str] = None, limit: int = 0,
@@ -653,12 +690,7 @@ class Store:
             _label_set(status), _bytes(specialist), _bytes(since), _bytes(until),
             array, len(conditions), _bytes(sort), 0, limit,
         )  # fmt: skip
-        cursor, error = _handle(), _Error()
-        status_code = _lib.lineage_query_open(
-            ctypes.byref(cursor), self._handles.get(), ctypes.byref(query), ctypes.byref(error)
-        )
-        _check(status_code, error)
-        return self._drain(cursor)
+        return _select(self._handles.get(), query)
 
     def search(
         self, words: str, *, limit: int = 20, status: "str | Sequence[str] | None" = None,
@@ -675,7 +707,7 @@ class Store:
             ctypes.byref(cursor), self._handles.get(), _words(words), ctypes.byref(query), ctypes.byref(error)
         )
         _check(code, error)
-        return self._drain(cursor)
+        return _drain(cursor)
 
     @contextlib.contextmanager
     def _ideas(self) -> "Iterator[ctypes.c_void_p]":
@@ -750,7 +782,7 @@ class Store:
             ctypes.byref(cursor), self._handles.get(), _params(wanted, alive), len(wanted), tolerance, ctypes.byref(error)
         )
         _check(status, error)
-        return self._drain(cursor)
+        return _drain(cursor)
 
     def sweep(self, x: str, y: Optional[str] = None) -> "list[dict[str, Any]]":
         """The values, or pairs of values, of parameters, metrics or extra columns that occurred: one dict per cell, with
@@ -769,20 +801,13 @@ class Store:
         max_bytes: int = 0,
     ) -> str:  # fmt: skip
         """The session-start block that the next agent reads."""
-        styles = ("native", "fieldkit")
-        if style not in styles:
+        if style not in _STYLES:
             raise ValueError(f"style is {style!r}, not 'native' or 'fieldkit'")
-        options, text, length, error = _RenderOptions(), ctypes.c_void_p(), ctypes.c_size_t(), _Error()
+        options = _RenderOptions()
         _lib.lineage_render_options_init(ctypes.byref(options))
-        options.style, options.specialist, options.timestamp = styles.index(style), _bytes(specialist), _bytes(timestamp)
+        options.style, options.specialist, options.timestamp = _STYLES.index(style), _bytes(specialist), _bytes(timestamp)
         options.sections, options.max_bytes = _bytes(sections), max_bytes
-        status = _lib.lineage_render(
-            ctypes.byref(text), ctypes.byref(length), self._handles.get(), ctypes.byref(options), ctypes.byref(error)
-        )
-        _check(status, error)
-        out = ctypes.string_at(text.value or 0, length.value).decode("utf-8", "replace")
-        _lib.lineage_free(text)
-        return out
+        return _rendered(self._handles.get(), options)
 
 
 def _label_set(status: "str | Sequence[str] | None") -> int:
