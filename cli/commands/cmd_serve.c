@@ -19,15 +19,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_args args;
     struct server_options server = {.port = PORT, .store.notice = print_notice};
     char *port = NULL;
-    int no_token = 0;
+    int no_token = 0, new_token = 0;
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&where),
         {"port", 0, POPT_ARG_STRING, &port, 0, "port on 127.0.0.1; 0: any free port (default: the first free one from 8790 on)", "N"},
         {"no-token", 0, POPT_ARG_NONE, &no_token, 0,
          "answer requests that lack the token of the printed address", NULL},
+        {"new-token", 0, POPT_ARG_NONE, &new_token, 0, "make a new token; addresses of earlier servers then stop working", NULL},
         POPT_TABLEEND};
     size_t number = PORT;
-    int status = cli_parse(&args, command, options, 0, 0, argc, argv);
+    int status = cli_parse(&args, command, options, 0, SERVER_STORES, argc, argv);
     if (status != CLI_GO_ON)
         goto done;
     status = CLI_USAGE;
@@ -42,7 +43,20 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     server.port = (unsigned)number;
     server.ports = port ? 1 : PORTS;
     server.no_token = no_token;
-    server.dir = where.dir ? where.dir : ".";
+    if (args.n_positional && where.dir) {
+        cli_error(CLI_USAGE, "serve: name the stores as arguments or one store with -C, not both");
+        goto done;
+    }
+    if (no_token && new_token) {
+        cli_error(CLI_USAGE, "serve: --no-token and --new-token exclude each other");
+        goto done;
+    }
+    server.new_token = new_token;
+    server.n_dirs = args.n_positional ? args.n_positional : 1;
+    for (size_t i = 0; i < args.n_positional; i++)
+        server.dirs[i] = args.positional[i];
+    if (!args.n_positional)
+        server.dirs[0] = where.dir ? where.dir : ".";
     server.store.metric = where.metric;
     status = server_run(&server);
 done:
@@ -52,13 +66,14 @@ done:
 
 const struct cli_command cmd_serve = {
     .name = "serve",
-    .arguments = "",
-    .description = "Shows the page of `report` in a browser and updates it when rows are appended. Trials "
-                   "that\n"
-                   "are running are shown with their curves. Prints its address and answers until it is\n"
-                   "interrupted. It only reads, listens only on 127.0.0.1, and answers only requests that\n"
-                   "have the token of the printed address, which is new at each start. Use --no-token only\n"
-                   "on a machine that nobody else uses.",
-    .examples = "  lineage serve -C runs/atpo\n  lineage serve --port 0 --no-token",
+    .arguments = "[STORE...]",
+    .description = "Shows the page of `report` in a browser and updates it when rows are appended. Trials that\n"
+                   "are running are shown with their curves. Several stores are shown in one page. Prints its\n"
+                   "address and answers until it is interrupted; a page connects again when the server is\n"
+                   "back. It only reads, listens only on 127.0.0.1, refuses requests of other sites, and\n"
+                   "answers only requests that have the token of the printed address. The token is the same\n"
+                   "at each start; it is kept in the state directory, which only you can read, until you use\n"
+                   "--new-token. Use --no-token only on a machine that nobody else uses.",
+    .examples = "  lineage serve -C runs/atpo\n  lineage serve runs/atpo runs/hop\n  lineage serve --port 0 --no-token",
     .run = run,
 };

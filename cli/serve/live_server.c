@@ -1,8 +1,8 @@
 /*
  * live_server.c: the server of `lineage serve`; see live_server.h.
  *
- * There are two threads. libmicrohttpd's thread answers requests; only it uses the store, the printed page and the
- * model behind it. The main thread checks every half second, through its own store handle, whether rows were added or a
+ * There are two threads. libmicrohttpd's thread answers requests; only it uses the stores, the printed page and the
+ * models behind it. The main thread checks every half second, through its own store handles, whether rows were added or a
  * running trial has changed, and wakes the listeners. A listener is a response without end whose connection is
  * suspended while there is nothing to send, so that it needs no thread and a slow client delays nobody.
  */
@@ -25,8 +25,9 @@
 #include "cli.h"
 #include "report/html_page.h"
 #include "report/report_load.h"
-#include "serve/request_guard.h"
+#include "serve/kept_token.h"
 #include "serve/microhttpd.h"
+#include "serve/request_guard.h"
 #include "serve/running.h"
 
 enum {
@@ -62,11 +63,13 @@ struct server {
     struct MHD_Daemon *daemon;
 
     /* Used only by the answering thread. */
-    struct lineage_store *store;
-    struct model model;
-    bool has_model;
+    struct served {
+        struct lineage_store *store;
+        bool has_model;
+        bool stale; /* newer rows exist, but could not be read */
+    } stores[SERVER_STORES];
+    struct model models[SERVER_STORES];
     struct MHD_Response *page; /* the page of the rows at the last check */
-    bool stale;                /* newer rows exist, but could not be read */
     struct peer *oldest, *newest;
     size_t n_idlers;
 
@@ -200,27 +203,44 @@ static struct MHD_Response *html_response(struct server *server, char *text, siz
 /* ---- the page ---- */
 
 /* While the log's server cannot be reached, the last page stays valid. */
-static bool has_news(struct server *server)
+static bool has_news(struct server *server, size_t which)
 {
     struct lineage_error err;
+    struct served *served = &server->stores[which];
     bool news = false;
-    if (lineage_store_wait(server->store, 0, &news, &err) != LINEAGE_OK)
-        return !server->page;
-    return news || server->stale;
+    if (lineage_store_wait(served->store, 0, &news, &err) != LINEAGE_OK)
+        return !served->has_model;
+    return news || served->stale || !served->has_model;
 }
 
 /* Releases a model that failed halfway too, because some of its parts may be allocated. */
-static bool load_model(struct server *server)
+static bool load_model(struct server *server, size_t which)
 {
     struct lineage_error err;
-    if (server->has_model)
-        model_release(&server->model);
-    server->has_model = model_load(&server->model, server->store, &err) == LINEAGE_OK;
-    if (!server->has_model) {
-        model_release(&server->model);
+    struct served *served = &server->stores[which];
+    served->stale = true;
+    if (served->has_model)
+        model_release(&server->models[which]);
+    served->has_model = model_load(&server->models[which], served->store, &err) == LINEAGE_OK;
+    served->stale = !served->has_model;
+    if (!served->has_model) {
+        model_release(&server->models[which]);
         cli_fail(&err);
     }
-    return server->has_model;
+    return served->has_model;
+}
+
+/* Loads the stores that have changed. *changed: at least one of them has. Returns false after reporting why it failed. */
+static bool fresh_models(struct server *server, bool *changed)
+{
+    *changed = false;
+    for (size_t i = 0; i < server->options->n_dirs; i++)
+        if (has_news(server, i)) {
+            *changed = true;
+            if (!load_model(server, i))
+                return false;
+        }
+    return true;
 }
 
 /* Prints the page again if the rows have changed. Returns NULL after reporting why it failed. */
@@ -228,23 +248,22 @@ static struct MHD_Response *fresh_page(struct server *server)
 {
     char *text = NULL;
     size_t length = 0;
-    if (!has_news(server) && server->page)
-        return server->page;
-    server->stale = true;
-    if (!load_model(server))
+    bool changed;
+    if (!fresh_models(server, &changed))
         return NULL;
+    if (!changed && server->page)
+        return server->page;
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return NULL;
     /* The page has no diffs, because each would read two snapshots; the answer about a single trial has its diff. */
-    page_print(out, &server->model, 1, &(struct page_options){.live = true, .no_diffs = true});
+    page_print(out, server->models, server->options->n_dirs, &(struct page_options){.live = true, .no_diffs = true});
     if (fclose(out) != 0) {
         free(text);
         return NULL;
     }
     if (server->page)
         server->http.destroy_response(server->page);
-    server->stale = false;
     return server->page = html_response(server, text, length);
 }
 
@@ -256,20 +275,28 @@ static enum MHD_Result answer_page(struct server *server, struct MHD_Connection 
     return server->http.queue_response(connection, MHD_HTTP_OK, page); /* the reference is kept for the next request */
 }
 
-/* The index counts the model's trials. Rows are only appended, so an index from an older page still means the same
+/* Reads an argument as an index. Returns ULLONG_MAX if it is missing or is not one. */
+static unsigned long long index_argument(struct server *server, struct MHD_Connection *connection, const char *name)
+{
+    const char *text = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+    char *end = NULL;
+    unsigned long long i = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : ULLONG_MAX;
+    return end && !*end ? i : ULLONG_MAX;
+}
+
+/* The index i counts the trials of the store s. Rows are only appended, so an index from an older page still means the same
  * trial. */
 static enum MHD_Result answer_trial(struct server *server, struct MHD_Connection *connection)
 {
-    const char *which = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "i");
-    char *end = NULL, *text = NULL;
+    unsigned long long i = index_argument(server, connection, "i"), s = index_argument(server, connection, "s");
+    char *text = NULL;
     size_t length = 0;
-    unsigned long long i = which && *which >= '0' && *which <= '9' ? strtoull(which, &end, 10) : ULLONG_MAX;
-    if (!end || *end || !fresh_page(server) || i >= server->model.n)
+    if (s >= server->options->n_dirs || !fresh_page(server) || i >= server->models[s].n)
         return answer_text(server, connection, MHD_HTTP_NOT_FOUND, "no such trial\n");
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return MHD_NO;
-    page_card(out, &server->model, (size_t)i);
+    page_card(out, &server->models[s], (size_t)i);
     fclose(out);
     return answer(server, connection, MHD_HTTP_OK, html_response(server, text, length));
 }
@@ -281,7 +308,8 @@ static enum MHD_Result answer_running(struct server *server, struct MHD_Connecti
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return MHD_NO;
-    running_print(out, lineage_store_dir(server->store));
+    for (size_t i = 0; i < server->options->n_dirs; i++)
+        running_print(out, lineage_store_dir(server->stores[i].store), server->options->n_dirs > 1);
     fclose(out);
     return answer(server, connection, MHD_HTTP_OK, html_response(server, text, length));
 }
@@ -381,7 +409,7 @@ static void wake_listeners(struct server *server)
 /* ---- requests ---- */
 
 struct counts {
-    int hosts, origins;
+    int hosts, origins, sites;
 };
 
 static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -391,15 +419,16 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
     (void)value;
     counts->hosts += strcasecmp(name, "Host") == 0;
     counts->origins += strcasecmp(name, "Origin") == 0;
+    counts->sites += strcasecmp(name, "Sec-Fetch-Site") == 0;
     return MHD_YES;
 }
 
-/* Two Host or Origin headers could be understood in two ways, so such requests are refused. */
+/* Two headers of one kind could be understood in two ways, so such requests are refused. */
 static bool headers_single(struct server *server, struct MHD_Connection *connection)
 {
     struct counts counts = {0};
     server->http.get_connection_values(connection, MHD_HEADER_KIND, count_header, &counts);
-    return counts.hosts == 1 && counts.origins <= 1;
+    return counts.hosts == 1 && counts.origins <= 1 && counts.sites <= 1;
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -421,9 +450,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     note_request(server, connection, false);
     const char *host = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     const char *origin = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Origin");
+    const char *site = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
     const char *token = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
     if (!headers_single(server, connection) || !guard_host_ok(&server->guard, host) ||
-        !guard_origin_ok(&server->guard, origin))
+        !guard_origin_ok(&server->guard, origin) || !guard_site_ok(site))
         return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "this address is not allowed here\n");
     /* Checked after Host and Origin, so that a foreign page learns nothing about tokens, and before the path, so that a
      * client without the token learns nothing about paths. */
@@ -507,16 +537,27 @@ static bool rows_changed(struct lineage_store *watched, unsigned *pause)
     return news;
 }
 
+/* Looks at all stores once. Returns whether rows were added; *running changes when a running trial does. */
+static bool look(struct lineage_store *const *watched, unsigned *away, size_t n, uint64_t *running)
+{
+    bool rows = false;
+    *running = 0;
+    for (size_t i = 0; i < n; i++) {
+        *running = *running * 1000003u + running_state(lineage_store_dir(watched[i]));
+        rows = rows_changed(watched[i], &away[i]) || rows;
+    }
+    return rows;
+}
+
 /* Wakes the listeners after each change; returns when a signal arrives. */
-static void watch(struct server *server, struct lineage_store *watched, const sigset_t *signals)
+static void watch(struct server *server, struct lineage_store *const *watched, const sigset_t *signals)
 {
     struct timespec pause = {0, LOOK_MS * 1000000L};
-    uint64_t running = running_state(lineage_store_dir(watched));
-    unsigned looks = 0, away = 0;
-    rows_changed(watched, &away);
+    uint64_t running, state;
+    unsigned looks = 0, away[SERVER_STORES] = {0};
+    look(watched, away, server->options->n_dirs, &running);
     while (sigtimedwait(signals, NULL, &pause) < 0 && (errno == EAGAIN || errno == EINTR)) {
-        uint64_t state = running_state(lineage_store_dir(watched));
-        bool rows = rows_changed(watched, &away), beat = ++looks % BEATS == 0;
+        bool rows = look(watched, away, server->options->n_dirs, &state), beat = ++looks % BEATS == 0;
         pthread_mutex_lock(&server->mutex);
         server->rows += rows;
         server->running += state != running;
@@ -540,52 +581,73 @@ static void stop(struct server *server)
         server->http.stop_daemon(server->daemon);
     if (server->page)
         server->http.destroy_response(server->page);
-    if (server->has_model)
-        model_release(&server->model);
-    lineage_store_close(server->store);
+    for (size_t i = 0; i < server->options->n_dirs; i++) {
+        if (server->stores[i].has_model)
+            model_release(&server->models[i]);
+        lineage_store_close(server->stores[i].store);
+    }
     microhttpd_unload(&server->http);
     pthread_mutex_destroy(&server->mutex);
 }
 
-/* The second handle needs no mirror, because it only watches for changes. */
-static int open_stores(struct server *server, struct lineage_store **watched)
+/* The second handle of each store needs no mirror, because it only watches for changes. */
+static int open_stores(struct server *server, struct lineage_store *watched[SERVER_STORES])
 {
     struct lineage_open_options bare = server->options->store;
     struct lineage_error err;
     bare.no_mirror = true;
-    if (!cli_has_store(server->options->dir))
-        return CLI_USAGE;
-    if (lineage_store_open(&server->store, server->options->dir, &server->options->store, &err) != LINEAGE_OK ||
-        lineage_store_open(watched, server->options->dir, &bare, &err) != LINEAGE_OK)
-        return cli_fail(&err);
+    for (size_t i = 0; i < server->options->n_dirs; i++) {
+        const char *dir = server->options->dirs[i];
+        if (!cli_has_store(dir))
+            return CLI_USAGE;
+        if (lineage_store_open(&server->stores[i].store, dir, &server->options->store, &err) != LINEAGE_OK ||
+            lineage_store_open(&watched[i], dir, &bare, &err) != LINEAGE_OK)
+            return cli_fail(&err);
+    }
     return CLI_GO_ON;
+}
+
+static int find_token(struct server *server)
+{
+    bool kept;
+    if (server->options->no_token)
+        return CLI_GO_ON;
+    if (!token_keep(&server->guard, server->options->new_token, &kept))
+        return cli_error(CLI_SYSTEM, "serve: cannot get random numbers for a token: %s", strerror(errno));
+    if (!kept)
+        cli_say("the token cannot be kept in the state directory (XDG_STATE_HOME), so the next server will have another one");
+    return CLI_GO_ON;
+}
+
+static void block_signals(sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, signals, NULL); /* threads that start later inherit the mask */
+    signal(SIGPIPE, SIG_IGN);
 }
 
 int server_run(const struct server_options *options)
 {
-    struct server server = {.options = options, .rows = 1, .running = 1, .beat = 1};
-    struct lineage_store *watched = NULL;
+    struct server *server = calloc(1, sizeof *server);
+    struct lineage_store *watched[SERVER_STORES] = {NULL};
     sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &signals, NULL); /* threads that start later inherit the mask */
-    signal(SIGPIPE, SIG_IGN);
-    pthread_mutex_init(&server.mutex, NULL);
-    int status = microhttpd_load(&server.http);
-    if (status != CLI_GO_ON || (status = open_stores(&server, &watched)) != CLI_GO_ON)
-        goto done;
-    if (!options->no_token && !guard_make_token(&server.guard)) {
-        status = cli_error(CLI_SYSTEM, "serve: cannot get random numbers for a token: %s", strerror(errno));
-        goto done;
+    if (!server)
+        return cli_no_memory();
+    *server = (struct server){.options = options, .rows = 1, .running = 1, .beat = 1};
+    block_signals(&signals);
+    pthread_mutex_init(&server->mutex, NULL);
+    int status = microhttpd_load(&server->http);
+    if (status == CLI_GO_ON && (status = open_stores(server, watched)) == CLI_GO_ON && (status = find_token(server)) == CLI_GO_ON &&
+        (status = start(server)) == CLI_GO_ON) {
+        watch(server, watched, &signals);
+        status = CLI_OK;
     }
-    if ((status = start(&server)) != CLI_GO_ON)
-        goto done;
-    watch(&server, watched, &signals);
-    status = CLI_OK;
-done:
-    stop(&server);
-    lineage_store_close(watched);
+    stop(server);
+    for (size_t i = 0; i < options->n_dirs; i++)
+        lineage_store_close(watched[i]);
+    free(server);
     return status;
 }

@@ -41,6 +41,11 @@ bool guard_origin_ok(const struct guard *guard, const char *origin)
     return !origin || (strncmp(origin, "http://", 7) == 0 && guard_host_ok(guard, origin + 7));
 }
 
+bool guard_site_ok(const char *site)
+{
+    return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+}
+
 bool guard_token_ok(const struct guard *guard, const char *token)
 {
     unsigned char differs = 0;

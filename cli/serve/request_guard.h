@@ -1,7 +1,7 @@
 /*
  * request_guard.h: decides which requests are answered. A page of another site can make a browser send requests to
- * localhost, but it cannot choose Host (which stops a name that was rebound to 127.0.0.1), cannot hide its Origin, and
- * does not know the token.
+ * localhost, but it cannot choose Host (which stops a name that was rebound to 127.0.0.1), cannot hide its Origin or
+ * the site that Sec-Fetch-Site states, and does not know the token.
  */
 #ifndef SERVE_REQUEST_GUARD_H
 #define SERVE_REQUEST_GUARD_H
@@ -24,6 +24,12 @@ bool guard_host_ok(const struct guard *guard, const char *host);
 
 /* Whether Origin is this server's or missing. */
 bool guard_origin_ok(const struct guard *guard, const char *origin);
+
+/*
+ * Whether Sec-Fetch-Site allows the request: the header is missing (only browsers send it), or says that the user typed or
+ * opened the address (none) or that this server's own page asked (same-origin). A link on another site is refused too.
+ */
+bool guard_site_ok(const char *site);
 
 /* Whether the token is right. Its time does not depend on how many digits are right. */
 bool guard_token_ok(const struct guard *guard, const char *token);

@@ -171,9 +171,14 @@ static void print_trial(void *context, int fd)
     free(trial);
 }
 
-void running_print(FILE *out, const char *store)
+void running_print(FILE *out, const char *store, bool named)
 {
     struct printing printing = {.out = out};
+    if (named) {
+        fputs("<p class=\"how\">", out);
+        html_text(out, store, 300);
+        fputs("</p>", out);
+    }
     running_each(store, print_trial, &printing);
     if (!printing.n)
         fputs("<p class=\"how\">No trial is running in this store, according to its work directories.</p>\n", out);

@@ -5,11 +5,12 @@
 #ifndef SERVE_RUNNING_H
 #define SERVE_RUNNING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* Prints the trials as HTML with their curves, or a remark if there are none. */
-void running_print(FILE *out, const char *store);
+/* Prints the trials as HTML with their curves, or a remark if there are none. `named`: with the path of the store. */
+void running_print(FILE *out, const char *store, bool named);
 
 /* Returns a number that changes when the trials' events change. */
 uint64_t running_state(const char *store);

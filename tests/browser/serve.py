@@ -22,6 +22,7 @@ def until(page, what, condition):
 
 def main():
     directory = b.scratch()
+    os.environ["XDG_STATE_HOME"] = os.path.join(directory, "state")
     store = os.path.join(directory, "store")
     b.synthetic(store, 60)
     server = subprocess.Popen([b.LINEAGE, "serve", "-C", store, "--port", "0"], stdout=subprocess.PIPE, text=True)
@@ -60,11 +61,39 @@ def main():
         elsewhere = [u for u in b.requests(page) if not u.startswith(address.split("?")[0]) and not u.startswith("data:")]
         b.check(elsewhere == [], f"no request leaves the page: {elsewhere}")
         b.check(*b.silent(page, "no console message"))
+        search = page.find_element(By.CSS_SELECTOR, "input[type=search]")
+        page.execute_script("arguments[0].value = 'deeper'; arguments[0].oninput()", search)
+        until(page, "a filter", lambda p: " of 61" in p.find_element(By.CSS_SELECTOR, ".bar output").text)
         begin = time.monotonic()
         server.send_signal(signal.SIGTERM)
         b.check(server.wait(timeout=15) == 0, "the server ends cleanly with a page listening")
         print(f"ended after {time.monotonic() - begin:.1f} s")
         until(page, "the page says that the server is gone", lambda p: "gone" in p.find_element(By.ID, "live").text)
+
+        # The next server has the same token, so the page connects again and shows what was appended meanwhile.
+        b.lineage("append", "-C", store, "--specialist", "meanwhile", "--status", "discard", "--core-metric", "1")
+        server = subprocess.Popen([b.LINEAGE, "serve", "-C", store, "--port", address.split(":")[2].split("/")[0]],
+                                  stdout=subprocess.PIPE, text=True)
+        b.check(server.stdout.readline().strip() == address, "the address is the same")
+        until(page, "the page connects again", lambda p: p.find_element(By.ID, "live").text.startswith("live"))
+        until(page, "with the new row and its filter",
+              lambda p: " of 62" in p.find_element(By.CSS_SELECTOR, ".bar output").text)
+        b.check(page.find_element(By.CSS_SELECTOR, "input[type=search]").get_attribute("value") == "deeper", "the filter is kept")
+        b.check(page.execute_script("return window.kept") is True, "the page was still not loaded anew")
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=15)
+
+        other = os.path.join(directory, "other")
+        b.synthetic(other, 30)
+        server = subprocess.Popen([b.LINEAGE, "serve", store, other, "--port", "0"], stdout=subprocess.PIPE, text=True)
+        page.get(server.stdout.readline().strip())
+        until(page, "two stores", lambda p: [e.text for e in p.find_elements(By.CSS_SELECTOR, ".bar output")] == ["62 trials", "30 trials"])
+        until(page, "two lists of running trials", lambda p: p.find_element(By.ID, "running").text.count("No trial is running") == 2)
+        b.lineage("append", "-C", other, "--status", "discard", "--core-metric", "1")
+        until(page, "a row of the second store arrives", lambda p: p.find_elements(By.CSS_SELECTOR, ".bar output")[1].text == "31 trials")
+        page.execute_script("report.stores[1].open(0)")
+        until(page, "a trial of the second store opens", lambda p: "specialist" in p.find_element(By.ID, "panel").text)
+        b.check("1.trial=00000" in page.current_url or until(page, "its link", lambda p: "1.trial=00000" in p.current_url) is None, "the link names the store")
     finally:
         page.quit()
         if server.poll() is None:

@@ -43,6 +43,58 @@ checks=$((checks + 1))
     fail "two servers without --port: '$(cat second.out)' '$(cat third.out)' '$(cat third.err)'"
 must_have third.err 'is in use; this server takes'
 
+# A token is kept for the next server, in a file that only its user can read.
+start_with() { name=$1; shift; rm -f "$name.out"; "$LINEAGE" serve "$@" >"$name.out" 2>"$name.err" & server=$!; servers="$servers $server"
+    waited=0
+    while [ ! -s "$name.out" ] && kill -0 "$server" 2>/dev/null && [ "$waited" -lt 300 ]; do sleep 0.1; waited=$((waited + 1)); done; }
+token_of() { sed -n 's|.*?token=||p' "$1.out"; }
+export XDG_STATE_HOME="$scratch/state"
+kept="$XDG_STATE_HOME/lineage/serve_token"
+start_with token1 --port 0
+start_with token2 --port 0
+checks=$((checks + 1))
+[ "$(token_of token1 | wc -c)" = 33 ] || fail "no token: $(cat token1.out)"
+must_equal "$(token_of token1)" "$(token_of token2)" 'the token of a second server'
+must_equal "600 $(token_of token1)" "$(stat -c %a "$kept") $(cat "$kept")" 'the file of the token'
+start_with token3 --port 0 --new-token
+checks=$((checks + 1))
+[ "$(token_of token3)" != "$(token_of token1)" ] || fail '--new-token keeps the token'
+must_equal "$(token_of token3)" "$(cat "$kept")" 'the file has the new token'
+# Tokens that others may know, or that are damaged, are replaced.
+old=$(cat "$kept")
+chmod 644 "$kept"
+start_with token4 --port 0
+checks=$((checks + 1))
+[ "$(token_of token4)" != "$old" ] || fail 'a token that others can read is used'
+for text in short "$old$old" 0123456789abcdef0123456789ABCDEF '../../../../../../../etc/passwd.'; do
+    (umask 077; echo "$text" >"$kept")
+    start_with damaged --port 0
+    must_equal "600 $(token_of damaged)" "$(stat -c %a "$kept") $(cat "$kept")" "the file instead of '$text'"
+    checks=$((checks + 1))
+    [ "$(token_of damaged)" != "$text" ] || fail "the token '$text' is used"
+done
+echo "$old" >elsewhere
+ln -sf "$scratch/elsewhere" "$kept"
+start_with linked --port 0
+checks=$((checks + 1))
+[ "$(token_of linked)" != "$old" ] && [ ! -L "$kept" ] && [ "$(cat elsewhere)" = "$old" ] || fail 'a link is followed'
+: >notadir
+XDG_STATE_HOME="$scratch/notadir" start_with nowhere --port 0
+must_have nowhere.err 'cannot be kept'
+checks=$((checks + 1))
+[ "$(token_of nowhere | wc -c)" = 33 ] || fail "no token without a state directory: $(cat nowhere.out)"
+must_equal '' "$(find "$scratch/state" -name 'serve_token.*')" 'no temporary file is left'
+
+# Several stores; a place that is not a store is refused.
+must_run init other
+must_fail 2 'not both' serve -C other other
+must_fail 2 'exclude each other' serve --no-token --new-token
+mkdir nostore
+must_fail 2 'no store in nostore' serve other nostore
+start several --port 0 . other
+checks=$((checks + 1))
+[ -n "$(port_of several)" ] || fail "several stores: $(cat several.err)"
+
 # When a server has ended, its port can be used again at once.
 set -- $servers
 kill "$1" && wait "$1"

@@ -130,16 +130,25 @@ static void guards(struct served *s)
     check(s, get(s, "/?token=", here, origin) == 403, "another scheme");
     snprintf(origin, sizeof origin, "Origin: http://%s\r\n", here);
     check(s, get(s, "/?token=", here, origin) == 200, "its own origin");
+    check(s, get(s, "/?token=", here, "Sec-Fetch-Site: cross-site\r\n") == 403, "a page of another site");
+    check(s, get(s, "/?token=", here, "Sec-Fetch-Site: same-site\r\n") == 403, "a page of another port");
+    check(s, get(s, "/?token=", here, "Sec-Fetch-Site: anything\r\n") == 403, "an unknown site");
+    check(s, get(s, "/?token=", here, "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n") == 403, "two sites");
+    check(s, get(s, "/?token=", here, "Sec-Fetch-Site: none\r\n") == 200, "an address that the user typed");
+    check(s, get(s, "/?token=", here, "Sec-Fetch-Site: same-origin\r\n") == 200, "its own page");
     other.token[0] = other.token[0] == '0' ? '1' : '0';
     check(s, get(&other, "/?token=", here, "") == 403, "a wrong token");
     other.token[8] = '\0';
     check(s, get(&other, "/?token=", here, "") == 403, "a short token");
     check(s, get(&other, "/events?token=", here, "") == 403, "events want the token");
-    check(s, get(&other, "/trial?i=0&token=", here, "") == 403, "trials want the token");
+    check(s, get(&other, "/trial?s=0&i=0&token=", here, "") == 403, "trials want the token");
     check(s, get(s, "/../../etc/passwd?token=", here, "") == 404, "no file is served");
-    check(s, get(s, "/trial?i=0&token=", here, "") == 200, "a trial");
-    check(s, get(s, "/trial?i=-1&token=", here, "") == 404, "no trial");
-    check(s, get(s, "/trial?i=99999999999999999999&token=", here, "") == 404, "no such number");
+    check(s, get(s, "/trial?s=0&i=0&token=", here, "") == 200, "a trial");
+    check(s, get(s, "/trial?s=0&i=-1&token=", here, "") == 404, "no trial");
+    check(s, get(s, "/trial?i=0&token=", here, "") == 404, "no store");
+    check(s, get(s, "/trial?s=1&i=0&token=", here, "") == 404, "a store that is not served");
+    check(s, get(s, "/trial?s=16&i=0&token=", here, "") == 404, "a store beyond the last");
+    check(s, get(s, "/trial?s=0&i=99999999999999999999&token=", here, "") == 404, "no such number");
     static const char *const methods[] = {"POST", "PUT", "DELETE", "PATCH", "OPTIONS"};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         snprintf(request, sizeof request, "%s /?token=%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", methods[i],
@@ -282,7 +291,7 @@ static void listeners(struct served *s)
         if (open[i])
             told += receive(fds[i], answer, sizeof answer, "event: rows") > 0 && strstr(answer, "event: rows");
     check(s, told == admitted, "every listener hears of a new row");
-    snprintf(request, sizeof request, "/trial?i=%d&token=", s->rows);
+    snprintf(request, sizeof request, "/trial?s=0&i=%d&token=", s->rows);
     check(s, get(s, request, here, "") == 200, "the new trial is there");
     for (int i = 0; i < LISTENERS; i++)
         if (fds[i] >= 0)
@@ -311,6 +320,7 @@ int main(void)
           "000\t2026-01-01T00:00:00Z\tgrpo\t\t\tqa\tplain\t\tbaseline\t1.5\t\t\t\t\t\t\talpha=0.3\n",
           out);
     fclose(out);
+    setenv("XDG_STATE_HOME", dir, 1);
     if (!start(&s, dir)) {
         printf("the server did not start\n");
         return 1;
