@@ -50,22 +50,29 @@ enum lineage_status postgres_explain(struct log_postgres *p, enum lineage_status
     return status;
 }
 
+#define UNDEFINED_FUNCTION "42883" /* an SQLSTATE */
+
 enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_error *err)
 {
     static const char sql[] = "SELECT (SELECT max(version) FROM lineage.version),"
                               " (SELECT id FROM lineage.store WHERE name = $1),"
                               " (SELECT bool_or(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc"
-                              " WHERE proname = 'append' AND pronamespace = 'lineage'::regnamespace)";
+                              " WHERE proname = 'append' AND pronamespace = 'lineage'::regnamespace)"
+                              " AND coalesce((SELECT lineage.may(id, 'writer') FROM lineage.store WHERE name = $1), true)";
     const char *const params[] = {p->name.store};
     struct pg_result result;
     if (p->store)
         return LINEAGE_OK;
-    enum lineage_status status = postgres_explain(p, pg_run(p->pg, &result, PG_PATIENCE, sql, 1, params, err), err);
+    enum lineage_status status = pg_run(p->pg, &result, PG_PATIENCE, sql, 1, params, err);
+    if (status == LINEAGE_EIO && strcmp(pg_sqlstate(p->pg), UNDEFINED_FUNCTION) == 0) /* a schema without lineage.may */
+        status = pg_run(p->pg, &result, PG_PATIENCE, "SELECT max(version) FROM lineage.version", 0, NULL, err);
+    status = postgres_explain(p, status, err);
     if (status == LINEAGE_OK)
         status = postgres_check_version(p, pg_int(&result, 0, 0), err);
     if (status == LINEAGE_OK && pg_is_null(&result, 0, 1))
-        status = store_fail(err, LINEAGE_EREFUSED, "%s: the server has no store '%s'; `lineage init` creates it", p->name.shown,
-                            p->name.store);
+        status = store_fail(err, LINEAGE_EREFUSED,
+                            "%s: the server has no store '%s', or none that you may read; `lineage init` creates it",
+                            p->name.shown, p->name.store);
     if (status == LINEAGE_OK) {
         const char *may_append = pg_text(&result, 0, 2, NULL);
         p->store = pg_int(&result, 0, 1);

@@ -8,6 +8,9 @@
 
 #include "postgres_sql.h"
 
+/* A migration may read every record of the database. */
+#define MIGRATION_SECONDS 86400.0
+
 #define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
 
 enum lineage_status postgres_check_version(struct log_postgres *p, int64_t version, struct lineage_error *err)
@@ -85,7 +88,7 @@ static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
         buf_reset(&sql);
         buf_puts(&sql, schema_migrations[i]);
         buf_printf(&sql, "\nINSERT INTO lineage.version (version) VALUES (%d)", i + 1);
-        status = sql.failed ? store_no_memory(err) : pg_query(pg, NULL, PG_PATIENCE, sql.data, err);
+        status = sql.failed ? store_no_memory(err) : pg_query(pg, NULL, MIGRATION_SECONDS, sql.data, err);
     }
     if (status == LINEAGE_OK)
         status = pg_query(pg, NULL, PG_PATIENCE, schema_grants, err);
