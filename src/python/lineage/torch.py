@@ -24,11 +24,12 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from . import core
+from .turns import AdaptiveTurnClipper, InformationGain, NormalizedTurns, TurnGroupNormalizer
 
 __all__ = [
-    "A2TGPO", "AggLoss", "BypassLoss", "ComposedLoss", "DecoupledLoss", "DistillationLoss", "Gradients",
-    "KLPenalty", "PartitionReport", "PolicyLoss", "StreamLoss", "TurnLoss", "ValueLoss", "a2tgpo_advantage",
-    "check_partition", "totals",
+    "A2TGPO", "AdaptiveTurnClipper", "AggLoss", "BypassLoss", "ComposedLoss", "DecoupledLoss", "DistillationLoss", "Gradients",
+    "InformationGain", "KLPenalty", "NormalizedTurns", "PartitionReport", "PolicyLoss", "StreamLoss", "TurnGroupNormalizer",
+    "TurnLoss", "ValueLoss", "a2tgpo_advantage", "check_partition", "totals",
 ]  # fmt: skip
 
 
