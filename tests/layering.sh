@@ -116,7 +116,7 @@ uthash.h     src/store/append src/store/ideas src/store/code src/store/compare c
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/append src/store/compare src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/run cli/judge cli/git
-jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/serve cli/commands src/rlcase
+jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/report cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge
 cblas.h      src/trainer/policy src/trainer/rollout

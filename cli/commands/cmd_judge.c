@@ -217,6 +217,8 @@ static void print_case(const struct judge_options *o, size_t i)
     size_t length;
     if (!id)
         json_object_set_new(line, "id", json_integer((json_int_t)o->lines[i]));
+    if (about->analysis)
+        json_object_set(line, "analysis", about->analysis);
     if (about->why[0])
         json_object_set_new(line, "why", cli_json_text(about->why));
     char *text = cli_json_compact(line, &length);
@@ -351,8 +353,10 @@ static void release(struct judge_options *o)
     recipe_source_release(&o->source);
     for (size_t i = 0; i < o->n; i++) {
         json_decref(o->trajectories[i]);
-        if (o->cases)
+        if (o->cases) {
             free(o->cases[i].flags);
+            json_decref(o->cases[i].analysis);
+        }
     }
     free(o->trajectories);
     free(o->lines);

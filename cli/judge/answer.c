@@ -31,6 +31,7 @@ static uint64_t count_of(const json_t *usage, const char *name)
  */
 struct seen {
     uint8_t *times, *flag; /* [n_steps + 1] */
+    const json_t **text;   /* [n_steps + 1] the analysis of each, borrowed; NULL if there is none */
     size_t n_steps;
 };
 
@@ -62,6 +63,7 @@ static bool take_step(struct seen *seen, const json_t *step, struct answer *answ
     size_t i = (size_t)index;
     seen->times[i] = (uint8_t)(seen->times[i] < 2 ? seen->times[i] + 1 : 2);
     seen->flag[i] = good ? 1 : 0;
+    seen->text[i] = json_object_get(step, "analysis");
     return true;
 }
 
@@ -74,6 +76,25 @@ static bool is_numbered_from(const struct seen *seen, size_t first)
     return all;
 }
 
+/* A long text is cut between characters, because JSON has no half character. */
+static json_t *cut_analysis(const json_t *text)
+{
+    const char *from = json_is_string(text) ? json_string_value(text) : "";
+    size_t n = strlen(from);
+    if (n > ANSWER_ANALYSIS_MAX)
+        for (n = ANSWER_ANALYSIS_MAX; n > 0 && ((unsigned char)from[n] & 0xC0) == 0x80;)
+            n--;
+    return json_stringn(from, n);
+}
+
+static json_t *analysis_of(const struct seen *seen, size_t first)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < seen->n_steps; i++)
+        json_array_append_new(list, cut_analysis(seen->text[first + i]));
+    return list;
+}
+
 static void settle(const struct seen *seen, uint8_t *flags, struct answer *answer)
 {
     bool from_0 = is_numbered_from(seen, 0), from_1 = !from_0 && is_numbered_from(seen, 1);
@@ -81,6 +102,7 @@ static void settle(const struct seen *seen, uint8_t *flags, struct answer *answe
     if (from_0 || from_1) {
         memcpy(flags, seen->flag + from_1, seen->n_steps);
         answer->verdict = ANSWER_COMPLETE;
+        answer->analysis = analysis_of(seen, from_1);
         return;
     }
     for (size_t i = 0; i < seen->n_steps; i++)
@@ -94,8 +116,8 @@ static void settle(const struct seen *seen, uint8_t *flags, struct answer *answe
 
 static void read_steps(struct answer *answer, const json_t *steps, uint8_t *flags, size_t n_steps)
 {
-    struct seen seen = {calloc(2 * (n_steps + 1), 1), NULL, n_steps};
-    bool good = seen.times != NULL;
+    struct seen seen = {calloc(2 * (n_steps + 1), 1), NULL, calloc(n_steps + 1, sizeof *seen.text), n_steps};
+    bool good = seen.times != NULL && seen.text != NULL;
     seen.flag = seen.times + (good ? n_steps + 1 : 0);
     if (!good)
         give_up(answer, ANSWER_UNUSABLE, "out of memory");
@@ -104,6 +126,7 @@ static void read_steps(struct answer *answer, const json_t *steps, uint8_t *flag
     if (good)
         settle(&seen, flags, answer);
     free(seen.times);
+    free(seen.text);
 }
 
 /* ---- the content ---- */
@@ -254,7 +277,9 @@ void answer_read(struct answer *answer, const char *body, size_t length, uint8_t
 void answer_release(struct answer *answer)
 {
     free(answer->content);
+    json_decref(answer->analysis);
     answer->content = NULL;
+    answer->analysis = NULL;
 }
 
 /* ---- errors ---- */

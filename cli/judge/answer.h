@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 enum answer_verdict {
     ANSWER_COMPLETE,
     ANSWER_TRUNCATED, /* the model reached its token limit */
@@ -17,12 +19,17 @@ enum answer_verdict {
     ANSWER_UNUSABLE   /* anything else; asking again may help */
 };
 
-enum { ANSWER_WHY_MAX = 160 };
+enum { ANSWER_WHY_MAX = 160, ANSWER_ANALYSIS_MAX = 1000 };
 
 struct answer {
     enum answer_verdict verdict;
     char why[ANSWER_WHY_MAX]; /* set unless the answer is complete */
     char *content;            /* what the model wrote (free); NULL if there is no text */
+    /*
+     * A list with the model's analysis of each step, "" where it gave none, cut to ANSWER_ANALYSIS_MAX bytes; NULL unless
+     * the answer is complete
+     */
+    json_t *analysis;
     uint64_t prompt_tokens, completion_tokens; /* 0 if the server does not report them */
 };
 

@@ -22,6 +22,7 @@
 struct entry {
     UT_hash_handle hh;
     char digest[CACHE_DIGEST_MAX];
+    json_t *analysis; /* a list of n texts, or NULL */
     size_t n;
     uint8_t flags[]; /* [n] */
 };
@@ -40,7 +41,16 @@ struct cache {
     off_t read; /* lines before this offset have been read */
 };
 
-static void keep(struct cache *cache, const char *digest, const uint8_t *flags, size_t n)
+/* A list of n texts, as a new reference, or NULL. */
+static json_t *texts_of(const json_t *list, size_t n)
+{
+    bool good = json_is_array(list) && json_array_size(list) == n;
+    for (size_t i = 0; good && i < n; i++)
+        good = json_is_string(json_array_get(list, i));
+    return good ? json_deep_copy(list) : NULL;
+}
+
+static void keep(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const json_t *analysis)
 {
     struct entry *entry, *known;
     HASH_FIND_STR(cache->entries, digest, known);
@@ -48,11 +58,14 @@ static void keep(struct cache *cache, const char *digest, const uint8_t *flags, 
     if (!entry)
         return;
     entry->n = n;
+    entry->analysis = texts_of(analysis, n);
     memcpy(entry->flags, flags, n);
     snprintf(entry->digest, sizeof entry->digest, "%s", digest);
     HASH_ADD_STR(cache->entries, digest, entry);
-    if (!entry->hh.tbl)
+    if (!entry->hh.tbl) {
+        json_decref(entry->analysis);
         free(entry);
+    }
 }
 
 /* ---- reading ---- */
@@ -105,7 +118,7 @@ static void take_line(struct cache *cache, const char *text, size_t length)
     for (size_t i = 0; flags && i < n; i++)
         flags[i] = letters[i] == 'G';
     if (flags)
-        keep(cache, digest, flags, n);
+        keep(cache, digest, flags, n, json_object_get(line, "analysis"));
     free(flags);
     take_endpoint(cache, line);
     json_decref(line);
@@ -159,6 +172,7 @@ void cache_close(struct cache *cache)
         return;
     HASH_ITER(hh, cache->entries, entry, next) {
         HASH_DEL(cache->entries, entry);
+        json_decref(entry->analysis);
         free(entry);
     }
     for (struct known *known; (known = cache->endpoints);) {
@@ -170,12 +184,14 @@ void cache_close(struct cache *cache)
     free(cache);
 }
 
-bool cache_find(const struct cache *cache, const char *digest, uint8_t *flags, size_t n)
+bool cache_find(const struct cache *cache, const char *digest, uint8_t *flags, size_t n, json_t **analysis)
 {
     const struct entry *entry;
     HASH_FIND_STR(cache->entries, digest, entry);
+    *analysis = NULL;
     if (!entry || entry->n != n)
         return false;
+    *analysis = json_incref(entry->analysis);
     memcpy(flags, entry->flags, n);
     return true;
 }
@@ -232,16 +248,19 @@ static bool add_line(struct cache *cache, json_t *object)
 }
 
 bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,
-               const char *wording)
+               const char *wording, const json_t *texts)
 {
     char *letters = malloc(n + 1);
     for (size_t i = 0; letters && i < n; i++)
         letters[i] = flags[i] ? 'G' : 'B';
     if (letters)
         letters[n] = '\0';
-    keep(cache, digest, flags, n);
-    bool good = letters && add_line(cache, json_pack("{s:s, s:s, s:s, s:s}", "request", digest, "flags", letters, "model", model,
-                                                     "wording", wording));
+    keep(cache, digest, flags, n, json_object_get(texts, "analysis"));
+    json_t *line = letters ? json_pack("{s:s, s:s, s:s, s:s}", "request", digest, "flags", letters, "model", model, "wording", wording)
+                           : NULL;
+    if (line && texts)
+        json_object_update_missing(line, (json_t *)(uintptr_t)texts);
+    bool good = line && add_line(cache, line);
     free(letters);
     return good;
 }

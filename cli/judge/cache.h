@@ -1,13 +1,15 @@
 /*
  * cache.h: earlier answers, looked up by the digest of the request, in an append-only file of JSON lines:
  *
- *   {"request": "32 hexadecimal digits", "flags": "GBG", "model": "..", "wording": ".."}
+ *   {"request": "32 hexadecimal digits", "flags": "GBG", "model": "..", "wording": "..",
+ *    "analysis": ["..", "..", ".."], "shown": {"task": "..", "outcome": "success", "steps": [{"action": ".."}, ..]}}
  *
  *   {"endpoint": "32 hexadecimal digits", "model": "..", "refuses": ["schema", "max_tokens", "temperature"]}
  *
  * Any number of processes may use one file: each line is one write under the file's lock, and new lines of other
- * processes are read before each lookup. A line that is incomplete or damaged is skipped. The file contains no texts of
- * trajectories or answers, and no key.
+ * processes are read before each lookup. A line that is incomplete or damaged is skipped. `shown` is what the
+ * judge was shown of the trajectory, which a report prints with the analysis. Lines of older versions have neither. The file
+ * contains no key.
  */
 #ifndef JUDGE_CACHE_H
 #define JUDGE_CACHE_H
@@ -15,6 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #include "judge/retry.h"
 
@@ -30,10 +34,10 @@ void cache_close(struct cache *cache);
 bool cache_refresh(struct cache *cache);
 
 /*
- * Finds the cached flags for the request with this digest. Returns false if there are none, or if their number is not
- * n.
+ * Finds the cached flags for the request with this digest, and the analysis (json_decref; NULL if there is none). Returns
+ * false if there are none, or if their number is not n.
  */
-bool cache_find(const struct cache *cache, const char *digest, uint8_t *flags, size_t n);
+bool cache_find(const struct cache *cache, const char *digest, uint8_t *flags, size_t n, json_t **analysis);
 
 /* Finds what an endpoint with this digest of address and model has refused; the last line counts. Leaves *dialect unchanged if
  * there is none. */
@@ -42,8 +46,8 @@ void cache_find_endpoint(const struct cache *cache, const char *digest, struct j
 /* Adds a line about an endpoint. Returns false if it could not be written. */
 bool cache_add_endpoint(struct cache *cache, const char *digest, const char *model, const struct judge_dialect *dialect);
 
-/* Adds an answer. Returns false if the answer could not be written to the file; this process can still find it. */
+/* Adds an answer; texts is an object with further members (analysis, shown), or NULL. Returns false if the answer could not be written to the file; this process can still find it. */
 bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,
-               const char *wording);
+               const char *wording, const json_t *texts);
 
 #endif

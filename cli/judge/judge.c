@@ -85,7 +85,7 @@ static bool prepare(struct round *round, size_t i, struct judge_case *about)
     errand->messages = wording_messages(judge->wording, about->trajectory);
     if (!errand->messages || !request_digest(judge, errand->messages, errand->digest))
         return false;
-    if (judge->cache && cache_find(judge->cache, errand->digest, about->flags, trajectory_steps(about->trajectory))) {
+    if (judge->cache && cache_find(judge->cache, errand->digest, about->flags, trajectory_steps(about->trajectory), &about->analysis)) {
         outcome_settle(errand, TRAINER_JUDGE_CACHED, "");
         announce(round, errand);
     }
@@ -100,8 +100,10 @@ static void follow(struct round *round, const struct judge_errand *leader)
         if (errand->leader != leader)
             continue;
         bool judged = leader->about->mark == TRAINER_JUDGED;
-        if (judged)
+        if (judged) {
             memcpy(errand->about->flags, leader->about->flags, trajectory_steps(errand->about->trajectory));
+            errand->about->analysis = json_incref(leader->about->analysis);
+        }
         outcome_settle(errand, judged ? TRAINER_JUDGE_CACHED : leader->about->mark, leader->about->why);
         announce(round, errand);
     }

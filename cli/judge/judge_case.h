@@ -15,6 +15,7 @@ struct judge_case {
     enum trainer_judge_mark mark; /* in: a case marked SKIPPED is not sent; out: what happened */
     unsigned attempts;
     uint64_t prompt_tokens, completion_tokens;
+    json_t *analysis; /* out: a list with what the judge wrote about each step (json_decref), or NULL */
     char why[JUDGE_WHY_MAX]; /* reason why the flags are missing, or "" */
 };
 

@@ -58,11 +58,29 @@ static void repair(struct judge *judge, struct judge_errand *errand, const struc
     errand->due = 0;
 }
 
-static void keep(struct judge *judge, const struct judge_errand *errand)
+/*
+ * What the judge wrote, and what it was shown. A server may send the key back, so it is taken out of the text before the
+ * text goes into a file.
+ */
+static json_t *texts_of(const struct judge *judge, const struct judge_errand *errand, const struct answer *answer)
+{
+    const char *shown = json_string_value(json_object_get(json_array_get(errand->messages, 1), "content"));
+    json_t *trajectory = shown ? json_loads(shown, 0, NULL) : NULL;
+    json_t *texts = json_pack("{s:O*, s:o*}", "analysis", answer->analysis, "shown", trajectory), *clean;
+    char *text = texts ? json_dumps(texts, JSON_COMPACT) : NULL;
+    if (text)
+        request_scrub(judge, text);
+    clean = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    json_decref(texts);
+    return clean;
+}
+
+static void keep(struct judge *judge, const struct judge_errand *errand, const json_t *texts)
 {
     if (judge->cache)
         (void)cache_add(judge->cache, errand->digest, errand->about->flags, trajectory_steps(errand->about->trajectory),
-                        judge->settings.model, json_string_value(json_object_get(judge->wording, "version")));
+                        judge->settings.model, json_string_value(json_object_get(judge->wording, "version")), texts);
 }
 
 /* An answered request shows what the server accepts. What it refuses is remembered in the cache, for other processes too. */
@@ -77,6 +95,15 @@ static void learn(struct judge *judge, const struct judge_dialect *answered)
         judge_remember(judge);
 }
 
+static void take_flags(struct judge *judge, struct judge_errand *errand, const struct answer *answer)
+{
+    json_t *texts = texts_of(judge, errand, answer);
+    errand->about->analysis = json_incref(json_object_get(texts, "analysis"));
+    outcome_settle(errand, TRAINER_JUDGED, "");
+    keep(judge, errand, texts);
+    json_decref(texts);
+}
+
 static void take_answer(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand)
 {
     struct judge_case *about = errand->about;
@@ -87,10 +114,7 @@ static void take_answer(struct judge *judge, struct judge_slot *slot, struct jud
     about->completion_tokens += answer.completion_tokens;
     learn(judge, &errand->dialect);
     switch (answer.verdict) {
-    case ANSWER_COMPLETE:
-        outcome_settle(errand, TRAINER_JUDGED, "");
-        keep(judge, errand);
-        break;
+    case ANSWER_COMPLETE: take_flags(judge, errand, &answer); break;
     case ANSWER_TRUNCATED: outcome_settle(errand, TRAINER_JUDGE_TRUNCATED, answer.why); break;
     case ANSWER_REFUSED: outcome_settle(errand, TRAINER_JUDGE_REFUSED, answer.why); break;
     case ANSWER_UNUSABLE: repair(judge, errand, &answer); break;

@@ -79,6 +79,7 @@ enum trainer_status recipe_judge_ask(void *context, struct trainer_judge_batch *
         if (good)
             take_case(batch, i, &cases[i]);
         json_decref((json_t *)(uintptr_t)cases[i].trajectory);
+        json_decref(cases[i].analysis);
     }
     free(cases);
     return good ? TRAINER_OK : fail(err, TRAINER_ENOMEM, "the judge cannot be asked: out of memory, libcurl failed, or turns and steps differ");

@@ -3,6 +3,7 @@
  * happened, where the store is now, what to try next, then every trial. The pictures do not depend on the HTML around
  * them.
  */
+#include "report/judged_attempts.h"
 #include "report/html_page.h"
 
 #include <inttypes.h>
@@ -223,6 +224,7 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
         print_table(&p, n_cards);
         print_cards(&p, !options->no_diffs);
     }
+    judged_attempts_print(out, model->dir, which);
     free(cards);
     /* HTML allows one main element per page; with several stores it belongs to the overview. */
     fprintf(out, "</%s>\n", several ? "div" : "main");

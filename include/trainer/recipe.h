@@ -201,6 +201,8 @@ struct trainer_algorithm {
     double decay;                   /* (0.95) rae: decay of the moving baseline */
     double echo_weight;             /* (0.1) echo: weight of the tool's tokens */
     int32_t prm_steps;              /* (0) adca: iterations in which the judge is asked; 0 = all */
+    /* (0) "algorithm.prm.epochs": passes over the pool in which the judge is asked, in place of prm_steps; 0 = prm_steps */
+    int32_t prm_epochs;
     char teacher[TRAINER_PATH_MAX]; /* checkpoint of the teacher (opd) or of the source (sft) */
     enum trainer_length_penalty length_penalty; /* (none) */
     /* (0) weight of the length penalty; 0 = the usual weight of that penalty */

@@ -17,16 +17,21 @@ static void read_cache(const char *path)
 {
     char why[CACHE_WHY_MAX] = "";
     uint8_t flags[STEPS];
+    json_t *analysis;
     struct cache *cache = cache_open(path, why);
     fuzz_assert(cache || why[0]);
     if (!cache)
         return;
-    if (cache_find(cache, "00000000000000000000000000000000", flags, STEPS))
+    if (cache_find(cache, "00000000000000000000000000000000", flags, STEPS, &analysis)) {
         for (size_t i = 0; i < STEPS; i++)
             fuzz_assert(flags[i] <= 1);
-    fuzz_assert(cache_add(cache, "0123456789abcdef0123456789abcdef", (const uint8_t[]){0, 1, 0}, STEPS, "m", "w") &&
+        fuzz_assert(!analysis || json_array_size(analysis) == STEPS);
+        json_decref(analysis);
+    }
+    fuzz_assert(cache_add(cache, "0123456789abcdef0123456789abcdef", (const uint8_t[]){0, 1, 0}, STEPS, "m", "w", NULL) &&
                 cache_refresh(cache));
-    fuzz_assert(cache_find(cache, "0123456789abcdef0123456789abcdef", flags, STEPS));
+    fuzz_assert(cache_find(cache, "0123456789abcdef0123456789abcdef", flags, STEPS, &analysis));
+    json_decref(analysis);
     cache_close(cache);
 }
 

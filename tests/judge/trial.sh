@@ -53,6 +53,13 @@ must_have out judged
 first=$(wc -l <requests)
 [ "$first" -gt 0 ] || fail 'nobody was asked'
 
+# What the judge wrote is kept with its flags, and the page shows it beside each step.
+must_have store/judge-cache.jsonl '"analysis":["'
+must_have store/judge-cache.jsonl '"shown":{"task"'
+must_run report -C store
+must_have store/report.html '<h2 id="s0-judged">Judged attempts</h2>'
+must_have store/report.html '<th scope="col">analysis</th>'
+
 # Repeating the trial gives the same answers without a request.
 must_run train judged.json -C store -q
 must_equal "$first" "$(wc -l <requests)" 'requests of the second trial'
@@ -66,10 +73,11 @@ must_equal 4 "$(wc -l <attempts.jsonl)"
 run judge attempts.jsonl -C store --endpoint "http://127.0.0.1:$port/v1" --model test
 must_exit 0
 must_equal 4 "$(wc -l <out)"
+must_have out '"analysis":["'
 
 # ---- as the guide shows it ----
 mkdir -p runs && cp -r store runs/hop && cp attempts.jsonl runs/attempts.jsonl && cp judged.json recipe.json
-sed -n "s|http://127.0.0.1:8000|http://127.0.0.1:$port|g; s|some-model|test|g; s|^\(lineage [a-z]* .*--set judge.endpoint=.*\)|\1 -q|p; s|^\(lineage judge .*--endpoint.*\)|\1|p" \
+sed -n "/--check/d; s|http://127.0.0.1:8000|http://127.0.0.1:$port|g; s|some-model|test|g; s|^\(lineage [a-z]* .*--set judge.endpoint=.*\)|\1 -q|p; s|^\(lineage judge .*--endpoint.*\)|\1|p" \
     "$SOURCE/cli/man/judging.md" >commands
 must_equal 2 "$(wc -l <commands)" 'commands in the guide'
 while read -r _ arguments; do

@@ -47,6 +47,28 @@ static struct answer read_content(const char *content, uint8_t *flags, size_t n)
 
 #define ENTRY(index, flag) "{\"index\": " #index ", \"analysis\": \"x\", \"flag\": \"" #flag "\"}"
 
+/* The texts come in the order of the steps; a text that is long is cut before a character that it would split. */
+static void the_analysis_is_kept(void **state)
+{
+    (void)state;
+    uint8_t flags[3];
+    struct answer answer;
+    char content[3 * ANSWER_ANALYSIS_MAX], *body;
+    int at = snprintf(content, sizeof content, "{\"steps\": [{\"index\": 2, \"analysis\": \"second\", \"flag\": \"BAD\"}, "
+                      "{\"index\": 3, \"flag\": \"BAD\"}, {\"index\": 1, \"flag\": \"GOOD\", \"analysis\": \"");
+    memset(content + at, 'a', ANSWER_ANALYSIS_MAX - 1);
+    snprintf(content + at + ANSWER_ANALYSIS_MAX - 1, 20, "\xc3\xa9 end\"}]}");
+    body = response(content, "stop");
+    answer_read(&answer, body, strlen(body), flags, 3);
+    assert_int_equal(answer.verdict, ANSWER_COMPLETE);
+    assert_int_equal(json_array_size(answer.analysis), 3);
+    assert_int_equal(json_string_length(json_array_get(answer.analysis, 0)), ANSWER_ANALYSIS_MAX - 1);
+    assert_string_equal(json_string_value(json_array_get(answer.analysis, 1)), "second");
+    assert_string_equal(json_string_value(json_array_get(answer.analysis, 2)), "");
+    answer_release(&answer);
+    free(body);
+}
+
 static void a_whole_answer_is_taken(void **state)
 {
     (void)state;
@@ -371,14 +393,21 @@ static void answers_are_found_again(void **state)
     struct cache *one = must_open(path), *two = must_open(path);
     const uint8_t flags[] = {1, 0, 1};
     uint8_t found[3];
+    json_t *analysis, *texts = json_pack("{s:[s, s, s]}", "analysis", "first", "", "third");
     digest_of(digest, 1);
-    assert_false(cache_find(one, digest, found, 3));
-    assert_true(cache_add(one, digest, flags, 3, "m", "w"));
-    assert_true(cache_find(one, digest, found, 3));
+    assert_false(cache_find(one, digest, found, 3, &analysis));
+    assert_true(cache_add(one, digest, flags, 3, "m", "w", texts));
+    assert_true(cache_find(one, digest, found, 3, &analysis));
+    assert_non_null(analysis);
+    json_decref(analysis);
     assert_memory_equal(found, flags, 3);
-    assert_false(cache_find(one, digest, found, 2)); /* the answer was for 3 steps, not 2 */
-    assert_false(cache_find(two, digest, found, 3));
-    assert_true(cache_refresh(two) && cache_find(two, digest, found, 3));
+    assert_false(cache_find(one, digest, found, 2, &analysis)); /* the answer was for 3 steps, not 2 */
+    assert_false(cache_find(two, digest, found, 3, &analysis));
+    json_decref(analysis);
+    assert_true(cache_refresh(two) && cache_find(two, digest, found, 3, &analysis));
+    assert_true(json_equal(analysis, json_object_get(texts, "analysis")));
+    json_decref(analysis);
+    json_decref(texts);
     cache_close(one);
     cache_close(two);
     assert_null(cache_open(dir, why));
@@ -400,27 +429,28 @@ static void a_torn_line_spoils_nothing_else(void **state)
     char *dir = make_dir(), *path = join(dir, "cache.jsonl"), digest[CACHE_DIGEST_MAX];
     const uint8_t flags[] = {1};
     uint8_t found[2];
+    json_t *analysis;
     struct cache *cache = must_open(path);
     digest_of(digest, 1);
-    assert_true(cache_add(cache, digest, flags, 1, "m", "w"));
+    assert_true(cache_add(cache, digest, flags, 1, "m", "w", NULL));
     append_raw(path, "not JSON\n{\"request\": \"short\", \"flags\": \"G\"}\n{}\n"
                      "{\"request\":\"00000000000000000000000000000005\",\"flags\":\"GX\"}\n"
                      "{\"request\":\"00000000000000000000000000000002\",\"fl");
     digest_of(digest, 3);
-    assert_true(cache_add(cache, digest, flags, 1, "m", "w"));
+    assert_true(cache_add(cache, digest, flags, 1, "m", "w", NULL));
     cache_close(cache);
     cache = must_open(path);
     for (unsigned i = 1; i <= 5; i++) {
         digest_of(digest, i);
-        assert_int_equal(cache_find(cache, digest, found, 1), i == 1 || i == 3);
-        assert_false(cache_find(cache, digest, found, 2));
+        assert_int_equal(cache_find(cache, digest, found, 1, &analysis), i == 1 || i == 3);
+        assert_false(cache_find(cache, digest, found, 2, &analysis));
     }
     append_raw(path, "{\"request\":\"00000000000000000000000000000004\",\"flags\":");
     assert_true(cache_refresh(cache));
     append_raw(path, "\"B\"}\n"); /* a slow writer completes the line */
     assert_true(cache_refresh(cache));
     digest_of(digest, 4);
-    assert_true(cache_find(cache, digest, found, 1) && found[0] == 0);
+    assert_true(cache_find(cache, digest, found, 1, &analysis) && found[0] == 0);
     cache_close(cache);
     remove_dir(dir);
     free(path);
@@ -435,7 +465,7 @@ static void add_many(const char *path, unsigned writer)
     struct cache *cache = must_open(path);
     for (unsigned i = 0; i < ANSWERS; i++) {
         digest_of(digest, writer * ANSWERS + i);
-        if (!cache_add(cache, digest, flags, 2, "m", "w"))
+        if (!cache_add(cache, digest, flags, 2, "m", "w", NULL))
             _exit(1);
     }
     _exit(0);
@@ -446,6 +476,7 @@ static void many_processes_share_a_file(void **state)
     (void)state;
     char *dir = make_dir(), *path = join(dir, "cache.jsonl"), digest[CACHE_DIGEST_MAX];
     uint8_t found[2];
+    json_t *analysis;
     for (unsigned w = 0; w < WRITERS; w++)
         if (fork() == 0)
             add_many(path, w);
@@ -457,7 +488,7 @@ static void many_processes_share_a_file(void **state)
     struct cache *cache = must_open(path);
     for (unsigned i = 0; i < WRITERS * ANSWERS; i++) {
         digest_of(digest, i);
-        assert_true(cache_find(cache, digest, found, 2));
+        assert_true(cache_find(cache, digest, found, 2, &analysis));
         assert_int_equal(found[1], i / ANSWERS % 2);
     }
     cache_close(cache);
@@ -469,6 +500,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_answer_is_taken),
+        cmocka_unit_test(the_analysis_is_kept),
         cmocka_unit_test(anything_else_is_not),
         cmocka_unit_test(why_it_ended_comes_first),
         cmocka_unit_test(failures_are_told_apart), cmocka_unit_test(what_a_server_refuses_is_left_out),

@@ -2,6 +2,7 @@
  * trainer_recipe.c: tests which recipes are accepted, with which message the others are refused, and that a recipe
  * written as text is read back unchanged.
  */
+#include "support/judged_iterations.h"
 #include "support/unit.h"
 
 #include <jansson.h>
@@ -149,7 +150,7 @@ static const char everything[] =
     "   'adca': {'scheme': 'allocation', 'outcome': 'all_steps', 'fix_base': 0.3,"
     "    'consistent_scale': 0.9, 'pos_unconsistent_scale': 0.4, 'neg_unconsistent_scale': 0.5,"
     "    'batch_norm': false, 'equal_trajectory_weight': false, 'length_normalisation': true},"
-    "   'outcome': {'weight': 0.7}, 'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}, 'gae': {'lam': 0.9}, 'hierarchy': {'branches': 4, 'turns': 2},"
+    "   'outcome': {'weight': 0.7}, 'prm': {'epochs': 3}, 'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}, 'gae': {'lam': 0.9}, 'hierarchy': {'branches': 4, 'turns': 2},"
     "   'target': {'length': 21}, 'linear': {'output': 0.5, 'input': 0.6, 'turns': 0.7},"
     "   'echo': {'roles': 'tool=0.2', 'filter': 'content'}, 'filter': {'truncated': true, 'zero_advantage': true}}}],"
     " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
@@ -606,6 +607,28 @@ static void the_published_recipes_are_sound(void **state)
     assert_int_equal(r[2].tasks[0].algorithm.name, RL_ALGORITHM_TURN_GROUP_V1D);
 }
 
+/* AgentEvolver's settings; an epoch is a pass over the pool, which takes two iterations. */
+static void the_recipe_of_adca_is_the_published_one(void **state)
+{
+    struct trainer_recipe r;
+    struct trainer_error err;
+    (void)state;
+    if (trainer_recipe_load(&r, FIXTURES_DIR "/recipes/adca-published.json", &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    const struct trainer_algorithm *a = &r.tasks[0].algorithm;
+    assert_int_equal(a->name, RL_ALGORITHM_ADCA);
+    assert_true(a->alpha == 0.1 && a->adca.outcome_weight == 1 && a->adca.fix_base == 0.2);
+    assert_true(a->adca.scheme == TRAINER_ADCA_DECOUPLE && a->adca.outcome == TRAINER_ADCA_LAST_STEP);
+    assert_true(r.judge.skip == TRAINER_JUDGE_SMALL_ADV && r.judge.unjudged == TRAINER_UNJUDGED_OUTCOME);
+    assert_int_equal(judged_iterations(&r.tasks[0]), 40);
+    r.tasks[0].questions = 3; /* the last iteration of the twentieth epoch asks about a question of the next one, too */
+    assert_int_equal(judged_iterations(&r.tasks[0]), 54);
+    r.tasks[0].algorithm.prm_epochs = 0;
+    assert_int_equal(judged_iterations(&r.tasks[0]), 0);
+    r.tasks[0].algorithm.prm_steps = 7;
+    assert_int_equal(judged_iterations(&r.tasks[0]), 7);
+}
+
 /* With LINEAGE_WRITE_SCHEMA=1 the test writes the published file. */
 static void the_published_schema_is_the_table(void **state)
 {
@@ -880,6 +903,7 @@ int main(void)
         cmocka_unit_test(a_refusal_needs_no_error_struct),
         cmocka_unit_test(files_are_read_and_missing_ones_named),
         cmocka_unit_test(the_published_recipes_are_sound),
+        cmocka_unit_test(the_recipe_of_adca_is_the_published_one),
         cmocka_unit_test(the_published_schema_is_the_table),
         cmocka_unit_test(the_table_is_in_order),
         cmocka_unit_test(every_setting_is_visited_under_its_path),

@@ -19,6 +19,7 @@
 #include "credit/adaptive_alpha.h"
 #include "credit/failure_distillation.h"
 #include "support/error.h"
+#include "support/judged_iterations.h"
 #include "support/roles.h"
 
 /* The rows of one task, and the scratch memory for their credit. */
@@ -317,7 +318,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     options.norm_by_std = a->norm_by_std;
     options.epsilon = a->epsilon;
     options.decay = a->decay;
-    options.prm_steps = a->prm_steps;
+    options.prm_steps = (double)judged_iterations(&c->task->recipe->tasks[task]);
     options.lam = a->lam;
     options.iteration = c->task->iteration;
     options.baselines = &memory->baseline[task];

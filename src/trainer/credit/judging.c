@@ -13,6 +13,7 @@
 
 #include "support/clock.h"
 #include "support/error.h"
+#include "support/judged_iterations.h"
 #include "support/rng.h"
 
 const char *trainer_judge_mark_name(enum trainer_judge_mark mark)
@@ -246,13 +247,13 @@ static void count_flags(struct judging *judging, const struct judging_rows *rows
         }
 }
 
-/* After prm_steps iterations the flags are not read, so no judge is asked. */
+/* After the last iteration of judged_iterations the flags are not read, so no judge is asked. */
 enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows,
                                   const struct trainer_rollouts *r, uint8_t *flags,
                                   struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = rows->recipe;
-    int32_t last = recipe->tasks[rows->task].algorithm.prm_steps;
+    int64_t last = judged_iterations(&recipe->tasks[rows->task]);
     enum trainer_status status = TRAINER_OK;
     rate_by_rules(rows, r, flags);
     if (last > 0 && rows->iteration >= last)

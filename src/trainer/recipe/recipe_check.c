@@ -64,7 +64,7 @@ static enum trainer_status check_passk(const struct trainer_algorithm *algorithm
 }
 
 /* LASER without a target would reward nothing. */
-static enum trainer_status check_length(const struct trainer_algorithm *algorithm, struct trainer_error *err)
+static enum trainer_status check_own_settings(const struct trainer_algorithm *algorithm, struct trainer_error *err)
 {
     double weight;
     const char *wrong = algorithm->echo.roles[0] ? roles_read(algorithm->echo.roles, &weight) : NULL;
@@ -133,7 +133,7 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
                algorithm->hierarchy.branches, group_size);
     enum trainer_status status = check_passk(algorithm, group_size, err);
     if (status == TRAINER_OK)
-        status = check_length(algorithm, err);
+        status = check_own_settings(algorithm, err);
     if (status == TRAINER_OK)
         status = check_prefix(algorithm, err);
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;

@@ -12,6 +12,7 @@
 #include "recipe/recipe_needs.h"
 #include "recipe/recipe_value.h"
 #include "support/error.h"
+#include "support/judged_iterations.h"
 
 /* What a condition looks at: task is NULL for a field of the root table, field is the field itself. */
 struct looked_at {
@@ -238,11 +239,11 @@ static bool is_read_by_algorithm(const struct looked_at *at)
     return rl_algorithm_reads(algorithm_of(at->task), recipe_key(at->field));
 }
 
-/* adca is grpo after prm_steps iterations, and reads the divisor only then. */
+/* adca is grpo after the iterations that ask the judge, and reads the divisor only then. */
 static bool is_grpo_at_times(const struct looked_at *at)
 {
-    const struct trainer_algorithm *a = &at->task->algorithm;
-    return !asks_judge(at->task) || (a->prm_steps > 0 && a->prm_steps < at->recipe->training.iterations);
+    int64_t judged = judged_iterations(at->task);
+    return !asks_judge(at->task) || (judged > 0 && judged < at->recipe->training.iterations);
 }
 
 static bool is_normalised(const struct looked_at *at)
@@ -339,6 +340,17 @@ static bool is_shown(const struct looked_at *at)
 static bool is_adca(const struct looked_at *at)
 {
     return asks_judge(at->task);
+}
+
+static bool counts_iterations(const struct looked_at *at)
+{
+    return asks_judge(at->task) && at->task->algorithm.prm_epochs == 0;
+}
+
+/* An epoch is a pass over the pool; new questions in every iteration have none. */
+static bool has_epochs(const struct looked_at *at)
+{
+    return asks_judge(at->task) && at->task->pool > 0;
 }
 
 static bool is_decoupled(const struct looked_at *at)
@@ -446,6 +458,8 @@ static const struct {
     [RECIPE_WHEN_DISTILLED_K1] = {is_distilled_by_advantage, "algorithm.distill.how advantage", false},
     [RECIPE_WHEN_SHOWN] = {is_shown, "algorithm.name opsd or algorithm.distill.teacher policy", false},
     [RECIPE_WHEN_ADCA] = {is_adca, "algorithm.name adca", false},
+    [RECIPE_WHEN_PRM_STEPS] = {counts_iterations, "algorithm.name adca without algorithm.prm.epochs", false},
+    [RECIPE_WHEN_PRM_EPOCHS] = {has_epochs, "algorithm.name adca and pool.questions above 0", false},
     [RECIPE_WHEN_DECOUPLED] = {is_decoupled, "algorithm.name adca with algorithm.adca.scheme decouple", false},
     [RECIPE_WHEN_ALLOCATED] = {is_allocated, "algorithm.name adca with algorithm.adca.scheme allocation", false},
     [RECIPE_WHEN_STEP_SCORES] = {has_step_scores, "algorithm.name adca with algorithm.adca.batch_norm true", false},

@@ -410,7 +410,7 @@ static const struct recipe_field task[] = {
     REAL("algorithm.echo_weight", algorithm.echo_weight, THE_CORES, FROM(0), TO(1e6),
          "Weight of the tool's tokens.", ECHO_WEIGHT | RECIPE_TRACED),
     INT("algorithm.prm_steps", algorithm.prm_steps, THE_CORES, FROM(0), TO(1000000),
-        "Iterations in which the judge is asked; 0 = all.", READS),
+        "Iterations in which the judge is asked; 0 = all.", PRM_STEPS),
     TEXT("algorithm.teacher", algorithm.teacher, "",
          "Checkpoint of opd's teacher or of sft's source.", TAUGHT),
     CHOICE("algorithm.length_penalty", algorithm.length_penalty, length_penalties,
@@ -484,6 +484,9 @@ static const struct recipe_field task[] = {
     LATER_OBJECT("algorithm.outcome", "adca: the outcome beside step rewards."),
     REAL("algorithm.outcome.weight", algorithm.adca.outcome_weight, 1, FROM(0), TO(1e6),
          "beta: factor on the normalised outcome.", OUTCOME | RECIPE_TRACED),
+    LATER_OBJECT("algorithm.prm", "adca: for how long the judge is asked."),
+    INT("algorithm.prm.epochs", algorithm.prm_epochs, 0, FROM(0), TO(1000000),
+        "Passes over the pool in which the judge is asked, in place of prm_steps; 0 = prm_steps.", PRM_EPOCHS),
     LATER_OBJECT("algorithm.schedule", "How alpha and beta change over the iterations."),
     CHOICE("algorithm.schedule.kind", algorithm.schedule.kind, schedules, TRAINER_CONSTANT,
            "Constant, along a line or a cosine; adaptive (turn-group-v1d): alpha follows each "

@@ -18,7 +18,7 @@ static const struct recipe_foreign table[] = {
     {"prm_scheme", "AgentEvolver", "algorithm.adca.scheme"},
     {"do_batch_norm", "AgentEvolver", "algorithm.adca.batch_norm"},
     {"enable_length_normalization", "AgentEvolver", "algorithm.adca.length_normalisation"},
-    {"prm_epoch", "AgentEvolver", "algorithm.prm_steps"},
+    {"prm_epoch", "AgentEvolver", "algorithm.prm.epochs"},
     {"alpha_min", "AgentEvolver", "algorithm.schedule.alpha_end"},
     {"skip_type", "AgentEvolver", "judge.skip"},
     {"concurrent", "AgentEvolver", "judge.concurrency"},
