@@ -52,8 +52,8 @@ static void print_foot(FILE *out, bool live)
     fprintf(out,
             "<footer><p>Made by <code>lineage report</code>. Scores and texts are those of "
             "results.tsv.</p></footer>\n"
-            "<div id=\"tip\" role=\"status\" hidden></div><aside id=\"panel\" role=\"dialog\" "
-            "aria-label=\"Trial\" hidden></aside>\n"
+            "<div id=\"tip\" role=\"status\" hidden></div><div id=\"panel\" role=\"dialog\" "
+            "aria-label=\"Trial\" hidden></div>\n"
             "<script>%s</script>\n"
             "%s%s%s</body></html>\n",
             report_page_js, live ? "<script>" : "", live ? report_live_js : "", live ? "</script>\n" : "");
@@ -118,7 +118,9 @@ static const char *heading_of(const struct model *model, const struct picture_ki
 
 static void print_nav(const struct picture *p)
 {
-    fputs("<nav aria-label=\"Parts\">", p->out);
+    fputs("<nav aria-label=\"Parts of ", p->out);
+    html_text(p->out, p->model->name, 60);
+    fputs("\">", p->out);
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
         if (is_shown(p->model, kind))
             fprintf(p->out, "<a href=\"#s%zu-%s\">%s</a>", p->store, kind->name, heading_of(p->model, kind));
@@ -137,9 +139,19 @@ static void print_picture(const struct picture *p, const struct picture_kind *ki
     fprintf(p->out, "<p class=\"how\">%s</p>\n", kind->reading);
     /* The coverage picture has a scroller for each pair. */
     bool scrolls = kind->print != picture_coverage;
-    fputs(scrolls ? "<div class=\"scroll\">" : "", p->out);
+    struct picture narrow = *p;
+    narrow.narrow = true;
+    fprintf(p->out, scrolls ? "<div class=\"scroll%s\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">" : "", kind->reflows ? " in-wide" : "");
     kind->print(p);
-    fputs(scrolls ? "</div></section>\n" : "</section>\n", p->out);
+    fputs(scrolls ? "</div>" : "", p->out);
+    if (kind->reflows) {
+        fputs("<div class=\"in-narrow\">", p->out);
+        kind->print(&narrow);
+        fputs("</div>", p->out);
+    }
+    if (kind->print == picture_knobs)
+        knobs_table(p);
+    fputs("</section>\n", p->out);
 }
 
 /* Prints a score with half of its 95 % interval. */
@@ -177,7 +189,7 @@ static void print_table(const struct picture *p, size_t n)
     fprintf(p->out, "<section class=\"wide\"><h2 id=\"s%zu-trials\">Trials</h2>\n<p class=\"how noscript\">Newest first.", p->store);
     if (n < p->model->n)
         fprintf(p->out, " %zu of %zu: the chain to the best one, the leaders and the newest; lineage query lists all.", n, p->model->n);
-    fputs("</p><div class=\"filters\"></div><div class=\"scroll\"><table class=\"trials\"><thead><tr><th scope=\"col\">trial</th>"
+    fputs("</p><div class=\"filters\"></div><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table class=\"trials\"><thead><tr><th scope=\"col\">trial</th>"
           "<th scope=\"col\">specialist</th><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">", p->out);
     html_text(p->out, p->model->metric, 40);
     fputs("</th><th scope=\"col\" class=\"n\">change</th><th scope=\"col\">hypothesis</th></tr></thead><tbody>\n", p->out);
@@ -204,7 +216,8 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
     size_t n_cards = 0;
     if (cards)
         cards_choose(model, cards, &n_cards);
-    fprintf(out, "<div class=\"store\" data-s=\"%zu\"><header><h1 id=\"s%zu\">", which, which);
+    fprintf(out, "<%s class=\"store\" data-s=\"%zu\" aria-labelledby=\"s%zu\"><header><h1 id=\"s%zu\">", several ? "section" : "div", which,
+            which, which);
     html_text(out, model->name, 120);
     fputs("</h1><p class=\"sub\">", out);
     html_text(out, model->dir, 300);
@@ -226,18 +239,18 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
     }
     judged_attempts_print(out, model->dir, which);
     free(cards);
-    /* HTML allows one main element per page; with several stores it belongs to the overview. */
+    /* HTML allows one main element per page; with several stores it is around all of them. */
     fprintf(out, "</%s>\n", several ? "div" : "main");
     page_data_print(&p);
-    fputs("</div>\n", out);
+    fputs(several ? "</section>\n" : "</div>\n", out);
 }
 
 static void print_overview(FILE *out, const struct model *models, size_t n)
 {
     char text[PICTURE_NUMBER];
-    fputs("<header><h1>Stores side by side</h1></header><main><div class=\"scroll\">", out);
+    fputs("<main class=\"all\"><header><h1>Stores side by side</h1></header><div class=\"main\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">", out);
     picture_stores(out, models, n);
-    fputs("</div><div class=\"scroll\"><table><thead><tr><th>store</th><th>score</th><th class=\"n\">trials</th><th class=\"n\">kept</th>"
+    fputs("</div><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table><thead><tr><th>store</th><th>score</th><th class=\"n\">trials</th><th class=\"n\">kept</th>"
           "<th class=\"n\">failed</th><th class=\"n\">best</th><th>best trial</th><th>newest</th></tr></thead><tbody>\n", out);
     for (size_t i = 0; i < n; i++) {
         const struct model *m = &models[i];
@@ -258,18 +271,19 @@ static void print_overview(FILE *out, const struct model *models, size_t n)
         html_text(out, m->n ? m->trials[m->n - 1].timestamp : "", 20);
         fputs("</td></tr>\n", out);
     }
-    fputs("</tbody></table></div></main>\n", out);
+    fputs("</tbody></table></div></div>\n", out);
 }
 
 void page_print(FILE *out, const struct model *models, size_t n, const struct page_options *options)
 {
     print_head(out, models, n, options);
     if (options->live)
-        fputs("<header><p id=\"live\">live</p><div id=\"running\"></div></header>\n", out);
+        fputs("<section class=\"header\" aria-label=\"Now\"><p id=\"live\">live</p><div id=\"running\"></div></section>\n", out);
     if (n > 1)
         print_overview(out, models, n);
     for (size_t i = 0; i < n; i++)
         print_store(out, &models[i], i, n > 1, options);
+    fputs(n > 1 ? "</main>\n" : "", out);
     print_foot(out, options->live);
 }
 

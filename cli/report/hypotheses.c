@@ -63,7 +63,7 @@ void hypotheses_print(const struct picture *p)
                  "of the measured change is on the predicted side of 0, and refuted if an improvement as large as predicted is "
                  "excluded.%s</span></p>\n", counts[LINEAGE_SUPPORTED], counts[LINEAGE_REFUTED], counts[LINEAGE_INCONCLUSIVE],
             p->model->summary->margin > 0 ? "" : " Without a noise floor every verdict is inconclusive.");
-    fputs("<div class=\"scroll\"><table class=\"verdicts\"><thead><tr><th scope=\"col\">verdict</th><th scope=\"col\">trial</th>"
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table class=\"verdicts\"><thead><tr><th scope=\"col\">verdict</th><th scope=\"col\">trial</th>"
           "<th scope=\"col\">hypothesis</th><th scope=\"col\" class=\"n\">expected</th><th scope=\"col\" class=\"n\">measured</th></tr></thead>"
           "<tbody>\n", out);
     for (size_t k = 0; k < sizeof order / sizeof *order; k++)

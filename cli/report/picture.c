@@ -17,48 +17,48 @@ const struct picture_kind picture_kinds[] = {
      "The trials of the last night in the order in which they were appended. The line is the best score "
      "before each trial; the band around it is how much two runs of one setting differ by chance. Failures "
      "are at the bottom.",
-     picture_morning},
+     picture_morning, true},
     {"history", "Best so far",
      "Every trial in file order. The step line is the best score so far; the band is the improvement that a "
      "trial had to exceed. Failures have no score and are shown below, one row per label.",
-     picture_history},
+     picture_history, true},
     {"front", "Front",
      "Each measured trial by its two scores. The line joins the front: the kept trials that no other one beats in both.",
-     picture_front},
+     picture_front, true},
     {"tree", "Lineage",
      "Each row is a trial that was kept or has children; the thick line is the chain of kept trials to the "
      "best one. The dots beside a row are its other children. Colour is the change against the best score at "
      "the time: blue is better, orange is worse, crosses failed. The arcs at the left join trials with the earlier "
      "trials that their texts cite.",
-     picture_tree},
+     picture_tree, true},
     {"coverage", "Coverage",
      "Which values of two parameters were tried together. A cell shows its best score, the number of trials "
      "and (after ×) of failures; an empty cell was not tried.",
-     picture_coverage},
+     picture_coverage, false},
     {"parallel", "Parameters",
      "One line per trial through the values of the parameters that vary, with its score at the right. Drag "
      "along an axis to keep only the lines that pass there; the table and the tree follow.",
-     picture_parallel},
+     picture_parallel, true},
     {"knobs", "Settings",
      "The settings that most trials changed, in a parameter, in the program or in words: every value over the trials in "
      "the order of the log. Blue was kept, grey was discarded, crosses failed; the dashed line is the value in force for "
      "the best trial. lineage knobs lists all settings.",
-     picture_knobs},
+     picture_knobs, true},
     {"calibration", "Calibration",
      "What specialists expected of their trials (open mark) and what happened on average (filled mark).",
-     picture_calibration},
+     picture_calibration, true},
     {"failures", "Failures by cause", "Trials without a result, by label, with the reasons in their notes.",
-     picture_failures},
+     picture_failures, true},
     {"importance", "Parameter importance",
      "The share of the score's variance that one parameter explains (epsilon squared over at most five "
      "classes of its values). The tick is what chance reaches in 5 of 100 cases: a bar that ends before it "
      "means nothing.",
-     picture_importance},
+     picture_importance, true},
     {"seeds", "Variants over seeds",
      "Each variant against the first one, seed by seed: mean difference with Student's t interval. The thin "
      "line is the interval corrected for all comparisons; if it crosses 0, these seeds show no difference.",
-     picture_seeds},
-    {NULL, NULL, NULL, NULL}};
+     picture_seeds, true},
+    {NULL, NULL, NULL, NULL, false}};
 
 /* ---- words ---- */
 
@@ -110,12 +110,13 @@ void picture_begin(const struct picture *p, const char *name, double width, doub
 {
     va_list args;
     /* Every id contains the number of the store, because a page may hold several stores and ids must be unique. */
-    fprintf(p->out, "<svg class=\"pic pic-%s%s\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"s%zu-%s-t s%zu-%s-d\"",
-            name, p->model->n > PICTURE_TITLES ? " many" : "", width, height, p->store, name, p->store, name);
+    const char *n = p->narrow ? "-narrow" : "";
+    fprintf(p->out, "<svg class=\"pic pic-%s%s\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"s%zu-%s%s-t s%zu-%s%s-d\"",
+            name, p->model->n > PICTURE_TITLES ? " many" : "", width, height, p->store, name, n, p->store, name, n);
     /* A separate file needs a size and the namespace; in a page, the style sets the size and HTML knows svg. */
     if (p->alone)
         fprintf(p->out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\"", width, height);
-    fprintf(p->out, ">\n<title id=\"s%zu-%s-t\">%s</title><desc id=\"s%zu-%s-d\">", p->store, name, title, p->store, name);
+    fprintf(p->out, ">\n<title id=\"s%zu-%s%s-t\">%s</title><desc id=\"s%zu-%s%s-d\">", p->store, name, n, title, p->store, name, n);
     va_start(args, description);
     vfprintf(p->out, description, args);
     va_end(args);
@@ -220,7 +221,7 @@ void picture_y_axis(const struct picture *p, const struct scale *scale, double l
         picture_line(p, left, y, right, y, "grid");
         picture_words(p, left - 8, y + 4, "tick end", "%s", number_text(text, value, 6));
     }
-    picture_cell(p, left - 8, fmin(scale->from, scale->to) - 12, "axis end", name, 24);
+    picture_cell(p, 4, fmin(scale->from, scale->to) - 14, "axis", name, 40);
 }
 
 static int by_number(const void *a, const void *b)

@@ -27,8 +27,17 @@ struct picture {
     const struct model *model;
     size_t store; /* number of the store in the page; part of every id */
     bool alone;
+    bool narrow; /* laid out for a narrow window, beside a wide one; marks have no titles */
     const bool *cards; /* [model->n]: the trials that the page shows in full; NULL: not known */
 };
+
+enum { PICTURE_WIDE = 1000, PICTURE_NARROW = 380 };
+
+/* Width of a picture in its own units, which are pixels of a page that is as wide. */
+static inline int picture_width(const struct picture *p)
+{
+    return p->narrow ? PICTURE_NARROW : PICTURE_WIDE;
+}
 
 /* Returns the class of an outcome by its meaning to a reader: "keep", "discard", "baseline", "fail". */
 const char *outcome_class(enum lineage_label label);
@@ -109,6 +118,7 @@ struct picture_kind {
     const char *heading; /* heading in a page */
     const char *reading; /* one or two sentences on how to read it */
     picture_fn *print;
+    bool reflows; /* it has a narrow layout */
 };
 
 /* In the order of a page; ends with a NULL name. */
@@ -119,6 +129,9 @@ picture_fn picture_front, picture_morning, picture_history, picture_tree, pictur
 
 /* Prints the two sentences above the first picture. */
 void morning_sentences(const struct picture *p);
+
+/* Prints the facts of the charts of settings as a table. */
+void knobs_table(const struct picture *p);
 
 /* Prints one pair of parameters; x and y are indices into model->axes. */
 void picture_pair(const struct picture *p, size_t x, size_t y);

@@ -190,7 +190,7 @@ static void page_pair(const struct picture *p, size_t x, size_t y, bool first)
     html_text(p->out, p->model->axes[x].name, 60);
     fputs(" × ", p->out);
     html_text(p->out, p->model->axes[y].name, 60);
-    fputs("</figcaption><div class=\"scroll\">", p->out);
+    fputs("</figcaption><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">", p->out);
     picture_pair(p, x, y);
     fputs("</div></figure>\n", p->out);
 }

@@ -10,12 +10,13 @@
 #include "report/html_escape.h"
 #include "report/picture.h"
 
-enum { LEFT = 104, RIGHT = 984, TOP = 30, STRIP = 17 };
+enum { TOP = 30, STRIP = 17 };
 
 struct plot {
     const struct picture *p;
     size_t first, n; /* trials[first .. first + n - 1] */
     struct scale y;
+    int left, right;
     double foot; /* bottom of the scores */
     bool measured; /* at least one trial has a score, so there is a scale */
     int strip[LINEAGE_N_LABELS]; /* row below the scores; -1: no trial has the label */
@@ -25,8 +26,8 @@ struct plot {
 /* Trials are placed by number, not by time: otherwise nights would be spots with empty days between them. */
 static double x_of(const struct plot *plot, size_t i)
 {
-    double room = RIGHT - LEFT - 16;
-    return LEFT + 8 + (plot->n > 1 ? room * (double)(i - plot->first) / (double)(plot->n - 1) : room / 2);
+    double room = plot->right - plot->left - 16;
+    return plot->left + 8 + (plot->n > 1 ? room * (double)(i - plot->first) / (double)(plot->n - 1) : room / 2);
 }
 
 static void count_strips(struct plot *plot)
@@ -56,7 +57,7 @@ static void best_path(const struct plot *plot)
     struct lineage_number now = model->n ? model->trials[plot->first].before : (struct lineage_number){0};
     bool drawn = false;
     if (now.present) {
-        fprintf(plot->p->out, "M%d %.5g", LEFT, scale_at(&plot->y, now.value));
+        fprintf(plot->p->out, "M%d %.5g", plot->left, scale_at(&plot->y, now.value));
         drawn = true;
     }
     for (size_t i = plot->first; i < plot->first + plot->n; i++) {
@@ -71,7 +72,7 @@ static void best_path(const struct plot *plot)
         now = next;
     }
     if (drawn)
-        fprintf(plot->p->out, "H%d", RIGHT);
+        fprintf(plot->p->out, "H%d", plot->right);
 }
 
 /* Draws one rectangle from each change of the best to the next. */
@@ -90,8 +91,8 @@ static void noise_band(const struct plot *plot)
                model->trials[end].before.value == best.value)
             end++;
         if (best.present) {
-            double x0 = i == plot->first ? LEFT : x_of(plot, i - 1);
-            double x1 = end == plot->first + plot->n ? RIGHT : x_of(plot, end - 1);
+            double x0 = i == plot->first ? plot->left : x_of(plot, i - 1);
+            double x1 = end == plot->first + plot->n ? plot->right : x_of(plot, end - 1);
             fprintf(plot->p->out, "M%.5g %.5gH%.5gV%.5gH%.5gz", x0, scale_at(&plot->y, best.value + needed), x1,
                     scale_at(&plot->y, best.value - needed), x0);
         }
@@ -160,17 +161,16 @@ static void strips(const struct plot *plot)
     for (int label = 0; label < LINEAGE_N_LABELS; label++)
         if (plot->strip[label] >= 0) {
             double y = strip_y(plot, (enum lineage_label)label);
-            picture_line(plot->p, LEFT, y, RIGHT, y, "strip");
-            picture_words(plot->p, LEFT - 8, y + 3.5, "small end", "%s", label_words((enum lineage_label)label));
+            picture_line(plot->p, plot->left, y, plot->right, y, "strip");
+            picture_words(plot->p, plot->left - 8, y + 3.5, "small end", "%s", label_words((enum lineage_label)label));
         }
 }
 
 /* Labels marks with ids instead of dates, because commands take ids. */
 static void x_axis(const struct plot *plot, double y)
 {
-    enum { TICKS = 8 };
     const struct model *model = plot->p->model;
-    size_t step = plot->n / TICKS + 1;
+    size_t step = plot->n / (size_t)((plot->right - plot->left) / 110) + 1;
     for (size_t i = 0; i < plot->n; i += step) {
         fprintf(plot->p->out, "<text class=\"tick mid\" x=\"%.5g\" y=\"%.5g\">", x_of(plot, plot->first + i), y);
         html_text(plot->p->out, model->trials[plot->first + i].id, 10);
@@ -182,7 +182,7 @@ static void x_axis(const struct plot *plot, double y)
 static void name_bests(const struct plot *plot)
 {
     const struct model *model = plot->p->model;
-    double free_from = RIGHT + 40;
+    double free_from = plot->right + 40;
     for (size_t i = plot->first + plot->n; i-- > plot->first;) {
         const struct model_trial *trial = &model->trials[i];
         if (!trial->measured || !lineage_label_is_kept(trial->label) ||
@@ -221,7 +221,8 @@ static bool find_scale(struct plot *plot, double height)
 
 static void draw(const struct picture *p, const char *name, const char *title, size_t first, double height)
 {
-    struct plot plot = {.p = p, .first = first, .n = p->model->n - first, .foot = TOP + height};
+    struct plot plot = {.p = p, .first = first, .n = p->model->n - first, .foot = TOP + height, .left = p->narrow ? 92 : 104,
+                        .right = picture_width(p) - 16};
     const struct model *model = p->model;
     char best[PICTURE_NUMBER] = "none";
     size_t failed = 0;
@@ -234,11 +235,11 @@ static void draw(const struct picture *p, const char *name, const char *title, s
     if (model->best != MODEL_NONE)
         number_text(best, model->trials[model->best].score.value, 6);
     double end = plot.foot + (plot.strips ? 34 + plot.strips * STRIP : 18);
-    picture_begin(p, name, 1000, end + 16, title, "%zu trials, %zu without a score; the best score is %s.", plot.n, failed,
+    picture_begin(p, name, picture_width(p), end + 16, title, "%zu trials, %zu without a score; the best score is %s.", plot.n, failed,
                   best);
     if (measured) {
         noise_band(&plot);
-        picture_y_axis(p, &plot.y, LEFT, RIGHT, model->metric);
+        picture_y_axis(p, &plot.y, plot.left, plot.right, model->metric);
     }
     strips(&plot);
     x_axis(&plot, end + 6);

@@ -12,8 +12,7 @@
 enum {
     KNOBS_MAX = 12,
     TRIES_LEAST = 2, /* a setting that was changed once has no history */
-    COLUMNS = 3,
-    CELL_WIDTH = 333,
+    CELL_WIDTH = 333, /* three beside each other, one in a narrow window */
     CELL_HEIGHT = 144,
     PLOT_LEFT = 72,
     PLOT_TOP = 44,
@@ -176,11 +175,25 @@ static void draw_tries(const struct chart *c, size_t total)
     }
 }
 
+/* Returns the number of charts, and how many values they have in total. */
+static size_t shown_knobs(const struct model *model, size_t *total)
+{
+    const struct lineage_knobs *knobs = &model->knobs;
+    size_t n = 0;
+    *total = 0;
+    while (n < knobs->n && n < KNOBS_MAX && knobs->items[n].n >= TRIES_LEAST) /* most tries first */
+        *total += knobs->items[n++].n;
+    return n;
+}
+
 /* The facts of the charts as text, for readers who cannot see them. */
-static void print_table(const struct picture *p, size_t n)
+void knobs_table(const struct picture *p)
 {
     FILE *out = p->out;
-    fputs("<table><thead><tr><th scope=\"col\">setting</th><th scope=\"col\">in force for the best</th><th scope=\"col\">set by</th>"
+    size_t n = shown_knobs(p->model, &(size_t){0});
+    if (!n)
+        return;
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table><thead><tr><th scope=\"col\">setting</th><th scope=\"col\">in force for the best</th><th scope=\"col\">set by</th>"
           "<th scope=\"col\" class=\"n\">tries</th><th scope=\"col\" class=\"n\">kept when raised</th>"
           "<th scope=\"col\" class=\"n\">kept when lowered</th></tr></thead><tbody>\n", out);
     for (size_t i = 0; i < n; i++) {
@@ -195,26 +208,25 @@ static void print_table(const struct picture *p, size_t n)
         fprintf(out, "</td><td class=\"n\">%zu</td><td class=\"n\">%zu of %zu</td><td class=\"n\">%zu of %zu</td></tr>\n", k->n,
                 k->up_kept, k->up, k->down_kept, k->down);
     }
-    fputs("</tbody></table>\n", out);
+    fputs("</tbody></table></div>\n", out);
 }
 
 void picture_knobs(const struct picture *p)
 {
     const struct lineage_knobs *knobs = &p->model->knobs;
-    size_t n = 0, total = 0;
-    while (n < knobs->n && n < KNOBS_MAX && knobs->items[n].n >= TRIES_LEAST) /* most tries first */
-        total += knobs->items[n++].n;
+    size_t total, n = shown_knobs(p->model, &total);
     if (!n) {
         picture_nothing(p, "knobs", "No setting was changed by two trials, in a parameter, in the program or in words.");
         return;
     }
-    picture_begin(p, "knobs", CELL_WIDTH * COLUMNS, (double)((n + COLUMNS - 1) / COLUMNS * CELL_HEIGHT), "History of the settings",
+    size_t columns = (size_t)picture_width(p) / CELL_WIDTH;
+    picture_begin(p, "knobs", (double)(columns * CELL_WIDTH), (double)((n + columns - 1) / columns * CELL_HEIGHT), "History of the settings",
                   "A chart for each of %zu settings of %zu: %zu values over %zu trials.", n, knobs->n, total, p->model->n);
     for (size_t i = 0; i < n; i++) {
         struct chart chart = {.p = p,
                               .knob = &knobs->items[i],
-                              .x = (double)(i % COLUMNS * CELL_WIDTH),
-                              .y = (double)(i / COLUMNS * CELL_HEIGHT)};
+                              .x = (double)(i % columns * CELL_WIDTH),
+                              .y = (double)(i / columns * CELL_HEIGHT)};
         find_range(&chart);
         if (!chart.numbers)
             find_lines(&chart);
@@ -224,6 +236,4 @@ void picture_knobs(const struct picture *p)
         draw_tries(&chart, total);
     }
     picture_end(p);
-    if (!p->alone)
-        print_table(p, n);
 }

@@ -118,7 +118,7 @@ static void draw_density(const struct marks *marks)
 bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total)
 {
     *marks = (struct marks){.picture = p, .class = class};
-    if (total <= PICTURE_TITLES)
+    if (total <= PICTURE_TITLES && !p->narrow)
         return true;
     marks->density = calloc(1, sizeof *marks->density);
     marks->index = open_memstream(&marks->index_text, &marks->index_length);
@@ -147,7 +147,7 @@ void marks_add(struct marks *marks, size_t i, const char *stretch, ...)
 }
 
 /* Without memory for a stream its marks are missing, but the page is valid. A separate picture has no script, so it
- * needs no indices. */
+ * needs no indices, and a narrow one beside a wide one shows densities only. */
 void marks_end(struct marks *marks)
 {
     FILE *out = marks->picture->out;
@@ -156,7 +156,7 @@ void marks_end(struct marks *marks)
     if (marks->n && closed && marks->index_text && marks->path_text) {
         if (dense)
             draw_density(marks);
-        if (!dense || !marks->picture->alone)
+        if (!dense || !(marks->picture->alone || marks->picture->narrow))
             fprintf(out, "<path class=\"m %s\" data-i=\"%s\" %s=\"%s\"/>\n", marks->class, marks->index_text + 1, dense ? "data-d" : "d",
                     marks->path_text);
     }

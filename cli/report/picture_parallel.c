@@ -9,17 +9,18 @@
 #include "report/picture.h"
 #include "report/report_axes.h"
 
-enum { LEFT = 70, RIGHT = 930, TOP = 46, FOOT = 320, NO_VALUE = 344, SHOWN = 9 };
+enum { TOP = 58, FOOT = 332, NO_VALUE = 364, SHOWN = 9, SHOWN_NARROW = 4 };
 
 struct parallel {
     const struct picture *p;
     size_t n; /* number of axes without the score */
+    int left, right;
     struct scale score;
 };
 
 static double x_of(const struct parallel *c, size_t axis)
 {
-    return LEFT + (double)(RIGHT - LEFT) * (double)axis / (double)c->n;
+    return c->left + (double)(c->right - c->left) * (double)axis / (double)c->n;
 }
 
 /*
@@ -66,7 +67,7 @@ static void add_line(const struct parallel *c, struct marks *marks, size_t i)
     size_t at = 0;
     for (size_t axis = 0; axis < c->n; axis++)
         at += (size_t)snprintf(path + at, sizeof path - at, "%c%.4g %.4g", axis ? 'L' : 'M', x_of(c, axis), y_of(c, axis, i));
-    snprintf(path + at, sizeof path - at, "L%d %.4g", RIGHT, score_y(c, i));
+    snprintf(path + at, sizeof path - at, "L%d %.4g", c->right, score_y(c, i));
     marks_add(marks, i, "%s", path);
 }
 
@@ -88,12 +89,12 @@ static void draw_axis(const struct parallel *c, size_t axis)
     const struct model_axis *a = &c->p->model->axes[axis];
     char text[PICTURE_NUMBER];
     double x = x_of(c, axis);
-    picture_cell(c->p, x, axis % 2 ? TOP - 30 : TOP - 16, "axis mid", a->name, 22);
+    picture_cell(c->p, x, axis % 2 ? TOP - 40 : TOP - 24, "axis mid", a->name, c->p->narrow ? 14 : 22);
     for (size_t w = 0; a->words && w < a->n_distinct; w++)
-        picture_cell(c->p, x + 5, FOOT - (FOOT - TOP) * axis_place(a, (double)w) + 4, "tick halo", a->words[w], 14);
+        picture_cell(c->p, x + 6, FOOT - (FOOT - TOP) * axis_place(a, (double)w) + 4, "tick halo", a->words[w], 14);
     if (!a->words) {
-        picture_words(c->p, x + 5, TOP + 4, "tick halo", "%s", number_text(text, a->high, 4));
-        picture_words(c->p, x + 5, FOOT + 1, "tick halo", "%s", number_text(text, a->low, 4));
+        picture_words(c->p, x, TOP - 8, "tick mid halo", "%s", number_text(text, a->high, 4));
+        picture_words(c->p, x, FOOT + 16, "tick mid halo", "%s", number_text(text, a->low, 4));
     }
     fprintf(c->p->out, "<g class=\"rail\" data-axis=\"%zu\" data-x=\"%.5g\" data-top=\"%d\" data-foot=\"%d\">", axis, x, TOP, FOOT);
     picture_line(c->p, x, TOP, x, FOOT, "rail");
@@ -106,21 +107,23 @@ static void draw_axis(const struct parallel *c, size_t axis)
 static void draw_score_axis(const struct parallel *c)
 {
     char text[PICTURE_NUMBER];
-    picture_cell(c->p, RIGHT, TOP - (c->n % 2 ? 30 : 16), "axis mid strong", c->p->model->metric, 22);
+    picture_cell(c->p, c->right, TOP - (c->n % 2 ? 40 : 24), "axis mid strong", c->p->model->metric, c->p->narrow ? 14 : 22);
     for (double value = c->score.low; value < c->score.high + c->score.step / 2 && c->score.step > 0; value += c->score.step)
-        picture_words(c->p, RIGHT + 6, scale_at(&c->score, value) + 4, "tick", "%s", number_text(text, fabs(value) < c->score.step * 1e-9 ? 0 : value, 6));
+        picture_words(c->p, c->right + 6, scale_at(&c->score, value) + 4, "tick", "%s", number_text(text, fabs(value) < c->score.step * 1e-9 ? 0 : value, 6));
     fprintf(c->p->out,
             "<g class=\"rail\" data-axis=\"score\" data-x=\"%d\" data-top=\"%d\" data-foot=\"%d\" data-low=\"%.17g\" data-high=\"%.17g\">",
-            RIGHT, TOP, FOOT, c->score.low, c->score.high);
-    picture_line(c->p, RIGHT, TOP, RIGHT, FOOT, "rail");
-    fprintf(c->p->out, "<rect class=\"grip\" x=\"%d\" y=\"%d\" width=\"32\" height=\"%d\"/></g>\n", RIGHT - 16, TOP - 8,
+            c->right, TOP, FOOT, c->score.low, c->score.high);
+    picture_line(c->p, c->right, TOP, c->right, FOOT, "rail");
+    fprintf(c->p->out, "<rect class=\"grip\" x=\"%d\" y=\"%d\" width=\"32\" height=\"%d\"/></g>\n", c->right - 16, TOP - 8,
             FOOT - TOP + 16);
 }
 
 void picture_parallel(const struct picture *p)
 {
     static const char *const kinds[] = {"fail", "discard", "baseline", "keep"};
-    struct parallel c = {.p = p, .n = p->model->n_axes < SHOWN ? p->model->n_axes : SHOWN};
+    struct parallel c = {.p = p, .left = p->narrow ? 44 : 70, .right = picture_width(p) - (p->narrow ? 60 : 70)};
+    size_t most = p->narrow ? SHOWN_NARROW : SHOWN;
+    c.n = p->model->n_axes < most ? p->model->n_axes : most;
     double low = 0, high = 1;
     if (!c.n) {
         picture_nothing(p, "parallel",
@@ -130,10 +133,10 @@ void picture_parallel(const struct picture *p)
     }
     score_range(p->model, 0, &low, &high);
     c.score = scale_linear(low, high, FOOT, TOP, 5);
-    picture_begin(p, "parallel", 1000, NO_VALUE + 16, "Parameters of all trials",
+    picture_begin(p, "parallel", picture_width(p), NO_VALUE + 16, "Parameters of all trials",
                   "A line for each trial through %zu parameter%s and its score.", c.n, c.n == 1 ? "" : "s");
-    picture_line(p, LEFT, NO_VALUE, RIGHT, NO_VALUE, "strip");
-    picture_words(p, LEFT - 10, NO_VALUE + 4, "small end", "none");
+    picture_line(p, c.left, NO_VALUE, c.right, NO_VALUE, "strip");
+    picture_words(p, c.left - 10, NO_VALUE + 4, "small end", "none");
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         draw_lines(&c, kinds[k]);
     for (size_t axis = 0; axis < c.n; axis++)

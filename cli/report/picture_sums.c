@@ -12,7 +12,19 @@
 #include "report/picture.h"
 #include "report/report_axes.h"
 
-enum { NAMES = 200, WIDE = 690, RIGHT = WIDE, ROW = 30, TOP = 34 };
+enum { TOP = 34 };
+
+/* Names are at the left of a numeric axis. The words of a row are at its right, or below its marks in a narrow window. */
+struct frame {
+    int names, right, words_x, words_y, ticks;
+    double row;
+    size_t name_max; /* code points of a name */
+};
+
+static struct frame frame_of(const struct picture *p)
+{
+    return p->narrow ? (struct frame){112, 364, 20, 24, 3, 48, 15} : (struct frame){200, 690, 704, 4, 6, 30, 26};
+}
 
 /* Draws vertical lines at round values, a stronger one at 0. */
 static void x_axis(const struct picture *p, const struct scale *x, double foot, const char *name)
@@ -25,7 +37,7 @@ static void x_axis(const struct picture *p, const struct scale *x, double foot, 
         picture_line(p, scale_at(x, value), TOP - 10, scale_at(x, value), foot, zero ? "zero" : "grid");
         picture_words(p, scale_at(x, value), foot + 16, "tick mid", "%s", number_text(text, zero ? 0 : value, 6));
     }
-    picture_words(p, RIGHT, foot + 34, "axis end", "%s", name);
+    picture_words(p, frame_of(p).right, foot + 34, "axis end", "%s", name);
 }
 
 /* ---- calibration ---- */
@@ -33,6 +45,7 @@ static void x_axis(const struct picture *p, const struct scale *x, double foot, 
 /* The range always includes 0, so that right and wrong signs are on two sides of one line. */
 void picture_calibration(const struct picture *p)
 {
+    const struct frame f = frame_of(p);
     const struct lineage_report *sum = p->model->summary;
     double low = 0, high = 0;
     char a[PICTURE_NUMBER], b[PICTURE_NUMBER];
@@ -45,25 +58,25 @@ void picture_calibration(const struct picture *p)
         low = fmin(low, fmin(sum->calibration[i].expected, sum->calibration[i].happened));
         high = fmax(high, fmax(sum->calibration[i].expected, sum->calibration[i].happened));
     }
-    double foot = TOP + (double)(sum->n_calibration * ROW);
-    struct scale x = scale_linear(low, high, NAMES, WIDE, 6);
-    picture_begin(p, "calibration", 1000, foot + 44, "Expected and measured changes by specialist",
+    double foot = TOP + (double)sum->n_calibration * f.row;
+    struct scale x = scale_linear(low, high, f.names, f.right, f.ticks);
+    picture_begin(p, "calibration", picture_width(p), foot + 44, "Expected and measured changes by specialist",
                   "%zu specialists with expectations.", sum->n_calibration);
     x_axis(p, &x, foot, "change of the score");
     for (size_t i = 0; i < sum->n_calibration; i++) {
         const struct lineage_report_calibration *c = &sum->calibration[i];
-        double y = TOP + (double)i * ROW + 12, from = scale_at(&x, c->expected), to = scale_at(&x, c->happened);
-        picture_cell(p, NAMES - 12, y + 4, "row end", *c->specialist ? c->specialist : "(none)", 26);
+        double y = TOP + (double)i * f.row + 12, from = scale_at(&x, c->expected), to = scale_at(&x, c->happened);
+        picture_cell(p, f.names - 12, y + 4, "row end", *c->specialist ? c->specialist : "(none)", f.name_max);
         picture_line(p, from, y, to, y, "span");
         fprintf(p->out, "<circle class=\"expected\" cx=\"%.5g\" cy=\"%.5g\" r=\"5\"/><path class=\"dot keep\" d=\"M%.5g %.5gh0\"/>",
                 from, y, to, y);
         uint64_t judged = c->verdicts[LINEAGE_SUPPORTED] + c->verdicts[LINEAGE_REFUTED] + c->verdicts[LINEAGE_INCONCLUSIVE];
         if (judged) /* the noise is known */
-            picture_words(p, WIDE + 14, y + 4, "row quiet", "%s → %s · supported %" PRIu64 ", refuted %" PRIu64 " of %" PRIu64,
+            picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s → %s · supported %" PRIu64 ", refuted %" PRIu64 " of %" PRIu64,
                           signed_text(a, c->expected, 3), signed_text(b, c->happened, 3), c->verdicts[LINEAGE_SUPPORTED],
                           c->verdicts[LINEAGE_REFUTED], judged);
         else
-            picture_words(p, WIDE + 14, y + 4, "row quiet", "%s → %s · sign right %" PRIu64 " of %" PRIu64,
+            picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s → %s · sign right %" PRIu64 " of %" PRIu64,
                           signed_text(a, c->expected, 3), signed_text(b, c->happened, 3), c->same_sign, c->n);
     }
     picture_end(p);
@@ -106,6 +119,7 @@ static void front_marks(const struct picture *p, const struct scale *x, const st
 void picture_front(const struct picture *p)
 {
     enum { HEIGHT = 360, LEFT = 80 };
+    const int edge = picture_width(p) - 24;
     const struct lineage_report *sum = p->model->summary;
     double low, high, second, left = INFINITY, right = -INFINITY;
     for (size_t i = 0; i < p->model->n; i++)
@@ -117,9 +131,9 @@ void picture_front(const struct picture *p)
         picture_nothing(p, "front", "No kept trial has both scores.");
         return;
     }
-    struct scale x = scale_linear(left, right, LEFT, RIGHT, 6), y = scale_linear(low, high, HEIGHT, TOP, 6);
-    picture_begin(p, "front", 1000, HEIGHT + 44, "Trials by both scores, and the front", "%zu trials are on the front.", sum->n_front);
-    picture_y_axis(p, &y, LEFT, RIGHT, p->model->metric);
+    struct scale x = scale_linear(left, right, LEFT, edge, p->narrow ? 3 : 6), y = scale_linear(low, high, HEIGHT, TOP, 6);
+    picture_begin(p, "front", picture_width(p), HEIGHT + 44, "Trials by both scores, and the front", "%zu trials are on the front.", sum->n_front);
+    picture_y_axis(p, &y, LEFT, edge, p->model->metric);
     x_axis(p, &x, HEIGHT, sum->second);
     for (size_t i = 1; i < sum->n_front; i++)
         picture_line(p, scale_at(&x, sum->front[i - 1].second), scale_at(&y, sum->front[i - 1].score),
@@ -130,40 +144,59 @@ void picture_front(const struct picture *p)
 
 /* ---- failures ---- */
 
+enum { REASONS = 3, LINE = 17 };
+
+static size_t shown_reasons(const struct lineage_report_failure *f)
+{
+    return f->n_reasons < REASONS ? f->n_reasons : REASONS;
+}
+
+/* Reasons are beside the bar, or below it in a narrow window. */
+static double failure_height(const struct picture *p, const struct lineage_report_failure *f)
+{
+    size_t reasons = shown_reasons(f);
+    bool says = f->looked_at < f->n;
+    double below = p->narrow ? (double)reasons + says : fmax((double)reasons - 1, says);
+    return 32 + below * LINE;
+}
+
+static void draw_failure(const struct picture *p, const struct lineage_report_failure *f, double y, double width)
+{
+    FILE *out = p->out;
+    double x = p->narrow ? 20 : 380, line = p->narrow ? y + 11 + LINE : y + 11;
+    picture_words(p, 130, y + 11, "row end", "%s", label_words(f->label));
+    fprintf(out, "<rect class=\"bar fail\" x=\"142\" y=\"%.5g\" width=\"%.4g\" height=\"14\"/>", y, fmax(2, width));
+    picture_words(p, 150 + width, y + 11, "row strong", "%" PRIu64, f->n);
+    if (f->looked_at < f->n) {
+        picture_words(p, p->narrow ? x : 142, y + 11 + LINE, "small quiet", "reasons: the newest %" PRIu64, f->looked_at);
+        line += p->narrow ? LINE : 0;
+    }
+    for (size_t r = 0; r < shown_reasons(f); r++) {
+        fprintf(out, "<text class=\"row quiet\" x=\"%.4g\" y=\"%.5g\">%" PRIu64 " × ", x, line + (double)r * LINE, f->reasons[r].n);
+        html_text(out, *f->reasons[r].text ? f->reasons[r].text : "(notes say nothing)", p->narrow ? 36 : 76);
+        fputs(" (", out);
+        html_text(out, f->reasons[r].exp_id, 14);
+        fputs(")</text>", out);
+    }
+}
+
 void picture_failures(const struct picture *p)
 {
-    enum { REASONS = 3, LINE = 17 };
     const struct lineage_report *sum = p->model->summary;
     uint64_t most = 1;
-    double y = TOP - 14, height = TOP;
+    double y = TOP - 14, height = TOP, room = p->narrow ? 160 : 180;
     if (!sum->n_failures) {
         picture_nothing(p, "failures", "No trial failed.");
         return;
     }
     for (size_t i = 0; i < sum->n_failures; i++) {
-        size_t reasons = sum->failures[i].n_reasons < REASONS ? sum->failures[i].n_reasons : REASONS;
         most = sum->failures[i].n > most ? sum->failures[i].n : most;
-        height += 26 + (double)(reasons ? reasons : 1) * LINE;
+        height += failure_height(p, &sum->failures[i]);
     }
-    picture_begin(p, "failures", 1000, height, "Failures by label and reason", "%zu labels of failure.", sum->n_failures);
+    picture_begin(p, "failures", picture_width(p), height, "Failures by label and reason", "%zu labels of failure.", sum->n_failures);
     for (size_t i = 0; i < sum->n_failures; i++) {
-        const struct lineage_report_failure *f = &sum->failures[i];
-        double width = 180.0 * (double)f->n / (double)most;
-        picture_words(p, 130, y + 11, "row end", "%s", label_words(f->label));
-        fprintf(p->out, "<rect class=\"bar fail\" x=\"142\" y=\"%.5g\" width=\"%.4g\" height=\"14\"/>", y, fmax(2, width));
-        picture_words(p, 150 + width, y + 11, "row strong", "%" PRIu64, f->n);
-        if (f->looked_at < f->n)
-            picture_words(p, 142, y + 28, "small quiet", "reasons: the newest %" PRIu64, f->looked_at);
-        for (size_t r = 0; r < f->n_reasons && r < REASONS; r++) {
-            FILE *out = p->out;
-            fprintf(out, "<text class=\"row quiet\" x=\"380\" y=\"%.5g\">%" PRIu64 " × ", y + 11, f->reasons[r].n);
-            html_text(out, *f->reasons[r].text ? f->reasons[r].text : "(notes say nothing)", 76);
-            fputs(" (", out);
-            html_text(out, f->reasons[r].exp_id, 14);
-            fputs(")</text>", out);
-            y += LINE;
-        }
-        y += f->n_reasons ? 26 : 26 + LINE;
+        draw_failure(p, &sum->failures[i], y, room * (double)sum->failures[i].n / (double)most);
+        y += failure_height(p, &sum->failures[i]);
     }
     picture_end(p);
 }
@@ -186,25 +219,27 @@ static int by_share(const void *a, const void *b)
 
 static void draw_share(const struct picture *p, const struct ranked *r, const struct scale *x, double y)
 {
+    const struct frame f = frame_of(p);
     char share[PICTURE_NUMBER];
-    picture_cell(p, NAMES - 12, y + 4, "row end", r->axis->name, 26);
+    picture_cell(p, f.names - 12, y + 4, "row end", r->axis->name, f.name_max);
     if (!r->importance.share.present) {
-        picture_words(p, NAMES + 6, y + 4, "row quiet", "n = %zu: too few trials", r->importance.n);
+        picture_words(p, f.names + 6, y + 4, "row quiet", "n = %zu: too few trials", r->importance.n);
         return;
     }
     double value = fmax(0, r->importance.share.value), chance = fmax(0, r->importance.chance);
     /* Colour shows significance, not size: with few trials a large share may be noise, and readers act on what
      * is coloured. */
     bool says = value > chance;
-    fprintf(p->out, "<rect class=\"bar %s\" x=\"%d\" y=\"%.5g\" width=\"%.5g\" height=\"14\"/>", says ? "keep" : "discard", NAMES,
-            y - 7, fmax(1, scale_at(x, value) - NAMES));
+    fprintf(p->out, "<rect class=\"bar %s\" x=\"%d\" y=\"%.5g\" width=\"%.5g\" height=\"14\"/>", says ? "keep" : "discard", f.names,
+            y - 7, fmax(1, scale_at(x, value) - f.names));
     picture_line(p, scale_at(x, chance), y - 10, scale_at(x, chance), y + 10, "chance");
-    picture_words(p, WIDE + 14, y + 4, says ? "row strong" : "row quiet", "%s · n = %zu in %zu classes%s",
+    picture_words(p, f.words_x, y + f.words_y, says ? "row strong" : "row quiet", "%s · n = %zu in %zu classes%s",
                   number_text(share, value, 2), r->importance.n, r->importance.classes, says ? "" : " · chance");
 }
 
 void picture_importance(const struct picture *p)
 {
+    const struct frame f = frame_of(p);
     const struct model *model = p->model;
     struct ranked ranked[MODEL_AXES];
     size_t n = 0, least = model->n;
@@ -223,18 +258,16 @@ void picture_importance(const struct picture *p)
     /* Ten trials per parameter and thirty in all are the usual rules of thumb for regressions and means. With fewer,
      * the picture is shown with a warning. */
     bool few = least < 10 * n || least < 30;
-    double foot = TOP + (double)(n * ROW);
-    struct scale x = scale_linear(0, 1, NAMES, WIDE, 5);
-    picture_begin(p, "importance", 1000, foot + (few ? 66 : 44), "Share of the score's variance by parameter",
+    double foot = TOP + (double)n * f.row;
+    struct scale x = scale_linear(0, 1, f.names, f.right, f.ticks - 1);
+    picture_begin(p, "importance", picture_width(p), foot + (few ? 66 : 44), "Share of the score's variance by parameter",
                   "%zu parameter%s; the one with the fewest measured trials has %zu.", n, n == 1 ? "" : "s", least);
     x_axis(p, &x, foot, "share of the score's variance");
     for (size_t i = 0; i < n; i++)
-        draw_share(p, &ranked[i], &x, TOP + (double)i * ROW + 12);
+        draw_share(p, &ranked[i], &x, TOP + (double)i * f.row + 12);
     if (few)
-        picture_words(p, 20, foot + 56, "row warn",
-                      "⚠ Few trials: %zu measured for %zu parameter%s. Parameters that changed together share "
-                      "the effect of one of them.",
-                      least, n, n == 1 ? "" : "s");
+        picture_words(p, 20, foot + 56, "row warn", "⚠ Few trials: %zu measured for %zu parameter%s.%s", least, n, n == 1 ? "" : "s",
+                      p->narrow ? "" : " Parameters that changed together share the effect of one of them.");
     picture_end(p);
 }
 
@@ -260,10 +293,11 @@ static bool interval_range(const struct lineage_comparison *c, double *low, doub
  * all. */
 static void draw_variant(const struct picture *p, const struct lineage_variant *v, const struct scale *x, double y)
 {
+    const struct frame f = frame_of(p);
     char d[PICTURE_NUMBER], holm[PICTURE_NUMBER];
-    picture_cell(p, NAMES - 12, y + 4, "row end", *v->name ? v->name : "(none)", 26);
+    picture_cell(p, f.names - 12, y + 4, "row end", *v->name ? v->name : "(none)", f.name_max);
     if (!v->difference.present) {
-        picture_words(p, WIDE + 14, y + 4, "row quiet", "no common seed");
+        picture_words(p, f.words_x, y + f.words_y, "row quiet", "no common seed");
         return;
     }
     double at = scale_at(x, v->difference.value);
@@ -274,17 +308,42 @@ static void draw_variant(const struct picture *p, const struct lineage_variant *
     fprintf(p->out, "<path class=\"dot %s\" d=\"M%.5g %.5gh0\"/>",
             model_gain(p->model, v->difference.value, 0) > 0 ? "keep" : "fail", at, y);
     if (v->p_holm.present)
-        picture_words(p, WIDE + 14, y + 4, "row quiet", "%s · p %s · %zu seeds", signed_text(d, v->difference.value, 3),
+        picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s · p %s · %zu seeds", signed_text(d, v->difference.value, 3),
                       number_text(holm, v->p_holm.value, 2), v->n_pairs);
     else
-        picture_words(p, WIDE + 14, y + 4, "row quiet", "%s · %zu seed%s: no interval", signed_text(d, v->difference.value, 3), v->n_pairs,
+        picture_words(p, f.words_x, y + f.words_y, "row quiet", "%s · %zu seed%s: no interval", signed_text(d, v->difference.value, 3), v->n_pairs,
                       v->n_pairs == 1 ? "" : "s");
     if (v->failed)
-        picture_words(p, WIDE + 14, y + 17, "small warn", "%zu failed, left out", v->failed);
+        picture_words(p, f.words_x, y + f.words_y + 13, "small warn", "%zu failed, left out", v->failed);
+}
+
+/* Names the first variant, and the other parameters in which variants differ. This is printed in the picture instead of in a
+ * remark below it, because a difference with another cause would mislead. */
+static void draw_against(const struct picture *p, double foot)
+{
+    const struct lineage_comparison *c = &p->model->comparison;
+    size_t shown = p->narrow ? 3 : 6;
+    FILE *out = p->out;
+    fputs("<text class=\"axis\" x=\"20\" y=\"14\">against ", out);
+    html_text(out, *c->variants[0].name ? c->variants[0].name : "(none)", p->narrow ? 20 : 40);
+    fprintf(out, " (%zu seeds)", c->variants[0].n_seeds);
+    if (c->n_confounded) {
+        if (p->narrow)
+            fprintf(out, "</text><text class=\"axis\" x=\"20\" y=\"%.5g\">they also differ in ", foot + 54);
+        else
+            fputs("; the variants also differ in ", out);
+        for (size_t i = 0; i < c->n_confounded && i < shown; i++) {
+            fputs(i ? ", " : "", out);
+            html_text(out, c->confounded[i], p->narrow ? 11 : 30);
+        }
+        fputs(c->n_confounded > shown ? " …" : "", out);
+    }
+    fputs("</text>", out);
 }
 
 void picture_seeds(const struct picture *p)
 {
+    const struct frame f = frame_of(p);
     const struct lineage_comparison *c = &p->model->comparison;
     double low, high;
     /* Nothing to compare is the usual case, not an error: most stores have no seeds. */
@@ -294,28 +353,14 @@ void picture_seeds(const struct picture *p)
                         "each), so nothing can be compared seed by seed.");
         return;
     }
-    double foot = TOP + (double)((c->n_variants - 1) * ROW);
-    struct scale x = scale_linear(low, high, NAMES, WIDE, 6);
-    picture_begin(p, "seeds", 1000, foot + 44, "Paired differences over seeds", "%zu variants against the first one.",
+    double foot = TOP + (double)(c->n_variants - 1) * f.row;
+    struct scale x = scale_linear(low, high, f.names, f.right, f.ticks);
+    picture_begin(p, "seeds", picture_width(p), foot + (p->narrow ? 62 : 44), "Paired differences over seeds", "%zu variants against the first one.",
                   c->n_variants - 1);
     x_axis(p, &x, foot, "difference of the score");
-    FILE *out = p->out;
-    fputs("<text class=\"axis\" x=\"20\" y=\"14\">against ", out);
-    html_text(out, *c->variants[0].name ? c->variants[0].name : "(none)", 40);
-    fprintf(out, " (%zu seeds)", c->variants[0].n_seeds);
-    /* This is printed in the picture instead of in a remark below it, because a difference with another cause would
-     * mislead. */
-    if (c->n_confounded) {
-        fputs("; the variants also differ in ", out);
-        for (size_t i = 0; i < c->n_confounded && i < 6; i++) {
-            fputs(i ? ", " : "", out);
-            html_text(out, c->confounded[i], 30);
-        }
-        fputs(c->n_confounded > 6 ? " …" : "", out);
-    }
-    fputs("</text>", out);
+    draw_against(p, foot);
     for (size_t i = 1; i < c->n_variants; i++)
-        draw_variant(p, &c->variants[i], &x, TOP + (double)(i - 1) * ROW + 12);
+        draw_variant(p, &c->variants[i], &x, TOP + (double)(i - 1) * f.row + 12);
     picture_end(p);
 }
 

@@ -21,9 +21,10 @@ enum {
     LEFT = 16,
     DOTS = 470, /* x coordinate where the dots begin */
     DOTS_RIGHT = 992,
+    LINES_MAX = 4, /* a row with more lines of dots gets a bar instead */
+    DOT = 9,
     GUTTER = 56,    /* room for the arcs of citations */
-    ARCS_MAX = 120,
-    MANY = 1500 /* with more trials the dots are smaller */
+    ARCS_MAX = 120
 };
 
 struct tree {
@@ -240,20 +241,28 @@ static void find_arcs(struct tree *t)
     t->left = LEFT + (t->n_arcs ? GUTTER : 0);
 }
 
-static size_t dot_size(const struct tree *t)
+static size_t per_line(void)
 {
-    return t->n > MANY ? 6 : 9;
+    return (DOTS_RIGHT - DOTS) / DOT;
 }
 
-static size_t per_line(const struct tree *t)
+static size_t dots_of(const struct tree *t, size_t row)
 {
-    return (DOTS_RIGHT - DOTS) / dot_size(t);
+    return t->dot_at[row + 1] - t->dot_at[row];
+}
+
+/* More dots would be a slab; how they are distributed can be read from a bar. A narrow picture has bars only. */
+static bool is_bar(const struct tree *t, size_t dots)
+{
+    return dots && (t->p->narrow || dots > LINES_MAX * per_line());
 }
 
 static double lines_height(const struct tree *t, size_t dots)
 {
-    double lines = (double)((dots + per_line(t) - 1) / per_line(t));
-    return fmax(ROW, lines * (double)dot_size(t) + 6);
+    double lines = (double)((dots + per_line() - 1) / per_line());
+    if (is_bar(t, dots))
+        return t->p->narrow ? 2 * ROW : ROW;
+    return fmax(ROW, lines * DOT + 6);
 }
 
 static double place_rows(struct tree *t)
@@ -262,7 +271,7 @@ static double place_rows(struct tree *t)
     for (size_t k = 0; k < t->n_rows; k++) {
         size_t i = t->order[k], lane = t->lane[i] < LANES_MAX ? t->lane[i] : LANES_MAX - 1;
         t->place[i] = (struct place){t->left + (double)(lane * LANE), y};
-        y += lines_height(t, t->dot_at[i + 1] - t->dot_at[i]);
+        y += lines_height(t, dots_of(t, i));
     }
     return y;
 }
@@ -347,28 +356,40 @@ static void draw_arcs(const struct tree *t)
     }
 }
 
+/* The hypothesis takes the room that the id and the score leave, up to the dots if the row has any. */
+static size_t room_for_text(const struct tree *t, size_t i, double x, size_t used)
+{
+    double end = !t->p->narrow && dots_of(t, i) ? DOTS - 8 : picture_width(t->p) - 8;
+    return (size_t)fmax(8, (end - x) / 6.9 - (double)used);
+}
+
 static void draw_names(const struct tree *t)
 {
     for (size_t k = 0; k < t->n_rows; k++) {
-        size_t i = t->order[k];
+        size_t i = t->order[k], used;
         const struct model_trial *trial = &t->p->model->trials[i];
         double x = t->place[i].x + 10, y = t->place[i].y + 4;
-        char score[PICTURE_NUMBER], gain[PICTURE_NUMBER];
+        char score[PICTURE_NUMBER], gain[PICTURE_NUMBER], words[3 * PICTURE_NUMBER];
+        used = (size_t)snprintf(words, sizeof words, " %s", trial->score.present ? number_text(score, trial->score.value, 6)
+                                                            : *trial->odd        ? trial->odd
+                                                                                 : label_words(trial->label));
+        if (trial->score.present && trial->before.present)
+            used += (size_t)snprintf(words + used, sizeof words - used, " (%s)", signed_text(gain, trial->score.value - trial->before.value, 2));
         fprintf(t->p->out, "<text class=\"row%s\" x=\"%.5g\" y=\"%.6g\" data-n=\"%zu\"><tspan class=\"id\">", trial->on_chain ? " strong" : "",
                 x, y, i);
         html_text(t->p->out, trial->id, 14);
-        fputs("</tspan> ", t->p->out);
-        if (trial->score.present)
-            fputs(number_text(score, trial->score.value, 6), t->p->out);
-        else
-            fputs(label_words(trial->label), t->p->out);
-        if (trial->score.present && trial->before.present)
-            fprintf(t->p->out, " (%s)", signed_text(gain, trial->score.value - trial->before.value, 2));
-        fputs("  <tspan class=\"quiet\">", t->p->out);
-        html_text(t->p->out, trial->hypothesis, (size_t)fmax(8, (DOTS - x - 178) / 7.4));
+        fprintf(t->p->out, "</tspan>%s  <tspan class=\"quiet\">", words);
+        used += 3 + strnlen(trial->id, 14);
+        html_text(t->p->out, trial->hypothesis, room_for_text(t, i, x, used));
         fputs("</tspan></text>\n", t->p->out);
     }
 }
+
+enum { N_KINDS = 8 };
+
+static const char *const kinds[N_KINDS] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
+static const char *const kind_words[N_KINDS] = {"without a score",    "far worse",       "worse",  "a little worse",
+                                                "without a change", "a little better", "better", "far better"};
 
 static bool is_dot_of(const struct tree *t, size_t i, const char *kind)
 {
@@ -386,9 +407,9 @@ static void draw_dots(const struct tree *t, const char *kind)
     if (marks_begin(&marks, t->p, class, t->n))
         for (size_t k = 0; k < t->n_rows; k++) {
             size_t i = t->order[k];
-            for (size_t d = t->dot_at[i]; d < t->dot_at[i + 1]; d++) {
+            for (size_t d = t->dot_at[i]; d < t->dot_at[i + 1] && !is_bar(t, dots_of(t, i)); d++) {
                 size_t at = d - t->dot_at[i];
-                double x = DOTS + 6 + (double)(at % per_line(t)) * (double)dot_size(t), y = t->place[i].y + (double)(at / per_line(t)) * (double)dot_size(t);
+                double x = DOTS + 6 + (double)(at % per_line() * DOT), y = t->place[i].y + (double)(at / per_line() * DOT);
                 if (!is_dot_of(t, t->dot_list[d], kind))
                     continue;
                 marks_add(&marks, t->dot_list[d], fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x,
@@ -410,15 +431,60 @@ static void draw_nodes(const struct tree *t, const char *kind)
     marks_end(&marks);
 }
 
+/* A bar has a part for each colour, as wide as its share of the trials. */
+static void draw_bar(const struct tree *t, const size_t *counts, size_t total, double y)
+{
+    double x = t->p->narrow ? t->left + 26 : DOTS + 6, end = t->p->narrow ? PICTURE_NARROW - 70 : DOTS_RIGHT - 70, room = end - x;
+    for (size_t k = 0; k < N_KINDS; k++) {
+        double width = room * (double)counts[k] / (double)total;
+        if (counts[k])
+            fprintf(t->p->out, "<rect class=\"part %s\" x=\"%.5g\" y=\"%.6g\" width=\"%.5g\" height=\"10\"><title>%zu %s</title></rect>",
+                    kinds[k], x, y - 5, fmax(0.5, width), counts[k], kind_words[k]);
+        x += width;
+    }
+    picture_words(t->p, end + 6, y + 4, "small quiet", "%zu", total);
+    putc('\n', t->p->out);
+}
+
+static void count_kind(const struct tree *t, size_t *counts, size_t i)
+{
+    for (size_t k = 0; k < N_KINDS; k++)
+        counts[k] += is_dot_of(t, i, kinds[k]);
+}
+
+static void draw_bars(const struct tree *t)
+{
+    for (size_t k = 0; k < t->n_rows; k++) {
+        size_t row = t->order[k], counts[N_KINDS] = {0};
+        if (!is_bar(t, dots_of(t, row)))
+            continue;
+        for (size_t d = t->dot_at[row]; d < t->dot_at[row + 1]; d++)
+            count_kind(t, counts, t->dot_list[d]);
+        draw_bar(t, counts, dots_of(t, row), t->place[row].y + (t->p->narrow ? 18 : 0));
+    }
+}
+
+static void draw_loose_bar(const struct tree *t, double y)
+{
+    size_t counts[N_KINDS] = {0};
+    for (size_t i = 0; i < t->n; i++)
+        if (!t->row[i] && t->owner[i] == MODEL_NONE)
+            count_kind(t, counts, i);
+    draw_bar(t, counts, t->loose, y + (t->p->narrow ? 18 : 0));
+}
+
 /* Trials with neither parent nor children have no row to be drawn beside. They are drawn anyway, so that the number of
  * marks is right. */
 static void draw_loose(const struct tree *t, double y)
 {
-    static const char *const kinds[] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
     if (!t->loose)
         return;
     picture_words(t->p, LEFT, y + 4, "row quiet", "without parent and children");
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    if (is_bar(t, t->loose)) {
+        draw_loose_bar(t, y);
+        return;
+    }
+    for (size_t k = 0; k < N_KINDS; k++) {
         struct marks marks;
         char class[32];
         bool fail = k == 0;
@@ -428,7 +494,7 @@ static void draw_loose(const struct tree *t, double y)
             for (size_t i = 0; i < t->n; i++) {
                 if (t->row[i] || t->owner[i] != MODEL_NONE)
                     continue;
-                double x = DOTS + 6 + (double)(at % per_line(t)) * (double)dot_size(t), dy = y + (double)(at / per_line(t)) * (double)dot_size(t);
+                double x = DOTS + 6 + (double)(at % per_line() * DOT), dy = y + (double)(at / per_line() * DOT);
                 at++;
                 if (is_dot_of(t, i, kinds[k]))
                     marks_add(&marks, i, fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x,
@@ -440,28 +506,29 @@ static void draw_loose(const struct tree *t, double y)
 
 static void draw_legend(const struct tree *t)
 {
-    static const char *const kinds[] = {"down3", "down2", "down1", "zero", "up1", "up2", "up3"};
     char text[PICTURE_NUMBER];
-    double x = DOTS + 130;
-    picture_words(t->p, LEFT, 14, "axis", "trial, score (change against the best before it), hypothesis");
+    double x = t->p->narrow ? 108 : DOTS + 130;
+    if (!t->p->narrow)
+        picture_words(t->p, LEFT, 14, "axis", "trial, score (change against the best before it), hypothesis");
     picture_words(t->p, x - 14, 14, "axis end", "worse by %s", number_text(text, t->down, 2));
-    for (size_t k = 0; k < 7; k++)
-        fprintf(t->p->out, "<path class=\"node %s\" d=\"M%.5g 10h0\"/>", kinds[k], x + (double)k * 15);
+    for (size_t k = 1; k < N_KINDS; k++)
+        fprintf(t->p->out, "<path class=\"node %s\" d=\"M%.5g 10h0\"/>", kinds[k], x + (double)(k - 1) * 15);
     picture_words(t->p, x + 106, 14, "axis", "better by %s", number_text(text, t->up, 2));
+    if (t->p->narrow)
+        return;
     fprintf(t->p->out, "<path class=\"cross fail\" d=\"M%.5g 7.5l5 5m0-5l-5 5\"/>", x + 250);
     picture_words(t->p, x + 262, 14, "axis", "no score");
 }
 
 static void draw(struct tree *t)
 {
-    static const char *const kinds[] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
     double y = place_rows(t), height = y + (t->loose ? lines_height(t, t->loose) : 0);
     size_t chain = 0;
     if (t->more_arcs)
         height += ROW;
     for (size_t i = 0; i < t->n; i++)
         chain += t->p->model->trials[i].on_chain;
-    picture_begin(t->p, "tree", 1000, height, "Lineage of all trials",
+    picture_begin(t->p, "tree", picture_width(t->p), height, "Lineage of all trials",
                   "%zu trials; %zu of them kept on the way to the best one; %zu rows; %zu citations.", t->n, chain, t->n_rows,
                   t->n_arcs);
     if (t->more_arcs)
@@ -471,7 +538,8 @@ static void draw(struct tree *t)
     draw_arcs(t);
     draw_edges(t, false);
     draw_edges(t, true);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    draw_bars(t);
+    for (size_t k = 0; k < N_KINDS; k++) {
         draw_dots(t, kinds[k]);
         draw_nodes(t, kinds[k]);
     }

@@ -150,7 +150,8 @@ def hostile(page, directory):
     path = b.lineage("report", "-C", store).strip()
     page.get("file://" + path)
     for svg in page.find_elements(By.CSS_SELECTOR, "svg[tabindex]"):
-        ActionChains(page).move_to_element(svg).perform()
+        if svg.is_displayed():
+            ActionChains(page).move_to_element(svg).perform()
     for row in page.find_elements(By.CSS_SELECTOR, ".trials tbody tr"):
         row.send_keys(Keys.ENTER)
         page.switch_to.active_element.send_keys(Keys.ESCAPE)
@@ -360,12 +361,37 @@ def without_script(directory):
         page.quit()
 
 
+def layout(page, width):
+    wide = page.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    b.check(wide <= 1, f"a window of {width} pixels does not scroll sideways ({wide})")
+    letters = page.execute_script("""
+        return Math.min(...[...document.querySelectorAll('.pic text')].filter(e => e.getBoundingClientRect().width)
+            .map(e => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a))""")
+    b.check(letters > 7, f"{width} pixels: the smallest letters of a picture have {letters:.1f} pixels")
+    beside = page.execute_script("""
+        const tops = [...document.querySelectorAll('main > section')].map(e => Math.round(e.getBoundingClientRect().top));
+        return [tops.length - new Set(tops).size, document.querySelector('main').clientWidth]""")
+    b.check((beside[0] > 3 and beside[1] > 2300) == (width == 2560), f"{width} pixels: parts are beside each other only in a wide window: {beside}")
+    lost = page.execute_script("""
+        return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth && e.tabIndex !== 0).length""")
+    b.check(lost == 0, f"{width} pixels: {lost} regions scroll and cannot be focused")
+    cut = page.execute_script("""
+        const out = [];
+        for (const svg of document.querySelectorAll('svg.pic')) { const box = svg.getBoundingClientRect();
+            for (const e of box.width ? svg.querySelectorAll('text') : []) { const t = e.getBoundingClientRect();
+                if (t.width && (t.left < box.left - 1 || t.right > box.right + 1)) out.push(svg.getAttribute('class') + ': ' + e.textContent); } }
+        return out""")
+    b.check(cut == [], f"{width} pixels: texts that are cut off: {cut[:5]}")
+
+
 def narrow(directory):
     page = b.browser(width=500)
     try:
         page.get("file://" + os.path.join(directory, "usual", "report.html"))
-        wide = page.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        b.check(wide <= 1, f"a narrow window does not scroll sideways ({wide})")
+        for width in (360, 768, 1440, 2560):
+            page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+            settle(page)
+            layout(page, width)
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
         light = page.execute_script("return getComputedStyle(document.body).backgroundColor")
         b.check(light == "rgb(20, 24, 29)", "dark when asked for: " + light)

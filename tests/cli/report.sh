@@ -106,7 +106,8 @@ state --status discard --core-metric 2 --parent 003 --hypothesis 'optimizer=<b>x
 must_run report -C words
 cp words/report.html words.html
 must_check words.html
-must_equal 2 "$(grep -c 'class="cite"' words.html)"
+# Two arcs, each in the layouts for a wide and a narrow window.
+must_equal 4 "$(grep -c 'class="cite"' words.html)"
 must_hold '<title>003 cites 001</title>' words.html
 must_hold 'Cites <a href="#s0-t0" data-t="0">000</a>, <a href="#s0-t1" data-t="1">001</a>' words.html
 must_hold 'Cited by <a href="#s0-t3" data-t="3">003</a>' words.html

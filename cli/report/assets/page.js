@@ -17,7 +17,7 @@ const signed = v => v == null ? '' : (v < 0 ? '\u2212' : '+') + num(Math.abs(v))
 const plural = (n, word) => n + ' ' + word + (n === 1 ? '' : 's');
 const tip = $('#tip'), panel = $('#panel');
 document.documentElement.classList.add('js');
-const MANY = 1500, PICKS = 6, WORK = 8e6;
+const PICKS = 6, WORK = 8e6, BINS = 64;
 
 class Store {
   constructor(root, params) {
@@ -90,7 +90,7 @@ class Store {
     this.ends.forEach(e => e.onchange = set);
     this.compareButton = button('', () => this.compare(), {className: 'chip'});
     this.unpick = button('Select none', () => { this.picks = []; this.rows(); this.later(); });
-    $('.filters', this.root).append(make('div', {className: 'bar', role: 'search', 'aria-label': 'Filters'}, this.search, ...this.boxes, this.axis, ...this.ends, this.chips,
+    $('.filters', this.root).append(make('div', {className: 'bar', role: 'search', 'aria-label': 'Filters of ' + $('h1', this.root).textContent}, this.search, ...this.boxes, this.axis, ...this.ends, this.chips,
       button('Clear', () => { this.clear(); this.fields(); this.later(); }), this.compareButton, this.unpick, this.chooser(), this.count));
   }
   chooser() {
@@ -281,7 +281,7 @@ class Store {
     const settings = d.axes.map((a, k) => [a.name, i => this.said(i, k) || 'not set']).concat(d.knobs.filter(a => picks.some(i => a.to.has(i))).map(a => [a.name + ' (changed to)', i => a.to.get(i) ?? '\u2013']));
     const differ = settings.filter(([, say]) => new Set(picks.map(say)).size > 1), equal = settings.length - differ.length;
     const line = ([name, say], className) => make('tr', {className}, make('th', {scope: 'row'}, name), ...picks.map(i => cell('td', '', say(i))));
-    panel.append(make('div', {className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Differences'}, make('table', {className: 'compare'},
+    panel.append(make('div', {className: 'scroll', tabIndex: 0, role: 'group', 'aria-label': 'Differences'}, make('table', {className: 'compare'},
       make('thead', {}, make('tr', {}, cell('td', ''), ...picks.map((i, k) => make('th', {scope: 'col'}, swatch(k), make('a', {href: '#', 'data-t': i}, d.id[i]))))),
       make('tbody', {}, ...facts.map(f => line(f, '')), ...differ.map(f => line(f, 'changed'))))));
     panel.append(make('p', {className: 'how'}, differ.length ? plural(equal, 'setting') + ' with equal values ' + (equal === 1 ? 'is' : 'are') + ' left out.' : 'No setting differs.'));
@@ -308,7 +308,7 @@ class Store {
   }
 }
 
-/* The marks of one picture. A class with at most MANY marks is an SVG path; larger ones are drawn on a canvas below the SVG, in
+/* The marks of one picture. A class of few marks is an SVG path; larger ones, in data-d, are drawn on a canvas below the SVG, in
    a time that depends on the number of marks and not on how they overlap. */
 class Chart {
   constructor(store, svg) {
@@ -355,7 +355,8 @@ class Chart {
     const context = c.getContext('2d'), scale = c.width / view.width, total = groups.reduce((n, g) => n + g.index.length, 0);
     const dots = groups.filter(g => !g.thread), threads = groups.filter(g => g.thread);
     if (dots.length) this.raster(context, c, dots, scale, total);
-    for (const lit of this.store.all ? [1] : [0, 1]) for (const g of threads) this.lines(context, g, scale, lit);
+    for (const lit of this.store.all ? [1] : [0, 1]) { const counted = threads.map(g => this.count(g, lit)), most = Math.max(1, ...counted.map(c => c.most));
+      threads.forEach((g, k) => this.lines(context, g, counted[k].counts, most, scale, lit)); }
   }
   /* Counts the marks of each pixel, and gives a pixel of many marks more of the class's colour than one of a few. */
   raster(context, c, groups, scale, total) {
@@ -372,12 +373,15 @@ class Chart {
     context.putImageData(image, 0, 0);
   }
   /* Lines between two axes are counted by where they begin and end, in steps of a few pixels, and drawn once for each count. */
-  lines(context, g, scale, lit) {
-    const bins = 64, step = this.svg.viewBox.baseVal.height / bins, mask = this.store.mask, n = g.points[0].length / 2; let most = 1;
+  count(g, lit) {
+    const bins = BINS, step = this.svg.viewBox.baseVal.height / bins, mask = this.store.mask, n = g.points[0].length / 2; let most = 1;
     const counts = new Uint32Array((n - 1) * bins * bins), bin = y => Math.max(0, Math.min(bins - 1, Math.floor(y / step)));
     for (let k = 0; k < g.index.length; k++) { if (mask[g.index[k]] !== lit) continue; const q = g.points[k];
       for (let a = 0; a < n - 1; a++) { const at = (a * bins + bin(q[2 * a + 1])) * bins + bin(q[2 * a + 3]); if (++counts[at] > most) most = counts[at]; } }
-    const levels = [[], [], [], []];
+    return {counts, most};
+  }
+  lines(context, g, counts, most, scale, lit) {
+    const bins = BINS, step = this.svg.viewBox.baseVal.height / bins, levels = [[], [], [], []];
     counts.forEach((count, at) => { if (count) levels[most > 1 ? Math.min(3, Math.floor(4 * Math.log(count) / Math.log(most))) : 3].push(at); });
     context.strokeStyle = getComputedStyle(g.el).stroke; context.lineWidth = Math.max(1, scale);
     levels.forEach((list, level) => { context.globalAlpha = (lit ? 1 : .15) * [.06, .15, .35, .8][level]; context.beginPath();
@@ -438,12 +442,15 @@ const follow = () => { const m = /^#s(\d+)-t(\d+)$/.exec(location.hash), store =
   else report.stores.forEach(s => s.load(links.params())); };
 addEventListener('hashchange', follow);
 document.onkeydown = e => { if (e.key === 'Escape') { if (!panel.hidden) $('button', panel).click(); tip.hidden = true; } };
-$$('.scroll').forEach(e => { if (!$('svg[tabindex]', e)) put(e, {tabindex: 0, role: 'region', 'aria-label': 'Scrollable'}); });
+/* A region is a stop of the tab key only while there is something to scroll. */
+const stops = () => $$('.scroll').forEach(e => e.scrollWidth > e.clientWidth + 1 ? e.tabIndex = 0 : e.removeAttribute('tabindex'));
+addEventListener('resize', stops);
 
 const begin = performance.now();
 /* Used by live.js, which sets `more`: it fetches a trial that the page does not contain in full. */
 const report = window.report = {Store, stores: [], params: links.params, text: links.text};
 $$('.store').forEach(e => report.stores.push(new Store(e, links.params())));
 if (/^#s\d+-t\d+$/.test(location.hash)) follow();
+stops();
 document.documentElement.dataset.ready = Math.round(performance.now() - begin);
 })();
