@@ -1,0 +1,38 @@
+/*
+ * history.h: reads what other tools have recorded about runs: Weights & Biases, MLflow, Optuna, TensorBoard, trackio, and tables.
+ *
+ * Every reader gives the same form, a JSON object, so that one piece of code makes rows of it (history_rows.h):
+ *
+ *   {"tool": "optuna", "study": "cifar", "direction": "maximize", "score": "value", "runs": [
+ *     {"key": "7", "name": "trial 7", "notes": "..", "state": "finished", "started": 1.7e9, "ended": 1.7e9,
+ *      "params": {"lr": 0.1, "opt": "adam"}, "metrics": {"value": 0.5}, "curves": {"loss": [[0, 2.5], [1, 2.1]]}}]}
+ *
+ * state is finished, failed, killed, pruned or running; times are seconds since 1970; metrics are the last values, curves those
+ * of steps. direction and score are missing where the tool does not record them, and so are other members. `left_out` of a run or
+ * of the whole counts what could not be read.
+ */
+#ifndef CLI_HISTORY_H
+#define CLI_HISTORY_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+enum { HISTORY_WHY_MAX = 512 };
+
+struct history_options {
+    const char *tool;       /* one of history_tool_at; NULL: found out from the content */
+    const char *study;      /* name of the study, experiment or project; NULL: the only one */
+    const char *const *map; /* of a table, COLUMN=ROLE each, ended by NULL (read_table.c); NULL: none */
+};
+
+/* Returns the i-th tool's name, or NULL after the last one. */
+const char *history_tool_at(size_t i);
+
+/* Returns the name of the tool that wrote a file or a directory, or NULL with errno 0 if it is none of them. */
+const char *history_tool_of(const char *path);
+
+/* Returns the history with its runs in the order in which they started, or NULL with the reason, which names the file. */
+json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
+
+#endif

@@ -1,0 +1,92 @@
+/* history_database.c: SQLite files of other tools, which may be damaged or made to do harm. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "histories/readers.h"
+
+sqlite3 *history_database(const char *path, char why[HISTORY_WHY_MAX])
+{
+    sqlite3 *db = NULL;
+    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+        sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+        sqlite3_busy_timeout(db, 5000);
+        code = sqlite3_exec(db, "PRAGMA cell_size_check = ON; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    }
+    if (code == SQLITE_OK)
+        return db;
+    history_fail(why, "cannot read %.300s: %.150s", path, db ? sqlite3_errmsg(db) : "out of memory");
+    sqlite3_close(db);
+    return NULL;
+}
+
+sqlite3_stmt *history_query(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *first, const char *second)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK) {
+        history_fail(why, "cannot read %.300s: %.150s", path, sqlite3_errmsg(db));
+        return NULL;
+    }
+    if (first)
+        sqlite3_bind_text(stmt, 1, first, -1, SQLITE_STATIC);
+    if (second)
+        sqlite3_bind_text(stmt, 2, second, -1, SQLITE_STATIC);
+    return stmt;
+}
+
+bool history_next(sqlite3_stmt *stmt, const char *path, bool *failed, char why[HISTORY_WHY_MAX])
+{
+    int code = stmt && !*failed ? sqlite3_step(stmt) : SQLITE_DONE;
+    if (code == SQLITE_ROW)
+        return true;
+    if (!stmt || code != SQLITE_DONE)
+        *failed = true;
+    if (code != SQLITE_DONE)
+        history_fail(why, "cannot read %.300s: %.150s", path, sqlite3_errmsg(sqlite3_db_handle(stmt)));
+    return false;
+}
+
+bool history_has_column(sqlite3 *db, const char *table, const char *column)
+{
+    return sqlite3_table_column_metadata(db, NULL, table, column, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+const char *history_column(sqlite3_stmt *stmt, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(stmt, column);
+    return text ? text : "";
+}
+
+bool history_choose(char id[64], json_t *history, sqlite3 *db, const char *path, const char *what, const char *sql,
+                    const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    char names[256] = "";
+    size_t found = 0, length = 0;
+    bool failed = false;
+    sqlite3_stmt *stmt = history_query(db, path, why, sql, NULL, NULL);
+    while (history_next(stmt, path, &failed, why)) {
+        const char *name = history_column(stmt, 1);
+        if (length < sizeof names)
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%.60s", length ? ", " : "", name);
+        if (options->study && strcmp(options->study, name) != 0)
+            continue;
+        snprintf(id, 64, "%.63s", history_column(stmt, 0));
+        history_set_text(history, "study", name);
+        found++;
+    }
+    sqlite3_finalize(stmt);
+    if (failed)
+        return false;
+    if (found > 1)
+        history_fail(why, "%.150s has several; choose one by --study: %.250s", path, names);
+    else if (found == 0 && options->study)
+        history_fail(why, "%.150s has no %s '%.60s', but: %.200s", path, what, options->study, names);
+    else if (found == 0)
+        history_fail(why, "%.300s has no %s", path, what);
+    return found == 1;
+}

@@ -1,0 +1,304 @@
+/*
+ * read_mlflow.c: what MLflow records, as a directory (mlruns) and as an SQLite file.
+ *
+ * In a directory, mlruns/EXPERIMENT/RUN/ has meta.yaml, a file for each of params/, tags/ and metrics/, and slashes in names are
+ * directories. A line of a metric is "MILLISECONDS VALUE STEP". Deleted runs and experiments are left out.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fts.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "cli.h"
+#include "histories/readers.h"
+
+enum { META_BYTES = 1 << 20, METRIC_BYTES = 64 << 20 };
+
+#define NAME_TAG "mlflow.runName"
+#define NOTE_TAG "mlflow.note.content"
+
+static const char *state_of(const char *status)
+{
+    static const char *const states[][3] = {{"FINISHED", "3", "finished"}, {"FAILED", "4", "failed"}, {"KILLED", "5", "killed"}};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (strcmp(status, states[i][0]) == 0 || strcmp(status, states[i][1]) == 0)
+            return states[i][2];
+    return "running";
+}
+
+static double milliseconds(const char *text)
+{
+    double value;
+    return lineage_number_parse(&value, text, strlen(text)) ? value / 1000 : (double)NAN;
+}
+
+static void set_tag(json_t *run, const char *name, const char *value)
+{
+    if (strcmp(name, NAME_TAG) == 0)
+        history_set_text(run, "name", value);
+    else if (strcmp(name, NOTE_TAG) == 0)
+        history_set_text(run, "notes", value);
+}
+
+/* ---- a directory ---- */
+
+/* Copies the value of `key: value` of a flat YAML file, without quotes; "" if there is none. */
+static void yaml_value(char out[256], const char *text, const char *key)
+{
+    const size_t n = strlen(key);
+    out[0] = '\0';
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (strncmp(line, key, n) != 0 || line[n] != ':')
+            continue;
+        const char *from = line + n + 1, *to = line + strcspn(line, "\r\n");
+        while (from < to && *from == ' ')
+            from++;
+        if (to - from >= 2 && (*from == '\'' || *from == '"') && to[-1] == *from)
+            from++, to--;
+        snprintf(out, 256, "%.*s", (int)(to - from < 255 ? to - from : 255), from);
+        return;
+    }
+}
+
+static void add_metric_lines(json_t *run, const char *name, char *text)
+{
+    char *rest = text, *line;
+    while ((line = strsep(&rest, "\n"))) {
+        double time, value;
+        long long step = 0;
+        char word[64];
+        int fields = sscanf(line, "%lf %63s %lld", &time, word, &step);
+        if (fields >= 2 && lineage_number_parse(&value, word, strlen(word)))
+            history_add_point(run, name, step, value);
+    }
+}
+
+/* The same settings give the same row on every file system. */
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+/* Reads every file below the run's directory `kind`. */
+static bool read_files(json_t *run, const char *dir, const char *kind, char why[HISTORY_WHY_MAX])
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, kind);
+    char *const paths[] = {path, NULL};
+    FTS *tree = n > 0 && n < PATH_MAX ? fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, by_name) : NULL;
+    bool good = true;
+    for (FTSENT *entry; tree && good && (entry = fts_read(tree));) {
+        size_t length;
+        if (entry->fts_info != FTS_F)
+            continue;
+        char *text = history_file_text(entry->fts_path, METRIC_BYTES, &length, why);
+        const char *name = entry->fts_path + n + 1;
+        good = text != NULL;
+        if (good && strcmp(kind, "metrics") == 0)
+            add_metric_lines(run, name, text);
+        else if (good && strcmp(kind, "params") == 0)
+            history_add_param_text(run, name, text);
+        else if (good)
+            set_tag(run, name, text);
+        free(text);
+    }
+    if (tree)
+        fts_close(tree);
+    return good;
+}
+
+static bool read_run(json_t *history, const char *dir, const char *meta, char why[HISTORY_WHY_MAX])
+{
+    char value[256];
+    yaml_value(value, meta, "run_id");
+    json_t *run = history_add_run(history, value);
+    yaml_value(value, meta, "run_name");
+    history_set_text(run, "name", value);
+    yaml_value(value, meta, "status");
+    history_set_text(run, "state", state_of(value));
+    yaml_value(value, meta, "start_time");
+    history_set_time(run, "started", milliseconds(value));
+    yaml_value(value, meta, "end_time");
+    history_set_time(run, "ended", milliseconds(value));
+    return run && read_files(run, dir, "params", why) && read_files(run, dir, "metrics", why) && read_files(run, dir, "tags", why);
+}
+
+/* Reads the meta.yaml of a directory; NULL with errno 0 if there is none or it is deleted. */
+static char *meta_of(const char *dir, char why[HISTORY_WHY_MAX])
+{
+    char path[PATH_MAX], value[256];
+    size_t length;
+    int n = snprintf(path, sizeof path, "%s/meta.yaml", dir);
+    errno = 0;
+    char *text = n > 0 && n < PATH_MAX ? history_file_text(path, META_BYTES, &length, why) : NULL;
+    if (!text && errno == ENOENT)
+        errno = 0;
+    if (text)
+        yaml_value(value, text, "lifecycle_stage");
+    if (text && strcmp(value, "deleted") == 0) {
+        free(text);
+        text = NULL;
+        errno = 0;
+    }
+    return text;
+}
+
+/* Calls `visit` with each directory in `dir` that has a meta.yaml. */
+static bool each_dir(const char *dir, bool (*visit)(void *context, const char *path, const char *meta, char why[HISTORY_WHY_MAX]),
+                     void *context, char why[HISTORY_WHY_MAX])
+{
+    struct dirent **entries = NULL;
+    int n = scandir(dir, &entries, NULL, alphasort);
+    bool good = n >= 0 || history_fail(why, "cannot read %.300s: %s", dir, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/%s", dir, entries[i]->d_name);
+        if (good && entries[i]->d_name[0] != '.' && length > 0 && length < PATH_MAX) {
+            char *meta = meta_of(path, why);
+            good = meta ? visit(context, path, meta, why) : errno == 0 || errno == ENOTDIR;
+            free(meta);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return good;
+}
+
+struct experiments {
+    json_t *history;
+    const char *wanted; /* NULL: the only one */
+    char names[256], chosen[PATH_MAX];
+    size_t n_found;
+};
+
+static bool visit_run(void *context, const char *path, const char *meta, char why[HISTORY_WHY_MAX])
+{
+    return read_run(context, path, meta, why);
+}
+
+static bool has_runs(const char *dir)
+{
+    char path[PATH_MAX];
+    bool any = false;
+    DIR *in = opendir(dir);
+    for (struct dirent *entry; in && !any && (entry = readdir(in));) {
+        int n = snprintf(path, sizeof path, "%s/%s/meta.yaml", dir, entry->d_name);
+        FILE *meta = entry->d_name[0] != '.' && n > 0 && n < PATH_MAX ? fopen(path, "re") : NULL;
+        any = meta != NULL;
+        if (meta)
+            fclose(meta);
+    }
+    if (in)
+        closedir(in);
+    return any;
+}
+
+/* An experiment without runs, such as the `Default` that MLflow makes, is not one to choose from. */
+static bool visit_experiment(void *context, const char *path, const char *meta, char why[HISTORY_WHY_MAX])
+{
+    struct experiments *e = context;
+    char name[256];
+    (void)why;
+    yaml_value(name, meta, "name");
+    size_t length = strlen(e->names);
+    if (!has_runs(path))
+        return true;
+    snprintf(e->names + length, sizeof e->names - length, "%s%.60s", length ? ", " : "", name);
+    if (e->wanted && strcmp(e->wanted, name) != 0)
+        return true;
+    snprintf(e->chosen, sizeof e->chosen, "%s", path);
+    history_set_text(e->history, "study", name);
+    e->n_found++;
+    return true;
+}
+
+json_t *read_mlflow(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    struct experiments e = {.history = history_new("mlflow"), .wanted = options->study};
+    bool good = each_dir(path, visit_experiment, &e, why);
+    if (good && e.n_found > 1)
+        good = history_fail(why, "%.150s has several; choose one by --study: %.250s", path, e.names);
+    else if (good && !e.n_found)
+        good = history_fail(why, "%.150s has no experiment%s%.60s with runs%s%.200s", path, e.wanted ? " " : "", e.wanted ? e.wanted : "",
+                            e.names[0] ? ", but: " : "", e.names);
+    if (good && each_dir(e.chosen, visit_run, e.history, why))
+        return e.history;
+    json_decref(e.history);
+    return NULL;
+}
+
+/* ---- an SQLite file ---- */
+
+static bool read_runs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *experiment, char why[HISTORY_WHY_MAX])
+{
+    bool failed = false;
+    sqlite3_stmt *stmt = history_query(db, path, why,
+                                       "SELECT run_uuid, name, status, start_time, end_time FROM runs WHERE experiment_id = ?1"
+                                       " AND lifecycle_stage = 'active' ORDER BY start_time, run_uuid", experiment, NULL);
+    while (history_next(stmt, path, &failed, why)) {
+        json_t *run = history_run_of(history, index, history_column(stmt, 0));
+        history_set_text(run, "name", history_column(stmt, 1));
+        history_set_text(run, "state", state_of(history_column(stmt, 2)));
+        history_set_time(run, "started", milliseconds(history_column(stmt, 3)));
+        history_set_time(run, "ended", milliseconds(history_column(stmt, 4)));
+    }
+    sqlite3_finalize(stmt);
+    return !failed;
+}
+
+/* Reads the table, each of whose rows belongs to a run. */
+static bool read_rows(json_t *index, sqlite3 *db, const char *path, const char *sql, void (*take)(json_t *run, sqlite3_stmt *stmt),
+                      char why[HISTORY_WHY_MAX])
+{
+    bool failed = false;
+    sqlite3_stmt *stmt = history_query(db, path, why, sql, NULL, NULL);
+    while (history_next(stmt, path, &failed, why)) {
+        json_t *run = json_object_get(index, history_column(stmt, 0));
+        if (run)
+            take(run, stmt);
+    }
+    sqlite3_finalize(stmt);
+    return !failed;
+}
+
+static void take_param(json_t *run, sqlite3_stmt *stmt)
+{
+    history_add_param_text(run, history_column(stmt, 1), history_column(stmt, 2));
+}
+
+static void take_metric(json_t *run, sqlite3_stmt *stmt)
+{
+    const bool is_nan = sqlite3_column_int(stmt, 4) != 0;
+    history_add_point(run, history_column(stmt, 1), sqlite3_column_int64(stmt, 3), is_nan ? (double)NAN : sqlite3_column_double(stmt, 2));
+}
+
+static void take_tag(json_t *run, sqlite3_stmt *stmt)
+{
+    set_tag(run, history_column(stmt, 1), history_column(stmt, 2));
+}
+
+json_t *read_mlflow_database(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    char experiment[64];
+    sqlite3 *db = history_database(path, why);
+    json_t *history = history_new("mlflow"), *index = json_object();
+    bool good = db && history_choose(experiment, history, db, path, "experiment",
+                                     "SELECT experiment_id, name FROM experiments e WHERE lifecycle_stage = 'active' AND EXISTS"
+                                     " (SELECT 1 FROM runs r WHERE r.experiment_id = e.experiment_id) ORDER BY experiment_id", options, why);
+    good = good && read_runs(history, index, db, path, experiment, why) &&
+           read_rows(index, db, path, "SELECT run_uuid, key, value FROM params ORDER BY key", take_param, why) &&
+           read_rows(index, db, path, "SELECT run_uuid, key, value, step, is_nan FROM metrics ORDER BY run_uuid, key, step, timestamp", take_metric, why) &&
+           read_rows(index, db, path, "SELECT run_uuid, key, value FROM tags", take_tag, why);
+    json_decref(index);
+    sqlite3_close(db);
+    if (good)
+        return history;
+    json_decref(history);
+    return NULL;
+}

@@ -1,0 +1,75 @@
+/* readers.h: one reader for each tool, and what they share. Each returns NULL with the reason, which names the file. */
+#ifndef CLI_HISTORIES_READERS_H
+#define CLI_HISTORIES_READERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "histories/history.h"
+
+typedef json_t *history_reader(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
+
+history_reader read_wandb, read_mlflow, read_mlflow_database, read_optuna, read_tensorboard, read_trackio, read_table;
+
+/* ---- history_run.c: the form ---- */
+
+/* Text of a file is cut to UTF-8: bytes that are none become U+FFFD. NULL becomes null. */
+json_t *history_text(const char *text);
+
+json_t *history_new(const char *tool);
+
+/* Adds a run and returns it, borrowed. key identifies it for its tool, so that a second import finds it again. */
+json_t *history_add_run(json_t *history, const char *key);
+
+/* Finds the run with the key, or adds it. index maps keys to runs and belongs to the caller. */
+json_t *history_run_of(json_t *history, json_t *index, const char *key);
+
+void history_set_text(json_t *run, const char *member, const char *text); /* NULL and "" set nothing */
+void history_set_time(json_t *run, const char *member, double seconds);   /* nan sets nothing */
+
+/* Adds a setting. Takes the value: members of objects become settings `a.b`, lists their JSON text; null sets nothing. */
+void history_add_param(json_t *run, const char *name, json_t *value);
+
+/* Adds a setting that a tool stores as text: a number if it reads as one. */
+void history_add_param_text(json_t *run, const char *name, const char *text);
+
+/* Sets the last value of a metric. What is not finite is counted as left out. */
+void history_set_metric(json_t *run, const char *name, double value);
+
+/* Adds a value to the curve of a metric, and makes it the last value. */
+void history_add_point(json_t *run, const char *name, int64_t step, double value);
+
+/* Seconds since 1970 of "2026-11-23T15:38:17.858", with a blank for the T, with Z or an offset, or without (then as `local` says,
+ * local time or UTC); nan if it is none. */
+double history_time(const char *text, bool local);
+
+/* Reads a text file of at most most_bytes. Returns NULL with the reason. */
+char *history_file_text(const char *path, size_t most_bytes, size_t *length, char why[HISTORY_WHY_MAX]);
+
+json_t *history_fail(char why[HISTORY_WHY_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- history_database.c: SQLite files of strangers ---- */
+
+/* Opens the file for reading only, without triggers, views and functions of the schema. Returns NULL with the reason. */
+sqlite3 *history_database(const char *path, char why[HISTORY_WHY_MAX]);
+
+/* Prepares a query; ?1, ?2 .. are texts. Returns NULL with the reason. */
+sqlite3_stmt *history_query(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *first, const char *second);
+
+/* Steps to the next row. Returns false after the last one, and with *failed set and the reason if the file is damaged. */
+bool history_next(sqlite3_stmt *stmt, const char *path, bool *failed, char why[HISTORY_WHY_MAX]);
+
+bool history_has_column(sqlite3 *db, const char *table, const char *column);
+
+/*
+ * Finds the one study, experiment or project to read: the id of the row in which `name` is options->study, or the only row that
+ * sql returns (id, name). The name becomes the history's member `study`. Returns false with the reason, which lists the names.
+ */
+bool history_choose(char id[64], json_t *history, sqlite3 *db, const char *path, const char *what, const char *sql,
+                    const struct history_options *options, char why[HISTORY_WHY_MAX]);
+
+const char *history_column(sqlite3_stmt *stmt, int column); /* its text; "" for NULL */
+
+#endif
