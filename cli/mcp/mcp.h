@@ -11,7 +11,7 @@
  *   untrusted        the fence around text from trials: escaped and labelled as data
  *
  * One process serves two eras of the protocol. A request whose _meta names a version belongs to the newer era
- * (2026-07-28), which has no session. `initialize` opens a session of the older era (2025-11-25, 2025-06-18) for
+ * (2026-07-28), which has no session. `initialize` opens a session of the older era (2025-11-25 to 2024-11-05) for
  * requests without a version. Results differ only in a few members, which server.c adds.
  */
 #ifndef MCP_H

@@ -202,6 +202,22 @@ static bool check_value(struct mcp_call *call, const struct mcp_argument *argume
     return false;
 }
 
+/* Models write 20 as "20", the id 14 as a number, and one text where a list is wanted. What is meant is clear, so the argument is
+ * replaced by what the tool reads. Everything else stays, and is refused. */
+static json_t *as_meant(const struct mcp_argument *argument, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    double number;
+    const bool numeric = argument->type == MCP_COUNT || argument->type == MCP_NUMBER;
+    if (numeric && text && strlen(text) == json_string_length(value) && lineage_number_parse(&number, text, strlen(text)) && isfinite(number))
+        return floor(number) == number && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
+    if (argument->type == MCP_TEXTS && text)
+        return json_pack("[O]", value);
+    if (argument->type == MCP_TEXT && json_is_integer(value))
+        return json_sprintf("%03" JSON_INTEGER_FORMAT, json_integer_value(value)); /* ids have three digits at least */
+    return NULL;
+}
+
 /* null counts as absent, because clients with a form send it for every empty field. */
 bool mcp_check_arguments(struct mcp_call *call, const struct mcp_argument *arguments, const json_t *given)
 {
@@ -211,6 +227,11 @@ bool mcp_check_arguments(struct mcp_call *call, const struct mcp_argument *argum
         const struct mcp_argument *argument = find(arguments, name);
         if (!argument)
             return unknown_argument(call, arguments, name);
+        json_t *meant = as_meant(argument, value);
+        if (meant) {
+            json_object_set_new((json_t *)(uintptr_t)given, name, meant); /* an existing name may be set within the loop */
+            value = meant;
+        }
         if (!json_is_null(value) && !check_value(call, argument, value))
             return false;
     }

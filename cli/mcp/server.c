@@ -17,7 +17,7 @@
 #define SUBSCRIPTION_KEY "io.modelcontextprotocol/subscriptionId"
 
 /* Newest first. A client of the older era that asks for an unknown version gets the newest version of its era. */
-static const char *const versions[] = {"2026-07-28", "2025-11-25", "2025-06-18"};
+static const char *const versions[] = {"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 enum { N_VERSIONS = sizeof versions / sizeof *versions, NEWEST_LEGACY = 1 };
 
 /* Sent in both eras and read by every agent before its first call. Therefore the text names the most useful tools, and

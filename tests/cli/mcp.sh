@@ -66,7 +66,7 @@ cd store || exit 3
 # ---- eras ----
 
 modern server/discover
-must_say result.supportedVersions '["2026-07-28","2025-11-25","2025-06-18"]'
+must_say result.supportedVersions '["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]'
 must_say result.resultType complete
 must_say result.ttlMs 3600000
 must_have out '"io.modelcontextprotocol/serverInfo":{"name":"lineage"'
@@ -93,7 +93,7 @@ line() # N PATH
 must_equal -32602 "$(line 1 error.code)" 'no version, no handshake'
 must_equal -32602 "$(line 2 error.code)" 'no client capabilities'
 must_equal -32022 "$(line 3 error.code)" 'unsupported version'
-must_equal '["2026-07-28","2025-11-25","2025-06-18"]' "$(line 3 error.data.supported)"
+must_equal '["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]' "$(line 3 error.data.supported)"
 must_equal 1900-01-01 "$(line 3 error.data.requested)"
 must_equal '{}' "$(line 4 result)" 'ping'
 must_equal 2025-06-18 "$(line 5 result.protocolVersion)" 'the version asked for'
@@ -263,8 +263,23 @@ tool query '"where":{"alpha":"high"}'
 must_trouble 'where.alpha'
 tool query '"limit":0'
 must_trouble 'limit must be a whole number from 1'
-tool query '"limit":"2"'
+tool query '"limit":"2x"'
 must_trouble 'limit must be a whole number'
+tool query '"limit":2.5'
+must_trouble 'limit must be a whole number'
+# What a model means, though it writes another type.
+tool query '"limit":"2"'
+must_answer shown '2 of 5'
+tool query '"limit":"0"'
+must_trouble 'limit must be a whole number from 1'
+tool query '"status":"crash","fields":["exp_id","status"]'
+must_answer rows.0.1 crash
+tool query '"status":"keeep"'
+must_trouble "did you mean 'keep'"
+tool trial '"id":3'
+must_answer trial.exp_id 003
+tool trial '"id":[3]'
+must_trouble 'id must be text'
 tool query '"cursor":"099"'
 must_trouble "no trial '099'"
 tool query '"limit":null'
@@ -289,7 +304,7 @@ must_answer trial '{"exp_id":"003","status":"crash"}'
 tool trial '"id":"04"'
 must_trouble "no trial '04'; there is 000"
 tool trial '"id":4'
-must_trouble 'id must be text'
+must_answer trial.exp_id 004
 
 tool sweep '"x":"alpha","y":"gamma"'
 must_answer untried 2
