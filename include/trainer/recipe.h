@@ -352,7 +352,7 @@ enum trainer_aggregation {
     TRAINER_SEQ_MEAN_TOKEN_SUM_NORM
 };
 
-/* Where the KL penalty (the distance to the initial policy) is applied: "loss", "weighted", "reward" */
+/* Where the KL penalty (the distance to the reference) is applied: "loss", "weighted", "reward" */
 enum trainer_kl_place {
     TRAINER_KL_LOSS,     /* the mean KL over the policy's tokens is added to the policy loss */
     TRAINER_KL_WEIGHTED, /* as "loss", but k becomes min(r k, clip(r) k), r being the ratio to the old policy */
@@ -387,13 +387,27 @@ struct trainer_loss {
     enum trainer_aggregation aggregation; /* (token-mean) */
     double clip_low, clip_high;           /* (0.2, 0.28) */
     double clip_c;                        /* (3) dual clip of ppo */
-    double kl_coef;                       /* (0) weight of the KL penalty (distance to the initial policy) */
+    double kl_coef;                       /* (0) weight of the KL penalty (distance to the reference) */
     enum trainer_kl_place kl_place;       /* (loss) "kl.place" */
     uint32_t kl_estimator;                /* (k3) "kl.estimator", enum rl_kl */
     bool kl_straight_through; /* (false) "kl_gradient.straight_through": the gradient is that of k2, as with verl's "k3+" */
     struct trainer_opsm opsm;             /* "opsm" */
     struct trainer_compose compose;       /* "compose" */
     struct trainer_after_tool after_tool; /* "after_tool" */
+};
+
+/* "start", "lagged", "ema" */
+enum trainer_reference_kind {
+    TRAINER_REFERENCE_START,  /* the policy that training started from */
+    TRAINER_REFERENCE_LAGGED, /* a copy of the policy, renewed after every N iterations */
+    TRAINER_REFERENCE_EMA     /* a moving average of the policies after every N iterations */
+};
+
+/* The policy to which the KL penalty measures the distance. Source of both moving references: arXiv 2404.09656. */
+struct trainer_reference {
+    enum trainer_reference_kind kind; /* (start) */
+    int32_t every;                    /* (10) iterations from one renewal to the next */
+    double decay;                     /* (0.9) ema: reference = decay * reference + (1 - decay) * policy */
 };
 
 /* How ppo trains the value head. */
@@ -480,6 +494,7 @@ struct trainer_recipe {
     struct trainer_training training;
     struct trainer_micro_batch micro_batch;
     struct trainer_loss loss;
+    struct trainer_reference reference;
     struct trainer_value value;
     struct trainer_sampler sampler;
     struct trainer_correction correction;

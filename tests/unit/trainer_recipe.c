@@ -130,6 +130,7 @@ static const char everything[] =
     "  'previous_token': false, 'experts': {'count': 8, 'per_token': 3, 'renormalise': false,"
     "  'balance': 0.5}},"
     " 'kl': {'place': 'weighted', 'estimator': 'k2'}, 'kl_gradient': {'straight_through': true},"
+    " 'reference': {'kind': 'ema', 'every': 3, 'decay': 0.5},"
     " 'opsm': {'unit': 'turn', 'per_token': false, 'lower': 0.1, 'upper': 9, 'negative_only': false},"
     " 'compose': {'backend_cap': 5, 'staleness_cap': 6, 'per_turn': true},"
     " 'after_tool': {'own_clip': true, 'clip_low': 0.11, 'clip_high': 0.12},"

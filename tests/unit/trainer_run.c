@@ -12,6 +12,7 @@
 #include "support/small_recipe.h"
 #include "support/told_numbers.h"
 #include "recipe/recipe_needs.h"
+#include "references/reference_policies.h"
 
 /* ---- running and listening ---- */
 
@@ -572,7 +573,7 @@ static void teachers_teach(void **state)
 }
 
 /* Returns how far training moves a policy, measured on rollouts made before training. */
-static double moved(const struct place *place, double kl_coef)
+static double moved(const struct place *place, double kl_coef, enum trainer_reference_kind kind)
 {
     struct trainer_recipe recipe = warm_recipe(place);
     size_t n = trainer_model_parameters(&recipe.model);
@@ -585,6 +586,7 @@ static double moved(const struct place *place, double kl_coef)
     recipe.training.iterations = 8;
     recipe.training.learning_rate = 5e-3;
     recipe.loss.kl_coef = kl_coef;
+    recipe.reference = (struct trainer_reference){kind, 1, 0.5};
     struct story story = told(&recipe, place->out);
     assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL),
                      TRAINER_OK);
@@ -595,11 +597,40 @@ static double moved(const struct place *place, double kl_coef)
     return before - after;
 }
 
+/* Every second iteration the reference moves: to the policy, or half of the way. */
+static void a_reference_may_follow_the_policy(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    size_t n = trainer_model_parameters(&recipe.model);
+    float *params = malloc(n * sizeof *params);
+    struct reference_policies policies = {.start = malloc(n * sizeof(float))};
+    const float expected[][3] = {[TRAINER_REFERENCE_START] = {1, 1, 1},
+                                 [TRAINER_REFERENCE_LAGGED] = {1, 5, 5},
+                                 [TRAINER_REFERENCE_EMA] = {1, 2, 2}};
+    for (enum trainer_reference_kind kind = 0; kind <= TRAINER_REFERENCE_EMA; kind++) {
+        recipe.reference = (struct trainer_reference){kind, 2, 0.75};
+        for (size_t i = 0; i < n; i++) {
+            policies.start[i] = 1;
+            params[i] = 5;
+        }
+        for (int32_t iteration = 0; iteration < 3; iteration++) {
+            reference_policies_follow(&policies, &recipe, params, iteration);
+            assert_true(policies.start[0] == expected[kind][iteration] && policies.start[n - 1] == expected[kind][iteration]);
+        }
+    }
+    free(policies.start);
+    free(params);
+}
+
 static void the_penalty_holds_a_policy_at_its_start(void **state)
 {
     struct place *place = *state;
-    double free_to_go = moved(place, 0), held = moved(place, 10);
-    print_message("moved %.3f, with a penalty %.3f\n", free_to_go, held);
+    double free_to_go = moved(place, 0, TRAINER_REFERENCE_START), held = moved(place, 10, TRAINER_REFERENCE_START);
+    double lagged = moved(place, 10, TRAINER_REFERENCE_LAGGED), average = moved(place, 10, TRAINER_REFERENCE_EMA);
+    print_message("moved %.3f, with a penalty %.3f, to a lagged reference %.3f, to a moving average %.3f\n", free_to_go, held,
+                  lagged, average);
+    assert_true(held < average && average < lagged);
     assert_true(fabs(held) < 0.5 * fabs(free_to_go));
 }
 
@@ -770,6 +801,7 @@ int main(void)
         TEST(reverse_is_learned),
         TEST(teachers_teach),
         TEST(the_penalty_holds_a_policy_at_its_start),
+        TEST(a_reference_may_follow_the_policy),
         TEST(a_blow_up_names_its_iteration),
         TEST(the_last_update_is_checked_too),
         TEST(a_warm_start_that_blows_up_names_its_step),

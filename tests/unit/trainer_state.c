@@ -82,6 +82,7 @@ static void another_number_of_ranks_resumes(void **state)
 {
     struct trainer_recipe recipe = warm_recipe(*state);
     recipe.loss.kl_coef = 0.1;
+    recipe.reference = (struct trainer_reference){TRAINER_REFERENCE_EMA, 1, 0.5};
     recipe.training.minibatch = 16;
     assert_goes_on(*state, &recipe, 3, 2, 3, "two, then three");
     assert_goes_on(*state, &recipe, 4, 3, 0, "three, then one");

@@ -362,6 +362,17 @@ static enum trainer_status check_bypass(const struct trainer_recipe *recipe, str
     return TRAINER_OK;
 }
 
+/* A reference that is never renewed is the start, and the trial's row would claim another one. */
+static enum trainer_status check_reference(const struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    const struct trainer_reference *reference = &recipe->reference;
+    if (recipe->loss.kl_coef > 0 && reference->kind != TRAINER_REFERENCE_START &&
+        reference->every >= recipe->training.iterations && recipe->training.iterations > 0)
+        REFUSE("reference.every is %d, but must be below training.iterations = %d, or the reference never moves",
+               reference->every, recipe->training.iterations);
+    return TRAINER_OK;
+}
+
 /* A range or bound that the loss does not read is refused, because the trial's row would claim that it was on. */
 static enum trainer_status check_loss(const struct trainer_recipe *recipe,
                                       struct trainer_error *err)
@@ -502,6 +513,8 @@ enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct t
         status = check_updates(recipe, err);
     if (status == TRAINER_OK)
         status = check_loss(recipe, err);
+    if (status == TRAINER_OK)
+        status = check_reference(recipe, err);
     if (status == TRAINER_OK)
         status = check_bypass(recipe, err);
     if (status == TRAINER_OK)

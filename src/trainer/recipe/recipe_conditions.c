@@ -186,6 +186,16 @@ static bool has_kl_gradient(const struct looked_at *at)
     return has_kl(at) && at->recipe->loss.kl_place != TRAINER_KL_REWARD;
 }
 
+static bool is_moving(const struct looked_at *at)
+{
+    return has_kl(at) && at->recipe->reference.kind != TRAINER_REFERENCE_START;
+}
+
+static bool is_averaged(const struct looked_at *at)
+{
+    return has_kl(at) && at->recipe->reference.kind == TRAINER_REFERENCE_EMA;
+}
+
 static bool has_opsm(const struct looked_at *at)
 {
     return has_policy_loss(at) && at->recipe->loss.opsm.unit != TRAINER_OPSM_NONE;
@@ -431,6 +441,8 @@ static const struct {
     [RECIPE_WHEN_REJECTED] = {is_rejecting, "correction.name decoupled or bypass", false},
     [RECIPE_WHEN_KL] = {has_kl, "loss.kl_coef above 0", false},
     [RECIPE_WHEN_KL_GRADIENT] = {has_kl_gradient, "loss.kl_coef above 0, and kl.place loss or weighted", false},
+    [RECIPE_WHEN_MOVING] = {is_moving, "loss.kl_coef above 0 and reference.kind lagged or ema", false},
+    [RECIPE_WHEN_AVERAGED] = {is_averaged, "loss.kl_coef above 0 and reference.kind ema", false},
     [RECIPE_WHEN_OPSM] = {has_opsm, "opsm.unit rollout or turn", false},
     [RECIPE_WHEN_COMPOSED] = {is_composed, "loss.name compose", false},
     [RECIPE_WHEN_OWN_CLIP] = {has_own_clip, "after_tool.own_clip true", false},

@@ -89,6 +89,7 @@ static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
                                            "seq-mean-token-mean", "seq-mean-token-sum-norm", NULL};
 static const char *const precisions[] = {"float", "bf16", "int8", NULL};
 static const char *const corrections[] = {"none", "tis", "decoupled", "recompute", "bypass", NULL};
+static const char *const reference_kinds[] = {"start", "lagged", "ema", NULL};
 static const char *const kl_places[] = {"loss", "weighted", "reward", NULL};
 static const char *const kl_estimators[] = {"k1", "abs", "k2", "k3", NULL};
 static const char *const opsm_units[] = {"none", "rollout", "turn", NULL};
@@ -220,7 +221,7 @@ static const struct recipe_field root[] = {
     REAL("loss.clip_high", loss.clip_high, 0.28, FROM(0), NO_LIMIT, "Clip range above 1.", CLIPPED | RECIPE_TRACED),
     REAL("loss.clip_c", loss.clip_c, 3, ABOVE(1), NO_LIMIT, "Dual clip of ppo.", DUAL_CLIPPED | RECIPE_TRACED),
     REAL("loss.kl_coef", loss.kl_coef, 0, FROM(0), NO_LIMIT,
-         "Weight of the KL penalty towards the start.", TRAINED | RECIPE_TRACED),
+         "Weight of the KL penalty towards the reference, by default the start.", TRAINED | RECIPE_TRACED),
 
     LATER_OBJECT("value", "ppo: the value head, from which advantages are computed."),
     REAL("value.coef", value.coef, 0.5, FROM(0), NO_LIMIT, "Weight of the value loss.", VALUES | RECIPE_TRACED),
@@ -261,6 +262,13 @@ static const struct recipe_field root[] = {
     BOOL("kl_gradient.straight_through", loss.kl_straight_through, false,
          "The value of kl.estimator with the gradient of k2, as with a + behind verl's kl_loss_type.", KL_GRADIENT | RECIPE_TRACED),
 
+    LATER_OBJECT("reference", "The policy to which the KL penalty measures the distance."),
+    CHOICE("reference.kind", reference.kind, reference_kinds, TRAINER_REFERENCE_START,
+           "The start; a copy of the policy that is renewed (lagged); or a moving average of the policy (ema).", KL),
+    INT("reference.every", reference.every, 10, FROM(1), TO(1000000),
+        "Iterations from one renewal to the next.", MOVING),
+    REAL("reference.decay", reference.decay, 0.9, FROM(0), BELOW(1),
+         "Weight of the old reference in the moving average.", AVERAGED),
     LATER_OBJECT("opsm",
                  "Off-policy sequence masking, by the ratio of the current policy to the "
                  "sampler."),

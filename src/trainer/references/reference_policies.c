@@ -76,6 +76,19 @@ enum trainer_status reference_policies_score_task(struct reference_policies *pol
     return TRAINER_OK;
 }
 
+/* A lagged reference is the average with no weight on the old one. Every rank has the same weights and moves alike. */
+void reference_policies_follow(struct reference_policies *policies, const struct trainer_recipe *recipe,
+                               const float *params, int32_t iteration)
+{
+    const struct trainer_reference *reference = &recipe->reference;
+    float kept = reference->kind == TRAINER_REFERENCE_EMA ? (float)reference->decay : 0;
+    size_t n = trainer_model_parameters(&recipe->model);
+    if (!policies->start || reference->kind == TRAINER_REFERENCE_START || (iteration + 1) % reference->every != 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        policies->start[i] = kept * policies->start[i] + (1 - kept) * params[i];
+}
+
 enum trainer_status reference_policies_score_start(const struct reference_policies *policies,
                                                    struct learner *learner,
                                                    struct trainer_rollouts *r,

@@ -1,6 +1,6 @@
 /*
  * reference_policies.h: the policies with which rollouts are compared, and their log-probs: a frozen teacher of each
- * task that has one, and the policy that training started from. (A third one, the live policy with a hint, is in
+ * task that has one, and the reference of the KL penalty: the policy that training started from, or one that follows it. (A third one, the live policy with a hint, is in
  * hinted_teacher.h.)
  */
 #ifndef TRAINER_REFERENCE_POLICIES_H
@@ -11,7 +11,7 @@
 #include "rollout/rollouts.h"
 
 struct reference_policies {
-    float *start;                     /* [n_params] weights that training started from; NULL without kl_coef */
+    float *start; /* [n_params] weights that training started from, or of the moving reference; NULL without kl_coef */
     float *teacher[TRAINER_ENVS_MAX]; /* [n_params] teacher of each task; NULL if the task has none */
     struct hinted_rows hinted;
 };
@@ -42,7 +42,13 @@ enum trainer_status reference_policies_score_task(struct reference_policies *pol
                                                   struct trainer_error *err);
 
 /*
- * Writes log-probs of the policy that training started from to rollouts->start of all rows, if there is a KL penalty.
+ * Moves the reference of the KL penalty towards the policy, if the recipe asks for it after this iteration (0-based).
+ */
+void reference_policies_follow(struct reference_policies *policies, const struct trainer_recipe *recipe,
+                               const float *params, int32_t iteration);
+
+/*
+ * Writes log-probs of the reference of the KL penalty to rollouts->start of all rows, if there is a KL penalty.
  */
 enum trainer_status reference_policies_score_start(const struct reference_policies *policies,
                                                    struct learner *learner,

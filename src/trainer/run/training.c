@@ -147,6 +147,8 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
         status = run_update(run, iteration, &metrics, err);
     if (status == TRAINER_OK)
         status = gradient_trace_look(run, iteration, err);
+    if (status == TRAINER_OK)
+        reference_policies_follow(&run->references, run->recipe, run->learner.params, iteration);
     run_totals_add(&run->totals, iteration, iterations, &metrics);
     return status == TRAINER_OK ? run_report(run, &event, err) : status;
 }
