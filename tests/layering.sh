@@ -73,7 +73,7 @@ src/trainer/support        *                           include/trainer include/r
 src/trainer/env            -                           include/trainer src/trainer/support
 src/trainer/recipe         recipe_needs.h recipe_variants.h include/trainer include/rlcore src/trainer/support
 src/trainer/policy         experts.h kernels.h layout.h precision.h   include/trainer include/rlcore src/hot src/trainer/support
-src/trainer/rollout        difficulty.h evaluate.h question_allocation.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
+src/trainer/rollout        data_set.h difficulty.h evaluate.h question_allocation.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
 src/trainer/learn          learner.h minibatch.h minibatch_loss.h value_loss.h warm_start.h     include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout
 src/trainer/credit         credit.h judging.h          include/trainer include/rlcore src/trainer/support src/trainer/rollout
 src/trainer/references     reference_policies.h sampler_weights.h shared_weights.h  include/trainer include/rlcore src/trainer/support src/trainer/recipe src/trainer/rollout src/trainer/learn
@@ -117,7 +117,7 @@ uthash.h     src/store/append src/store/ideas src/store/code src/store/compare c
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/append src/store/compare src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/run cli/judge cli/git
-jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/report cli/serve cli/histories cli/commands src/rlcase
+jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe src/trainer/rollout cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/report cli/serve cli/histories cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge
 cblas.h      src/trainer/policy src/trainer/rollout

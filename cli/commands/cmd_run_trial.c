@@ -17,11 +17,12 @@
 #include "recipe/address_space.h"
 #include "recipe/recipe_judge.h"
 #include "recipe/recipe_events.h"
+#include "recipe/rollout_stream.h"
 #include "ranks/launch.h"
 #include "ranks/team.h"
 
 struct child_options {
-    char *checkpoint, *judge_cache, *state;
+    char *checkpoint, *judge_cache, *state, *rollouts;
     int events, state_every;
     struct recipe_events wire;
 };
@@ -94,9 +95,16 @@ static int train(const char *path, struct child_options *o)
     struct trainer_recipe recipe;
     struct trainer_error error;
     struct recipe_judge *judge = NULL;
+    struct rollout_stream *stream = NULL;
     enum trainer_status status = trainer_recipe_load_recorded(&recipe, path, &error);
     if (status == TRAINER_OK)
         status = open_judge(&judge, &recipe, o, &options, &error);
+    if (status == TRAINER_OK && o->rollouts && launch_read().rank == 0) {
+        stream = rollout_stream_open(o->rollouts, o->state != NULL, &recipe, &error);
+        status = stream ? TRAINER_OK : error.status;
+        options.rollouts = rollout_stream_write;
+        options.rollouts_context = stream;
+    }
     if (status == TRAINER_OK)
         status = address_space_suffices(&recipe, trainer_memory_bound(&recipe), &error);
     bool ready = status == TRAINER_OK;
@@ -105,6 +113,7 @@ static int train(const char *path, struct child_options *o)
     else
         say(o->events, recipe_events_failure(&error));
     recipe_judge_close(judge);
+    rollout_stream_close(stream);
     return status == TRAINER_OK ? CLI_OK : CLI_NO;
 }
 
@@ -118,6 +127,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "FILE"},
         {"state", 0, POPT_ARG_STRING, &o.state, 0, "file of the run's state: continue from it if it exists", "FILE"},
         {"state-every", 0, POPT_ARG_INT, &o.state_every, 0, "save the state every N iterations", "N"},
+        {"rollouts", 0, POPT_ARG_STRING, &o.rollouts, 0, "file for the token streams of all rollouts", "FILE"},
         {"events", 0, POPT_ARG_INT, &o.events, 0, "descriptor for events (default: 1)", "FD"},
         POPT_TABLEEND};
     struct cli_args args;

@@ -20,7 +20,7 @@
 
 struct train_options {
     struct cli_session session;
-    char *hypothesis, *expected_delta, *parent, *checkpoint, *seed, *iterations, *threads, *state, *every;
+    char *hypothesis, *expected_delta, *parent, *checkpoint, *seed, *iterations, *threads, *state, *every, *rollouts;
     char **sets;
     int baseline, quiet;
 
@@ -148,6 +148,8 @@ static int look_at_state(struct train_options *o)
     struct trainer_error err;
     int32_t behind;
     size_t every;
+    if (o->rollouts && !o->state && access(o->rollouts, F_OK) == 0)
+        return cli_error(CLI_USAGE, "--rollouts '%s' exists already; name a new file", o->rollouts);
     if (!o->state)
         return o->every ? cli_error(CLI_USAGE, "--save-every needs --resume FILE") : CLI_GO_ON;
     if (o->every && !cli_count_parse(&every, "--save-every", o->every))
@@ -176,6 +178,7 @@ static int run_trial(struct train_options *o)
     if (!recipe_request_init(&o->trial, &request, &o->recipe))
         return cli_no_memory();
     o->trial.state = o->state;
+    o->trial.rollouts = o->rollouts;
     o->trial.state_every = o->every ? o->every : "10";
     int status = interrupts_hold(&interrupts)
                      ? trial_run_and_append(o->session.store, &request, &outcome, &row)
@@ -229,6 +232,8 @@ static int run_train(struct train_options *o, const struct cli_command *command,
         {"resume", 0, POPT_ARG_STRING, &o->state, 0,
          "save the run's state in FILE, and continue from it if it exists", "FILE"},
         {"save-every", 0, POPT_ARG_STRING, &o->every, 0, "save the state every N iterations (default: 10)", "N"},
+        {"rollouts", 0, POPT_ARG_STRING, &o->rollouts, 0,
+         "write the token streams of all rollouts to this new file, one rollout per line", "FILE"},
         {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress", NULL},
         CLI_INPUT_OPTION, POPT_TABLEEND};

@@ -59,11 +59,20 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
         return false;
     if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE))
         return false;
-    const char *const argv[] = {"lineage",       "run-trial",   "--events",  "3",
-                                "--checkpoint",  trial->policy, "--judge-cache", trial->cache,
-                                trial->file,     trial->state ? "--state" : NULL, trial->state,
-                                "--state-every", trial->state_every};
+    const char *const argv[] = {"lineage",      "run-trial",   "--events",      "3",         "--checkpoint",
+                                trial->policy,  "--judge-cache", trial->cache, trial->file};
+    const char *const state[] = {"--state", trial->state, "--state-every", trial->state_every};
+    size_t n = sizeof argv / sizeof *argv;
     memcpy(trial->argv, argv, sizeof argv);
+    if (trial->state) {
+        memcpy(trial->argv + n, state, sizeof state);
+        n += sizeof state / sizeof *state;
+    }
+    if (trial->rollouts) {
+        trial->argv[n++] = "--rollouts";
+        trial->argv[n++] = trial->rollouts;
+    }
+    trial->argv[n] = NULL;
     trial->artifact = (struct trial_artifact){trial->policy, trial->recipe->budget.artifact_bytes};
     job->program = trial->self;
     job->argv = trial->argv;

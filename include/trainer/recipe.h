@@ -263,6 +263,11 @@ enum trainer_group_sizes {
 struct trainer_task {
     struct trainer_env env; /* all keys except "algorithm": name, questions, k_min, .. */
     int32_t questions;      /* (32) per iteration */
+    /*
+     * ("") "data.file": file of finished rollouts in place of sampled ones, one JSON object per line; iterations cycle
+     * through its groups. The algorithm is sft, which then needs no teacher, or one with advantages and a correction
+     */
+    char data[TRAINER_PATH_MAX];
     int32_t pool; /* (0) iterations cycle through a pool of N questions; 0 = new ones in every iteration */
     /*
      * (0) "allocation.hardness": above 0, questions are drawn from the pool with weights (1 - pass rate)^hardness;

@@ -197,12 +197,23 @@ struct trainer_event {
 /* The callback returns false to stop the run; trainer_run then returns TRAINER_ESTOPPED. */
 typedef bool trainer_event_fn(void *context, const struct trainer_event *event);
 
+struct trainer_rollouts;
+
+/*
+ * Called after the credit and the correction of every iteration (0-based), before the updates; rollouts are read by
+ * trainer_rollouts_get. An error ends the run with that status.
+ */
+typedef enum trainer_status trainer_rollouts_fn(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
+                                                struct trainer_error *err);
+
 struct trainer_run_options {
     const char *checkpoint;  /* path of the trained policy; NULL: no checkpoint is written */
     trainer_event_fn *event; /* NULL: nothing is reported */
     void *context;
     trainer_judge_fn *judge; /* may be NULL; a recipe with judge.endpoint then fails when it first needs the judge */
     void *judge_context;
+    trainer_rollouts_fn *rollouts; /* NULL: rollouts are not handed out */
+    void *rollouts_context;
 };
 
 /*
@@ -279,6 +290,7 @@ struct trainer_rollout {
     const float *log_prob;   /* [length] at sampling, 0 elsewhere */
     const float *advantage;  /* [length] or NULL before credit is assigned */
     const float *clip_scale; /* [length] or NULL before credit is assigned */
+    const float *rl, *ce, *ref_kl; /* [length] weights of the loss components, or NULL before credit is assigned */
     /*
      * [n_turns+1] value of the true answer (probability or mean log-prob) at the prompt's end and after each
      * observation, or at the beginning of each episode; NULL if no gains are measured
@@ -290,8 +302,6 @@ struct trainer_rollout {
     bool malformed;
     struct trainer_episode episode;
 };
-
-struct trainer_rollouts;
 
 TRAINER_API size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts);
 TRAINER_API struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *rollouts,

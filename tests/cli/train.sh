@@ -53,6 +53,26 @@ must_run train tiny.json -C u -q --format json
 must_equal keep "$(json status)"
 must_equal 1 "$(awk "BEGIN {print ($(json delta_vs_best) > 0.5)}")" "better than the baseline"
 
+# The token streams of a run are the data set of another one.
+must_run train tiny.json -C streams -q --set start.warm_start.steps=30 --set iterations=2 --rollouts streams.jsonl
+must_equal "$((2 * $(json environments.0.questions streams/snapshots/000_tiny/recipe.json) * 4))" "$(wc -l <streams.jsonl)" 'two iterations'
+head -n 1 streams.jsonl >first
+must_equal '1 0' "$(json reward first | tr -dc '01' | wc -c) $(json iteration first)"
+must_equal "$(json 'tokens.#' first)" "$(json 'log_prob.#' first)"
+must_equal "$(json 'mask.#' first) $(json 'advantage.#' first)" "$(json 'rl.#' first) $(json 'turn.#' first)"
+run train tiny.json -C streams -q --rollouts streams.jsonl
+must_exit 2
+must_have err "exists already"
+must_run train tiny.json -C streams -q --set iterations=2 --set algorithm=sft --set env.data.file=streams.jsonl
+must_run train tiny.json -C streams -q --set iterations=2 --set correction.name=bypass --set env.data.file=streams.jsonl
+run train tiny.json -C streams -q --set env.data.file=streams.jsonl
+must_exit 2
+must_have err 'needs a correction for rollouts of another policy'
+sed '3s/"noise": "./"noise": "z/' streams.jsonl >broken.jsonl
+run train tiny.json -C streams -q --set iterations=2 --set algorithm=sft --set env.data.file=broken.jsonl
+must_exit 1
+must_have streams/results.tsv 'broken.jsonl:3: question and noise are not texts of 16 hexadecimal digits'
+
 # If the sampler differs from the learner, missing corrections of the core's plan are reported as warnings.
 run train tiny.json -C lacking --set iterations=1 --set sampler.precision=int8
 must_exit 0

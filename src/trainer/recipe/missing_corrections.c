@@ -54,7 +54,7 @@ static bool samples_policy(const struct trainer_recipe *recipe)
 {
     bool any = false;
     for (int32_t i = 0; i < recipe->n_tasks; i++)
-        any = any || !(rl_algorithm_at(recipe->tasks[i].algorithm.name)->needs & RL_NEED_FROZEN_SOURCE);
+        any = any || !(rl_algorithm_at(recipe->tasks[i].algorithm.name)->needs & RL_NEED_FROZEN_SOURCE || recipe->tasks[i].data[0]);
     return any;
 }
 

@@ -105,15 +105,17 @@ static enum trainer_status check_distill(const struct trainer_algorithm *algorit
 }
 
 /* Compares what the core's table says an algorithm needs with what the recipe has. */
-static enum trainer_status check_algorithm(const struct trainer_algorithm *algorithm,
+static enum trainer_status check_algorithm(const struct trainer_task *task,
                                            int32_t group_size, struct trainer_error *err)
 {
+    const struct trainer_algorithm *algorithm = &task->algorithm;
     const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
-    bool taught = row->needs & (RL_NEED_FROZEN_REFERENCE | RL_NEED_FROZEN_SOURCE);
+    bool sourced = algorithm->teacher[0] || task->data[0];
+    bool taught = row->needs & RL_NEED_FROZEN_REFERENCE || (row->needs & RL_NEED_FROZEN_SOURCE && !task->data[0]);
     enum rl_model frozen = algorithm->teacher[0] ? RL_MODEL_FROZEN : RL_MODEL_NONE;
     const struct rl_algorithm_setting setting = {
         .group_size = (size_t)group_size,
-        .source = row->needs & RL_NEED_FROZEN_SOURCE ? frozen : RL_MODEL_POLICY,
+        .source = !(row->needs & RL_NEED_FROZEN_SOURCE) ? RL_MODEL_POLICY : sourced ? RL_MODEL_FROZEN : RL_MODEL_NONE,
         .reference = row->needs & RL_NEED_POLICY_REFERENCE ? RL_MODEL_POLICY : frozen};
     struct rl_error core;
     if (algorithm->adca.scheme == TRAINER_ADCA_ALLOCATION &&
@@ -213,6 +215,29 @@ static enum trainer_status check_groups(const struct trainer_task *task, int32_t
     return TRAINER_OK;
 }
 
+/*
+ * Rollouts of a file were not sampled by the policy. Advantages need a correction for that, and whatever is measured while a
+ * rollout is sampled, or sampled beside it, is missing.
+ */
+static enum trainer_status check_data(const struct trainer_recipe *recipe, const struct trainer_task *task,
+                                      struct trainer_error *err)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(task->algorithm.name);
+    enum trainer_loss_name loss = recipe->loss.name;
+    bool corrects = recipe->correction.name != TRAINER_CORRECTION_NONE || loss == TRAINER_LOSS_COMPOSE ||
+                    loss == TRAINER_LOSS_DPPO || loss == TRAINER_LOSS_IPO;
+    if (!task->data[0])
+        return TRAINER_OK;
+    if (row->loss == RL_COMPONENT_REF_KL || row->needs & (RL_NEED_VALUES | RL_NEED_GREEDY | RL_NEED_AGENTS))
+        REFUSE("data.file cannot be used with algorithm.name %s, which samples with the live policy", row->name);
+    if (row->loss == RL_COMPONENT_RL && !corrects)
+        REFUSE("data.file with algorithm.name %s needs a correction for rollouts of another policy: correction.name tis, decoupled, "
+               "recompute or bypass, or loss.name compose, dppo or ipo", row->name);
+    if (recipe->replay == TRAINER_REPLAY_R3)
+        REFUSE("routing.replay R3 cannot be used with data.file, which has no routes");
+    return TRAINER_OK;
+}
+
 /* Every task gets the recipe's world, because all environments of a policy must agree on what a token means. */
 static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct trainer_error *err)
 {
@@ -227,7 +252,9 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
                    task->questions);
         if (task->hardness > 0 && task->pool == 0)
             REFUSE("%s.allocation.hardness needs pool.questions", name);
-        status = check_algorithm(&task->algorithm, recipe->training.group_size, err);
+        status = check_algorithm(task, recipe->training.group_size, err);
+        if (status == TRAINER_OK)
+            status = check_data(recipe, task, err);
         if (status == TRAINER_OK)
             status = check_groups(task, recipe->training.group_size, err);
         if (status == TRAINER_OK)

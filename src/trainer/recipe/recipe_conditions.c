@@ -60,7 +60,7 @@ static bool has_values(const struct trainer_task *task)
 
 static bool samples_policy(const struct trainer_task *task)
 {
-    return !(algorithm_of(task)->needs & RL_NEED_FROZEN_SOURCE);
+    return !(algorithm_of(task)->needs & RL_NEED_FROZEN_SOURCE) && !task->data[0];
 }
 
 static bool distils(const struct trainer_task *task)
@@ -233,6 +233,12 @@ static bool is_searched(const struct looked_at *at)
     return has_turns(at->task) && at->task->env.kind != TRAINER_SUMS;
 }
 
+/* The rollouts of a file bring their questions along. */
+static bool is_asked(const struct looked_at *at)
+{
+    return is_trained(at) && !at->task->data[0];
+}
+
 static bool has_pool(const struct looked_at *at)
 {
     return at->task->pool > 0;
@@ -290,7 +296,8 @@ static bool has_gains(const struct looked_at *at)
 
 static bool is_taught(const struct looked_at *at)
 {
-    bool frozen = algorithm_of(at->task)->needs & (RL_NEED_FROZEN_REFERENCE | RL_NEED_FROZEN_SOURCE);
+    unsigned needs = algorithm_of(at->task)->needs;
+    bool frozen = needs & RL_NEED_FROZEN_REFERENCE || (needs & RL_NEED_FROZEN_SOURCE && !at->task->data[0]);
     return frozen || (distils(at->task) && at->task->algorithm.distill.teacher == TRAINER_TEACHER_CHECKPOINT);
 }
 
@@ -435,7 +442,7 @@ static const struct {
     [RECIPE_WHEN_CLIPPED] = {is_clipped, LOSSES_WITH_A_RANGE, false},
     [RECIPE_WHEN_DUAL_CLIPPED] = {is_dual_clipped, "loss.name ppo or compose", false},
     [RECIPE_WHEN_VALUES] = {has_value_head, "algorithm.name ppo", false},
-    [RECIPE_WHEN_SAMPLED] = {is_sampled, "an algorithm other than sft, whose rollouts a frozen model samples", false},
+    [RECIPE_WHEN_SAMPLED] = {is_sampled, "an algorithm other than sft, whose rollouts a frozen model samples, and an environment without data.file", false},
     [RECIPE_WHEN_STALE] = {is_stale, "sampler.staleness above 0", false},
     [RECIPE_WHEN_WEIGHED] = {is_weighed, "correction.name tis or decoupled, or bypass with loss.name reinforce", false},
     [RECIPE_WHEN_REJECTED] = {is_rejecting, "correction.name decoupled or bypass", false},
@@ -450,6 +457,7 @@ static const struct {
     [RECIPE_WHEN_ENDPOINT] = {has_endpoint, "judge.endpoint, and an algorithm that asks a judge (adca)", false},
     [RECIPE_WHEN_TURNS] = {takes_turns, "an environment with a tool (not reverse)", false},
     [RECIPE_WHEN_SEARCHED] = {is_searched, "an environment with a search tool (hopworld, slots or ledger)", false},
+    [RECIPE_WHEN_ASKED] = {is_asked, "training.iterations above 0, and no data.file", true},
     [RECIPE_WHEN_POOL] = {has_pool, "pool.questions above 0", false},
     [RECIPE_WHEN_SIZED] = {has_sizes, "pool.questions above 0 and groups.sizes solved or mixed", false},
     [RECIPE_WHEN_READS] = {is_read_by_algorithm, "", false},
@@ -458,7 +466,7 @@ static const struct {
     [RECIPE_WHEN_ADVANTAGE] = {has_advantage, RL_ONLY, false},
     [RECIPE_WHEN_PENALISED] = {is_penalised, RL_ONLY "; anchor also needs pool.questions or algorithm.target.length above 0", false},
     [RECIPE_WHEN_GAINS] = {has_gains, GAIN_ALGORITHMS, false},
-    [RECIPE_WHEN_TAUGHT] = {is_taught, "algorithm.name opd or sft, or algorithm.distill with the teacher checkpoint", false},
+    [RECIPE_WHEN_TAUGHT] = {is_taught, "algorithm.name opd, sft without data.file, or algorithm.distill with the teacher checkpoint", false},
     [RECIPE_WHEN_SHORTENED] = {is_shortened, "algorithm.length_penalty uniform, group, anchor, linear or step", false},
     [RECIPE_WHEN_TARGETED] = {is_targeted, "algorithm.length_penalty step or anchor", false},
     [RECIPE_WHEN_LINEAR] = {is_linear, "algorithm.length_penalty linear", false},

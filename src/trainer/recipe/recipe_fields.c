@@ -382,7 +382,11 @@ static const struct recipe_field task[] = {
 
     LATER_OBJECT("pool", "Whether questions return."),
     INT("pool.questions", pool, 0, FROM(0), TO(1048576),
-        "Iterations cycle through a pool of N questions; 0 = new questions in every iteration.", TRAINED),
+        "Iterations cycle through a pool of N questions; 0 = new questions in every iteration.", ASKED),
+
+    LATER_OBJECT("data", "Rollouts that were made before."),
+    TEXT("data.file", data, "",
+         "File of finished rollouts, one JSON object per line ('lineage train --rollouts'), in place of sampled ones.", TRAINED),
 
     LATER_OBJECT("allocation", "Which questions of a pool are asked."),
     REAL("allocation.hardness", hardness, 0, FROM(0), TO(64),

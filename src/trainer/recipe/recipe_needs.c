@@ -13,7 +13,8 @@ unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task)
 
 bool recipe_has_teacher(const struct trainer_recipe *recipe, int32_t task)
 {
-    return recipe_needs(recipe, task) & (RL_NEED_FROZEN_REFERENCE | RL_NEED_FROZEN_SOURCE);
+    unsigned needs = recipe_needs(recipe, task);
+    return needs & RL_NEED_FROZEN_REFERENCE || (needs & RL_NEED_FROZEN_SOURCE && !recipe->tasks[task].data[0]);
 }
 
 bool recipe_has_hints(const struct trainer_recipe *recipe)
@@ -65,6 +66,11 @@ size_t recipe_rows(const struct trainer_recipe *recipe)
     for (int32_t task = 0; task < recipe->n_tasks; task++)
         rows += recipe_task_rows(recipe, task);
     return rows;
+}
+
+enum rl_component recipe_component(const struct trainer_recipe *recipe, int32_t task)
+{
+    return rl_algorithm_at(recipe->tasks[task].algorithm.name)->loss;
 }
 
 const struct trainer_correction *recipe_bypass(const struct trainer_recipe *recipe)

@@ -29,6 +29,9 @@ size_t recipe_rows(const struct trainer_recipe *recipe);
  * Whether the sampler's weights differ from the learner's. Lower precision counts as another policy, because the
  * difference in log-probs is the mismatch between training and inference that corrections are for.
  */
+/* The component of the loss that a task's own tokens train. */
+enum rl_component recipe_component(const struct trainer_recipe *recipe, int32_t task);
+
 /* The settings of the correction bypass, or NULL if the recipe has another one. */
 const struct trainer_correction *recipe_bypass(const struct trainer_recipe *recipe);
 

@@ -60,7 +60,9 @@ static enum trainer_status start_rows(struct run *run, int32_t iteration,
         status = draw_questions(run, &plan, iteration, metrics, err);
         if (status != TRAINER_OK)
             return status;
-        if (needs & RL_NEED_AGENTS) {
+        if (run->data[task].rows) {
+            data_set_add(&run->data[task], run->rollouts, &plan, first);
+        } else if (needs & RL_NEED_AGENTS) {
             status = shared_beginnings_play(run, &plan, first, job, metrics, err);
         } else {
             rollouts_add(run->rollouts, &plan, first);
@@ -84,7 +86,7 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
         sampler_weights_choose(&run->sampled_by, recipe, run->learner.params, iteration, &weights,
                                &metrics->staleness, err);
     for (int32_t task = 0; task < recipe->n_tasks; task++)
-        job.params[task] = recipe_needs(recipe, task) & RL_NEED_FROZEN_SOURCE
+        job.params[task] = recipe_needs(recipe, task) & RL_NEED_FROZEN_SOURCE && !run->data[task].rows
                                ? run->references.teacher[task]
                                : weights;
     if (status == TRAINER_OK)

@@ -6,6 +6,7 @@
 #include "recipe/recipe_needs.h"
 #include "references/reference_policies.h"
 #include "references/sampler_weights.h"
+#include "rollout/data_set.h"
 #include "rollout/evaluate.h"
 #include "rollout/question_allocation.h"
 #include "run/environment_losses.h"
@@ -31,6 +32,14 @@ static double pool_bytes(const struct trainer_recipe *recipe)
     for (int32_t i = 0; i < recipe->n_tasks; i++)
         n += recipe->tasks[i].pool * (double)sizeof(double) + allocation_bytes(&recipe->tasks[i]);
     return n;
+}
+
+static double data_bytes(const struct trainer_recipe *recipe)
+{
+    double bytes = 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        bytes += data_set_bytes(recipe, i);
+    return bytes;
 }
 
 /*
@@ -65,7 +74,7 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
            (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
            trace_arrays_bytes(recipe) + environment_losses_bytes(recipe) +
            side_bytes(recipe) + routing_bytes(recipe, rows) + value_arrays_bytes(recipe) +
-           sets * params + pool_bytes(recipe) + reference_policies_bytes(recipe) +
+           sets * params + pool_bytes(recipe) + data_bytes(recipe) + reference_policies_bytes(recipe) +
            16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
 }
 

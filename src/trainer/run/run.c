@@ -74,6 +74,10 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         status = routing_open(&run->routing, recipe, run->rollouts, err);
     for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++)
         status = allocation_open(&run->allocation[task], &recipe->tasks[task], err);
+    for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++)
+        if (recipe->tasks[task].data[0])
+            status = data_set_open(&run->data[task], recipe, task, recipe_component(recipe, task) == RL_COMPONENT_RL, &run->ranks,
+                                   err);
     return status;
 }
 
@@ -115,6 +119,7 @@ void run_close(struct run *run)
     for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++) {
         free(run->memory.anchor[task]);
         allocation_close(&run->allocation[task]);
+        data_set_close(&run->data[task]);
     }
     free(run->rollouts);
     free(run->side);

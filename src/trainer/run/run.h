@@ -11,6 +11,7 @@
 #include "learn/minibatch.h"
 #include "references/reference_policies.h"
 #include "references/sampler_weights.h"
+#include "rollout/data_set.h"
 #include "rollout/question_allocation.h"
 #include "rollout/sampler.h"
 #include "run/environment_losses.h"
@@ -35,6 +36,7 @@ struct run {
     struct reference_policies references;
     /* data that an iteration works on */
     struct trainer_rollouts *rollouts;   /* of one iteration */
+    struct data_set data[TRAINER_ENVS_MAX]; /* of tasks whose rollouts come from a file */
     struct trainer_rollouts *side;       /* see side_rollouts.h; NULL if no algorithm needs any */
     struct trainer_rollouts *evaluation; /* of one evaluation */
     struct minibatch *minibatch;

@@ -143,6 +143,8 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
         status = run_credit(run, iteration, &metrics, err);
     if (status == TRAINER_OK)
         status = run_correct(run, &metrics, err);
+    if (status == TRAINER_OK && run->options.rollouts)
+        status = run->options.rollouts(run->options.rollouts_context, iteration, run->rollouts, err);
     if (status == TRAINER_OK)
         status = run_update(run, iteration, &metrics, err);
     if (status == TRAINER_OK)
