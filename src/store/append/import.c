@@ -24,6 +24,8 @@
 #include "import.h"
 #include "../files/fs.h"
 #include "../log/log.h"
+#include "../clock.h"
+#include "tail_reader.h"
 #include "verdict.h"
 
 struct importing {
@@ -38,7 +40,13 @@ struct importing {
     struct id_set taken;
     bool has_best; /* the best so far, of the store and the imported rows */
     double best;
+    bool finish_line, had_best; /* of the log, before the import */
+    double best_before;
     struct buf out;
+    unsigned repeats; /* how often the rows were parsed before */
+    double told;      /* time of the last message about progress; 0: not begun */
+    const struct buf *bytes; /* the source */
+    const char *metric;
     struct lineage_import_stats *stats;
     lineage_finding_fn *report;
     void *context;
@@ -48,8 +56,23 @@ static void tell(struct importing *in, const char *kind, const struct tsv_record
                  const char *text)
 {
     struct lineage_finding finding = {kind, record->line, id, text};
-    if (in->report)
+    if (in->report && !in->repeats)
         in->report(in->context, &finding);
+}
+
+enum { TELL_SECONDS = 5 };
+
+/* Tells from time to time how far a long import is. */
+static void tell_progress(struct importing *in, const struct tsv_scanner *scanner)
+{
+    const double now = clock_now();
+    if (in->told > 0 && now - in->told >= TELL_SECONDS) {
+        store_notice(in->store, 0, "%zu rows are read, %.0f %% of the file", in->stats->n_rows,
+                     100 * (double)scanner->position / (double)scanner->length);
+        in->told = now;
+    } else if (in->told <= 0) {
+        in->told = now;
+    }
 }
 
 /* Returns the spelling of the id that is already in use, or NULL if the id is free. Both spellings are checked, because
@@ -338,17 +361,21 @@ static enum lineage_status import_record(struct importing *in, struct tsv_reader
     return is_row ? import_row(in, &trial, record, err) : LINEAGE_OK;
 }
 
-static enum lineage_status import_records(struct importing *in, const struct buf *bytes, const char *metric,
-                                          struct lineage_error *err)
+enum { ROWS_BETWEEN_LOOKS = 4096 };
+
+static enum lineage_status import_records(struct importing *in, struct lineage_error *err)
 {
     struct tsv_scanner scanner;
     struct tsv_record record;
     struct tsv_reader *reader = tsv_reader_new();
     enum lineage_status status = reader ? LINEAGE_OK : store_no_memory(err);
-    tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
-    while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
+    tsv_scanner_init(&scanner, in->bytes->data, in->bytes->length, 0, 1);
+    while (status == LINEAGE_OK && tsv_scan(&scanner, &record)) {
         if (record.content)
-            status = import_record(in, reader, &record, metric, err);
+            status = import_record(in, reader, &record, in->metric, err);
+        if (in->stats->n_rows % ROWS_BETWEEN_LOOKS == 0)
+            tell_progress(in, &scanner);
+    }
     tsv_reader_free(reader);
     return status;
 }
@@ -362,27 +389,32 @@ static bool has_all_columns(const struct row_layout *layout)
     return layout->shape != ROW_AUTORESEARCH;
 }
 
-/* Call it under the claim. All rows are parsed and formatted in memory before the log is touched, because they must be
- * added by one write. The state of this handle is forgotten afterwards, because updating it for thousands of rows would
- * not pay. */
-static enum lineage_status import_locked(struct importing *in, const struct buf *bytes, const char *metric,
-                                         struct log_state *end, struct lineage_error *err)
+/* Call it under the claim. Learns from the log what the rows depend on. */
+static enum lineage_status begin_rows(struct importing *in, struct log_state *end, struct lineage_error *err)
 {
     enum lineage_status status = append_catch_up_and(in->store, end, NULL, NULL, err);
     const struct row_layout *layout = mirror_layout(in->store->mirror);
-    if (status == LINEAGE_OK && end->size && layout && !has_all_columns(layout))
+    if (status != LINEAGE_OK)
+        return status;
+    if (end->size && layout && !has_all_columns(layout))
         return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store",
                           in->store->log->place);
     in->is_new = end->size == 0;
     in->target = end->size ? layout : NULL;
-    if (status == LINEAGE_OK && in->store->append->finish_line)
+    in->finish_line = in->store->append->finish_line;
+    if (in->finish_line)
         buf_puts(&in->out, "\n");
-    if (status == LINEAGE_OK) {
-        in->has_best = in->store->append->has_best;
-        in->best = in->store->append->best;
-        status = import_records(in, bytes, metric, err);
-    }
-    if (status == LINEAGE_OK && in->stats->n_rows)
+    in->had_best = in->has_best = in->store->append->has_best;
+    in->best_before = in->best = in->store->append->best;
+    return LINEAGE_OK;
+}
+
+/* Call it under the claim. The rows must be added by one write, all or none. The state of this handle is forgotten
+ * afterwards, because updating it for thousands of rows would not pay. */
+static enum lineage_status write_rows(struct importing *in, struct log_state *end, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (in->stats->n_rows)
         status = log_append_many(in->store->log, end, in->out.data, in->out.length, true, err);
     append_forget(in->store->append);
     if (in->store->append)
@@ -390,26 +422,139 @@ static enum lineage_status import_locked(struct importing *in, const struct buf 
     return status;
 }
 
+static enum lineage_status import_under_claim(struct importing *in, struct lineage_error *err)
+{
+    struct log_state end;
+    enum lineage_status status = log_claim(in->store->log, &end, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = begin_rows(in, &end, err);
+    if (status == LINEAGE_OK)
+        status = import_records(in, err);
+    if (status == LINEAGE_OK)
+        status = write_rows(in, &end, err);
+    else
+        append_forget(in->store->append);
+    log_release(in->store->log);
+    return status;
+}
+
+/* ---- importing into a log on a server ---------------------------------------------------------------------------- */
+
+/* Whether the id names a trial that is imported; readers treat both spellings as one trial. */
+static bool is_imported(const struct importing *in, const char *id)
+{
+    char prefixed[LINEAGE_CELL_MAX / 64];
+    const char *bare = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+    const bool fits = (size_t)snprintf(prefixed, sizeof prefixed, "exp_%s", bare) < sizeof prefixed;
+    return id_set_has(&in->taken, bare) || (fits && id_set_has(&in->taken, prefixed));
+}
+
+/* Whether a row that was added from `from` on has an id that is imported too. */
+static enum lineage_status find_clash(struct importing *in, uint64_t from, struct log_state *end, bool *clash,
+                                      struct lineage_error *err)
+{
+    struct tail tail = {.store = in->store, .end = end};
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    struct tail_row row;
+    enum lineage_status status = tail_open(&tail, from, err);
+    tsv_scanner_init(&scanner, tail.bytes.data, tail.bytes.length, from, 1);
+    while (status == LINEAGE_OK && !*clash && tail_next(&scanner, &record)) {
+        if (!record.content)
+            continue;
+        status = tail_read(&tail, &record, &row, err);
+        *clash = status == LINEAGE_OK && row.id && is_imported(in, row.id);
+    }
+    tail_close(&tail);
+    return status;
+}
+
+/* Call it under the claim. Whether the parsed rows are still right, although others may have appended since `before`: the best
+ * trial, on which differences depend, is the same, and no id is used twice. */
+static enum lineage_status still_hold(struct importing *in, const struct log_state *before, struct log_state *end, bool *hold,
+                                      struct lineage_error *err)
+{
+    const struct append_state *state = in->store->append;
+    bool clash = false;
+    enum lineage_status status = append_catch_up_and(in->store, end, NULL, NULL, err);
+    *hold = status == LINEAGE_OK && end->size >= before->size && (!before->size || log_is_same(before, end)) &&
+            in->is_new == (end->size == 0) && state->finish_line == in->finish_line && state->has_best == in->had_best &&
+            (!in->had_best || !(state->best < in->best_before || state->best > in->best_before));
+    if (*hold && end->size > before->size)
+        status = find_clash(in, before->size, end, &clash, err);
+    *hold = *hold && !clash;
+    return status;
+}
+
+static void begin_again(struct importing *in)
+{
+    row_layout_release(&in->layout);
+    row_layout_release(&in->own);
+    arena_release(&in->arena);
+    id_set_clear(&in->taken);
+    buf_release(&in->out);
+    *in->stats = (struct lineage_import_stats){0};
+    *in = (struct importing){.store = in->store, .bytes = in->bytes, .metric = in->metric, .stats = in->stats,
+                             .report = in->report, .context = in->context, .repeats = in->repeats};
+}
+
+/* Parses between two claims and writes under the second, if the rows are still right then. */
+static enum lineage_status try_apart(struct importing *in, bool *written, struct lineage_error *err)
+{
+    struct log *log = in->store->log;
+    struct log_state before, end;
+    enum lineage_status status = log_claim(log, &before, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = begin_rows(in, &before, err);
+    log_release(log);
+    if (status == LINEAGE_OK)
+        status = import_records(in, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = log_claim(log, &end, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = still_hold(in, &before, &end, written, err);
+    if (status == LINEAGE_OK && *written)
+        status = write_rows(in, &end, err);
+    else
+        append_forget(in->store->append);
+    log_release(log);
+    return status;
+}
+
+enum { TIMES_TRIED = 5 };
+
+/* A server ends a claim whose holder is silent for some seconds, and parsing takes longer, so the claim is not held
+ * meanwhile. */
+static enum lineage_status import_apart(struct importing *in, struct lineage_error *err)
+{
+    bool written = false;
+    enum lineage_status status = LINEAGE_OK;
+    for (in->repeats = 0; status == LINEAGE_OK && !written && in->repeats < TIMES_TRIED; in->repeats++) {
+        begin_again(in);
+        status = try_apart(in, &written, err);
+    }
+    if (status != LINEAGE_OK || written)
+        return status;
+    return store_fail(err, LINEAGE_ELOCKED, "%s: while the rows were parsed, others appended better trials or the same ids, %d "
+                      "times; import again when they pause", in->store->log->place, TIMES_TRIED);
+}
+
 enum lineage_status import_bytes(struct lineage_store *store, const struct buf *bytes, const char *metric,
                                  struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
                                  struct lineage_error *err)
 {
-    struct importing in = {.store = store, .stats = stats, .report = report, .context = context};
-    struct log_state end;
+    struct importing in = {.store = store, .bytes = bytes, .metric = metric, .stats = stats, .report = report, .context = context};
     enum lineage_status status = append_get_ready(store, err);
     if (status == LINEAGE_OK)
-        status = log_claim(store->log, &end, err);
-    if (status == LINEAGE_OK) {
-        status = import_locked(&in, bytes, metric, &end, err);
-        log_release(store->log);
-    }
-    if (status != LINEAGE_OK)
-        *stats = (struct lineage_import_stats){0};
-    row_layout_release(&in.layout);
-    row_layout_release(&in.own);
-    arena_release(&in.arena);
-    id_set_clear(&in.taken);
-    buf_release(&in.out);
+        status = log_has_requests(store->log) ? import_apart(&in, err) : import_under_claim(&in, err);
+    const struct lineage_import_stats done = *stats;
+    begin_again(&in); /* releases everything */
+    if (status == LINEAGE_OK)
+        *stats = done;
     return status;
 }
 

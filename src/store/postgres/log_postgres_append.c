@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../clock.h"
 #include "../format/tsv.h"
 
 enum { BATCH_BYTES = 1 << 20 };
@@ -91,12 +92,28 @@ static enum lineage_status send_last(struct appending *a, struct pg_result *resu
     return status;
 }
 
+enum { TELL_SECONDS = 5 };
+
+/* Tells from time to time how far a long append is. */
+static void tell_progress(const struct appending *a, double *told)
+{
+    char text[160];
+    const struct log *log = &a->p->log;
+    if (clock_now() - *told < TELL_SECONDS || !log->tell)
+        return;
+    snprintf(text, sizeof text, "%zu of %zu MB are sent", a->scanner.position / 1000000, a->joined.length / 1000000);
+    log->tell(log->context, text);
+    *told = clock_now();
+}
+
 /* Sends each call separately, except the last, which is sent together with the commit and the flush. */
 static enum lineage_status send_calls(struct appending *a, struct pg_result *result, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     bool more = true;
+    double told = clock_now();
     while (status == LINEAGE_OK && more) {
+        tell_progress(a, &told);
         buf_reset(&a->sql);
         more = next_call(a);
         end_call(a, !more);
