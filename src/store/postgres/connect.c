@@ -49,10 +49,12 @@ void connect_first_line(char *out, size_t size, const char *text)
 }
 
 /* Classes of errors that go away by themselves: 08 connection, 53 disk full and similar, 57P server stopping or
- * starting, 25P03 client too slow, 25006 standby server, 40 transaction rolled back by the server. */
+ * starting, 25P03 client too slow, 25006 standby server, 40 transaction rolled back by the server, 26000 and 42P05 a
+ * prepared statement that a pooler lost or confused. */
 bool connect_is_passing(const char *sqlstate)
 {
-    static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX"};
+    static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX",
+                                             "26000", "42P05"};
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (strncmp(sqlstate, beginnings[i], strlen(beginnings[i])) == 0)
             return true;

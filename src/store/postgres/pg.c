@@ -26,6 +26,7 @@ struct pg {
     char sqlstate[6];
     const char *prepared[PG_PARTS_MAX]; /* statements prepared on this connection, by name */
     size_t n_prepared;
+    bool unprepared; /* the server is behind a pooler that changes sessions, so statements are not prepared */
     double failed;   /* time and message of the last failure to connect */
     struct lineage_error why;
     void (*waiting)(void *context);
@@ -259,12 +260,19 @@ static bool is_prepared(const struct pg *pg, const struct pg_part *part)
     return false;
 }
 
+/* Behind a pooler in transaction mode each transaction may run in another session, which lacks the statements prepared in the
+ * last one, or has statements of other clients under the same names. */
+static bool meets_pooler(const struct pg *pg)
+{
+    return strcmp(pg->sqlstate, "42P05") == 0 || strcmp(pg->sqlstate, "26000") == 0;
+}
+
 static bool send_part(struct pg *pg, const struct pg_part *part, bool prepare)
 {
     const int n = (int)part->n;
     if (prepare && !pg->pq.sendPrepare(pg->connection, part->name, part->sql, n, NULL))
         return false;
-    if (part->name ? !pg->pq.sendQueryPrepared(pg->connection, part->name, n, part->params, NULL, NULL, 0)
+    if (part->name && !pg->unprepared ? !pg->pq.sendQueryPrepared(pg->connection, part->name, n, part->params, NULL, NULL, 0)
                    : !pg->pq.sendQueryParams(pg->connection, part->sql, n, NULL, part->params, NULL, NULL, 0))
         return false;
     return !part->ends || pg->pq.pipelineSync(pg->connection);
@@ -337,14 +345,15 @@ static bool send_parts(struct pg *pg, struct answers *a, size_t n)
 {
     bool sent = pg->pq.enterPipelineMode(pg->connection);
     for (size_t i = 0; sent && i < n; i++) {
-        a->prepare[i] = a->parts[i].name && !is_prepared(pg, &a->parts[i]);
+        a->prepare[i] = a->parts[i].name && !pg->unprepared && !is_prepared(pg, &a->parts[i]);
         sent = send_part(pg, &a->parts[i], a->prepare[i]);
     }
     return sent;
 }
 
-enum lineage_status pg_run_parts(struct pg *pg, struct pg_result *out, double seconds, const struct pg_part *parts, size_t n,
-                                 size_t *done, struct lineage_error *err)
+/* Sends the parts once. */
+static enum lineage_status run_parts_once(struct pg *pg, struct pg_result *out, double seconds, const struct pg_part *parts,
+                                          size_t n, size_t *done, struct lineage_error *err)
 {
     struct answers a = {.parts = parts, .status = pg_connect(pg, NULL, err)};
     bool late = false;
@@ -366,6 +375,16 @@ enum lineage_status pg_run_parts(struct pg *pg, struct pg_result *out, double se
     else
         pg_clear(&a.rows);
     return a.status;
+}
+
+enum lineage_status pg_run_parts(struct pg *pg, struct pg_result *out, double seconds, const struct pg_part *parts, size_t n,
+                                 size_t *done, struct lineage_error *err)
+{
+    enum lineage_status status = run_parts_once(pg, out, seconds, parts, n, done, err);
+    if (status == LINEAGE_OK || pg->unprepared || !meets_pooler(pg))
+        return status;
+    pg->unprepared = true;
+    return *done ? status : run_parts_once(pg, out, seconds, parts, n, done, err);
 }
 
 const char *pg_sqlstate(const struct pg *pg)
