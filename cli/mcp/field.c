@@ -394,7 +394,9 @@ bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
     if (status == LINEAGE_OK)
         return true;
     mcp_found_release(found);
-    if (status == LINEAGE_ENOTFOUND)
+    if (status == LINEAGE_ENOTFOUND && strstr(err.text, " is damaged "))
+        mcp_trouble(call, "%s", err.text); /* another id would be no help */
+    else if (status == LINEAGE_ENOTFOUND)
         say_what_is_near(call, id);
     else
         mcp_store_trouble(call, &err);

@@ -125,4 +125,18 @@ for command in best chain tree query verify status "show 000" "sweep alpha" "tri
 done
 must_run -C none render
 must_equal '' "$(ls -A none)"
+
+# ---- a row that cannot be read is not a trial that nobody ran ----
+
+mkdir damaged
+printf 'exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\nexp_000\t\t\t\t\t\ta\t\tkeap\t1\t\t\t\t\t\t\t\n' >damaged/results.tsv
+"$LINEAGE" rebuild -C damaged >/dev/null 2>&1
+for id in 000 exp_000; do
+    must_fail 2 "the row of trial '$id' is damaged (line 2); see \`lineage verify\`" show -C damaged $id
+done
+must_fail 2 "no trial '001' in damaged" show -C damaged 001
+printf '%s\n' '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"trial","arguments":{"id":"000"}}}' | "$LINEAGE" mcp -C damaged >out 2>err
+must_have out '"protocolVersion":"2024-11-05"'
+must_have out 'is damaged (line 2)'
 finish

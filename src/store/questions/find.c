@@ -33,6 +33,23 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
     return find_exact(mirror, id, strlen(id), "", seq, err);
 }
 
+/* There are few such records, so none of their columns has an index. */
+enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, uint64_t *line, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    const char *bare = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT line FROM findings WHERE is_row = 0 AND exp_id IN (?1, 'exp_' || ?1) LIMIT 1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, bare, -1, SQLITE_STATIC);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *line = (uint64_t)sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    return status;
+}
+
 /* The index on the key is enough, because few rows share a key. */
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
                                       struct lineage_error *err)

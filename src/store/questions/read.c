@@ -21,6 +21,13 @@ static enum lineage_status resolve(struct lineage_store *store, const char *id, 
     enum lineage_status status = mirror_sync(store->mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_find(store->mirror, id, seq, err);
+    if (status != LINEAGE_ENOTFOUND)
+        return status;
+    uint64_t line = 0;
+    status = mirror_find_damaged(store->mirror, id, &line, err);
+    if (status == LINEAGE_OK)
+        return store_fail(err, LINEAGE_ENOTFOUND, "the row of trial '%.80s' is damaged (line %llu); see `lineage verify`", id,
+                          (unsigned long long)line);
     if (status == LINEAGE_ENOTFOUND)
         return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", id, store->dir);
     return status;
