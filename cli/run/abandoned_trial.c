@@ -31,13 +31,6 @@ static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
     return n > 0 && n < PATH_MAX;
 }
 
-/* The job_name of a trial, from the path of its work directory. */
-static const char *job_name(const char *dir)
-{
-    const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
-    return strncmp(name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) == 0 ? name + 1 : name;
-}
-
 /* ---- what the row would be ---- */
 
 static void set_text(json_t *object, const char *key, const char *text)
@@ -87,6 +80,16 @@ static const char *text_of(const struct abandoned *l, const char *key)
 {
     const char *text = json_string_value(json_object_get(l->trial, key));
     return text ? text : "";
+}
+
+/* The job_name of the trial's row: that of its plan, which a trial in Python may have, else the name of its directory. */
+static const char *job_name(const struct abandoned *l)
+{
+    const char *planned = text_of(l, "job_name");
+    if (*planned)
+        return planned;
+    const char *slash = strrchr(l->dir, '/'), *name = slash ? slash + 1 : l->dir;
+    return strncmp(name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) == 0 ? name + 1 : name;
 }
 
 static void read_params(struct abandoned *l)
@@ -146,7 +149,7 @@ static bool has_row(const struct abandoned *l, char id[LINEAGE_NAME_MAX])
     struct lineage_trial row = {0};
     struct lineage_error err;
     bool there = files_beside_row_id(id, l->fd) && lineage_find(l->store, id, &row, &err) == LINEAGE_OK && row.job_name &&
-                 strcmp(row.job_name, job_name(l->dir)) == 0;
+                 strcmp(row.job_name, job_name(l)) == 0;
     lineage_trial_release(&row);
     return there;
 }
@@ -166,7 +169,7 @@ static int append_row(struct abandoned *l)
     char said[256];
     if (!trial_row_make(&l->results, &outcome, NULL, &trial, &options))
         return cli_no_memory();
-    trial.job_name = job_name(l->dir);
+    trial.job_name = job_name(l);
     trial.total_s = (struct lineage_number){0};
     options.beside = beside;
     options.beside_context = l;
@@ -183,14 +186,14 @@ static int append_row(struct abandoned *l)
 static int record(struct abandoned *l)
 {
     char id[LINEAGE_NAME_MAX] = "";
-    if (has_row(l, id)) {
-        code_ref_keep(l->store, id);
-        return CLI_GO_ON;
-    }
     FILE *in = running_open(l->fd, RUNNING_TRIAL, TRIAL_BYTES);
     l->trial = in ? json_loadf(in, 0, NULL) : NULL;
     if (in)
         fclose(in);
+    if (has_row(l, id)) {
+        code_ref_keep(l->store, id);
+        return CLI_GO_ON;
+    }
     if (!json_is_object(l->trial))
         return CLI_GO_ON; /* the file is incomplete: the kill came before the command started */
     read_plan(l);

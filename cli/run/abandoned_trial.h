@@ -1,10 +1,11 @@
 /*
- * abandoned_trial.h: appends rows of command trials whose watcher was killed.
+ * abandoned_trial.h: appends rows of trials whose watcher was killed.
  *
  * The file RUNNING_TRIAL in the work directory holds what the row would have contained: {"specialist", "domain",
  * "hypothesis", "expected_delta", "parent", "night", "score": TEXT, "params": {NAME: VALUE}, "name": TEXT,
  * "train_seconds", "started": NUMBER}. The file exists from before the command starts until the work directory is
- * removed. The row has the name of the work directory as its job_name, so that no trial gets two rows.
+ * removed. The row has the name of the work directory as its job_name, so that no trial gets two rows. Trials of the Python
+ * package have the same file, with "recorder": "python" and perhaps a "job_name" of their own.
  */
 #ifndef CLI_ABANDONED_TRIAL_H
 #define CLI_ABANDONED_TRIAL_H

@@ -2,7 +2,7 @@
  * running_files.h: the files of a running trial. Its directory in the store is RUNNING_PREFIX plus six letters and is
  * locked by the process that runs the trial. RUNNING_EVENTS in it holds the trial's events so far, one JSON object per
  * line (schema/events.schema.json, and first {"name": TEXT, "params": {NAME: NUMBER or TEXT}}; trials in Python add their
- * "hypothesis", "parent" and "specialist"). `lineage-train` writes
+ * "hypothesis", "parent" and "specialist"). `lineage-train` and the Python package write
  * these files; `lineage serve` and `lineage suggest` read them.
  */
 #ifndef CLI_RUNNING_FILES_H
@@ -15,7 +15,7 @@
 #define RUNNING_EVENTS "events.jsonl"
 
 /*
- * The directory of a command's trial also holds: the future contents of its row (a JSON object, see
+ * The directory of a Python trial also holds the future contents of its row, and that of a command's trial holds: the future contents of its row (a JSON object, see
  * cli/run/abandoned_trial.h), the pipe for its events, its work directory, its output (output.0 is the beginning; of
  * the later files the last two are kept), and its provenance.
  */

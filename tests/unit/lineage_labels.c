@@ -46,8 +46,8 @@ static void every_list_has_all_labels_in_order(void **state)
         const char *file;
         bool unmeasured_only; /* a client of MCP may not claim that its trial is kept */
     } lists[] = {
-        {"schema/trial.schema.json", false},      {"src/python/lineage/store.py", false}, {"cli/support/options.c", false},
-        {"cli/commands/append_request.c", false}, {"cli/mcp/tool_list.c", false},         {"cli/mcp/tool_write.c", true},
+        {"schema/trial.schema.json", false}, {"cli/support/options.c", false}, {"cli/commands/append_request.c", false},
+        {"cli/mcp/tool_list.c", false},      {"cli/mcp/tool_write.c", true},
     };
     (void)state;
     for (size_t f = 0; f < sizeof lists / sizeof *lists; f++) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import os
 import re
 import weakref
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
@@ -60,8 +61,26 @@ class _Array(ctypes.Structure):
     ]
 
 
+class _Fork:
+    """The threads of GNU's OpenMP do not survive a fork, and a kernel that waits for them would never return. In a forked
+    child, kernels therefore run in one thread, with the same results."""
+
+    def __init__(self, core: ctypes.CDLL) -> None:
+        self.in_child = False
+        self._limit: Any = getattr(core, "omp_set_num_threads", None)  # of the OpenMP that the core is linked with
+        os.register_at_fork(after_in_child=self._note)
+
+    def _note(self) -> None:
+        self.in_child = True
+
+    def before_kernel(self) -> None:
+        """Sets the limit before each kernel, because another library may have raised it in between."""
+        if self.in_child and self._limit is not None:
+            self._limit(1)
+
+
 def _open() -> ctypes.CDLL:
-    sizes = _library.abi_sizes(_library.load("rlcore"), "rl")
+    sizes = _library.abi_sizes(_core, "rl")
     _library.check_sizes(sizes, {"rl_error": _Error, "rl_abi_size": _library.AbiSize}, "librlcore")
     lib = _library.load("rlcase")
     lib.rl_case_array_size.restype = ctypes.c_size_t
@@ -83,6 +102,8 @@ def _open() -> ctypes.CDLL:
     return lib
 
 
+_core = _library.load("rlcore")
+_fork = _Fork(_core)
 _lib = _open()
 
 
@@ -191,6 +212,7 @@ def run(
     table = (_Array * max(len(arrays), 1))(*(_struct(name, value, alive) for name, value in arrays.items()))
     text = json.dumps({name: _json_value(family, name, value) for name, value in values.items()})
     done, error = ctypes.c_void_p(), _Error()
+    _fork.before_kernel()
     status = _lib.rl_case_run(
         ctypes.byref(done), family.encode(), single, text.encode(), table, len(arrays), ctypes.byref(error)
     )

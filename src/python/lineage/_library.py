@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 import sys
 from pathlib import Path
@@ -28,9 +27,8 @@ def _folders() -> list[Path]:
 
 def _candidates(name: str) -> list[str]:
     file = f"lib{name}.dylib" if sys.platform == "darwin" else f"lib{name}.so.0"
-    paths = [str(folder / file) for folder in _folders() if (folder / file).is_file()]
-    found = ctypes.util.find_library(name)
-    return [*paths, file, *([found] if found else [])]
+    # The loader searches for the plain name. ctypes.util.find_library would start ldconfig and a compiler.
+    return [*(str(folder / file) for folder in _folders() if (folder / file).is_file()), file]
 
 
 def load(name: str) -> ctypes.CDLL:

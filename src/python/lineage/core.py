@@ -28,7 +28,8 @@ token counts if there is no ``response_mask``.
 arrays of the result are tensors.
 
 Errors are :class:`CoreError` (a ValueError) with ``argument`` and ``index``. The GIL is released while a kernel
-runs, and calls from several threads are safe. OMP_NUM_THREADS sets the number of threads of a kernel.
+runs, and calls from several threads are safe. OMP_NUM_THREADS sets the number of threads of a kernel; in a forked
+child it is one, because OpenMP's threads do not survive a fork.
 """
 
 from __future__ import annotations

@@ -21,27 +21,35 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
+import itertools
 import json
 import math
+import numbers
 import os
 import re
-import shutil
-import tempfile
 import threading
 import time
+import warnings
 import weakref
 from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
-from . import _library
+from . import _library, _running
 
 __all__ = ["LABELS", "NotFound", "SOURCES", "Store", "StoreError", "Trial"]
 
+_lib = _library.load("lineage")
+
+
+def _names_of(function: str) -> "Iterator[str]":
+    """The names that a function of the library has for 0, 1, .. until it returns NULL."""
+    name_of = getattr(_lib, function)
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.c_int]
+    names = (name_of(i) for i in itertools.count())
+    return (name.decode() for name in itertools.takewhile(lambda name: name is not None, names))
+
+
 #: The labels of a trial, in the library's order.
-LABELS = (
-    "keep", "discard", "crash", "eval_budget_overrun", "train_budget_overrun", "size_blocked", "preflight_crash",
-    "harness_abort", "disqualified", "baseline",
-)  # fmt: skip
+LABELS = tuple(_names_of("lineage_label_name"))
 
 #: Where a change of a setting was read from, most trusted first: the parameters of a row, the trial's program, its words.
 SOURCES = ("declared", "measured", "stated")
@@ -49,7 +57,7 @@ SOURCES = ("declared", "measured", "stated")
 Param = Union[float, int, bool, str]
 _STATUS = {
     -1: "invalid", -2: "no memory", -3: "system", -4: "corrupt", -5: "exists", -6: "not found", -7: "locked",
-    -8: "database", -9: "limit", -10: "cancelled",
+    -8: "database", -9: "limit", -10: "cancelled", -11: "away", -12: "refused",
 }  # fmt: skip
 _NOT_FOUND = -6
 _NAME_MAX = 64
@@ -57,8 +65,9 @@ _NONE = ctypes.c_size_t(-1).value  # SIZE_MAX
 
 
 class StoreError(OSError):
-    """The store refused or failed. ``kind``: "invalid", "exists", "system", ...; ``line``: the line of results.tsv
-    that the error is about, or 0."""
+    """The store refused or failed. ``kind``: "invalid", "no memory", "system", "corrupt", "exists", "not found", "locked",
+    "database", "limit", "cancelled", "away" (the server with the log cannot be reached) or "refused" (by that server);
+    ``line``: the line of results.tsv that the error is about, or 0."""
 
     def __init__(self, error: "_Error") -> None:
         super().__init__(error.os_errno or None, error.text.decode(errors="replace"))
@@ -69,7 +78,7 @@ class StoreError(OSError):
         return str(self.args[1])
 
 
-class NotFound(StoreError, LookupError):
+class NotFound(StoreError, KeyError):
     """The trial, file or store does not exist."""
 
 
@@ -285,6 +294,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_store_open": (ctypes.c_int, [
         ctypes.POINTER(_handle), ctypes.c_char_p, ctypes.POINTER(_OpenOptions), _err]),
     "lineage_store_close": (None, [_handle]),
+    "lineage_store_dir": (ctypes.c_char_p, [_handle]),
     "lineage_append_options_init": (None, [ctypes.POINTER(_AppendOptions)]),
     "lineage_store_append": (ctypes.c_int, [
         _handle, ctypes.POINTER(_Trial), ctypes.POINTER(_AppendOptions), ctypes.POINTER(_Trial), _err]),
@@ -332,16 +342,14 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
 }  # fmt: skip
 
 
-def _open_library() -> ctypes.CDLL:
-    lib = _library.load("lineage")
-    _library.check_sizes(_library.abi_sizes(lib, "lineage"), _STRUCTS, "liblineage")
+def _check_library() -> None:
+    _library.check_sizes(_library.abi_sizes(_lib, "lineage"), _STRUCTS, "liblineage")
     for name, (result, arguments) in _PROTOTYPES.items():
-        function = getattr(lib, name)
+        function = getattr(_lib, name)
         function.restype, function.argtypes = result, arguments
-    return lib
 
 
-_lib = _open_library()
+_check_library()
 
 
 def _check(status: int, error: _Error) -> None:
@@ -358,7 +366,7 @@ def _text(value: Optional[bytes]) -> str:
 
 
 def _number(value: Optional[float]) -> _Number:
-    return _Number(value is not None, float(value) if value is not None else 0.0)
+    return _Number(value is not None, float(value) if value is not None else 0.0)  # also NumPy's and PyTorch's scalars
 
 
 # ---- trials in and out ----
@@ -408,41 +416,66 @@ def _at_least(name: str, value: int, least: int) -> int:
 def _params(params: Mapping[str, Param], alive: "list[Any]") -> Any:
     array = (_Param * max(len(params), 1))()
     for slot, (name, value) in zip(array, params.items()):
-        key = name.encode()
+        key = str(name).encode("utf-8", "surrogateescape")
         alive.append(key)
         slot.name = key
+        value = _plain(name, value)
         if isinstance(value, str):
             slot.value, slot.text = math.nan, _bytes(value)
         else:
-            slot.value = float(value)
+            slot.value = value
     return array
 
 
-def _long_names(trial: Mapping[str, Any]) -> "dict[str, Any]":
-    given = dict(trial)
-    for short, name in (("parent", "parent_exp"), ("score", "core_metric")):
-        if short in given:
-            given[name] = given.pop(short)
+def _plain(name: str, value: Any) -> "float | str":
+    """A number or text of Python from one of Python, NumPy or PyTorch. TypeError for anything else, such as a list or an
+    array with several elements."""
+    if isinstance(value, (str, numbers.Real)):
+        return str(value) if isinstance(value, str) else float(value)
+    try:
+        return _plain(name, value.item())
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} is {value!r:.80}, not a number, a text or an array with one of them") from None
+
+
+_COLUMNS = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "metrics", "turns"}
+
+
+def _columns(arguments: Mapping[str, Any]) -> "dict[str, Any]":
+    """The columns among the arguments of a method, under the names of the log."""
+    long_names = {"parent": "parent_exp", "score": "core_metric"}
+    given = {name: value for name, value in arguments.items() if name in _COLUMNS and value is not None}
+    for short, name in long_names.items():
+        if arguments.get(short) is not None:
+            if name in given:
+                raise TypeError(f"{short} and {name} are the same column; give one of them")
+            given[name] = arguments[short]
     return given
 
 
+def _label(name: Any) -> int:
+    if name not in LABELS:
+        raise ValueError(f"status is {name!r}; labels are {', '.join(LABELS)}, and auto")
+    return LABELS.index(name)
+
+
+def _append_options(auto: bool, sync: bool) -> _AppendOptions:
+    options = _AppendOptions()
+    _lib.lineage_append_options_init(ctypes.byref(options))
+    options.auto_status, options.no_sync = auto, not sync
+    return options
+
+
 def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
-    known = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "metrics", "turns"}
-    for name in given:
-        if name not in known:
-            raise TypeError(f"a trial has no column {name!r}; it has {', '.join(sorted(known))}")
     out = _Trial(**{name: _bytes(given[name]) for name in (*_TEXTS, *_LAST_TEXTS) if given.get(name) is not None})
     for name in (*_NUMBERS, *_SCALES):
         setattr(out, name, _number(given.get(name)))
-    label = given.get("status", "baseline")
-    if label not in LABELS:
-        raise ValueError(f"status is {label!r}; labels are {', '.join(LABELS)}, and auto")
-    out.status = LABELS.index(label)
+    out.status = _label(given.get("status", "baseline"))
     params = dict(given.get("params") or {})
     out.params, out.n_params = _params(params, alive), len(params)
     turns = [_TurnStat(t["turn"], t["mean"], t["std"], t.get("count", 0)) for t in given.get("turns") or []]
     array = (_TurnStat * max(len(turns), 1))(*turns)
-    metrics = {name: float(value) for name, value in (given.get("metrics") or {}).items()}
+    metrics = {name: float(_plain(name, value)) for name, value in (given.get("metrics") or {}).items()}
     out.metrics, out.n_metrics = _params(metrics, alive), len(metrics)
     alive += [array, out.params, out.metrics]
     out.turns, out.n_turns = array, len(turns)
@@ -490,35 +523,56 @@ def _rendered(handle: int, options: _RenderOptions) -> str:
 # ---- handles ----
 
 
+class _Handle:
+    """A handle of the library. It is closed when its thread ends, because the thread's local storage owns it."""
+
+    def __init__(self, path: str, options: Optional[_OpenOptions]) -> None:
+        handle, error = _handle(), _Error()
+        self.process, self.value = os.getpid(), 0
+        _check(_lib.lineage_store_open(ctypes.byref(handle), os.fsencode(path), options, ctypes.byref(error)), error)
+        self.value = int(handle.value or 0)
+
+    def close(self) -> None:
+        """The child of a fork must neither use nor close its parent's handle."""
+        value, self.value = self.value, 0
+        if value and self.process == os.getpid():
+            _lib.lineage_store_close(value)
+
+    __del__ = close
+
+
 class _Handles:
-    """One handle per thread and process. The child of a fork must neither use nor close its parent's handle."""
+    """One handle per thread and process."""
 
     def __init__(self, path: str, options: Optional[_OpenOptions] = None) -> None:
         self.path, self.options = path, options
+        self._forget()
+
+    def _forget(self) -> None:
         self.local = threading.local()
-        self.open: "list[tuple[int, int]]" = []
-        self.lock = threading.Lock()
+        self.open: "weakref.WeakSet[_Handle]" = weakref.WeakSet()
+        self.lock, self.process = threading.Lock(), os.getpid()
 
     def get(self) -> int:
-        mine = getattr(self.local, "handle", None)
-        if mine is not None and mine[0] == os.getpid():
-            return int(mine[1])
-        handle, error = _handle(), _Error()
-        _check(_lib.lineage_store_open(ctypes.byref(handle), os.fsencode(self.path), self.options, ctypes.byref(error)), error)
-        self.local.handle = (os.getpid(), int(handle.value or 0))
-        if mine is not None:
-            self.lock = threading.Lock()  # after a fork no thread of this process holds the old lock
-            self.open = []
-        with self.lock:
-            self.open.append(self.local.handle)
-        return int(self.local.handle[1])
+        if self.process != os.getpid():
+            self._forget()  # after a fork no thread of this process holds the old lock
+        mine: "Optional[_Handle]" = getattr(self.local, "handle", None)
+        if mine is None:
+            mine = self.local.handle = _Handle(self.path, self.options)
+            with self.lock:
+                self.open.add(mine)
+        return mine.value
+
+    def directory(self) -> str:
+        """The local directory of the store, also of one on a server."""
+        return os.fsdecode(_lib.lineage_store_dir(self.get()))
 
     def close(self) -> None:
-        for pid, handle in self.open:
-            if pid == os.getpid():
-                _lib.lineage_store_close(handle)
-        self.open = []
-        self.local = threading.local()
+        if self.process == os.getpid():
+            with self.lock:
+                for handle in list(self.open):
+                    handle.close()
+        self._forget()
 
 
 class Store:
@@ -543,7 +597,7 @@ class Store:
                 _check(status, error)
         self._handles = _Handles(self.path)
         self._closer = weakref.finalize(self, _Handles.close, self._handles)
-        self._handles.get()
+        _record_left_behind(self)
 
     def close(self) -> None:
         """Close the handles. The store may be used again; it then opens new ones."""
@@ -558,28 +612,38 @@ class Store:
     # ---- append ----
 
     def append(
-        self, *, auto: bool = False, sync: bool = True, snapshot: "str | os.PathLike[str] | None" = None,
-        telemetry: Optional[Mapping[str, Any]] = None, **trial: Any,
+        self, *, exp_id: Optional[str] = None, timestamp: Optional[str] = None, specialist: Optional[str] = None,
+        parent: Optional[str] = None, parent_exp: Optional[str] = None, baseline_exp: Optional[str] = None,
+        domain: Optional[str] = None, hypothesis: Optional[str] = None, expected_delta: Optional[str] = None,
+        status: Optional[str] = None, score: Optional[float] = None, core_metric: Optional[float] = None,
+        val_bpb: Optional[float] = None, delta_vs_best: Optional[float] = None, train_s: Optional[float] = None,
+        total_s: Optional[float] = None, job_name: Optional[str] = None, snapshot_path: Optional[str] = None,
+        notes: Optional[str] = None, params: Optional[Mapping[str, Param]] = None,
+        metrics: Optional[Mapping[str, float]] = None, ig_clip_scale_mean: Optional[float] = None,
+        ig_clip_scale_std: Optional[float] = None, turns: Optional[Sequence[Mapping[str, Any]]] = None,
+        auto: bool = False, sync: bool = True, snapshot: "str | os.PathLike[str] | None" = None,
+        telemetry: Optional[Mapping[str, Any]] = None,
     ) -> "dict[str, Any]":  # fmt: skip
         """Append a trial, given by its columns, ``params`` (numbers or texts) and ``metrics`` (what was measured beside
-        the score). Returns the row as written.
+        the score). Numbers may be scalars of NumPy and PyTorch. Returns the row as written.
 
-        ``auto`` or ``status="auto"``: the store decides keep or discard by the score and its noise floor.
-        ``snapshot``: a directory that is frozen if the trial is kept. ``sync=False``: return before the row is on
-        disk. ``parent`` is short for ``parent_exp``, ``score`` for ``core_metric``."""
-        given = _long_names(trial)
+        ``auto`` or ``status="auto"``: the store decides keep or discard by the score and its noise floor; a row without
+        a status is a baseline. ``snapshot``: a directory that is frozen if the trial is kept. ``sync=False``: return before
+        the row is on disk. ``parent`` is short for ``parent_exp``, ``score`` for ``core_metric``."""
+        given = _columns(locals())
+        options = _append_options(auto or given.get("status") == "auto", sync)
         if given.get("status") == "auto":
-            auto = True
             del given["status"]
-        alive: "list[Any]" = []
-        row, error, options = _Trial(), _Error(), _AppendOptions()
-        _lib.lineage_append_options_init(ctypes.byref(options))
-        options.auto_status, options.no_sync = auto, not sync
         if snapshot is not None:
             options.snapshot_dir = os.fsencode(snapshot)
         if telemetry is not None:
             text = json.dumps(telemetry, allow_nan=False).encode()
             options.telemetry, options.telemetry_length = text, len(text)
+        return self._append(given, options)
+
+    def _append(self, given: Mapping[str, Any], options: _AppendOptions) -> "dict[str, Any]":
+        alive: "list[Any]" = []
+        row, error = _Trial(), _Error()
         status = _lib.lineage_store_append(
             self._handles.get(), ctypes.byref(_c_trial(given, alive)), ctypes.byref(options), ctypes.byref(row),
             ctypes.byref(error),
@@ -589,21 +653,39 @@ class Store:
         _lib.lineage_trial_release(ctypes.byref(row))
         return out
 
-    def check(self, **trial: Any) -> None:
+    def check(
+        self, *, exp_id: Optional[str] = None, timestamp: Optional[str] = None, specialist: Optional[str] = None,
+        parent: Optional[str] = None, parent_exp: Optional[str] = None, baseline_exp: Optional[str] = None,
+        domain: Optional[str] = None, hypothesis: Optional[str] = None, expected_delta: Optional[str] = None,
+        status: Optional[str] = None, score: Optional[float] = None, core_metric: Optional[float] = None,
+        val_bpb: Optional[float] = None, delta_vs_best: Optional[float] = None, train_s: Optional[float] = None,
+        total_s: Optional[float] = None, job_name: Optional[str] = None, snapshot_path: Optional[str] = None,
+        notes: Optional[str] = None, params: Optional[Mapping[str, Param]] = None,
+        metrics: Optional[Mapping[str, float]] = None, ig_clip_scale_mean: Optional[float] = None,
+        ig_clip_scale_std: Optional[float] = None, turns: Optional[Sequence[Mapping[str, Any]]] = None,
+    ) -> None:  # fmt: skip
         """Raise what :meth:`append` would raise for this trial now, and append nothing. Call it before work whose
-        result must not be lost."""
-        given = _long_names(trial)
-        given["status"] = "crash"  # a label that needs no score
+        result must not be lost. A missing score is not an error, because the work brings it."""
+        self._check(_columns(locals()))
+
+    def _check(self, given: "dict[str, Any]") -> None:
+        if given.get("status") not in (None, "auto"):
+            _label(given["status"])
         alive: "list[Any]" = []
         error = _Error()
-        status = _lib.lineage_store_append_check(
-            self._handles.get(), ctypes.byref(_c_trial(given, alive)), None, ctypes.byref(error)
-        )
-        _check(status, error)
+        trial = _c_trial({**given, "status": "crash"}, alive)  # a label that needs no score
+        _check(_lib.lineage_store_append_check(self._handles.get(), ctypes.byref(trial), None, ctypes.byref(error)), error)
 
-    def trial(self, **plan: Any) -> "Trial":
+    def trial(
+        self, *, exp_id: Optional[str] = None, timestamp: Optional[str] = None, specialist: Optional[str] = None,
+        parent: Optional[str] = None, parent_exp: Optional[str] = None, baseline_exp: Optional[str] = None,
+        domain: Optional[str] = None, hypothesis: Optional[str] = None, expected_delta: Optional[str] = None,
+        status: Optional[str] = None, job_name: Optional[str] = None, snapshot_path: Optional[str] = None,
+        notes: Optional[str] = None, params: Optional[Mapping[str, Param]] = None,
+        metrics: Optional[Mapping[str, float]] = None,
+    ) -> "Trial":  # fmt: skip
         """A trial that appends itself at the end of a ``with`` block; see :class:`Trial`."""
-        return Trial(self, plan)
+        return Trial(self, _columns(locals()))
 
     def _append_void(self, function: Any, exp_id: str, reason: str) -> "dict[str, Any]":
         row, error = _Trial(), _Error()
@@ -716,7 +798,7 @@ class Store:
         try:
             _check(_lib.lineage_ideas_new(ctypes.byref(ideas), ctypes.byref(error)), error)
             _check(_lib.lineage_ideas_add_store(ideas, self._handles.get(), ctypes.byref(error)), error)
-            for running in _running_trials(self.path):
+            for running in _running.running_trials(self._handles.directory()):
                 trial = _c_trial(running, [])
                 _check(_lib.lineage_ideas_add(ideas, ctypes.byref(trial), True, ctypes.byref(error)), error)
             _check(_lib.lineage_ideas_settle(ideas, ctypes.byref(error)), error)
@@ -890,89 +972,129 @@ def _metric_name(name: str) -> str:
 # ---- running trials ----
 
 
-def _running_trials(store: str) -> "Iterator[dict[str, str]]":
-    """The trials that run now: each has a locked directory with its plan (cli/support/running_files.h). The directory
-    belongs to the trial, so the files may be anything: links, pipes and what is not JSON are skipped."""
-    names = [name for name in os.listdir(store) if name.startswith(".trial-")]
-    for name in names[:64]:
-        try:
-            with contextlib.ExitStack() as opened:
-                folder = os.open(os.path.join(store, name), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-                opened.callback(os.close, folder)
-                if not _is_locked(folder):
-                    continue
-                plan = _plan_of(folder)
-        except (OSError, ValueError, RecursionError):
+_VISIT_ID = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+
+
+def _append_noted(
+    store: Store, place: "_running.Running | _running.Leftover", given: "dict[str, Any]", telemetry: Mapping[str, Any],
+    options: _AppendOptions,
+) -> "dict[str, Any]":  # fmt: skip
+    """Append the row of a trial that has a directory. The id is noted there before the row is written, so that a process
+    that finds the directory after a kill knows whether the row exists."""
+    note = _VISIT_ID(lambda _, exp_id: place.note_row(exp_id))
+    text = json.dumps(telemetry, allow_nan=False).encode() if telemetry else None
+    options.beside = ctypes.cast(note, ctypes.c_void_p)
+    options.telemetry, options.telemetry_length = text, len(text or b"")
+    return store._append({**given, "job_name": place.job_name}, options)
+
+
+def _last_metrics(steps: "Sequence[Mapping[str, float]]") -> "dict[str, float]":
+    """The last value of each metric, under names that notes allow. At most 64."""
+    last: "dict[str, float]" = {}
+    for entry in steps:
+        for name, value in entry.items():
+            if name not in ("step", "score") and math.isfinite(value):
+                last[_metric_name(name)] = value
+    return dict(list(last.items())[-64:])
+
+
+def _record_left_behind(store: Store) -> None:
+    """Write the rows of trials whose process was killed."""
+    for trial in _running.left_behind(store._handles.directory()):
+        if _has_row(store, trial):
+            trial.remove()
             continue
-        items = plan.items() if isinstance(plan, dict) else ()
-        texts = {key: value.encode("utf-8", "replace").decode() for key, value in items if isinstance(value, str)}
-        if texts.get("hypothesis"):
-            yield {
-                "exp_id": texts.get("name") or name, "specialist": texts.get("specialist", ""),
-                "parent_exp": texts.get("parent", ""), "hypothesis": texts["hypothesis"],
-            }  # fmt: skip
-
-
-def _plan_of(folder: int) -> Any:
-    """The plan of a command's trial; that of a trial in Python is the first line of its events, without a name."""
-    try:
-        return json.loads(_beginning(folder, "trial.json", 1 << 20))
-    except FileNotFoundError:
-        plan = json.loads(_beginning(folder, "events.jsonl", 1 << 16).partition(b"\n")[0])
-    return {**plan, "name": ""} if isinstance(plan, dict) else None
-
-
-def _beginning(folder: int, name: str, most: int) -> bytes:
-    """At most that many bytes of a file. O_NONBLOCK, because opening a pipe would wait for its writer."""
-    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        return os.read(file, most)
-    finally:
-        os.close(file)
-
-
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
-
-
-class _Running:
-    """The running trial as `lineage status` and `lineage serve` show it: a locked directory in the store with its events
-    so far (cli/support/running_files.h). It disappears with the process. The row does not need it, so write errors
-    are ignored."""
-
-    def __init__(self, store: str, name: str, params: Mapping[str, Param], texts: Mapping[str, str]) -> None:
-        self.path: Optional[str] = None
+        steps = trial.steps()
+        at = f" at step {steps[-1]['step']:g}" if steps else ""
+        plan = {("parent_exp" if name == "parent" else name): value for name, value in trial.plan.items()}
+        # Anybody may have written the file; text columns become text, and settings that are not a table are left out.
+        given = {name: value for name, value in plan.items() if name in _COLUMNS}
+        given = {name: value for name, value in given.items() if name not in ("params", "metrics") or isinstance(value, dict)}
+        note = f"the process that ran it was killed{at}"
+        given.update(status="harness_abort", metrics={**(given.get("metrics") or {}), **_last_metrics(steps)})
+        given["notes"] = "; ".join(part for part in (str(given.get("notes") or ""), note) if part)
         try:
-            self.path = tempfile.mkdtemp(prefix=".trial-", dir=store)
-            self.lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.events = open(os.path.join(self.path, "events.jsonl"), "w", encoding="utf-8", buffering=1)
-        except OSError:
-            self.close()
-            return
-        self.say({"name": name, "params": dict(params), **texts})
+            _append_whatever(store, trial, given, {"steps": steps} if steps else {})
+        except (StoreError, TypeError, ValueError) as error:
+            warnings.warn(f"{trial.path}: the row of a killed trial could not be written: {error}", stacklevel=4)
+            continue
+        trial.remove()
 
-    def say(self, event: Mapping[str, Any]) -> None:
-        if self.path is None:
-            return
-        try:
-            self.events.write(json.dumps(event, allow_nan=False) + "\n")
-        except (OSError, ValueError):
-            pass
 
-    def close(self) -> None:
-        if self.path is not None:
-            events = getattr(self, "events", None)
-            if events is not None:
-                events.close()
-            shutil.rmtree(self.path, ignore_errors=True)
-            if hasattr(self, "lock"):
-                os.close(self.lock)
-        self.path = None
+def _has_row(store: Store, trial: _running.Leftover) -> bool:
+    exp_id = trial.row_id()
+    try:
+        return bool(exp_id) and store.find(exp_id)["job_name"] == trial.job_name
+    except StoreError:
+        return False
+
+
+def _append_whatever(
+    store: Store, place: "_running.Running | _running.Leftover", given: "dict[str, Any]", telemetry: Mapping[str, Any]
+) -> "dict[str, Any]":
+    """Append the row as it should be; if that is refused, what can be written of it with the reason. Raises the first error
+    if nothing can be written."""
+    auto = given.get("status") == "auto"
+    wanted = {name: value for name, value in given.items() if not (auto and name == "status")}
+    try:
+        return _append_noted(store, place, wanted, telemetry, _append_options(auto, True))
+    except (StoreError, TypeError, ValueError, OverflowError) as error:
+        for attempt in (_without_faults, _without_parent, _bare):
+            options = _append_options(auto, True)
+            options.allow_missing_parent = True
+            try:
+                row = attempt(store, wanted, f"the row could not be written as planned: {_said(error)}")
+                if "core_metric" not in row:
+                    options.auto_status = False
+                    row.setdefault("status", "harness_abort")
+                return _append_noted(store, place, row, {} if attempt is _bare else telemetry, options)
+            except (StoreError, TypeError, ValueError, OverflowError):
+                continue
+        raise
+
+
+def _said(error: BaseException) -> str:
+    """The message of an exception as a piece of notes, which are separated by semicolons."""
+    return " ".join(str(error).split())[:200].replace(";", ",").encode("utf-8", "replace").decode()
+
+
+def _without_faults(store: Store, given: "dict[str, Any]", reason: str) -> "dict[str, Any]":
+    """The row with its texts cut, and without the columns, parameters and metrics that would be refused by themselves."""
+    out: "dict[str, Any]" = {}
+    for name, value in given.items():
+        if name in ("params", "metrics"):
+            out[name] = {key: one for key, one in value.items() if _is_accepted(store, {name: {key: one}})}
+        elif name == "status" or name == "parent_exp":
+            out[name] = value
+        else:
+            cut = str(value).encode("utf-8", "replace").decode().replace("\0", "")[:4000] if name in (*_TEXTS, *_LAST_TEXTS) else value
+            if _is_accepted(store, {name: cut}):
+                out[name] = cut
+    out["notes"] = "; ".join(part for part in (out.get("notes", ""), reason) if part)
+    return out
+
+
+def _without_parent(store: Store, given: "dict[str, Any]", reason: str) -> "dict[str, Any]":
+    """Likewise, as a root: the parent is gone, and this row may even get its id."""
+    parent = given.get("parent_exp")
+    rest = {name: value for name, value in given.items() if name != "parent_exp"}
+    return _without_faults(store, rest, f"{reason}; its parent was {str(parent)[:100]}" if parent else reason)
+
+
+def _bare(store: Store, given: "dict[str, Any]", reason: str) -> "dict[str, Any]":
+    """The row without everything that can be left out."""
+    score = given.get("core_metric")
+    notes = f"{reason}; its score was {score}" if score is not None else reason
+    cut = str(given.get("hypothesis") or "").encode("utf-8", "replace").decode().replace("\0", "")[:4000]
+    return {"status": "harness_abort", "hypothesis": cut, "notes": notes}
+
+
+def _is_accepted(store: Store, columns: "dict[str, Any]") -> bool:
+    try:
+        store._check(columns)
+    except (StoreError, TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 class Trial:
@@ -982,8 +1104,13 @@ class Trial:
     ``status="baseline"`` stays a baseline). KeyboardInterrupt and a missing score give harness_abort, because neither says
     anything about the setting. Any other exception, including MemoryError, and a non-finite score give crash; SystemExit
     with 0 does not count as an exception. The exception propagates after the row is written, and the notes name it. The
-    last value of each metric that was logged becomes a metric of the row. ``row`` is the row as written. The start of the
-    block raises StoreError if the store would refuse the row (:meth:`Store.check`).
+    last value of each metric that was logged becomes a metric of the row. ``row`` is the row as written.
+
+    The start of the block raises an error if the store would refuse the row (:meth:`Store.check`). What is refused only at
+    the end is left out of the row, and its notes name the reason; the exception of the block is never replaced. If the
+    process is killed, the next :class:`Store` of this directory, or the next `lineage run`, `night` or `train`, appends
+    the row as harness_abort with the parameters and steps so far; until then `lineage verify` reports the trial. In a
+    child that was forked within the block, the end of the block does nothing.
     """
 
     def __init__(self, store: Store, plan: Mapping[str, Any]) -> None:
@@ -991,17 +1118,23 @@ class Trial:
         self._steps: "list[dict[str, float]]" = []
         self._final: "dict[str, Any]" = {}
         self._score: Optional[float] = None
+        self._running: Optional[_running.Running] = None
         self.row: "Optional[dict[str, Any]]" = None
 
+    def __repr__(self) -> str:
+        state = "not begun" if self._running is None else "running" if self.row is None else f"{self.row['status']} as {self.row['exp_id']}"
+        return f"<Trial in {self._store.path!r}: {state}, {len(self._steps)} steps>"
+
     def __enter__(self) -> "Trial":
-        self._store.check(**self._plan)
+        for kind in ("params", "metrics"):
+            self._plan[kind] = {str(name): _plain(name, value) for name, value in (self._plan.get(kind) or {}).items()}
+        self._store._check(self._plan)
+        plan = {("parent" if name == "parent_exp" else name): value for name, value in self._plan.items()}
         self._begun = time.monotonic()
+        self._running = _running.Running(self._store._handles.directory(), plan)
         name = self._plan.get("specialist") or self._plan.get("hypothesis") or "trial"
-        plan = _long_names(self._plan)
-        texts = {"hypothesis": plan.get("hypothesis"), "parent": plan.get("parent_exp"), "specialist": plan.get("specialist")}
-        self._running = _Running(
-            self._store.path, str(name), self._plan.get("params") or {}, {key: str(text) for key, text in texts.items() if text}
-        )
+        texts = {key: str(plan[key]) for key in ("hypothesis", "parent", "specialist") if plan.get(key)}
+        self._running.say({"name": str(name), "params": self._plan["params"], **texts})
         return self
 
     def log(self, step: int, /, **metrics: float) -> None:
@@ -1009,11 +1142,20 @@ class Trial:
         not finite are dropped, because JSON cannot represent them."""
         entry = {name: float(value) for name, value in metrics.items() if math.isfinite(float(value))}
         self._steps.append({"step": int(step), **entry})
-        self._running.say({"step": int(step), **entry})
+        if self._running is not None:
+            self._running.say({"step": int(step), **entry})
+
+    def steps(self) -> "list[dict[str, float]]":
+        """The steps that were logged so far, each with ``step`` and its metrics by name."""
+        return [dict(entry) for entry in self._steps]
 
     def param(self, name: str, value: Param) -> None:
-        """Set a parameter that was not known at the start."""
-        self._plan["params"] = {**(self._plan.get("params") or {}), name: value}
+        """Set a parameter that was not known at the start. An error if the store would refuse it."""
+        plain = _plain(name, value)
+        self._store._check({"params": {name: plain}})
+        self._plan["params"] = {**(self._plan.get("params") or {}), name: plain}
+        if self._running is not None and self._running.is_mine():
+            self._running.write_plan(params=self._plan["params"])
 
     def score(self, value: float, **final: float) -> None:
         """Set the score of the trial. Further final numbers, by name, become metrics of the row."""
@@ -1021,7 +1163,9 @@ class Trial:
         self._final = {name: float(number) for name, number in final.items() if math.isfinite(float(number))}
 
     def __exit__(self, kind: Any, error: Any, _: Any) -> None:
-        self._running.close()
+        place = self._running
+        if place is None or not place.is_mine():
+            return
         seconds = round(time.monotonic() - self._begun, 3)
         trial: "dict[str, Any]" = {"total_s": seconds, "train_s": seconds, **self._plan}
         reason = self._reason(error)
@@ -1031,28 +1175,26 @@ class Trial:
         else:
             trial["status"], cause = reason
             trial["notes"] = "; ".join(part for part in (str(trial.get("notes") or ""), cause) if part)
-        metrics = {**self._metrics(), **{str(name): value for name, value in (trial.get("metrics") or {}).items()}}
-        trial["metrics"] = metrics
+        trial["metrics"] = {**_last_metrics([*self._steps, self._final]), **(trial.get("metrics") or {})}
         telemetry: "dict[str, Any]" = {"steps": self._steps} if self._steps else {}
         if self._final:
             telemetry["final"] = self._final
-        self.row = self._store.append(telemetry=telemetry or None, **trial)
-
-    def _metrics(self) -> "dict[str, float]":
-        """The last value of each metric, under names that notes allow; the final ones win. At most 64."""
-        last: "dict[str, float]" = {}
-        for numbers in (*self._steps, self._final):
-            for name, value in numbers.items():
-                if name not in ("step", "score"):
-                    last[_metric_name(name)] = value
-        return dict(list(last.items())[-64:])
+        try:
+            self.row = _append_whatever(self._store, place, trial, telemetry)
+        except Exception as refused:
+            place.keep()
+            if error is None:
+                raise
+            warnings.warn(f"{place.path}: the row of this trial could not be written: {refused}", stacklevel=2)
+            return
+        place.remove()
 
     def _reason(self, error: Optional[BaseException]) -> "Optional[tuple[str, str]]":
         """Label and note of a trial without a valid score; None if it has one."""
         if isinstance(error, KeyboardInterrupt):
             return "harness_abort", "interrupted"
         if error is not None and not (isinstance(error, SystemExit) and not error.code):
-            said = " ".join(str(error).split())[:200].replace(";", ",")
+            said = _said(error)
             return "crash", f"{type(error).__name__}: {said}" if said else type(error).__name__
         if self._score is None:
             logged = sorted({name for entry in self._steps for name in entry if name != "step"})

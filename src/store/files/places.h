@@ -29,6 +29,8 @@
 #define PLACE_LOGS "logs"                  /* EXP_ID.log each: output of a command */
 #define PLACE_PROVENANCE "provenance"      /* EXP_ID/ each: the code and settings a command was run from */
 #define PLACE_CODE "lineage_code"          /* files and diffs that trials ran, named by their digests */
+#define PLACE_TRIAL ".trial-"              /* .trial-XXXXXX/ each: a running trial, locked by its process */
+#define PLACE_TRIAL_PLAN "trial.json"      /* in it: what its row would contain */
 #define PLACE_KNOWLEDGE "KNOWLEDGE.md"
 #define PLACE_REMARKS "remarks.jsonl"      /* remarks on trials, added later */
 #define PLACE_INSIGHTS "insights.jsonl"    /* claims with their evidence */

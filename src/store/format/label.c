@@ -2,8 +2,8 @@
  * label.c: the ten status labels, with the name and the kind of each.
  *
  * tests/unit/lineage_labels.c checks everything else that lists the labels against this table: the enum in
- * lineage/trial.h, the schemas, the conditions of schema/indexes.sql, the Python package, and the lists that the
- * command prints. The names are stored in logs and mirrors, so they must not change; the numbers of the enum are stored
+ * lineage/trial.h, the schemas, the conditions of schema/indexes.sql, and the lists that the command prints; the Python
+ * package reads them from the library. The names are stored in logs and mirrors, so they must not change; the numbers of the enum are stored
  * nowhere.
  */
 #include <lineage/trial.h>

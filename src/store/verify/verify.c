@@ -210,6 +210,36 @@ static bool is_explained(struct verifying *v)
     return check_digests(v, NULL) == LINEAGE_OK && v->all->n_findings > before;
 }
 
+/* Whether a trial began in this directory, and no process holds its lock any more. */
+static bool is_killed_trial(int store_fd, const char *name)
+{
+    struct stat st;
+    if (strncmp(name, PLACE_TRIAL, sizeof PLACE_TRIAL - 1) != 0)
+        return false;
+    int fd = fs_open(store_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    bool killed = fd >= 0 && fs_stat(fd, PLACE_TRIAL_PLAN, AT_SYMLINK_NOFOLLOW, &st) == 0 && fs_try_lock(fd) == 0;
+    if (fd >= 0)
+        fs_close(fd);
+    return killed;
+}
+
+/* A killed trial has no row yet: the next trial in this store writes it. */
+static void check_killed_trials(struct verifying *v)
+{
+    char text[PLACE_MAX + 160];
+    const char *name;
+    int fd = fs_open(v->store->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    while (list && (name = fs_next(list)))
+        if (is_killed_trial(dirfd(list), name)) {
+            snprintf(text, sizeof text, "%.300s: a trial was killed and has no row yet; `lineage run`, `night`, `train` or opening the"
+                     " store from Python writes it", name);
+            found(v, "trial", 0, "", text);
+        }
+    if (list)
+        closedir(list);
+}
+
 /* Reports what a kill left, which the next append removes. The copy of a running append is locked and is not
  * reported. */
 static void check_leftovers(struct verifying *v)
@@ -289,6 +319,7 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
     if (status == LINEAGE_OK) {
         check_tail(v);
         check_leftovers(v);
+        check_killed_trials(v);
     }
     if (status == LINEAGE_OK)
         status = mirror_each_in_cycle(v->store, report_cycle, v, err);

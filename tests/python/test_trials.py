@@ -1,0 +1,342 @@
+"""A trial's row is written whatever happens: kills, faults at the end, forks; and what is refused at the beginning."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lineage import NotFound, Store, StoreError
+
+LINEAGE = os.environ.get("LINEAGE", "lineage")
+KILLED = Path(__file__).with_name("killed_trials.py")
+KILLS = int(os.environ.get("LINEAGE_KILLS", "40"))
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "s", create=True, direction="higher", noise_std=0.1, noise_seeds=2) as opened:
+        opened.append(hypothesis="start", status="baseline", score=0.0)
+        yield opened
+
+
+def left(store):
+    return list(Path(store.path).glob(".trial-*"))
+
+
+def run_command(*words):
+    return subprocess.run([LINEAGE, *words], capture_output=True, text=True, check=False)
+
+
+# ---- at the beginning ----
+
+
+@pytest.mark.parametrize(
+    "plan, error",
+    [
+        ({"parent": "777"}, NotFound),
+        ({"status": "kept"}, ValueError),
+        ({"params": {"a b": 1}}, StoreError),
+        ({"params": {"alpha": [1, 2]}}, TypeError),
+        ({"params": {"alpha": None}}, TypeError),
+        ({"params": {"alpha": float("inf")}}, StoreError),
+        ({"metrics": {"a b": 1.0}}, StoreError),
+        ({"exp_id": "000"}, StoreError),
+        ({"hypothesis": "x" * 200_000}, StoreError),
+        ({"parent": "000", "parent_exp": "000"}, TypeError),
+        ({"hypothsis": "x"}, TypeError),
+        ({"score": 1.0}, TypeError),
+    ],
+)
+def test_what_the_beginning_refuses(store, plan, error):
+    with pytest.raises(error):
+        with store.trial(**plan):
+            raise AssertionError("the block ran")
+    assert len(store.query()) == 1 and not left(store)
+
+
+def test_misspelt_columns_are_refused(store):
+    for method in (store.append, store.check, store.trial):
+        with pytest.raises(TypeError, match="hypothsis"):
+            method(hypothsis="x")
+
+
+def test_scalars_of_numpy_and_torch(store):
+    np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
+    params = {"a": np.float32(0.5), "b": np.int64(3), "c": torch.tensor(2.0), "d": np.array(4), "e": np.bool_(True), "f": np.str_("x")}
+    with store.trial(params=params, metrics={"m": torch.tensor([7])}) as trial:
+        trial.log(np.int32(1), loss=torch.tensor(0.25, requires_grad=True))
+        trial.param("g", np.float64(9))
+        with pytest.raises(TypeError, match="h is"):
+            trial.param("h", torch.zeros(2))
+        with pytest.raises(StoreError):
+            trial.param("not a name", 1)
+        trial.score(torch.tensor(0.75, dtype=torch.bfloat16))
+    assert trial.row["params"] == {"a": 0.5, "b": 3, "c": 2, "d": 4, "e": 1, "f": "x", "g": 9}
+    assert trial.row["metrics"] == {"loss": 0.25, "m": 7} and trial.row["score"] == 0.75
+    assert trial.steps() == [{"step": 1, "loss": 0.25}]
+    row = store.append(score=np.float32(0.5), status="discard", params={"a": torch.tensor(1)}, train_s=np.int16(3))
+    assert (row["score"], row["train_s"], row["params"]) == (0.5, 3.0, {"a": 1.0})
+
+
+# ---- at the end ----
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_parent_that_is_gone_does_not_cost_the_row(store, others):
+    """Without other rows, the new row gets the id of its lost parent."""
+    log = Path(store.path, "results.tsv")
+    parent = store.append(hypothesis="parent", status="keep", score=0.5)["exp_id"]
+    for _ in range(others):
+        store.append(hypothesis="other", status="discard", score=0.1)
+    with store.trial(hypothesis="child", parent=parent, params={"alpha": 1}) as trial:
+        trial.log(1, loss=0.5)
+        lines = log.read_text().splitlines(keepends=True)
+        del lines[2]
+        log.write_text("".join(lines))
+        trial.score(5.0)
+    assert trial.row["status"] == "keep" and trial.row["score"] == 5.0 and trial.row["params"] == {"alpha": 1}
+    assert trial.row["parent_exp"] == (parent if others else "") and "parent_exp" in trial.row["notes"]
+    assert others or "its parent was 001" in trial.row["notes"]
+    assert Path(store.path, "telemetry", trial.row["exp_id"] + ".json").exists()
+
+
+def test_an_id_that_was_taken_meanwhile_does_not_cost_the_row(store):
+    with store.trial(exp_id="700", hypothesis="h") as trial:
+        store.append(exp_id="700", status="discard", score=0.1)
+        trial.score(1.0)
+    assert trial.row["exp_id"] == "701" and "700" in trial.row["notes"] and trial.row["score"] == 1.0
+
+
+@pytest.mark.parametrize("raised", [None, RuntimeError("the training's own")])
+def test_texts_that_are_too_long_do_not_cost_the_row(store, raised):
+    def body(trial):
+        trial._plan["notes"] = "n" * 200_000
+        trial._plan["params"] = {"alpha": 1.0, "bad name": 2.0}
+        trial.score(2.0)
+        if raised:
+            raise raised
+
+    trial = store.trial(hypothesis="long")
+    if raised:
+        with pytest.raises(RuntimeError, match="training's own") as info:
+            with trial:
+                body(trial)
+        assert info.value.__cause__ is None
+    else:
+        with trial:
+            body(trial)
+    row = store.find(trial.row["exp_id"])
+    assert row["params"] == {"alpha": 1.0} and "could not be written as planned" in row["notes"]
+    assert row["status"] == ("crash" if raised else "keep") and (raised or row["score"] == 2.0)
+
+
+def test_a_full_disk_leaves_the_trial_for_the_next_open(store, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "no space")
+
+    from lineage import store as module
+
+    with monkeypatch.context() as patch, pytest.warns(UserWarning, match="could not be written"):
+        with pytest.raises(RuntimeError, match="own"):
+            with store.trial(hypothesis="unlucky", params={"alpha": 3}) as trial:
+                trial.log(4, loss=0.5)
+                patch.setattr(module.Store, "_append", refuse)
+                raise RuntimeError("own")
+    assert trial.row is None and len(left(store)) == 1
+    with Store(store.path) as again:
+        row = again.query(sort="-seq", limit=1)[0]
+    assert (row["hypothesis"], row["params"], row["metrics"]) == ("unlucky", {"alpha": 3}, {"loss": 0.5}) and not left(store)
+
+
+# ---- kills ----
+
+
+def kill_one(store, number, wait):
+    """Starts the program, kills it some time after its first trial began, and returns the trials that began."""
+    child = subprocess.Popen([sys.executable, KILLED, store.path, str(number)], stdout=subprocess.PIPE, text=True)
+    begun = [child.stdout.readline().strip()]
+    time.sleep(wait)
+    child.send_signal(random.choice([signal.SIGKILL, signal.SIGTERM]))
+    begun += child.stdout.read().split()
+    child.wait()
+    assert child.returncode < 0 and begun[0]
+    return begun
+
+
+def test_every_killed_trial_has_one_row(store):
+    """LINEAGE_KILLS=1000 is the long version."""
+    random.seed(7)
+    begun = []
+    for number in range(KILLS):
+        begun += kill_one(store, number, random.random() * 0.02)
+    with Store(store.path) as again:
+        rows = again.query()
+    names = [row["hypothesis"] for row in rows[1:]]
+    assert len(set(names)) == len(names), "a trial has two rows"
+    assert not set(begun) - set(names), "a trial has no row"
+    assert len(set(names) - set(begun)) <= KILLS  # killed between the beginning and its line
+    killed = [row for row in rows if row["status"] == "harness_abort"]
+    assert killed and all(row["params"]["alpha"] == 0.5 and "was killed" in row["notes"] for row in killed)
+    assert not left(store)
+    assert run_command("verify", "-C", store.path).returncode == 0
+
+
+def killed_in_block(store):
+    """A trial that was killed after it logged a step and set a parameter."""
+    code = (
+        "import os, sys; from lineage import Store\n"
+        "t = Store(sys.argv[1]).trial(hypothesis='long one', parent='000', specialist='opt', params={'alpha': 0.25}).__enter__()\n"
+        "t.log(1, loss=2.0); t.log(2, loss=1.5); t.param('layers', 12); os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, store.path], check=False).returncode == -9
+    assert len(left(store)) == 1
+
+
+def check_row(row):
+    texts = [row[name] for name in ("status", "hypothesis", "parent_exp", "specialist")]
+    assert texts == ["harness_abort", "long one", "000", "opt"]
+    assert row["params"] == {"alpha": 0.25, "layers": 12} and row["metrics"]["loss"] == 1.5
+
+
+def test_verify_reports_a_killed_trial_until_the_store_is_opened(store):
+    killed_in_block(store)
+    said = run_command("verify", "-C", store.path)
+    assert said.returncode != 0 and "has no row yet" in said.stdout + said.stderr
+    with Store(store.path) as again:
+        check_row(again.find("001"))
+        steps = json.loads(Path(store.path, "telemetry/001.json").read_text())["steps"]
+    assert [step["loss"] for step in steps] == [2.0, 1.5] and not left(store)
+    assert "killed at step 2" in store.find("001")["notes"]
+    assert run_command("verify", "-C", store.path).returncode == 0
+    with Store(store.path) as again:
+        assert len(again.query()) == 2
+
+
+def test_the_next_command_records_a_killed_trial(store):
+    killed_in_block(store)
+    said = run_command("run", "-C", store.path, "-q", "-m", "loss", "--", "sh", "-c", "echo loss: 5")
+    assert said.returncode == 0, said.stderr
+    check_row(store.find("001"))
+    assert not left(store) and len(store.query()) == 3
+
+
+def test_a_row_that_was_written_before_the_kill_is_not_written_again(store):
+    for job in (None, "slurm-17"):
+        with store.trial(hypothesis="done", job_name=job) as trial:
+            trial.score(1.0)
+            trial._running.remove = lambda: None
+        place = left(store)[0]
+        assert (place / "row").read_text() == trial.row["exp_id"]
+        os.close(trial._running.folder)
+        if job:
+            assert run_command("run", "-C", store.path, "-q", "-m", "loss", "--", "sh", "-c", "echo loss: 5").returncode == 0
+        else:
+            Store(store.path).close()
+        assert [row["hypothesis"] for row in store.query()].count("done") == (2 if job else 1) and not left(store)
+
+
+def test_a_running_trial_is_left_alone(store):
+    with store.trial(hypothesis="still running") as trial:
+        Store(store.path).close()
+        assert run_command("verify", "-C", store.path).returncode == 0 and len(left(store)) == 1
+        trial.score(1.0)
+    assert len(store.query()) == 2
+
+
+def test_hostile_directories_do_not_stop_the_open(store, tmp_path):
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"recorder": "python", "hypothesis": "outside"}')
+    for number, plan in enumerate(['[1]', '{"recorder": "python"', '"x"', "[" * 100_000, '{"recorder": "python", "params": 7}']):
+        folder = Path(store.path, f".trial-{number}aaaaa")
+        folder.mkdir()
+        (folder / "trial.json").write_text(plan)
+    for number, make in enumerate([os.mkfifo, lambda path: path.symlink_to(secret), lambda path: path.mkdir()]):
+        folder = Path(store.path, f".trial-{number}bbbbb")
+        folder.mkdir()
+        make(folder / "trial.json")
+    Path(store.path, ".trial-cccccc").symlink_to(tmp_path)
+    with Store(store.path) as again:
+        assert len(again.query()) == 2 and again.find("001")["params"] == {}
+    assert secret.exists()
+
+
+# ---- forks and threads ----
+
+
+def test_the_child_of_a_fork_writes_no_row(store):
+    with store.trial(hypothesis="parent's") as trial:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                trial.log(1, loss=1.0)
+                trial.score(99.0)
+                trial.__exit__(None, None, None)
+            finally:
+                os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert len(left(store)) == 1
+        trial.score(1.0)
+    assert [row["score"] for row in store.query()] == [0.0, 1.0]
+
+
+def kernel():
+    np = pytest.importorskip("numpy")
+    from lineage import core
+
+    x = -np.linspace(0.1, 3.0, 512 * 1024).reshape(512, 1024)
+    clip = dict(loss="vanilla", loss_agg_mode="token-mean", clip_ratio_low=0.2, clip_ratio_high=0.2)
+    return core.policy_loss(**clip, response_mask=np.ones(x.shape, np.uint8), log_prob=x, old_log_prob=x * 1.01, advantages=x).loss
+
+
+def test_a_kernel_works_in_the_child_of_a_fork():
+    pytest.importorskip("numpy")
+    code = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_trials import kernel
+before = kernel()
+if os.fork() == 0:
+    signal.alarm(60)
+    os._exit(0 if kernel() == before else 3)
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": "4"}, check=False)
+    assert run.returncode == 0
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_handles_close_with_their_thread(store):
+    store.best_id()
+    before = descriptors()
+    for _ in range(40):
+        thread = threading.Thread(target=store.best_id)
+        thread.start()
+        thread.join()
+    assert descriptors() <= before + 3
+
+
+def test_a_closed_store_opens_again(store):
+    store.close()
+    assert store.best_id() == "000"
+
+
+def in_child(store):
+    store.append(hypothesis="child", status="discard", score=0.1)
+
+
+def test_the_child_of_a_fork_opens_its_own_handle(store):
+    child = multiprocessing.get_context("fork").Process(target=in_child, args=(store,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0 and len(store.query()) == 2
