@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import json
 import math
 import numbers
 import os
 import re
+import struct
 import threading
 import time
 import warnings
@@ -362,7 +364,7 @@ def _bytes(value: Any) -> Optional[bytes]:
 
 
 def _text(value: Optional[bytes]) -> str:
-    return (value or b"").decode("utf-8", "replace")
+    return value.decode("utf-8", "replace") if value else ""
 
 
 def _number(value: Optional[float]) -> _Number:
@@ -372,22 +374,77 @@ def _number(value: Optional[float]) -> _Number:
 # ---- trials in and out ----
 
 
+#: Status and numbers of a trial, and what comes behind its last text: all in one call, because reading each field by itself
+#: takes most of the time of a large query. The test of the struct's size and _check_layout keep them right.
+_NUMBER = "?7xd"
+_MIDDLE = struct.Struct("=i4x" + _NUMBER * len(_NUMBERS))
+_END = struct.Struct("=" + _NUMBER * len(_SCALES) + "8Q" + _NUMBER + "QQ")
+
+
+class _Row:
+    """Reads a trial of the library as a dict. The trial may be filled again for the next row."""
+
+    def __init__(self, trial: _Trial) -> None:
+        self.trial = trial
+        self.texts = (ctypes.c_char_p * len(_TEXTS)).from_buffer(trial)
+        self.last_texts = (ctypes.c_char_p * len(_LAST_TEXTS)).from_buffer(trial, _Trial.job_name.offset)
+
+    def read(self) -> "dict[str, Any]":
+        """Empty columns are None for numbers and "" for texts."""
+        out: "dict[str, Any]" = {name: text.decode("utf-8", "replace") if text else "" for name, text in zip(_TEXTS, self.texts[:])}
+        label, *numbers_ = _MIDDLE.unpack_from(self.trial, _Trial.status.offset)
+        out["status"] = LABELS[label]
+        for name, present, value in zip(_NUMBERS, numbers_[0::2], numbers_[1::2]):
+            out[name] = value if present else None
+        (
+            has_mean, mean, has_std, std, params, n_params, turns, n_turns, metrics, n_metrics, extras, n_extras, has_score, score,
+            seq, line,
+        ) = _END.unpack_from(self.trial, _Trial.ig_clip_scale_mean.offset)  # fmt: skip
+        out["ig_clip_scale_mean"], out["ig_clip_scale_std"] = mean if has_mean else None, std if has_std else None
+        out["score"] = score if has_score else None
+        out.update(zip(_LAST_TEXTS, map(_text, self.last_texts[:])))
+        out["params"] = _settings(params, n_params) if n_params else {}
+        out["metrics"] = _settings(metrics, n_metrics) if n_metrics else {}
+        out["turns"] = [
+            dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in (self.trial.turns[i] for i in range(n_turns))
+        ] if n_turns else []  # fmt: skip
+        out["extras"] = {
+            _text(e.column): _text(e.text) for e in (self.trial.extras[i] for i in range(n_extras))
+        } if n_extras else {}  # fmt: skip
+        out["seq"], out["line"] = seq, line
+        return out
+
+
+@functools.lru_cache(maxsize=256)
+def _setting_arrays(n: int) -> "tuple[Any, Any]":
+    return ctypes.c_char_p * (3 * n), ctypes.c_double * (3 * n)
+
+
+def _settings(address: int, n: int) -> "dict[str, Any]":
+    """An array of lineage_param: name, value and text of each. Slices read only what is of their type."""
+    texts, values = _setting_arrays(n)
+    words = texts.from_address(address)
+    return {
+        name.decode(): value if text is None else _text(text)
+        for name, value, text in zip(words[0::3], values.from_address(address)[1::3], words[2::3])
+    }
+
+
+def _check_layout() -> None:
+    """LibraryError if the fields that _Row reads together are not neighbours on this machine."""
+    fields = [name for name, *_ in _Trial._fields_]
+    order = [*_TEXTS, "status", *_NUMBERS, *_LAST_TEXTS, *_SCALES, "params", "n_params", "turns", "n_turns", "metrics"]
+    order += ["n_metrics", "extras", "n_extras", "score", "seq", "line", "memory"]
+    ends = (_Trial.status.offset + _MIDDLE.size, _Trial.ig_clip_scale_mean.offset + _END.size)
+    if fields != order or ends != (_Trial.job_name.offset, _Trial.memory.offset) or ctypes.sizeof(_Param) != 24:
+        raise _library.LibraryError("struct lineage_trial has another layout on this machine than this package reads")
+
+
+_check_layout()
+
+
 def _dict(trial: _Trial) -> "dict[str, Any]":
-    """A trial as a dict. Empty columns are None for numbers and "" for texts."""
-    out: "dict[str, Any]" = {name: _text(getattr(trial, name)) for name in _TEXTS}
-    out["status"] = LABELS[trial.status]
-    for name in (*_NUMBERS, *_SCALES, "score"):
-        number = getattr(trial, name)
-        out[name] = number.value if number.present else None
-    out.update({name: _text(getattr(trial, name)) for name in _LAST_TEXTS})
-    params = (trial.params[i] for i in range(trial.n_params))
-    out["params"] = {_text(p.name): p.value if p.text is None else _text(p.text) for p in params}
-    out["metrics"] = {_text(m.name): m.value for m in (trial.metrics[i] for i in range(trial.n_metrics))}
-    stats = (trial.turns[i] for i in range(trial.n_turns))
-    out["turns"] = [dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in stats]
-    out["extras"] = {_text(e.column): _text(e.text) for e in (trial.extras[i] for i in range(trial.n_extras))}
-    out["seq"], out["line"] = trial.seq, trial.line
-    return out
+    return _Row(trial).read()
 
 
 def _outcome(idea: _Idea) -> "dict[str, Any]":
@@ -486,13 +543,14 @@ def _drain(cursor: ctypes.c_void_p) -> "list[dict[str, Any]]":
     """The trials of a cursor, which is then closed."""
     out: "list[dict[str, Any]]" = []
     trial, error = _Trial(), _Error()
+    row, next_trial, to_trial, to_error = _Row(trial), _lib.lineage_cursor_next, ctypes.byref(trial), ctypes.byref(error)
     try:
         while True:
-            status = _lib.lineage_cursor_next(cursor, ctypes.byref(trial), ctypes.byref(error))
+            status = next_trial(cursor, to_trial, to_error)
             if status == _NOT_FOUND:
                 return out
             _check(status, error)
-            out.append(_dict(trial))
+            out.append(row.read())
     finally:
         _lib.lineage_cursor_close(cursor)
 

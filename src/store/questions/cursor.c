@@ -1,21 +1,28 @@
 /*
  * cursor.c: returns the trials that a query found, one after another. The list of seqs is complete when the cursor
- * opens, and rows are loaded one by one. So a slow caller holds no transaction open, and a large answer takes eight
- * bytes per row.
+ * opens, and rows are loaded in batches, each in one read transaction, because SQLite locks and looks at its files for
+ * every transaction. A slow caller holds no transaction open, and a large answer takes eight bytes per row. The first
+ * batch is a single row and the next ones double, so that a caller that stops early has not loaded much.
  */
 #include <stdlib.h>
 
 #include <lineage/move.h>
 
+#include "../mirror/statement.h"
 #include "questions.h"
+
+enum { BATCH_MAX = 32 };
 
 /* The list belongs to the cursor and not to the mirror, so that two cursors of one handle, or a sync between two
  * rows, do not disturb each other. */
 struct lineage_cursor {
     struct mirror *mirror;
     struct mirror_seqs found;
-    size_t next;
-    struct arena arena; /* of the current trial */
+    size_t next; /* index in found of the first trial behind the batch */
+    struct lineage_trial batch[BATCH_MAX];
+    size_t n, given;    /* trials in the batch, and how many of them the caller has received */
+    size_t wanted;      /* size of the next batch */
+    struct arena arena; /* of the trials in the batch */
 };
 
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
@@ -28,6 +35,7 @@ enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mir
     }
     (*cursor)->mirror = mirror;
     (*cursor)->found = *found;
+    (*cursor)->wanted = 1;
     return LINEAGE_OK;
 }
 
@@ -70,31 +78,47 @@ enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct li
     return mirror_cursor_new(cursor, store->mirror, &q.found, err);
 }
 
-struct row_question {
-    struct lineage_cursor *cursor;
-    int64_t seq;
-    struct lineage_trial *trial;
-};
-
-static enum lineage_status ask_row(void *question, struct lineage_error *err)
+/* A seq without a row belonged to the provisional row, which was read again since. A failure behind the first trial is left to
+ * the next batch, which begins with it. */
+static enum lineage_status ask_batch(void *question, struct lineage_error *err)
 {
-    const struct row_question *q = question;
-    arena_reset(&q->cursor->arena);
-    return mirror_borrow(q->cursor->mirror, q->seq, q->trial, &q->cursor->arena, err);
+    struct lineage_cursor *c = question;
+    enum lineage_status status = LINEAGE_OK;
+    size_t at = c->next;
+    arena_reset(&c->arena);
+    c->n = c->given = 0;
+    bool together = c->wanted > 1 && mirror_exec(c->mirror, "BEGIN", NULL) == LINEAGE_OK;
+    while (c->n < c->wanted && at < c->found.n) {
+        c->batch[c->n] = (struct lineage_trial){0};
+        status = mirror_borrow(c->mirror, c->found.items[at], &c->batch[c->n], &c->arena, c->n ? NULL : err);
+        if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+            break;
+        c->n += status == LINEAGE_OK;
+        at++;
+    }
+    if (together)
+        (void)mirror_exec(c->mirror, "COMMIT", NULL);
+    if (!c->n && status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+        return status;
+    c->next = at;
+    c->wanted = c->wanted * 2 < BATCH_MAX ? c->wanted * 2 : BATCH_MAX;
+    return LINEAGE_OK;
 }
 
-/* The memory of one trial is reused for the next, so a trial is valid only until the next call. */
+/* The memory of a batch is reused for the next, so a trial is valid only until the next call. */
 enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial,
                                         struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
-    while (cursor->next < cursor->found.n) {
-        struct row_question question = {cursor, cursor->found.items[cursor->next++], trial};
-        enum lineage_status status = mirror_ask(cursor->mirror, ask_row, &question, err);
-        if (status != LINEAGE_ENOTFOUND) /* not found: the provisional row was read again since */
+    while (cursor->given == cursor->n && cursor->next < cursor->found.n) {
+        enum lineage_status status = mirror_ask(cursor->mirror, ask_batch, cursor, err);
+        if (status != LINEAGE_OK)
             return status;
     }
-    return LINEAGE_ENOTFOUND;
+    if (cursor->given == cursor->n)
+        return LINEAGE_ENOTFOUND;
+    *trial = cursor->batch[cursor->given++];
+    return LINEAGE_OK;
 }
 
 void lineage_cursor_close(struct lineage_cursor *cursor)
