@@ -11,7 +11,7 @@
 
 The rules are those of the library (schema/FORMAT.md): a row is in results.tsv completely or not at all, and it is on
 disk when append returns. Trials are returned as dicts with the columns of results.tsv and ``params``, ``turns``,
-``score``.
+``score``. ``len(store)``, ``store["014"]`` and iteration read them, too.
 
 A :class:`Store` may be used from several threads and after a fork: each thread of each process opens its own handle,
 because a handle holds the lock that keeps ids unique. Handles are closed with the store or with their thread.
@@ -19,16 +19,20 @@ because a handle holds the lock that keeps ids unique. Handles are closed with t
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import ctypes
 import functools
+import html
 import itertools
 import json
 import math
 import numbers
 import os
 import re
+import shutil
 import struct
+import subprocess
 import threading
 import time
 import warnings
@@ -308,6 +312,8 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_chain_release": (None, [ctypes.POINTER(_Chain)]),
     "lineage_range_parse": (ctypes.c_int, [ctypes.POINTER(_Range), ctypes.c_char_p, _err]),
     "lineage_query_open": (ctypes.c_int, [ctypes.POINTER(_handle), _handle, ctypes.POINTER(_Query), _err]),
+    "lineage_query_count": (ctypes.c_int, [ctypes.POINTER(ctypes.c_size_t), _handle, ctypes.POINTER(_Query), _err]),
+    "lineage_store_path": (ctypes.c_int, [ctypes.POINTER(ctypes.c_void_p), _handle, ctypes.c_int, _err]),
     "lineage_cursor_next": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), _err]),
     "lineage_cursor_close": (None, [_handle]),
     "lineage_tried": (ctypes.c_int, [
@@ -445,6 +451,16 @@ _check_layout()
 
 def _dict(trial: _Trial) -> "dict[str, Any]":
     return _Row(trial).read()
+
+
+def _telemetry(folder: str, exp_id: str) -> "dict[str, Any]":
+    """The telemetry of a trial; {} if it has none."""
+    try:
+        with open(os.path.join(folder, exp_id + ".json"), encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _outcome(idea: _Idea) -> "dict[str, Any]":
@@ -780,6 +796,94 @@ class Store:
         _check(_lib.lineage_voids_read(self._handles.get(), None, _VISIT_VOID(visit), None, ctypes.byref(error)), error)
         return out
 
+    # ---- the rows as a table ----
+
+    def _count(self) -> int:
+        n, error, all_rows = ctypes.c_size_t(), _Error(), _Query()
+        _check(_lib.lineage_query_count(ctypes.byref(n), self._handles.get(), ctypes.byref(all_rows), ctypes.byref(error)), error)
+        return n.value
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return self._count()
+
+    def __bool__(self) -> bool:
+        """A store is true, also without rows."""
+        return True
+
+    def __iter__(self) -> "Iterator[dict[str, Any]]":
+        """The trials in file order. Rows that are appended meanwhile follow."""
+        after, page = 0, True
+        while page:
+            rows = _select(self._handles.get(), _Query(after=after, limit=1000))
+            yield from rows
+            page = len(rows) == 1000
+            after = rows[-1]["seq"] if rows else after
+
+    def __getitem__(self, exp_id: str) -> "dict[str, Any]":
+        """The trial with that id, like :meth:`find`; NotFound, a KeyError, if it does not exist."""
+        if not isinstance(exp_id, str):
+            raise TypeError(f"the id of a trial is a text such as '014', not {exp_id!r:.40}")
+        return self.find(exp_id)
+
+    def __contains__(self, exp_id: object) -> bool:
+        try:
+            return isinstance(exp_id, str) and bool(self.find(exp_id))
+        except NotFound:
+            return False
+
+    def steps(self, exp_id: str) -> "list[dict[str, Any]]":
+        """The steps that a trial logged, each with ``step`` and its metrics by name; an empty list if it logged none."""
+        row = self.find(exp_id)
+        path, error = ctypes.c_void_p(), _Error()
+        place = 1  # LINEAGE_PLACE_TELEMETRY
+        _check(_lib.lineage_store_path(ctypes.byref(path), self._handles.get(), place, ctypes.byref(error)), error)
+        folder = os.fsdecode(ctypes.string_at(path.value or 0))
+        _lib.lineage_free(path)
+        steps = _telemetry(folder, row["exp_id"]).get("steps")
+        return [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+
+    def _table(self, rows: "Optional[Sequence[Mapping[str, Any]]]") -> "dict[str, list[Any]]":
+        """Columns by name: those of the log, then score, params.NAME, metrics.NAME and the extra columns."""
+        rows = list(self) if rows is None else rows
+        plain = (*_TEXTS, "status", *_NUMBERS, *_LAST_TEXTS, *_SCALES, "score")
+        table: "dict[str, list[Any]]" = {name: [row[name] for row in rows] for name in plain}
+        for kind, prefix in (("params", "params."), ("metrics", "metrics."), ("extras", "")):
+            for name in sorted({name for row in rows for name in row[kind]}):
+                values = [row[kind].get(name) for row in rows]
+                if len({isinstance(value, str) for value in values if value is not None}) > 1:
+                    values = [value if value is None or isinstance(value, str) else f"{value:.17g}" for value in values]
+                table[f"extras.{name}" if prefix + name in table else prefix + name] = values
+        return table
+
+    def to_pandas(self, rows: "Optional[Sequence[Mapping[str, Any]]]" = None) -> Any:
+        """A pandas DataFrame of all trials, or of the rows of a query, with exp_id as a column. Parameters and metrics are
+        columns ``params.NAME`` and ``metrics.NAME``. A parameter that has numbers and texts becomes text. ImportError
+        without pandas."""
+        import pandas
+
+        return pandas.DataFrame(self._table(rows))
+
+    def to_arrow(self, rows: "Optional[Sequence[Mapping[str, Any]]]" = None) -> Any:
+        """The same as a pyarrow Table; numbers that are missing are null. ImportError without pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self._table(rows))
+
+    def __repr__(self) -> str:
+        return f"Store({self.path!r})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the number of trials, the best one, and the history and tree of `lineage report` as pictures, if the
+        command `lineage` is on the path."""
+        best = self.best_id()
+        text = f"{len(self)} trials in <code>{html.escape(self.path)}</code>"
+        if best is not None:
+            row = self.find(best)
+            text += f"; best is <b>{html.escape(best)}</b> with {row['score']:g}: {html.escape(row['hypothesis'][:200])}"
+        pictures = (_picture(self.path, name) for name in ("history", "tree"))
+        return f"<p>{text}</p>" + "".join(pictures)
+
     # ---- queries ----
 
     def _one(self, function: Any, *arguments: Any) -> "dict[str, Any]":
@@ -912,6 +1016,33 @@ class Store:
             finally:
                 _lib.lineage_knobs_release(ctypes.byref(knobs))
 
+    def evidence(self, *, trials: int = 0, runs_max: int = 0) -> "list[dict[str, Any]]":
+        """How sure it is that each trial is better than the best one, over all its runs (lineage/evidence.h). For each trial
+        with a score, in the order of the log: ``n`` and ``mean`` of its runs, ``fresh_n`` and ``fresh_mean`` of those after
+        the first, ``std`` between them, ``margin`` (half of the 95 % interval of the mean), and against the best trial
+        ``state`` (open, confirmed, refuted, exhausted), ``gain`` with its standard ``error`` and 95 % interval ``low`` to
+        ``high``, ``odds``, ``candidate`` and ``near``; None for what is unknown and for the best trial itself. ``trials``
+        and ``runs_max``: of a night, and of one trial; 0 for the defaults."""
+        from . import _evidence
+
+        rule = _at_least("trials", trials, 0), _at_least("runs_max", runs_max, 0)
+        return _evidence.load(self._handles.get(), *rule)[1]
+
+    def noise(self) -> "dict[str, Any]":
+        """The standard deviation of a score between equal trials: ``std`` with its 95 % interval ``low`` to ``high``, its
+        degrees of ``freedom`` (0: nothing is known; infinity: set by the owner), the number of ``runs`` it was computed from,
+        whether it is ``estimated`` from replicas, and all that in one line, ``text``."""
+        from . import _evidence
+
+        return _evidence.load(self._handles.get(), 0, 0)[0]
+
+    def front(self) -> "list[dict[str, Any]]":
+        """The kept trials that no other kept trial beats in both scores, best first score first, each with ``exp_id``,
+        ``score`` and ``second`` (lineage/front.h). Empty if lineage.json does not name a second score."""
+        from . import _evidence
+
+        return _evidence.front(self._handles.get())
+
     def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
         """Trials whose parameters have these values, within ``tolerance``: a share of the value (0.05 means 5 %), or an
         absolute difference if the value is 0. An empty list means that nobody has tried them."""
@@ -948,6 +1079,21 @@ class Store:
         options.style, options.specialist, options.timestamp = _STYLES.index(style), _bytes(specialist), _bytes(timestamp)
         options.sections, options.max_bytes = _bytes(sections), max_bytes
         return _rendered(self._handles.get(), options)
+
+
+def _picture(store: str, name: str) -> str:
+    """A picture of the report as an <img>, in which scripts do not run and names do not clash with those of other cells; "" if
+    there is no command, or it has no such picture of this store."""
+    command = shutil.which("lineage")
+    if command is None:
+        return ""
+    call = [command, "report", "-C", store, "--svg", name]
+    try:
+        drawn = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    coded = base64.b64encode(drawn).decode()
+    return f'<img alt="{name}" style="max-width: 100%; background: white" src="data:image/svg+xml;base64,{coded}">'
 
 
 def _label_set(status: "str | Sequence[str] | None") -> int:

@@ -1,0 +1,115 @@
+"""The rows of a store as a sequence, as tables of pandas and Arrow, and in a notebook."""
+
+import base64
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lineage import NotFound, Store, StoreError, store as module
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "s", create=True, direction="higher") as opened:
+        opened.append(hypothesis="start", status="baseline", score=1.0, params={"alpha": 0.1, "optimizer": "adam", "mixed": 1})
+        opened.append(hypothesis="<b>", parent="000", status="keep", score=2.0, params={"mixed": "x"}, metrics={"loss": 0.5})
+        opened.append(hypothesis="broken", status="crash", parent="001")
+        yield opened
+
+
+def test_a_store_is_a_collection_of_trials(store):
+    assert len(store) == 3 and [row["exp_id"] for row in store] == ["000", "001", "002"] and list(store) == store.query()
+    assert store["001"] == store["exp_001"] == store.find("001")
+    assert "001" in store and "007" not in store and 1 not in store
+    with pytest.raises(KeyError, match="007"):
+        store["007"]
+    with pytest.raises(TypeError, match="text"):
+        store[1]
+    assert repr(store) == f"Store({store.path!r})"
+
+
+def test_an_empty_store(tmp_path):
+    with Store(tmp_path, create=True) as store:
+        assert store and len(store) == 0 and list(store) == [] and store._table(None)["exp_id"] == []
+        assert "0 trials" in store._repr_html_()
+
+
+def test_iteration_continues_behind_a_page(store):
+    for number in range(1100):
+        store.append(hypothesis=str(number), status="discard", score=0.0, sync=False)
+    walk = iter(store)
+    first = [next(walk) for _ in range(900)]
+    store.append(hypothesis="late", status="discard", score=0.0)
+    rest = list(walk)
+    assert [row["seq"] for row in first + rest] == list(range(1, 1105)) and rest[-1]["hypothesis"] == "late"
+
+
+def test_steps_are_read_back(store):
+    with store.trial(hypothesis="logs") as trial:
+        trial.log(1, loss=0.5)
+        trial.log(2, loss=0.25)
+        trial.score(0.1)
+    want = [{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25}]
+    assert trial.steps() == want == store.steps(trial.row["exp_id"]) == store.steps("exp_003")
+    assert store.steps("000") == []
+    with pytest.raises(NotFound):
+        store.steps("777")
+
+
+def test_the_columns_of_a_table(store):
+    table = store._table(None)
+    assert list(table)[:2] == ["exp_id", "timestamp"] and "score" in table and "notes" in table
+    assert table["params.alpha"] == [0.1, None, None] and table["params.optimizer"] == ["adam", None, None]
+    assert table["params.mixed"] == ["1", "x", None] and table["metrics.loss"] == [None, 0.5, None]
+    assert store._table(store.query(status="keep"))["exp_id"] == ["001"]
+
+
+def test_pandas(store):
+    pandas = pytest.importorskip("pandas")
+    frame = store.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and len(frame) == 3 and frame["params.alpha"].dtype == "float64"
+    assert frame.set_index("exp_id").loc["001", "metrics.loss"] == 0.5
+
+
+def test_arrow(store):
+    pytest.importorskip("pyarrow")
+    table = store.to_arrow()
+    assert table.num_rows == 3 and table["params.alpha"].null_count == 2 and str(table.schema.field("score").type) == "double"
+
+
+def test_a_notebook_shows_the_pictures_of_the_report(store, monkeypatch):
+    command = os.environ.get("LINEAGE")
+    if not command:
+        pytest.skip("LINEAGE does not name the command")
+    monkeypatch.setenv("PATH", f"{Path(command).parent}:{os.environ['PATH']}")
+    shown = store._repr_html_()
+    pictures = [base64.b64decode(coded).decode() for coded in re.findall(r"base64,([^\"]+)", shown)]
+    assert len(pictures) == 2 and all(picture.lstrip().startswith("<svg") for picture in pictures)
+    assert "3 trials" in shown and "&lt;b&gt;" in shown and "<b>001</b>" in shown
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert "<img" not in store._repr_html_() and "3 trials" in store._repr_html_()
+
+
+def test_importing_starts_no_process():
+    code = """
+import sys
+def hook(event, _):
+    assert event not in ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.system", "os.exec"), event
+sys.addaudithook(hook)
+import lineage
+lineage.Store
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_every_status_of_the_library_has_a_kind():
+    text = module._lib.lineage_status_text
+    text.restype, text.argtypes = module.ctypes.c_char_p, [module.ctypes.c_int]
+    known = [-n for n in range(1, 40) if text(-n) != b"unknown status"]
+    assert sorted(module._STATUS) == sorted(known)
+    assert StoreError(module._Error(-11, 0, 0, b"x")).kind == "away" and StoreError(module._Error(-12, 0, 0, b"x")).kind == "refused"
