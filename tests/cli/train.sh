@@ -68,6 +68,8 @@ must_run train tiny.json -C streams -q --set iterations=2 --set correction.name=
 run train tiny.json -C streams -q --set env.data.file=streams.jsonl
 must_exit 2
 must_have err 'needs a correction for rollouts of another policy'
+must_run train tiny.json -C given -q --set iterations=2 --set algorithm=custom --set correction.name=tis --set env.data.file=streams.jsonl
+must_run -C given rollout 000 --n 1 # a policy of such a trial writes rollouts of its own
 sed '3s/"noise": "./"noise": "z/' streams.jsonl >broken.jsonl
 run train tiny.json -C streams -q --set iterations=2 --set algorithm=sft --set env.data.file=broken.jsonl
 must_exit 1

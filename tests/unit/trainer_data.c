@@ -46,6 +46,8 @@ static void write_rows(const char *path, const struct trainer_rollouts *rollouts
         print_list(out, "tokens", &r, true);
         if (strcmp(now, "log_prob") != 0)
             print_list(out, "log_prob", &r, false);
+        if (strcmp(now, "advantage") != 0)
+            fprintf(out, ", \"advantage\": %d.5", (int)i);
         fputs(strcmp(now, "json") == 0 ? "\n" : "}\n", out);
     }
     assert_int_equal(fclose(out), 0);
@@ -85,7 +87,7 @@ static void rows_are_played_again(void **state)
     struct data_set data = {0};
     struct trainer_error err;
     write_rows(m.path, m.rollouts, NULL, 0);
-    if (data_set_open(&data, &m.recipe, 0, true, NULL, &err) != TRAINER_OK)
+    if (data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS | DATA_ADVANTAGES, NULL, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     assert_int_equal(data.n_groups, QUESTIONS);
     assert_int_equal(data.rows->n, QUESTIONS * GROUP);
@@ -98,6 +100,8 @@ static void rows_are_played_again(void **state)
         assert_int_equal(is.prompt, was.prompt);
         assert_int_equal(is.n_turns, was.n_turns);
         assert_int_equal(is.malformed, was.malformed);
+        const float *given = r->rewards + i * r->width;
+        assert_true(given[was.prompt] == (float)((i + GROUP) % (QUESTIONS * GROUP)) + 0.5f);
         assert_true(is.reward == was.reward && is.group == (int32_t)(i / GROUP));
         assert_memory_equal(is.tokens, was.tokens, (size_t)was.length * sizeof *was.tokens);
         assert_memory_equal(is.mask, was.mask, (size_t)was.length);
@@ -117,6 +121,7 @@ static void what_does_not_fit_is_refused(void **state)
                                             {"short", "the rollout is not finished"},
                                             {"log_prob", "log_prob is not a list"},
                                             {"json", "data.jsonl:6: "},
+                                            {"advantage", "advantage is not a number"},
                                             {"group", "another number of rollouts than training.group_size"}};
     (void)state;
     struct made m = make();
@@ -124,7 +129,7 @@ static void what_does_not_fit_is_refused(void **state)
         struct data_set data = {0};
         struct trainer_error err = {0};
         write_rows(m.path, m.rollouts, faults[i][0], 5);
-        assert_int_equal(data_set_open(&data, &m.recipe, 0, true, NULL, &err), TRAINER_EINVAL);
+        assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS | DATA_ADVANTAGES, NULL, &err), TRAINER_EINVAL);
         if (!strstr(err.text, faults[i][1]) || !strstr(err.text, "data.jsonl:"))
             fail_msg("%s: %s", faults[i][0], err.text);
         data_set_close(&data);
@@ -133,18 +138,18 @@ static void what_does_not_fit_is_refused(void **state)
     struct trainer_error err;
     write_rows(m.path, m.rollouts, NULL, 0);
     m.recipe.tasks[0].questions = QUESTIONS + 1;
-    assert_int_equal(data_set_open(&data, &m.recipe, 0, true, NULL, &err), TRAINER_EINVAL);
+    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, NULL, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "has 3 groups, but an iteration has 4 questions"));
     data_set_close(&data);
     data = (struct data_set){0};
     m.recipe.tasks[0].env.p_fail = 1;
     m.recipe.tasks[0].questions = QUESTIONS;
-    assert_int_equal(data_set_open(&data, &m.recipe, 0, true, NULL, &err), TRAINER_EINVAL);
+    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, NULL, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "a tool answers otherwise"));
     data_set_close(&data);
     data = (struct data_set){0};
     assert_int_equal(remove(m.path), 0);
-    assert_int_equal(data_set_open(&data, &m.recipe, 0, true, NULL, &err), TRAINER_EIO);
+    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, NULL, &err), TRAINER_EIO);
     data_set_close(&data);
     release(&m);
 }
@@ -171,6 +176,7 @@ static void a_data_set_is_trained_on(void **state)
     struct made m = make();
     write_rows(m.path, m.rollouts, NULL, 0);
     double bound = train(&m.recipe, RL_ALGORITHM_SFT, TRAINER_CORRECTION_NONE);
+    train(&m.recipe, RL_ALGORITHM_CUSTOM, TRAINER_CORRECTION_TIS);
     train(&m.recipe, RL_ALGORITHM_GRPO, TRAINER_CORRECTION_TIS);
     train(&m.recipe, RL_ALGORITHM_TURN_GROUP, TRAINER_CORRECTION_BYPASS);
     m.recipe.tasks[0].data[0] = '\0';
@@ -187,6 +193,7 @@ static void algorithms_that_sample_are_refused(void **state)
     } cases[] = {{RL_ALGORITHM_OPSD, TRAINER_CORRECTION_NONE, "samples with the live policy"},
                  {RL_ALGORITHM_PPO, TRAINER_CORRECTION_TIS, "samples with the live policy"},
                  {RL_ALGORITHM_REMAX, TRAINER_CORRECTION_TIS, "samples with the live policy"},
+                 {RL_ALGORITHM_CUSTOM, TRAINER_CORRECTION_NONE, "needs a correction for rollouts of another policy"},
                  {RL_ALGORITHM_GRPO, TRAINER_CORRECTION_NONE, "needs a correction for rollouts of another policy"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

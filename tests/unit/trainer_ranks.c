@@ -117,7 +117,7 @@ static void every_algorithm_gives_the_same(void **state)
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
         if (name == RL_ALGORITHM_CUSTOM)
-            continue; /* recipes cannot use this algorithm */
+            continue; /* it needs a data set (trainer_data.c) */
         a->name = name;
         a->length_penalty = (enum trainer_length_penalty)(name % 4);
         strcpy(a->teacher, taught ? place->warm : "");

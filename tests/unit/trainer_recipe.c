@@ -396,7 +396,7 @@ static void an_unknown_key_is_refused_with_the_nearest(void **state)
                    "nearest known one is environments[0].algorithm.alpha");
     assert_refused("{'environments': [{'algorithm': {'name': 'grop'}}]}",
                    "algorithm.name is \"grop\" (the nearest known one is grpo)");
-    assert_refused("{'environments': [{'algorithm': {'name': 'custom'}}]}", "must be one of grpo,");
+    assert_refused("{'environments': [{'algorithm': {'name': 'custom'}}]}", "custom needs data.file, whose rollouts have an advantage");
     assert_refused("{'training.epochs': 1}", "nearest known one is training.epochs");
     assert_refused("{'loss': {'clip': 1}}", "nearest known one is loss.clip_low");
     assert_refused("{'a\\nb': 1}", "unknown key \"a\\nb\"");
@@ -496,7 +496,7 @@ static void only_algorithms_that_compare_need_a_group(void **state)
         char text[256];
         bool needs = true;
         if (i == RL_ALGORITHM_CUSTOM)
-            continue; /* recipes cannot use this algorithm */
+            continue; /* it needs a data set (trainer_data.c) */
         for (size_t k = 0; alone[k]; k++)
             needs = needs && strcmp(name, alone[k]) != 0;
         snprintf(

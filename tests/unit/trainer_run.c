@@ -294,7 +294,7 @@ static void every_algorithm_runs(void **state)
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
         if (name == RL_ALGORITHM_CUSTOM)
-            continue; /* recipes cannot use this algorithm */
+            continue; /* it needs a data set (trainer_data.c) */
         a->name = name;
         strcpy(a->teacher, taught ? place->warm : "");
         for (a->length_penalty = 0; a->length_penalty <= TRAINER_LENGTH_ANCHOR; a->length_penalty++)

@@ -286,6 +286,18 @@ static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_in
     return RL_OK;
 }
 
+/* custom: the advantages came with the rows of a data set, in rewards, which other algorithms write. */
+static enum rl_status take_given(struct credit *c, struct rl_a2tgpo_stats *scale)
+{
+    struct trainer_rollouts *r = c->r;
+    *scale = (struct rl_a2tgpo_stats){.ig_clip_scale_mean = 1};
+    for (size_t i = c->task->first * r->width; i < (c->task->first + c->task->n) * r->width; i++) {
+        r->advantage[i] = r->mask[i] ? r->rewards[i] : 0;
+        r->clip_scale[i] = 1;
+    }
+    return RL_OK;
+}
+
 /*
  * The options begin with the algorithm's own defaults, which the recipe's settings then replace. Settings that recipes
  * do not have (roles, agents) keep the table's values. rae has a baseline per agent; here each task has one baseline.
@@ -483,7 +495,7 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
         status = set_turns(&c, &core);
     enum trainer_status judged = status == RL_OK ? set_flags(&c, memory, err) : TRAINER_OK;
     if (status == RL_OK && judged == TRAINER_OK)
-        status = assign(&c, memory, scale, &core);
+        status = c.algorithm->needs & RL_NEED_CALLBACK ? take_given(&c, scale) : assign(&c, memory, scale, &core);
     set_streams(&c);
     scale_advantages(&c);
     clear_truncated(&c);

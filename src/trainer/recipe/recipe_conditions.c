@@ -279,6 +279,12 @@ static bool has_advantage(const struct looked_at *at)
     return has_advantages(at->task);
 }
 
+/* custom takes its advantages from a file and reads no reward. */
+static bool is_rewarded(const struct looked_at *at)
+{
+    return has_advantages(at->task) && !(algorithm_of(at->task)->needs & RL_NEED_CALLBACK);
+}
+
 /*
  * An anchor is a length that is set beforehand, or the length of earlier answers to the same question, and only the
  * questions of a pool return.
@@ -286,7 +292,7 @@ static bool has_advantage(const struct looked_at *at)
 static bool is_penalised(const struct looked_at *at)
 {
     bool anchored = at->task->algorithm.length_penalty == TRAINER_LENGTH_ANCHOR;
-    return has_advantages(at->task) && (!anchored || at->task->pool > 0 || at->task->algorithm.length.target > 0);
+    return is_rewarded(at) && (!anchored || at->task->pool > 0 || at->task->algorithm.length.target > 0);
 }
 
 static bool has_gains(const struct looked_at *at)
@@ -420,6 +426,7 @@ static bool always(const struct looked_at *at)
 /* ---- the table ---------------------------------------------------------------------------- */
 
 #define RL_ONLY "an algorithm with advantages (not opd, opsd or sft)"
+#define REWARD_ONLY "an algorithm with advantages from rewards (not custom, opd, opsd or sft)"
 #define GAIN_ALGORITHMS "algorithm.name joint, separate, turn-group, turn-group-v1d, process or vineppo"
 #define LOSSES_WITH_A_RANGE "loss.name ppo, turn, gspo, cispo, geo_mean or compose"
 
@@ -464,7 +471,8 @@ static const struct {
     [RECIPE_WHEN_NORMALISED] = {is_normalised, "", false},
     [RECIPE_WHEN_DIVIDED] = {is_divided, "", false},
     [RECIPE_WHEN_ADVANTAGE] = {has_advantage, RL_ONLY, false},
-    [RECIPE_WHEN_PENALISED] = {is_penalised, RL_ONLY "; anchor also needs pool.questions or algorithm.target.length above 0", false},
+    [RECIPE_WHEN_REWARDED] = {is_rewarded, REWARD_ONLY, false},
+    [RECIPE_WHEN_PENALISED] = {is_penalised, REWARD_ONLY "; anchor also needs pool.questions or algorithm.target.length above 0", false},
     [RECIPE_WHEN_GAINS] = {has_gains, GAIN_ALGORITHMS, false},
     [RECIPE_WHEN_TAUGHT] = {is_taught, "algorithm.name opd, sft without data.file, or algorithm.distill with the teacher checkpoint", false},
     [RECIPE_WHEN_SHORTENED] = {is_shortened, "algorithm.length_penalty uniform, group, anchor, linear or step", false},

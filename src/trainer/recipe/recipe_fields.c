@@ -446,7 +446,7 @@ static const struct recipe_field task[] = {
     LATER_OBJECT("algorithm.passk", "pass@k as reward."),
     INT("algorithm.passk.k", algorithm.passk.k, 1, FROM(1), TO(1024),
         "Every rollout gets the best reward of its block of k rollouts of the group; divides "
-        "training.group_size.", ADVANTAGE | RECIPE_TRACED),
+        "training.group_size.", REWARDED | RECIPE_TRACED),
     LATER_OBJECT("algorithm.prefix",
                  "How the value of a prefix is measured; gains are differences of values."),
     CHOICE("algorithm.prefix.value", algorithm.prefix.value, prefix_values, TRAINER_PREFIX_POLICY,
@@ -568,12 +568,6 @@ const char *recipe_choice(const struct recipe_field *field, size_t i)
     if (field->kind == RECIPE_CHOICE)
         return field->choices[i];
     return algorithm ? algorithm->name : NULL;
-}
-
-bool recipe_offers(const struct recipe_field *field, size_t i)
-{
-    const unsigned missing = RL_NEED_CALLBACK;
-    return field->kind != RECIPE_ALGORITHM || !(rl_algorithm_at(i)->needs & missing);
 }
 
 void trainer_algorithm_init(struct trainer_algorithm *algorithm, uint32_t name)

@@ -66,6 +66,7 @@ enum recipe_when {
     RECIPE_WHEN_NORMALISED,
     RECIPE_WHEN_DIVIDED,
     RECIPE_WHEN_ADVANTAGE,
+    RECIPE_WHEN_REWARDED,
     RECIPE_WHEN_PENALISED,
     RECIPE_WHEN_GAINS,
     RECIPE_WHEN_TAUGHT,
@@ -129,9 +130,6 @@ const struct recipe_field *recipe_find(const struct recipe_table *table, const c
 
 /* Returns word i of a choice or of an algorithm; NULL after the last word. */
 const char *recipe_choice(const struct recipe_field *field, size_t i);
-
-/* Whether the trainer offers algorithm i. Algorithms that need a callback are not offered. */
-bool recipe_offers(const struct recipe_field *field, size_t i);
 
 /* Returns the last part of the field's path. */
 const char *recipe_key(const struct recipe_field *field);

@@ -39,11 +39,10 @@ static void print_choices(FILE *out, const struct recipe_field *field)
 {
     const char *name, *comma = "";
     fputs("\"enum\": [", out);
-    for (size_t i = 0; (name = recipe_choice(field, i)); i++)
-        if (recipe_offers(field, i)) {
-            fprintf(out, "%s\"%s\"", comma, name);
-            comma = ", ";
-        }
+    for (size_t i = 0; (name = recipe_choice(field, i)); i++) {
+        fprintf(out, "%s\"%s\"", comma, name);
+        comma = ", ";
+    }
     fputs("]", out);
 }
 

@@ -113,11 +113,10 @@ static void describe_choices(char *text, size_t size, const struct recipe_field 
 {
     const char *name, *comma = "";
     size_t used = (size_t)snprintf(text, size, "one of");
-    for (size_t i = 0; (name = recipe_choice(field, i)) && used < size; i++)
-        if (recipe_offers(field, i)) {
-            used += (size_t)snprintf(text + used, size - used, "%s %s", comma, name);
-            comma = ",";
-        }
+    for (size_t i = 0; (name = recipe_choice(field, i)) && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s %s", comma, name);
+        comma = ",";
+    }
 }
 
 static void describe(char *text, size_t size, const struct recipe_field *field)
@@ -175,18 +174,16 @@ static double read_number(const struct recipe_field *field, const json_t *value)
         return json_is_boolean(value) ? json_is_true(value) : NAN;
     const char *name;
     for (size_t i = 0; json_is_string(value) && (name = recipe_choice(field, i)); i++)
-        if (recipe_offers(field, i) && strcmp(name, json_string_value(value)) == 0)
+        if (strcmp(name, json_string_value(value)) == 0)
             return (double)i;
     return NAN;
 }
 
-/* Algorithms that this trainer does not offer (they need several agents) are not suggested. */
 static const char *nearest_choice(const struct recipe_field *field, const char *text)
 {
     const char *name, *nearest = recipe_choice(field, 0);
     for (size_t i = 1; (name = recipe_choice(field, i)); i++)
-        if (recipe_offers(field, i) &&
-            rl_name_distance(text, name) < rl_name_distance(text, nearest))
+        if (rl_name_distance(text, name) < rl_name_distance(text, nearest))
             nearest = name;
     return nearest;
 }

@@ -23,7 +23,7 @@ struct reading {
     size_t line;
     const struct trainer_env *env;
     struct trainer_rollouts *rows;
-    bool needs_log_probs;
+    unsigned needs;
     struct trainer_error *err;
 };
 
@@ -49,7 +49,7 @@ static enum trainer_status take_tokens(const struct reading *in, const json_t *o
     size_t n = json_array_size(tokens), at = row * r->width;
     if (n == 0 || n > r->width)
         return refuse(in, "tokens is not a list, or is longer than a rollout of this environment");
-    if (in->needs_log_probs && json_array_size(log_prob) != n)
+    if (in->needs & DATA_LOG_PROBS && json_array_size(log_prob) != n)
         return refuse(in, "log_prob is not a list with a number for each token");
     for (size_t t = 0; t < n; t++) {
         const json_t *token = json_array_get(tokens, t), *number = json_array_get(log_prob, t);
@@ -57,12 +57,30 @@ static enum trainer_status take_tokens(const struct reading *in, const json_t *o
         double value = json_number_value(number);
         if (!json_is_integer(token) || id < 0 || id >= trainer_world_tokens(&in->env->world))
             return refuse(in, "a token is not of this world");
-        if (in->needs_log_probs && (!json_is_number(number) || !(value <= 0) || isinf(value)))
+        if (in->needs & DATA_LOG_PROBS && (!json_is_number(number) || !(value <= 0) || isinf(value)))
             return refuse(in, "a log-prob is not a number of at most 0");
         r->tokens[at + t] = (int32_t)id;
-        r->log_prob[at + t] = in->needs_log_probs ? (float)value : 0;
+        r->log_prob[at + t] = in->needs & DATA_LOG_PROBS ? (float)value : 0;
     }
     r->length[row] = (int32_t)n;
+    return TRAINER_OK;
+}
+
+/* Takes the advantages of a row: one number, or a number for each token. */
+static enum trainer_status take_advantages(const struct reading *in, const json_t *object, size_t row)
+{
+    struct trainer_rollouts *r = in->rows;
+    const json_t *given = json_object_get(object, "advantage");
+    size_t n = (size_t)r->length[row], at = row * r->width;
+    if (!json_is_number(given) && json_array_size(given) != n)
+        return refuse(in, "advantage is not a number, or a list with a number for each token");
+    for (size_t t = 0; t < n; t++) {
+        const json_t *number = json_is_number(given) ? given : json_array_get(given, t);
+        float value = (float)json_number_value(number);
+        if (!json_is_number(number) || !isfinite(value))
+            return refuse(in, "an advantage is not a finite number");
+        r->rewards[at + t] = value;
+    }
     return TRAINER_OK;
 }
 
@@ -111,6 +129,8 @@ static enum trainer_status take_row(const struct reading *in, const json_t *obje
     if (!read_seed(object, "question", &question) || !read_seed(object, "noise", &noise))
         return refuse(in, "question and noise are not texts of 16 hexadecimal digits");
     enum trainer_status status = take_tokens(in, object, row);
+    if (status == TRAINER_OK && in->needs & DATA_ADVANTAGES)
+        status = take_advantages(in, object, row);
     if (status != TRAINER_OK)
         return status;
     size_t n = trainer_env_reset(in->env, question, noise, &r->episode[row], prompt);
@@ -228,11 +248,11 @@ static enum trainer_status read_lines(struct data_set *data, struct reading *in,
     return status;
 }
 
-enum trainer_status data_set_open(struct data_set *data, const struct trainer_recipe *recipe, int32_t task, bool needs_log_probs,
+enum trainer_status data_set_open(struct data_set *data, const struct trainer_recipe *recipe, int32_t task, unsigned needs,
                                   struct ranks *ranks, struct trainer_error *err)
 {
     const struct trainer_task *settings = &recipe->tasks[task];
-    struct reading in = {.path = settings->data, .env = &settings->env, .needs_log_probs = needs_log_probs, .err = err};
+    struct reading in = {.path = settings->data, .env = &settings->env, .needs = needs, .err = err};
     size_t length, lines, width = (size_t)recipe->model.max_tokens;
     char *text = NULL;
     enum trainer_status status = share_file(&text, settings->data, &length, ranks, err);
@@ -241,6 +261,7 @@ enum trainer_status data_set_open(struct data_set *data, const struct trainer_re
     status = strlen(text) == length ? TRAINER_OK : trainer_fail(err, TRAINER_EINVAL, "%.300s: has a NUL byte", in.path);
     lines = count_lines(text);
     if (status == TRAINER_OK) {
+        data->needs = needs;
         data->rows = in.rows = rollouts_new(lines + 1, width);
         data->group = calloc(lines + 2, sizeof *data->group);
         status = data->rows && data->group ? TRAINER_OK : trainer_no_memory(err, rollouts_bytes(lines + 1, width));
@@ -283,6 +304,8 @@ void data_set_add(const struct data_set *data, struct trainer_rollouts *r, const
         for (size_t row = data->group[group]; row < data->group[group + 1]; row++) {
             size_t to = r->n;
             rollouts_add_continued(r, plan->env, data->rows, row, (size_t)data->rows->length[row], 0);
+            for (size_t t = 0; data->needs & DATA_ADVANTAGES && t < r->width; t++)
+                r->rewards[to * r->width + t] = data->rows->rewards[row * r->width + t];
             r->task[to] = plan->task;
             r->number[to] = (int32_t)q;
             r->group[to] = (int64_t)plan->task << 32 | (int64_t)q;

@@ -49,6 +49,12 @@ static bool open_anchors(struct run *run)
     return true;
 }
 
+static unsigned data_needs(const struct trainer_recipe *recipe, int32_t task)
+{
+    bool given = recipe_needs(recipe, task) & RL_NEED_CALLBACK;
+    return (recipe_component(recipe, task) == RL_COMPONENT_RL ? DATA_LOG_PROBS : 0) | (given ? DATA_ADVANTAGES : 0);
+}
+
 /* Evaluations have their own rows, because their number differs from the number of rollouts. */
 static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
 {
@@ -76,8 +82,7 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         status = allocation_open(&run->allocation[task], &recipe->tasks[task], err);
     for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++)
         if (recipe->tasks[task].data[0])
-            status = data_set_open(&run->data[task], recipe, task, recipe_component(recipe, task) == RL_COMPONENT_RL, &run->ranks,
-                                   err);
+            status = data_set_open(&run->data[task], recipe, task, data_needs(recipe, task), &run->ranks, err);
     return status;
 }
 

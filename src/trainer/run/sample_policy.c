@@ -1,8 +1,23 @@
 /* sample_policy.c: plays rollouts of a policy for people to read (trainer_sample). */
 #include <string.h>
 
+#include <rlcore/algorithm.h>
+
 #include "run/collect_rollouts.h"
 #include "run/credit_rollouts.h"
+
+/*
+ * A person wants to see what the policy writes, not the rows of a data set. Algorithms that get rollouts or advantages from
+ * outside have none here, and grpo's are shown.
+ */
+static void sample_itself(struct trainer_task *task)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(task->algorithm.name);
+    bool sourced = row->needs & RL_NEED_FROZEN_SOURCE && task->data[0];
+    if (sourced || row->needs & RL_NEED_CALLBACK)
+        trainer_algorithm_init(&task->algorithm, RL_ALGORITHM_GRPO);
+    task->data[0] = '\0';
+}
 
 /*
  * Runs one iteration without its updates, so that a person sees the same data as training, credit included. The KL
@@ -23,6 +38,7 @@ enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
         few.tasks[i].questions = n_questions;
         few.tasks[i].hardness = 0;
         few.tasks[i].sizes = TRAINER_GROUPS_EQUAL;
+        sample_itself(&few.tasks[i]);
     }
     struct run run = {.recipe = &few};
     *rollouts = NULL;
