@@ -15,6 +15,7 @@
 
 #include "cli.h"
 #include "recipe/address_space.h"
+#include "recipe/recipe_advantages.h"
 #include "recipe/recipe_judge.h"
 #include "recipe/recipe_events.h"
 #include "recipe/rollout_stream.h"
@@ -91,7 +92,8 @@ static enum trainer_status open_judge(struct recipe_judge **judge, const struct 
  * because the watcher reads the error event and not the exit status. */
 static int train(const char *path, struct child_options *o)
 {
-    struct trainer_run_options options = {.checkpoint = o->checkpoint, .event = on_event, .context = o};
+    struct trainer_run_options options = {.checkpoint = o->checkpoint, .event = on_event, .context = o,
+                                          .credit = recipe_advantages_ask};
     struct trainer_recipe recipe;
     struct trainer_error error;
     struct recipe_judge *judge = NULL;

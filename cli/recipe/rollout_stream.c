@@ -70,14 +70,14 @@ static void floats(FILE *out, const char *name, const float *values, int32_t n)
     fputs("]", out);
 }
 
-static void print_rollout(FILE *out, const struct rollout_stream *stream, int32_t iteration, const struct trainer_rollout *r)
+void rollout_stream_line(FILE *out, const struct trainer_recipe *recipe, int32_t iteration, const struct trainer_rollout *r)
 {
-    const struct trainer_env *env = &stream->recipe->tasks[r->task].env;
+    const struct trainer_env *env = &recipe->tasks[r->task].env;
     fprintf(out, "{\"iteration\": %" PRId32 ", \"environment\": \"%s\", \"task\": %" PRId32 ", \"group\": %" PRId32
                  ", \"question\": \"%016" PRIx64 "\", \"noise\": \"%016" PRIx64 "\", \"reward\": %.17g, \"malformed\": %s"
                  ", \"truncated\": %s, \"temperature\": %.17g, \"prompt\": %" PRId32,
             iteration, trainer_env_name(env->kind), r->task, r->group, r->episode.question, r->episode.noise, r->reward,
-            r->malformed ? "true" : "false", r->episode.truncated ? "true" : "false", stream->recipe->training.temperature,
+            r->malformed ? "true" : "false", r->episode.truncated ? "true" : "false", recipe->training.temperature,
             r->prompt);
     integers(out, "tokens", r->tokens, r->length);
     fputs(", \"mask\": [", out);
@@ -102,7 +102,7 @@ enum trainer_status rollout_stream_write(void *context, int32_t iteration, const
     FILE *out = open_memstream(&text, &length);
     for (size_t i = 0; out && i < trainer_rollouts_count(rollouts); i++) {
         struct trainer_rollout r = trainer_rollouts_get(rollouts, i);
-        print_rollout(out, stream, iteration, &r);
+        rollout_stream_line(out, stream->recipe, iteration, &r);
     }
     bool good = out && fclose(out) == 0;
     enum trainer_status status = TRAINER_OK;

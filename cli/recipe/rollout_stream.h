@@ -5,6 +5,8 @@
 #ifndef CLI_ROLLOUT_STREAM_H
 #define CLI_ROLLOUT_STREAM_H
 
+#include <stdio.h>
+
 #include <trainer/train.h>
 
 struct rollout_stream;
@@ -19,6 +21,9 @@ struct rollout_stream *rollout_stream_open(const char *path, bool again, const s
 /* A trainer_rollouts_fn; context is the stream. Every iteration is one write, so that a killed run leaves whole lines. */
 enum trainer_status rollout_stream_write(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
                                          struct trainer_error *err);
+
+/* Prints one rollout as a line. */
+void rollout_stream_line(FILE *out, const struct trainer_recipe *recipe, int32_t iteration, const struct trainer_rollout *r);
 
 /* NULL is allowed. */
 void rollout_stream_close(struct rollout_stream *stream);

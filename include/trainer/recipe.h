@@ -218,6 +218,11 @@ struct trainer_algorithm {
     struct trainer_hierarchy hierarchy;
     struct trainer_echo echo;
     struct trainer_filter filter;
+    /*
+     * ("") "algorithm.custom.command": shell command that computes the advantages of custom without data.file
+     * (trainer_credit_fn)
+     */
+    char command[TRAINER_PATH_MAX];
 };
 
 /* Which rollouts the judge skips: "none", "small_adv" (as in enum rl_adca_skip), "all_neg" */

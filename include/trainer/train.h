@@ -206,6 +206,19 @@ struct trainer_rollouts;
 typedef enum trainer_status trainer_rollouts_fn(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
                                                 struct trainer_error *err);
 
+/* Rows [first, first + n) of rollouts, all of one task whose algorithm is custom. */
+struct trainer_credit_batch {
+    const struct trainer_recipe *recipe;
+    const struct trainer_rollouts *rollouts; /* read by trainer_rollouts_get */
+    size_t first, n;
+    int32_t task, iteration;
+    size_t width;     /* of a row of advantage */
+    float *advantage; /* [n][width] out: finite, read at the policy's tokens; 0 at first */
+};
+
+/* Called in every iteration for each task with algorithm.custom.command. An error ends the run with that status. */
+typedef enum trainer_status trainer_credit_fn(void *context, struct trainer_credit_batch *batch, struct trainer_error *err);
+
 struct trainer_run_options {
     const char *checkpoint;  /* path of the trained policy; NULL: no checkpoint is written */
     trainer_event_fn *event; /* NULL: nothing is reported */
@@ -214,6 +227,8 @@ struct trainer_run_options {
     void *judge_context;
     trainer_rollouts_fn *rollouts; /* NULL: rollouts are not handed out */
     void *rollouts_context;
+    trainer_credit_fn *credit; /* may be NULL; a recipe with algorithm.custom.command is then refused */
+    void *credit_context;
 };
 
 /*

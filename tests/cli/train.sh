@@ -70,6 +70,26 @@ must_exit 2
 must_have err 'needs a correction for rollouts of another policy'
 must_run train tiny.json -C given -q --set iterations=2 --set algorithm=custom --set correction.name=tis --set env.data.file=streams.jsonl
 must_run -C given rollout 000 --n 1 # a policy of such a trial writes rollouts of its own
+# Advantages from a command, which gets one rollout per line: the reward minus a half.
+cat >advantages.awk <<'END'
+{ match($0, /"reward": [0-9.]+/); print "{\"advantage\": " substr($0, RSTART + 10, RLENGTH - 10) - 0.5 "}" }
+END
+must_run train tiny.json -C command -q --set iterations=2 --set algorithm=custom --set 'algorithm.custom.command=awk -f advantages.awk' \
+    --rollouts given.jsonl
+must_equal 0 "$(grep -vc -e ',-0.5' -e ',0.5' given.jsonl)" 'every rollout has an advantage of a half'
+mv advantages.awk away
+must_run -C command rollout 000 --n 1 # looking at a policy runs no command
+mv away advantages.awk
+run train tiny.json -C command -q --set iterations=2 --set algorithm=custom --set 'algorithm.custom.command=head -n 3 | awk -f advantages.awk'
+must_exit 1
+must_have command/results.tsv 'printed fewer lines than it was given rollouts'
+run train tiny.json -C command -q --set iterations=2 --set algorithm=custom --set 'algorithm.custom.command=sed s/.*/x/'
+must_exit 1
+must_have command/results.tsv 'line 1: not '
+run train tiny.json -C command -q --set iterations=2 --set algorithm=custom --set 'algorithm.custom.command=exit 3'
+must_exit 1
+must_have command/results.tsv ': it failed'
+
 sed '3s/"noise": "./"noise": "z/' streams.jsonl >broken.jsonl
 run train tiny.json -C streams -q --set iterations=2 --set algorithm=sft --set env.data.file=broken.jsonl
 must_exit 1

@@ -153,7 +153,7 @@ static const char everything[] =
     "    'batch_norm': false, 'equal_trajectory_weight': false, 'length_normalisation': true},"
     "   'outcome': {'weight': 0.7}, 'prm': {'epochs': 3}, 'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}, 'gae': {'lam': 0.9}, 'hierarchy': {'branches': 4, 'turns': 2},"
     "   'target': {'length': 21}, 'linear': {'output': 0.5, 'input': 0.6, 'turns': 0.7},"
-    "   'echo': {'roles': 'tool=0.2', 'filter': 'content'}, 'filter': {'truncated': true, 'zero_advantage': true}}}],"
+    "   'echo': {'roles': 'tool=0.2', 'filter': 'content'}, 'custom': {'command': 'c'}, 'filter': {'truncated': true, 'zero_advantage': true}}}],"
     " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
     "  'lr': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
     "  'adam_beta2': 0.19, 'weight_decay': 0.21, 'clip_norm': 0.22, 'temperature': 0.23},"
@@ -396,7 +396,7 @@ static void an_unknown_key_is_refused_with_the_nearest(void **state)
                    "nearest known one is environments[0].algorithm.alpha");
     assert_refused("{'environments': [{'algorithm': {'name': 'grop'}}]}",
                    "algorithm.name is \"grop\" (the nearest known one is grpo)");
-    assert_refused("{'environments': [{'algorithm': {'name': 'custom'}}]}", "custom needs data.file, whose rollouts have an advantage");
+    assert_refused("{'environments': [{'algorithm': {'name': 'custom'}}]}", "custom needs algorithm.custom.command, or data.file");
     assert_refused("{'training.epochs': 1}", "nearest known one is training.epochs");
     assert_refused("{'loss': {'clip': 1}}", "nearest known one is loss.clip_low");
     assert_refused("{'a\\nb': 1}", "unknown key \"a\\nb\"");

@@ -82,6 +82,8 @@ static void settings_that_nothing_reads_are_refused(void **state)
         {"{'environments': [{'pool': {'questions': 64}, 'algorithm': {'name': 'adca', 'prm_steps': 9, 'prm': {'epochs': 20}}}]}",
          "algorithm.prm_steps is 9, but nothing reads it: it needs algorithm.name adca without algorithm.prm.epochs",
          TASK("'name': 'adca', 'prm_steps': 9")},
+        {TASK("'custom': {'command': 'true'}"), "needs algorithm.name custom without data.file",
+         TASK("'name': 'custom', 'custom': {'command': 'true'}")},
         {"{'kl_gradient': {'straight_through': true}}", "needs loss.kl_coef above 0",
          "{'kl_gradient': {'straight_through': true}, 'loss': {'kl_coef': 0.1}}"},
         {"{'kl_gradient': {'straight_through': true}, 'kl': {'place': 'reward'}, 'loss': {'kl_coef': 0.1}}",

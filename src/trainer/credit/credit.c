@@ -286,7 +286,27 @@ static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_in
     return RL_OK;
 }
 
-/* custom: the advantages came with the rows of a data set, in rewards, which other algorithms write. */
+/* Rank 0 asks for all ranks, because the command may give another answer the second time. */
+static enum trainer_status ask_command(struct credit *c, const struct given_credit *given, struct trainer_error *err)
+{
+    size_t cells = c->task->n * c->r->width, at = c->task->first * c->r->width;
+    struct trainer_credit_batch batch = {.recipe = c->task->recipe, .rollouts = c->r, .first = c->task->first, .n = c->task->n,
+                                         .task = c->task->task, .iteration = c->task->iteration, .width = c->r->width,
+                                         .advantage = c->r->rewards + at};
+    enum trainer_status status = TRAINER_OK;
+    memset(batch.advantage, 0, cells * sizeof *batch.advantage);
+    if (ranks_mine(given->ranks) == 0)
+        status = given->ask(given->context, &batch, err);
+    for (size_t i = 0; status == TRAINER_OK && i < cells; i++)
+        if (!isfinite(batch.advantage[i]))
+            status = trainer_fail(err, TRAINER_ENUMERIC, "an advantage of algorithm.custom.command is not finite");
+    return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.advantage, cells * sizeof *batch.advantage, err) : status;
+}
+
+/*
+ * custom: the advantages are in rewards, which other algorithms write. They came with the rows of a data set, or from a command;
+ * the gradient trace uses them again without asking.
+ */
 static enum rl_status take_given(struct credit *c, struct rl_a2tgpo_stats *scale)
 {
     struct trainer_rollouts *r = c->r;
@@ -494,6 +514,8 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     if (status == RL_OK)
         status = set_turns(&c, &core);
     enum trainer_status judged = status == RL_OK ? set_flags(&c, memory, err) : TRAINER_OK;
+    if (status == RL_OK && judged == TRAINER_OK && c.settings->command[0] && memory->given.ask)
+        judged = ask_command(&c, &memory->given, err);
     if (status == RL_OK && judged == TRAINER_OK)
         status = c.algorithm->needs & RL_NEED_CALLBACK ? take_given(&c, scale) : assign(&c, memory, scale, &core);
     set_streams(&c);

@@ -8,9 +8,18 @@
 
 #include <rlcore/algorithm.h>
 
+#include <trainer/train.h>
+
 #include "credit/credit_task.h"
 #include "credit/judging.h"
 #include "support/workspace.h"
+
+/* Who computes the advantages of custom; ask is NULL if they are in the rollouts already. */
+struct given_credit {
+    trainer_credit_fn *ask;
+    void *context;
+    struct ranks *ranks;
+};
 
 /* State that algorithms keep from one iteration to the next, and metrics that an iteration reports. */
 struct credit_memory {
@@ -19,6 +28,7 @@ struct credit_memory {
     /* [pool] anchor length of each question, NaN until set; NULL without a pool of questions or without this penalty */
     double *anchor[TRAINER_ENVS_MAX];
     struct judging judging;
+    struct given_credit given;
     double kl_reward; /* total that the KL penalty subtracted from the iteration's rollouts */
     struct trainer_distillation distillation; /* of this iteration */
     struct rl_adca_metrics adca; /* metrics of this iteration's first task that asked a judge .. */

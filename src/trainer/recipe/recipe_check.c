@@ -126,8 +126,8 @@ static enum trainer_status check_algorithm(const struct trainer_task *task,
         REFUSE("algorithm.schedule.kind adaptive needs algorithm.name turn-group-v1d");
     if (taught && !algorithm->teacher[0])
         REFUSE("algorithm.teacher is missing: %s needs a checkpoint", row->name);
-    if (row->needs & RL_NEED_CALLBACK && !task->data[0])
-        REFUSE("algorithm.name: %s needs data.file, whose rollouts have an advantage", row->name);
+    if (row->needs & RL_NEED_CALLBACK && !task->data[0] && !algorithm->command[0])
+        REFUSE("algorithm.name: %s needs algorithm.custom.command, or data.file, whose rollouts have an advantage", row->name);
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
         REFUSE("algorithm.name: %s (training.group_size, algorithm.teacher)", core.text);
     if (row->needs & RL_NEED_AGENTS && group_size % algorithm->hierarchy.branches != 0)
@@ -226,6 +226,8 @@ static enum trainer_status check_data(const struct trainer_recipe *recipe, const
     enum trainer_loss_name loss = recipe->loss.name;
     bool corrects = recipe->correction.name != TRAINER_CORRECTION_NONE || loss == TRAINER_LOSS_COMPOSE ||
                     loss == TRAINER_LOSS_DPPO || loss == TRAINER_LOSS_IPO;
+    if (row->needs & RL_NEED_CALLBACK && recipe->loss.kl_coef > 0 && recipe->loss.kl_place == TRAINER_KL_REWARD)
+        REFUSE("kl.place reward cannot be used with algorithm.name %s, which reads no reward", row->name);
     if (!task->data[0])
         return TRAINER_OK;
     if (row->loss == RL_COMPONENT_REF_KL || row->needs & (RL_NEED_VALUES | RL_NEED_GREEDY | RL_NEED_AGENTS))
@@ -233,8 +235,6 @@ static enum trainer_status check_data(const struct trainer_recipe *recipe, const
     if (row->loss == RL_COMPONENT_RL && !corrects)
         REFUSE("data.file with algorithm.name %s needs a correction for rollouts of another policy: correction.name tis, decoupled, "
                "recompute or bypass, or loss.name compose, dppo or ipo", row->name);
-    if (row->needs & RL_NEED_CALLBACK && recipe->loss.kl_coef > 0 && recipe->loss.kl_place == TRAINER_KL_REWARD)
-        REFUSE("kl.place reward cannot be used with algorithm.name %s, which reads no reward", row->name);
     if (recipe->replay == TRAINER_REPLAY_R3)
         REFUSE("routing.replay R3 cannot be used with data.file, which has no routes");
     return TRAINER_OK;

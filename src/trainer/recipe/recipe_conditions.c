@@ -339,6 +339,11 @@ static bool is_cut_off(const struct looked_at *at)
     return has_advantages(at->task) && has_turns(at->task);
 }
 
+static bool is_custom(const struct looked_at *at)
+{
+    return algorithm_of(at->task)->needs & RL_NEED_CALLBACK && !at->task->data[0];
+}
+
 static bool is_continued(const struct looked_at *at)
 {
     return reads_gains(at->task) && at->task->algorithm.prefix.value == TRAINER_PREFIX_CONTINUATIONS;
@@ -481,6 +486,7 @@ static const struct {
     [RECIPE_WHEN_ECHO] = {is_echo, "algorithm.name echo", false},
     [RECIPE_WHEN_ECHO_WEIGHT] = {has_echo_weight, "algorithm.name echo without algorithm.echo.roles", false},
     [RECIPE_WHEN_CUT_OFF] = {is_cut_off, RL_ONLY ", and an environment with a tool (not reverse)", false},
+    [RECIPE_WHEN_CUSTOM] = {is_custom, "algorithm.name custom without data.file", false},
     [RECIPE_WHEN_CONTINUED] = {is_continued, "algorithm.prefix.value continuations, and " GAIN_ALGORITHMS, false},
     [RECIPE_WHEN_DISTILLED] = {is_distilled, "algorithm.distill.how advantage or loss", false},
     [RECIPE_WHEN_DISTILLED_K1] = {is_distilled_by_advantage, "algorithm.distill.how advantage", false},

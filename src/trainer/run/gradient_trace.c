@@ -33,6 +33,7 @@ static struct credit_memory copy_state(const struct run *run, struct gradient_tr
     trace->rollouts->expected = run->rollouts->expected;
     trace->rollouts->returns = run->rollouts->returns ? trace->returns : NULL;
     memory.judging.ask = NULL;
+    memory.given.ask = NULL;
     for (int32_t task = 0; task < run->recipe->n_tasks; task++)
         if (memory.anchor[task]) {
             memcpy(trace->anchor[task], memory.anchor[task],

@@ -184,6 +184,28 @@ static bool is_sound(const struct trainer_comm *comm)
                      comm->rank < comm->size);
 }
 
+/* Ranks without options never ask, but must know that rank 0 does. */
+static enum trainer_status nobody_asks(void *context, struct trainer_credit_batch *batch, struct trainer_error *err)
+{
+    (void)context;
+    (void)batch;
+    return trainer_fail(err, TRAINER_EINVAL, "only rank 0 asks for advantages");
+}
+
+static trainer_credit_fn *credit_asker(const struct run *run)
+{
+    return ranks_mine(&run->ranks) == 0 ? run->options.credit : nobody_asks;
+}
+
+/* Without a callback the run would train on advantages of 0. */
+static enum trainer_status look_for_credit(const struct run *run, struct trainer_error *err)
+{
+    for (int32_t i = 0; i < run->recipe->n_tasks; i++)
+        if (run->recipe->tasks[i].algorithm.command[0] && !run->memory.given.ask)
+            return trainer_fail(err, TRAINER_EINVAL, "algorithm.custom.command is set, but this program cannot run it");
+    return TRAINER_OK;
+}
+
 /*
  * The start is reported before memory is allocated: if the system kills the run for its memory, the caller knows how
  * much memory the run needed.
@@ -205,7 +227,10 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
     run.ranks.comm = comm;
     run.memory.judging = (struct judging){
         .ask = run.options.judge, .context = run.options.judge_context, .ranks = &run.ranks};
-    enum trainer_status status = memory_bound_check(recipe, &local);
+    run.memory.given = (struct given_credit){credit_asker(&run), run.options.credit_context, &run.ranks};
+    enum trainer_status status = look_for_credit(&run, &local);
+    if (status == TRAINER_OK)
+        status = memory_bound_check(recipe, &local);
     if (status == TRAINER_OK)
         status = report_start(&run, &local);
     if (status == TRAINER_OK) {
