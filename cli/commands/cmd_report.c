@@ -13,7 +13,7 @@ enum { STORES_MAX = 16 };
 struct report_options {
     struct cli_store_options where;
     struct cli_args args;
-    char *output, *svg;
+    char *output, *svg, *since;
     int no_diffs;
     size_t n;
     struct lineage_store *stores[STORES_MAX];
@@ -42,6 +42,8 @@ static int open_store(struct report_options *o, const char *dir)
         return cli_fail(&err);
     }
     o->n++;
+    if (o->since && model_set_since(&o->models[o->n - 1], o->since, &err) != LINEAGE_OK)
+        return cli_fail(&err);
     return CLI_GO_ON;
 }
 
@@ -133,6 +135,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "file to write, - for standard output (default: report.html in the store; for --svg standard output)",
          "FILE"},
         {"svg", 0, POPT_ARG_STRING, &o->svg, 0, "print this picture as SVG instead of the page", "NAME"},
+        {"since", 0, POPT_ARG_STRING, &o->since, 0,
+         "begin with what is new after this trial or this time, instead of the last night: 041, yesterday, 2026-05-07T18:00", "ID|DATE"},
         {"no-diffs", 0, POPT_ARG_NONE, &o->no_diffs, 0, "leave out what snapshots changed", NULL},
         POPT_TABLEEND};
     int status;
@@ -165,6 +169,7 @@ const struct cli_command cmd_report = {
         "calibration, failures, importance, seeds.",
     .examples = "  lineage report -C runs/atpo\n"
                 "  lineage report runs/atpo runs/hop -o both.html\n"
+                "  lineage report -C runs/atpo --since yesterday\n"
                 "  lineage report --svg history > history.svg",
     .choices = choices,
     .run = run,

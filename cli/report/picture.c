@@ -112,7 +112,7 @@ void picture_begin(const struct picture *p, const char *name, double width, doub
     /* Every id contains the number of the store, because a page may hold several stores and ids must be unique. */
     const char *n = p->narrow ? "-narrow" : "";
     fprintf(p->out, "<svg class=\"pic pic-%s%s\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"s%zu-%s%s-t s%zu-%s%s-d\"",
-            name, p->model->n > PICTURE_TITLES ? " many" : "", width, height, p->store, name, n, p->store, name, n);
+            name, p->model->n > PICTURE_MANY ? " many" : "", width, height, p->store, name, n, p->store, name, n);
     /* A separate file needs a size and the namespace; in a page, the style sets the size and HTML knows svg. */
     if (p->alone)
         fprintf(p->out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\"", width, height);

@@ -8,7 +8,7 @@
  *   <path class="m keep" data-i="3 9" d="M10 20h0M30 40h0"/>
  *
  * A path of one trial has a title, so that hovering works without a script. Beyond PICTURE_TITLES trials, one path holds
- * all marks of a class. A class with more than PICTURE_TITLES marks would be a slab that also takes a browser seconds to
+ * all marks of a class. A class with more than PICTURE_DENSE marks would be a slab that also takes a browser long to
  * draw. It has its segments in data-d, where the script reads them and draws them on a canvas, and a picture of their
  * density for readers without a script.
  */
@@ -19,7 +19,12 @@
 
 #include "report/report_model.h"
 
-enum { PICTURE_TITLES = 1500, PICTURE_NUMBER = 32 };
+enum {
+    PICTURE_TITLES = 500, /* most trials whose marks are elements of their own */
+    PICTURE_DENSE = 300,  /* most marks of a class in one path */
+    PICTURE_MANY = 1500,  /* with more trials, marks are smaller */
+    PICTURE_NUMBER = 32
+};
 
 /* Where pictures are printed, and how: inside a page, or as separate files with their own style. */
 struct picture {

@@ -12,6 +12,8 @@
 
 enum { TOP = 30, STRIP = 17 };
 
+#define NEAR 0.5 /* units: half a pixel of a page that is as wide as the picture */
+
 struct plot {
     const struct picture *p;
     size_t first, n; /* trials[first .. first + n - 1] */
@@ -50,12 +52,14 @@ static double strip_y(const struct plot *plot, enum lineage_label label)
     return plot->foot + 30 + plot->strip[label] * STRIP;
 }
 
-/* Draws the best score as steps that change after the trial which improved it. */
+/* Draws the best score as steps that change after the trial which improved it. Steps that are closer than NEAR become one, so
+ * that a chain of 100,000 kept trials does not make a path that takes a browser a minute to draw. */
 static void best_path(const struct plot *plot)
 {
     const struct model *model = plot->p->model;
     struct lineage_number now = model->n ? model->trials[plot->first].before : (struct lineage_number){0};
     bool drawn = false;
+    double last = -NEAR;
     if (now.present) {
         fprintf(plot->p->out, "M%d %.5g", plot->left, scale_at(&plot->y, now.value));
         drawn = true;
@@ -67,6 +71,9 @@ static void best_path(const struct plot *plot)
         if (!next.present || (now.present && next.value == now.value))
             continue;
         double x = x_of(plot, i), y = scale_at(&plot->y, next.value);
+        if (x - last < NEAR && i + 1 < plot->first + plot->n)
+            continue;
+        last = x;
         fprintf(plot->p->out, drawn ? "H%.5gV%.5g" : "M%.5g %.5g", x, y);
         drawn = true;
         now = next;
@@ -83,6 +90,7 @@ static void noise_band(const struct plot *plot)
     /* Without a threshold there is no band, because a band of zero width would look like certainty. */
     if (!(needed > 0))
         return;
+    double from = plot->left;
     fputs("<path class=\"band\" d=\"", plot->p->out);
     for (size_t i = plot->first; i < plot->first + plot->n;) {
         size_t end = i + 1;
@@ -90,12 +98,12 @@ static void noise_band(const struct plot *plot)
         while (end < plot->first + plot->n && best.present && model->trials[end].before.present &&
                model->trials[end].before.value == best.value)
             end++;
-        if (best.present) {
-            double x0 = i == plot->first ? plot->left : x_of(plot, i - 1);
-            double x1 = end == plot->first + plot->n ? plot->right : x_of(plot, end - 1);
-            fprintf(plot->p->out, "M%.5g %.5gH%.5gV%.5gH%.5gz", x0, scale_at(&plot->y, best.value + needed), x1,
-                    scale_at(&plot->y, best.value - needed), x0);
-        }
+        double to = end == plot->first + plot->n ? plot->right : x_of(plot, end - 1);
+        if (best.present && to - from >= NEAR)
+            fprintf(plot->p->out, "M%.5g %.5gH%.5gV%.5gH%.5gz", from, scale_at(&plot->y, best.value + needed), to,
+                    scale_at(&plot->y, best.value - needed), from);
+        if (!best.present || to - from >= NEAR)
+            from = to;
         i = end;
     }
     fputs("\"/>\n", plot->p->out);

@@ -152,7 +152,7 @@ void marks_end(struct marks *marks)
 {
     FILE *out = marks->picture->out;
     bool closed = (!marks->index || fclose(marks->index) == 0) & (!marks->path || fclose(marks->path) == 0);
-    bool dense = marks->n > PICTURE_TITLES;
+    bool dense = marks->n > PICTURE_DENSE && (!marks->picture->narrow || marks->picture->model->n > PICTURE_TITLES);
     if (marks->n && closed && marks->index_text && marks->path_text) {
         if (dense)
             draw_density(marks);

@@ -115,16 +115,31 @@ static bool choose_rows(struct tree *t)
     return all != NULL;
 }
 
-/* Walks upwards to the nearest row. This ends, because the store's walk has broken all cycles of parents. */
+enum { NOT_YET = 1, KNOWN };
+
+/* Walks upwards to the nearest row or to a trial whose owner is known, and then gives the whole way its owner, so that long
+ * chains take time in proportion to their length. This ends, because the store's walk has broken all cycles of parents. */
 static void find_owners(struct tree *t)
 {
     const struct model_trial *trials = t->p->model->trials;
+    size_t *known = t->lane; /* not used before lay_rows */
+    for (size_t i = 0; i < t->n; i++)
+        known[i] = NOT_YET;
     for (size_t i = 0; i < t->n; i++) {
-        size_t above = i;
-        while (above != MODEL_NONE && !t->row[above])
+        size_t above = i, owner;
+        while (above != MODEL_NONE && !t->row[above] && known[above] == NOT_YET)
             above = trials[above].parent;
-        t->owner[i] = above;
+        owner = above == MODEL_NONE ? MODEL_NONE : t->row[above] ? above : t->owner[above];
+        for (size_t at = i; at != above; at = trials[at].parent) {
+            t->owner[at] = owner;
+            known[at] = KNOWN;
+        }
+        if (above != MODEL_NONE) {
+            t->owner[above] = owner;
+            known[above] = KNOWN;
+        }
     }
+    memset(t->lane, 0, t->n * sizeof *t->lane);
 }
 
 /* ---- layout ---- */

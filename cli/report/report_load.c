@@ -329,6 +329,35 @@ enum lineage_status model_load(struct model *model, struct lineage_store *store,
     return load_ideas(model, err);
 }
 
+static const char *bare_id(const char *id)
+{
+    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+}
+
+/* The last of several rows with one id counts, as elsewhere. */
+enum lineage_status model_set_since(struct model *model, const char *since, struct lineage_error *err)
+{
+    int64_t moment;
+    model->since = since;
+    for (size_t i = model->n; i-- > 0;)
+        if (strcmp(bare_id(model->trials[i].id), bare_id(since)) == 0) {
+            model->night = i + 1;
+            return LINEAGE_OK;
+        }
+    if (lineage_time_parse(&moment, since, (int64_t)time(NULL), NULL) != LINEAGE_OK) {
+        *err = (struct lineage_error){.status = LINEAGE_ENOTFOUND};
+        snprintf(err->text, sizeof err->text,
+                 "--since '%.60s' is neither a trial of %.100s nor a date; use an id, or for example yesterday", since, model->name);
+        return err->status;
+    }
+    for (model->night = model->n; model->night > 0; model->night--) {
+        const struct model_trial *trial = &model->trials[model->night - 1];
+        if (trial->dated && trial->time <= moment)
+            break;
+    }
+    return LINEAGE_OK;
+}
+
 void model_release(struct model *model)
 {
     for (struct block *block = model->memory, *next; block; block = next) {

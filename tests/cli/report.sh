@@ -68,6 +68,20 @@ must_hold '</h3><table class="changes">' store/report.html
 must_lack 'pic-morning' store/report.html
 must_equal 1 "$(grep -c '<table class="trials">' store/report.html)"
 must_hold '<tr><td><a href="#s0-t2" data-t="2">002</a>' store/report.html
+# What is new since a trial or a time, which the reader knows better than the page.
+must_run report -C store --since exp_003 -o since.html
+must_check since.html
+must_hold 'Since you last looked' since.html
+must_hold '2 trials ran since exp_003' since.html
+must_hold 'pic-morning' since.html
+must_run report -C store --since 005 -o since.html
+must_check since.html
+must_hold 'Nothing is new' since.html
+must_run report -C store --since '1 hour ago' -o since.html
+must_hold '6 trials ran since 1 hour ago' since.html
+must_run report -C store --since tomorrow -o since.html
+must_hold 'Nothing is new' since.html
+must_fail 2 "neither a trial of store nor a date" report -C store --since nobody
 # Predictions with their verdicts, scores with their margin, numbers that are not finite, and one parameter.
 must_hold '1 supported, 0 refuted, 1 inconclusive' store/report.html
 must_hold '<span class="verdict v1">supported</span></td><td><a href="#s0-t2" data-t="2">002</a></td><td class="h">' store/report.html

@@ -89,13 +89,13 @@ class Store {
     this.axis.onchange = () => { const r = this.ranges.get(chosen()) || []; this.ends.forEach((e, k) => e.value = isFinite(r[k]) ? r[k] : ''); };
     this.ends.forEach(e => e.onchange = set);
     this.compareButton = button('', () => this.compare(), {className: 'chip'});
-    this.unpick = button('Select none', () => { this.picks = []; this.rows(); this.later(); });
+    this.unpick = button('Select none', () => { this.picks = []; this.rows(); links.later(); });
     $('.filters', this.root).append(make('div', {className: 'bar', role: 'search', 'aria-label': 'Filters of ' + $('h1', this.root).textContent}, this.search, ...this.boxes, this.axis, ...this.ends, this.chips,
       button('Clear', () => { this.clear(); this.fields(); this.later(); }), this.compareButton, this.unpick, this.chooser(), this.count));
   }
   chooser() {
     const box = c => { const input = make('input', {type: 'checkbox', checked: c.shown}); c.box = input;
-      input.onchange = () => { c.shown = input.checked; this.heads(); this.rows(); this.later(); };
+      input.onchange = () => { c.shown = input.checked; this.heads(); this.rows(); links.later(); };
       return make('label', {}, input, ' ' + c.name); };
     return make('details', {className: 'columns'}, make('summary', {}, 'Columns'), make('div', {}, ...this.columns.map(box)));
   }
@@ -202,7 +202,7 @@ class Store {
   heads() {
     const cols = this.columns.filter(c => c.shown);
     $('.trials thead tr', this.root).replaceChildren(make('th', {scope: 'col'}, cell('span', 'hidden', 'select')), ...cols.map(c => { const now = this.sort && this.sort[0] === c.key ? this.sort[1] : 0;
-      const th = make('th', {scope: 'col', className: c.className}, button(c.name, () => { this.sort = [c.key, now < 0 ? 1 : -1]; this.heads(); this.rows(); this.later(); $$('.trials th button', this.root)[cols.indexOf(c)].focus(); }));
+      const th = make('th', {scope: 'col', className: c.className}, button(c.name, () => { this.sort = [c.key, now < 0 ? 1 : -1]; this.heads(); this.rows(); links.later(); $$('.trials th button', this.root)[cols.indexOf(c)].focus(); }));
       if (now) th.ariaSort = now < 0 ? 'descending' : 'ascending';
       return th; }));
   }
@@ -368,7 +368,8 @@ class Chart {
         const x = Math.round(g.x[k] * scale), y = Math.round(g.y[k] * scale);
         for (let q = 0; q < disk.length; q += 2) { const px = x + disk[q], py = y + disk[q + 1]; if (px < 0 || py < 0 || px >= w || py >= h) continue;
           const p = py * w + px; if (!counts[p]++) touched.push(p); if (counts[p] > most) most = counts[p]; } }
-      for (const p of touched) { const a = (lit ? 1 : .15) * (most < 2 ? .9 : .35 + .6 * Math.log(counts[p]) / Math.log(most)), q = p * 4, under = out[q + 3] / 255 * (1 - a), sum = a + under;
+      const base = Math.max(.35, .9 - .12 * Math.log2(most));
+      for (const p of touched) { const a = (lit ? 1 : .15) * (most < 2 ? .9 : base + (.95 - base) * Math.log(counts[p]) / Math.log(most)), q = p * 4, under = out[q + 3] / 255 * (1 - a), sum = a + under;
         out[q] = (r * a + out[q] * under) / sum; out[q + 1] = (gr * a + out[q + 1] * under) / sum; out[q + 2] = (b * a + out[q + 2] * under) / sum; out[q + 3] = 255 * sum; counts[p] = 0; } }
     context.putImageData(image, 0, 0);
   }
