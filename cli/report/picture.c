@@ -111,8 +111,10 @@ void picture_begin(const struct picture *p, const char *name, double width, doub
     va_list args;
     /* Every id contains the number of the store, because a page may hold several stores and ids must be unique. */
     const char *n = p->narrow ? "-narrow" : "";
+    /* The marks of a short night are large even in a store of many trials. */
+    size_t shown = strcmp(name, "morning") == 0 ? p->model->n - p->model->night : p->model->n;
     fprintf(p->out, "<svg class=\"pic pic-%s%s\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"s%zu-%s%s-t s%zu-%s%s-d\"",
-            name, p->model->n > PICTURE_MANY ? " many" : "", width, height, p->store, name, n, p->store, name, n);
+            name, shown > PICTURE_MANY ? " many" : "", width, height, p->store, name, n, p->store, name, n);
     /* A separate file needs a size and the namespace; in a page, the style sets the size and HTML knows svg. */
     if (p->alone)
         fprintf(p->out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\"", width, height);

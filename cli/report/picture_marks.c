@@ -56,8 +56,9 @@ static void add_density(struct density *density, const char *segment)
 {
     double x[POINTS_MAX], y[POINTS_MAX];
     size_t n = read_points(x, y, segment);
+    double middle = strstr(segment, "l5 5") ? 2.5 : 0; /* a cross begins at its corner */
     if (n == 1)
-        density->cells[clamp(y[0], CELL, CELLS_Y) * CELLS_X + clamp(x[0], CELL, CELLS_X)]++;
+        density->cells[clamp(y[0] + middle, CELL, CELLS_Y) * CELLS_X + clamp(x[0] + middle, CELL, CELLS_X)]++;
     for (size_t k = 1; k < n; k++)
         density->lines[k - 1][clamp(y[k - 1], BAND, BANDS)][clamp(y[k], BAND, BANDS)]++;
     if (n > density->n_points) {

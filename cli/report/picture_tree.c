@@ -99,18 +99,21 @@ static size_t weight_of(const struct tree *t, size_t i)
     return weight;
 }
 
-/* Sorts only if there are too many trials, because the weight only decides which trials are left out. */
+/* Sorts only if there are too many trials, because the weight only decides which trials are left out. Of a chain that is longer
+ * than the picture, the beginning and the end are shown. */
 static bool choose_rows(struct tree *t)
 {
     struct candidate *all = malloc((t->n + 1) * sizeof *all);
-    size_t n = 0;
+    size_t n = 0, chain = 0;
     for (size_t i = 0; all && i < t->n; i++)
-        if (weight_of(t, i) > 0)
+        if (weight_of(t, i) > 0) {
             all[n++] = (struct candidate){i, weight_of(t, i)};
+            chain += t->p->model->trials[i].on_chain;
+        }
     if (all && n > ROWS_MAX)
         qsort(all, n, sizeof *all, by_weight);
     for (size_t k = 0; all && k < n && k < ROWS_MAX; k++)
-        t->row[all[k].i] = true;
+        t->row[all[chain > ROWS_MAX && k >= ROWS_MAX / 4 ? chain - ROWS_MAX + k : k].i] = true;
     free(all);
     return all != NULL;
 }

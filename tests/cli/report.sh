@@ -82,6 +82,25 @@ must_hold '6 trials ran since 1 hour ago' since.html
 must_run report -C store --since tomorrow -o since.html
 must_hold 'Nothing is new' since.html
 must_fail 2 "neither a trial of store nor a date" report -C store --since nobody
+# A long chain of kept trials makes no longer path than the width of the picture can show.
+mkdir deep
+awk 'NR == FNR { if (FNR == 1) print; next } ' store/results.tsv /dev/null >deep/results.tsv
+awk 'BEGIN { for (i = 0; i < 8000; i++) printf "%05d\t\ta\t%s\t\t\t\t\t%s\t%d.5\t\t\t\t\t\t\t\n", i, i ? sprintf("%05d", i - 1) : "", i ? "keep" : "baseline", i }' >>deep/results.tsv
+must_run init deep --direction higher --noise-std 1 --noise-seeds 4
+must_run report -C deep --svg history
+must_check out
+for class in best band; do
+    checks=$((checks + 1))
+    longest=$(grep -o "<path class=\"$class[^>]*>" out | awk '{ if (length > n) n = length } END { print n }')
+    [ "$longest" -gt 5000 ] && [ "$longest" -lt 90000 ] || fail "the path of $class in 8,000 kept trials has $longest bytes"
+done
+# The tree shows the beginning and the end of the chain, and the rest of it as a bar.
+must_run report -C deep --svg tree
+must_check out
+must_hold '>00000</tspan>' out
+must_hold '>07999</tspan>' out
+must_equal 160 "$(grep -o 'class="id"' out | wc -l)"
+must_hold '>7840</text>' out
 # Predictions with their verdicts, scores with their margin, numbers that are not finite, and one parameter.
 must_hold '1 supported, 0 refuted, 1 inconclusive' store/report.html
 must_hold '<span class="verdict v1">supported</span></td><td><a href="#s0-t2" data-t="2">002</a></td><td class="h">' store/report.html
