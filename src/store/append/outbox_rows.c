@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../internal.h"
+#include "id_set.h"
 
 static enum lineage_status parse_header(struct row_layout *layout, struct tsv_reader *reader, const struct buf *header,
                                         struct lineage_error *err)
@@ -18,33 +19,27 @@ static enum lineage_status parse_header(struct row_layout *layout, struct tsv_re
     return status == LINEAGE_OK ? row_layout_read(layout, cells, n, NULL, err) : status;
 }
 
-static bool is_known(const struct lineage_trial *trials, size_t at, size_t extra)
-{
-    const char *column = trials[at].extras[extra].column;
-    if (lineage_column_find(column) >= 0)
-        return true;
-    for (size_t i = 0; i <= at; i++)
-        for (size_t j = 0; j < (i < at ? trials[i].n_extras : extra); j++)
-            if (strcmp(trials[i].extras[j].column, column) == 0)
-                return true;
-    return false;
-}
-
-/* Writes the header for these trials. An extra that is named like one of the 17 columns gets no column of its own,
- * because the trial's member holds that value. Returns false if the trials need only the 17 columns. */
+/* Writes the header for these trials; each column once, by the set of their names. An extra that is named like one of the 17
+ * columns gets no column of its own, because the trial's member holds that value. Returns false if the trials need only the 17
+ * columns. */
 static bool write_header(struct buf *header, const struct lineage_trial *trials, size_t n)
 {
+    struct id_set names = {0};
     bool wider = false;
     row_write_header(header);
     header->length -= !header->failed; /* drops the line end */
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < trials[i].n_extras; j++)
-            if (!is_known(trials, i, j)) {
-                wider = true;
-                buf_put(header, '\t');
-                tsv_write_cell(header, trials[i].extras[j].column, strlen(trials[i].extras[j].column));
-            }
+        for (size_t j = 0; j < trials[i].n_extras; j++) {
+            const char *column = trials[i].extras[j].column;
+            if (lineage_column_find(column) >= 0 || id_set_has(&names, column))
+                continue;
+            wider = true;
+            header->failed = !id_set_add(&names, column) || header->failed;
+            buf_put(header, '\t');
+            tsv_write_cell(header, column, strlen(column));
+        }
     buf_put(header, '\n');
+    id_set_clear(&names);
     return wider;
 }
 
