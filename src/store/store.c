@@ -18,6 +18,7 @@
 #include "format/config.h"
 #include "mirror/mirror.h"
 #include "append/append_state.h"
+#include "append/receipts.h"
 #include "files/fs.h"
 #include "files/places.h"
 #include "files/trust_record.h"
@@ -326,6 +327,16 @@ static enum lineage_status ask_server(struct lineage_store *store, struct lineag
     return status;
 }
 
+/* A failover or a restored backup may have removed rows that the server acknowledged. */
+static void tell_missing(struct lineage_store *store)
+{
+    size_t n_missing;
+    if (receipts_check(store, &n_missing, NULL) == LINEAGE_OK && n_missing)
+        store_notice(store, 0, "%s acknowledged %zu appends of this machine and no longer has them (a failover, a restored "
+                     "backup?); the next command that appends, or `lineage sync`, delivers them again",
+                     store->log->place, n_missing);
+}
+
 static enum lineage_status open_log(struct lineage_store *store, const char *server, struct lineage_error *err)
 {
     enum lineage_status status = server ? log_postgres_open(&store->log, store->dir_fd, server, err)
@@ -334,6 +345,7 @@ static enum lineage_status open_log(struct lineage_store *store, const char *ser
         return status;
     store->log->tell = pass_on;
     store->log->context = store;
+    store->log->acknowledged = server ? receipts_note : NULL;
     return server ? ask_server(store, err) : LINEAGE_OK;
 }
 
@@ -373,6 +385,8 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     store->configured_trials = store->config.night_trials;
     if (status == LINEAGE_OK)
         status = mirror_open(&store->mirror, store, err);
+    if (status == LINEAGE_OK && server)
+        tell_missing(store);
     if (status == LINEAGE_OK)
         *out = store;
     else

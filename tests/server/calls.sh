@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
 # calls.sh: every call of libpq, every allocation and every file call fails, one at a time, in every operation on a store on a
-# server (call_faults.c). Runs every 53rd fault, under sanitizers every 97th; STEP=1 runs all. ONLY=append: one operation.
+# server (call_faults.c). Runs every 79th fault, under sanitizers every 127th; STEP=1 runs all. ONLY=append: one operation.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test
@@ -14,7 +14,7 @@ mkdir -p store/work
 echo 'some code' >store/work/main.py
 echo "{\"log\": \"$SERVER/trials/calls\"}" >store/lineage.json
 must_run trust store
-[ "$INSTRUMENTED" = sanitizers ] && coarse=97 || coarse=53
+[ "$INSTRUMENTED" = sanitizers ] && coarse=127 || coarse=79
 "$CALL_FAULTS" store "$SERVER/trials" "${STEP:-$coarse}" ${ONLY:+"$ONLY"} >out 2>err
 status=$?
 last="call_faults"

@@ -10,6 +10,7 @@
 #include "outbox_bind.h"
 #include "outbox_rows.h"
 #include "outbox.h"
+#include "receipts.h"
 
 struct syncing {
     struct lineage_store *store;
@@ -141,8 +142,11 @@ static enum lineage_status sync_outbox(struct lineage_store *store, bool foreign
                                        struct lineage_error *err)
 {
     struct syncing s = {.store = store, .foreign_too = foreign_too};
-    size_t n_held = 0;
+    size_t n_held = 0, n_again = 0;
     enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK && log_has_requests(store->log)) /* before the others, so that ids and parents are the earlier ones */
+        s.err.status = receipts_deliver(store, &n_again, &s.err);
+    s.stats.n_delivered += n_again;
     if (status == LINEAGE_OK && log_has_requests(store->log))
         status = outbox_each(store->dir_fd, visit, &s, &n_held, err);
     s.stats.n_waiting += n_held;

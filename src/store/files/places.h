@@ -16,6 +16,7 @@
 #define PLACE_CONFIG "lineage.json"
 #define PLACE_SERVER "server.json"       /* for a log on a server: its settings when last seen */
 #define PLACE_OUTBOX "outbox"            /* for a log on a server: trials that the server does not have yet */
+#define PLACE_RECEIPTS "outbox/receipts" /* for a log on a server: appends that it acknowledged */
 #define PLACE_MIRROR "lineage.db"        /* SQLite adds -wal and -shm files beside it */
 #define PLACE_TELEMETRY "telemetry"      /* EXP_ID.json each */
 #define PLACE_SNAPSHOTS "snapshots"      /* EXP_ID_SPECIALIST/ each; .copy-* while one is copied */

@@ -70,6 +70,18 @@ struct log_after {
 
 enum { LOG_ID_MAX = 24 }; /* bytes of an id that a log gives */
 
+enum { LOG_DIGEST_TEXT = 65 }; /* a SHA-256 in hexadecimal digits, with its NUL */
+
+/* An append that a server has acknowledged. */
+struct log_ack {
+    unsigned char request[16];
+    uint64_t identity[2]; /* of the log, as in log_state */
+    int64_t seq; /* number of its last record; 0: not known */
+    char digest[LOG_DIGEST_TEXT]; /* of all records up to that one; "": not known */
+    const char *bytes; /* its records */
+    size_t length;
+};
+
 /* The functions of one kind of log. The comments of the functions log_NAME further down say what each member does. */
 struct log;
 struct log_kind {
@@ -93,6 +105,10 @@ struct log_kind {
                                      struct lineage_error *); /* NULL: a log whose rows nobody may change */
     enum lineage_status (*settle)(struct log *, struct lineage_error *);
     enum lineage_status (*find)(struct log *, struct buf *, struct lineage_error *); /* NULL: a log without requests */
+    enum lineage_status (*confirm)(struct log *, int64_t seq, const char *digest, bool *there, bool *witnessed,
+                                   struct lineage_error *); /* NULL: a log without requests */
+    enum lineage_status (*locate)(struct log *, const unsigned char request[16], size_t n, int64_t *seq,
+                                  char digest[LOG_DIGEST_TEXT], struct lineage_error *);
     enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*rebuild_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*wait)(struct log *, int milliseconds, bool *news, struct lineage_error *);
@@ -117,6 +133,8 @@ struct log {
     /* Called with notices for the user, for example that a claim has waited for a second and for which process, or that
      * digests cannot be stored. May be NULL. */
     void (*tell)(void *context, const char *text);
+    /* Called after a server has acknowledged an append. May be NULL. */
+    void (*acknowledged)(void *context, const struct log_ack *ack);
     void *context;
 };
 
@@ -245,6 +263,22 @@ static inline enum lineage_status log_find(struct log *log, struct buf *out, str
 static inline bool log_has_requests(const struct log *log)
 {
     return log->kind->find != NULL;
+}
+
+/* Whether the log on a server still has record `seq` with that digest, and therefore the same records before it. *witnessed tells
+ * that a synchronous standby has them too. */
+static inline enum lineage_status log_confirm(struct log *log, int64_t seq, const char *digest, bool *there, bool *witnessed,
+                                              struct lineage_error *err)
+{
+    return log->kind->confirm(log, seq, digest, there, witnessed, err);
+}
+
+/* Finds the last of the n records of a request, and the digest there. *seq becomes 0 if the log on the server does not have the
+ * request. */
+static inline enum lineage_status log_locate(struct log *log, const unsigned char request[16], size_t n, int64_t *seq,
+                                             char digest[LOG_DIGEST_TEXT], struct lineage_error *err)
+{
+    return log->kind->locate(log, request, n, seq, digest, err);
 }
 
 /* Compares the records with their digests (digest.h). Writes nothing and does not wait for writers. */

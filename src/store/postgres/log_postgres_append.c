@@ -167,6 +167,22 @@ static enum lineage_status judge(struct appending *a, enum lineage_status status
     return p->log.lost ? LINEAGE_EAWAY : status;
 }
 
+/* Reports an append that the server has acknowledged. `result` has the columns of a head; NULL: how the log ended then is not
+ * known. */
+static void acknowledge(struct log *log, const struct log_state *state, const struct pg_result *result, const char *bytes,
+                        size_t length)
+{
+    struct log_ack ack = {.identity = {state->identity[0], state->identity[1]}, .bytes = bytes, .length = length};
+    if (!log->acknowledged || !length)
+        return;
+    memcpy(ack.request, log->request, sizeof ack.request);
+    if (result) {
+        ack.seq = pg_int(result, 0, HEAD_SEQ);
+        snprintf(ack.digest, sizeof ack.digest, "%s", pg_digits(result, 0, HEAD_DIGEST));
+    }
+    log->acknowledged(log->context, &ack);
+}
+
 enum lineage_status postgres_append(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
                                     struct lineage_error *err)
 {
@@ -186,6 +202,7 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
     if (status == LINEAGE_OK)
         status = postgres_take_state(p, state, &result, err);
     if (status == LINEAGE_OK) {
+        acknowledge(log, state, &result, a.joined.data, a.scanner.position);
         buf_add(&p->open_end, a.joined.data + a.scanner.position, a.joined.length - a.scanner.position);
         state->size += p->open_end.length;
         state->exists = true;
@@ -193,6 +210,8 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
         p->mended = false;
     } else {
         status = judge(&a, status, state, err);
+        if (status == LINEAGE_OK)
+            acknowledge(log, state, NULL, a.joined.data, a.joined.length);
     }
     pg_clear(&result);
     buf_release(&a.joined);
@@ -218,9 +237,16 @@ static enum lineage_status send_next(struct appending *a, struct pg_result *resu
 enum { NEXT_ID = HEAD_UUID }; /* the column after the columns of a head */
 
 /* If other writers appended in between, the caller's *state is unchanged and the row's offset is unknown. */
-static void take_next(struct log_postgres *p, struct log_state *state, const struct pg_result *result, char id[LOG_ID_MAX])
+static void take_next(struct log_postgres *p, struct log_state *state, const struct pg_result *result, const char *rest,
+                      size_t length, char id[LOG_ID_MAX])
 {
+    struct buf record = {0};
     snprintf(id, LOG_ID_MAX, "%s", pg_text(result, 0, NEXT_ID, NULL));
+    buf_puts(&record, id);
+    buf_add(&record, rest, length);
+    if (!record.failed)
+        acknowledge(&p->log, state, result, record.data, record.length);
+    buf_release(&record);
     if ((uint64_t)pg_int(result, 0, HEAD_SEQ) == state->records + 1)
         (void)postgres_take_state(p, state, result, NULL);
 }
@@ -247,7 +273,7 @@ enum lineage_status postgres_append_next(struct log *log, struct log_state *stat
     if (log->lost)
         status = LINEAGE_EAWAY;
     else if (status == LINEAGE_OK)
-        take_next(p, state, &result, id);
+        take_next(p, state, &result, rest, length, id);
     else
         status = judge(&a, status, state, err);
     pg_clear(&result);

@@ -97,6 +97,10 @@ enum lineage_status postgres_set_aside(struct log *log, struct log_state *state,
                                        struct lineage_error *err);
 enum lineage_status postgres_settle(struct log *log, struct lineage_error *err);
 enum lineage_status postgres_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err);
+enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *digest, bool *there, bool *witnessed,
+                                     struct lineage_error *err);
+enum lineage_status postgres_locate(struct log *log, const unsigned char request[16], size_t n, int64_t *seq,
+                                    char digest[LOG_DIGEST_TEXT], struct lineage_error *err);
 enum lineage_status postgres_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
 enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
 

@@ -1,6 +1,9 @@
 /* log_postgres_read.c: reads the records in a range of the log, or of a request, as bytes. */
 #include "log_postgres_parts.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* Takes the part of the records in the answer that is in [from, to). */
 static bool take_records(const struct pg_result *result, uint64_t from, uint64_t to, struct buf *out, struct buf *record)
 {
@@ -84,5 +87,52 @@ enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lin
         status = store_no_memory(err);
     pg_clear(&result);
     buf_release(&sql);
+    return status;
+}
+
+/* The flush waits for the synchronous standbys, so that everything that this statement sees is on them too. A digest from a file
+ * goes into the statement only if it is hexadecimal. */
+enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *digest, bool *there, bool *witnessed,
+                                     struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct pg_result result = {0};
+    enum lineage_status status = postgres_find_store(p, err);
+    *there = *witnessed = false;
+    if (status != LINEAGE_OK || strspn(digest, "0123456789abcdef") != LOG_DIGEST_TEXT - 1 || digest[LOG_DIGEST_TEXT - 1])
+        return status;
+    status = postgres_ask(p, &result, err,
+                          "SELECT digest = '\\x%s'::bytea, current_setting('synchronous_standby_names') <> '', lineage.flush()"
+                          " FROM lineage.record WHERE store = %lld AND seq = %lld", digest, (long long)p->store, (long long)seq);
+    if (status == LINEAGE_OK && pg_rows(&result)) {
+        *there = pg_text(&result, 0, 0, NULL)[0] == 't';
+        *witnessed = *there && pg_text(&result, 0, 1, NULL)[0] == 't';
+    }
+    pg_clear(&result);
+    return status;
+}
+
+enum lineage_status postgres_locate(struct log *log, const unsigned char request[16], size_t n, int64_t *seq,
+                                    char digest[LOG_DIGEST_TEXT], struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct pg_result result = {0};
+    struct buf number = {0};
+    *seq = 0;
+    *digest = '\0';
+    buf_add_hex(&number, request, sizeof log->request);
+    enum lineage_status status = number.failed ? store_no_memory(err) : postgres_find_store(p, err);
+    if (status == LINEAGE_OK)
+        status = postgres_ask(p, &result, err,
+                              "SELECT r.seq, r.digest FROM lineage.record f JOIN lineage.record r ON r.store = f.store"
+                              " AND r.seq = f.seq + %zu AND r.request = f.request"
+                              " WHERE f.part = 0 AND f.request = '%s'::uuid AND f.store = %lld",
+                              n ? n - 1 : 0, number.data, (long long)p->store);
+    if (status == LINEAGE_OK && pg_rows(&result)) {
+        *seq = pg_int(&result, 0, 0);
+        snprintf(digest, LOG_DIGEST_TEXT, "%s", pg_digits(&result, 0, 1));
+    }
+    pg_clear(&result);
+    buf_release(&number);
     return status;
 }

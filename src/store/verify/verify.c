@@ -15,6 +15,7 @@
 #include <lineage/query.h>
 
 #include "../append/outbox_file.h"
+#include "../append/receipts.h"
 #include "../blobs/blobs.h"
 #include "../code/code_check.h"
 #include "../files/fs.h"
@@ -301,6 +302,20 @@ enum lineage_status lineage_findings(struct lineage_store *store, lineage_findin
     return status == LINEAGE_OK ? mirror_findings(store->mirror, report, context, err) : status;
 }
 
+/* Rows that the server acknowledged to this user on this machine, and no longer has. While the server is away nothing is known. */
+static enum lineage_status check_receipts(struct verifying *v, struct lineage_error *err)
+{
+    size_t n_missing = 0;
+    char text[160];
+    enum lineage_status status = receipts_check(v->store, &n_missing, err);
+    if (status == LINEAGE_OK && n_missing) {
+        snprintf(text, sizeof text, "the server acknowledged %zu appends of this machine and no longer has them; `lineage sync` "
+                 "delivers them again", n_missing);
+        found(v, "receipts", 0, "", text);
+    }
+    return status == LINEAGE_EAWAY ? LINEAGE_OK : status;
+}
+
 /*
  * on_disk is the mirror to be checked. It is NULL if that mirror is the one of v->store and has been checked already.
  *
@@ -331,6 +346,8 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
         status = check_telemetry(v, err);
     if (status == LINEAGE_OK)
         status = outbox_check(v->store->dir_fd, report_outbox, v, &v->all->checked.waiting, err);
+    if (status == LINEAGE_OK)
+        status = check_receipts(v, err);
     if (status == LINEAGE_OK)
         check_claims(v);
     if (status == LINEAGE_OK)

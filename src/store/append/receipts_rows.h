@@ -1,0 +1,26 @@
+/* receipts_rows.h: the rows of a receipt (receipts.h), and sending them again. */
+#ifndef APPEND_RECEIPTS_ROWS_H
+#define APPEND_RECEIPTS_ROWS_H
+
+#include <jansson.h>
+
+#include "../format/arena.h"
+#include "../internal.h"
+
+/* Trials that got another id on the way: pairs of old and new ids, one after another, each with its NUL. Zeroed: none. */
+struct receipts_renamed {
+    struct buf ids;
+};
+void receipts_forget(struct receipts_renamed *renamed);
+
+/* Reads 2 n hexadecimal digits; false if there are others. */
+bool receipts_read_hex(unsigned char *out, const char *text, size_t n);
+
+/* Number of the records in the receipt. */
+size_t receipts_count(const json_t *about);
+
+/* Sends the rows again under their request, in one append. Does nothing if the request has reached the log meanwhile. */
+enum lineage_status receipts_send(struct lineage_store *store, const json_t *about, const unsigned char request[16],
+                                  struct receipts_renamed *renamed, struct lineage_error *err);
+
+#endif
