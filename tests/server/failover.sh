@@ -112,6 +112,16 @@ if timeout 3 "$pg_bin/psql" -h "$server/s" -p "$server_port" -U lineage -XqAt -d
     -c "SELECT seq, lineage.flush() FROM lineage.store WHERE id = 1" >shown 2>&1; then
     fail "a reader was shown a row that no standby has: $(cat shown)"
 fi
+# While the standby is down, a command waits once, and not for each of its questions. Each wait leaves a backend that waits on.
+backends() { server_sql postgres "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"; }
+before=$(backends)
+on a append --status discard --core-metric 1 --hypothesis standby-down
+must_exit 0
+must_have out outbox-
+must_equal $((before + 1)) "$(backends)" 'waits for the standby'
 standby_up
+on a sync
+must_exit 0
+must_equal 1 "$(rows standby-down)" 'the trial that waited'
 must_run -C "$uri" query --limit 1
 finish

@@ -524,12 +524,15 @@ static void a_claim_that_is_waited_for_is_told(void **unused)
     struct log *log = known_log(&state);
     unsigned told = 0;
     (void)unused;
-    SCRIPT({CLAIM, SILENT, ""}, {CLAIM, SILENT, ""});
-    /* No callback is set. */
+    SCRIPT({CLAIM, SILENT, ""});
+    /* No callback is set. After the silence nothing is asked for some seconds. */
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
     log->tell = tell;
     log->context = &told;
     script_seconds += 1;
+    assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
+    assert_int_equal(told, 0);
+    script_seconds += 20;
     SCRIPT({CLAIM, SILENT, ""});
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_EAWAY);
     assert_int_equal(told, 1);

@@ -27,8 +27,9 @@ struct pg {
     const char *prepared[PG_PARTS_MAX]; /* statements prepared on this connection, by name */
     size_t n_prepared;
     bool unprepared; /* the server is behind a pooler that changes sessions, so statements are not prepared */
-    double failed;   /* time and message of the last failure to connect */
+    double failed;   /* time and message of the last failure to connect, or of a statement without an answer */
     struct lineage_error why;
+    double rest; /* seconds after `failed` in which nothing is tried */
     void (*waiting)(void *context);
     void *context;
 };
@@ -88,6 +89,26 @@ static enum lineage_status away(struct pg *pg, const char *why, struct lineage_e
     return store_fail(err, LINEAGE_EAWAY, "%s is away: %s", pg->shown, text);
 }
 
+/* After a server took a connection and did not answer, for example because its only synchronous standby is down, nothing is tried
+ * for this long. Otherwise a command would wait PG_PATIENCE for each of its questions. */
+#define SECONDS_SILENT 20.0
+
+/* Ends a connection that is lost, or whose answer is late after `seconds`. Questions with a short limit are asked again soon. */
+static enum lineage_status give_up(struct pg *pg, bool late, double seconds, struct lineage_error *err)
+{
+    struct lineage_error why;
+    enum lineage_status status = away(pg, late ? "it does not answer" : pg->pq.errorMessage(pg->connection), &why);
+    if (late && seconds >= PG_PATIENCE) {
+        pg->failed = clock_now();
+        pg->rest = SECONDS_SILENT;
+        pg->why = why;
+        pg->why.status = status;
+    }
+    if (err)
+        *err = why;
+    return status;
+}
+
 static void say_nothing(void *context, const char *text)
 {
     (void)context;
@@ -113,13 +134,14 @@ enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error 
         *fresh = false;
     if (pg_is_connected(pg))
         return LINEAGE_OK;
-    if (pg->why.status != LINEAGE_OK && clock_now() - pg->failed < SECONDS_AWAY)
+    if (pg->why.status != LINEAGE_OK && clock_now() - pg->failed < pg->rest)
         return store_give(err, &pg->why);
     pg_disconnect(pg);
     pg->connection = connect_server(&pg->pq, pg->uri, pg->shown, &pg->why);
     pg->owner = getpid();
     if (!pg->connection) {
         pg->failed = clock_now();
+        pg->rest = SECONDS_AWAY;
         return store_give(err, &pg->why);
     }
     pg->why.status = LINEAGE_OK;
@@ -211,7 +233,7 @@ static enum lineage_status collect(struct pg *pg, struct pg_result *out, double 
     }
     if (!ended || !pg_is_connected(pg)) {
         if (status == LINEAGE_OK || status != LINEAGE_EAWAY)
-            status = away(pg, late ? "it does not answer" : pg->pq.errorMessage(pg->connection), err);
+            status = give_up(pg, late, seconds, err);
         pg_disconnect(pg);
     }
     if (status == LINEAGE_OK && out)
@@ -366,7 +388,7 @@ static enum lineage_status run_parts_once(struct pg *pg, struct pg_result *out, 
     const bool answered = send_parts(pg, &a, n) && take_answers(pg, &a, n, seconds, &late, err);
     if (!answered || !pg_is_connected(pg) || !pg->pq.exitPipelineMode(pg->connection)) {
         if (a.status != LINEAGE_EAWAY)
-            a.status = away(pg, late ? "it does not answer" : pg->pq.errorMessage(pg->connection), err);
+            a.status = give_up(pg, late, seconds, err);
         pg_disconnect(pg);
     }
     *done = a.done;
