@@ -55,6 +55,19 @@ enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct l
                : mirror_fail(mirror, "cannot run", err);
 }
 
+bool mirror_begin_reading(struct mirror *mirror)
+{
+    return mirror->db && sqlite3_get_autocommit(mirror->db) &&
+           sqlite3_exec(mirror->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* COMMIT instead of ROLLBACK, because ROLLBACK would end the statements that a caller still reads. */
+void mirror_end_reading(struct mirror *mirror, bool began)
+{
+    if (began)
+        sqlite3_exec(mirror->db, "COMMIT", NULL, NULL, NULL);
+}
+
 /* Statements are looked up by the address of their text, because each text is a constant, and comparing sixty pointers
  * is faster than hashing a text. A statement is reset before use, because a caller that returned early may have left it
  * in the middle. PERSISTENT tells SQLite not to use the small memory pool for short-lived statements. */

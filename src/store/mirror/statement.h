@@ -12,6 +12,12 @@ sqlite3 *mirror_db(struct mirror *mirror);
 /* Runs SQL that returns no rows and takes no values. */
 enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err);
 
+/* Begins a read transaction, unless one is open or SQLite cannot begin one; then each statement takes the lock of lineage.db by
+ * itself, which gives the same answer more slowly. Returns whether it began one: pass that to mirror_end_reading before
+ * the question returns. Call it after mirror_sync, which writes and cannot run inside. */
+bool mirror_begin_reading(struct mirror *mirror);
+void mirror_end_reading(struct mirror *mirror, bool began);
+
 /* Sets *stmt to the cached statement of `sql`, reset and without bound values. sql must be a constant, because the
  * cache identifies it by its address. Do not finalize *stmt, because the mirror owns it. */
 enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err);

@@ -1,28 +1,23 @@
 /*
  * cursor.c: returns the trials that a query found, one after another. The list of seqs is complete when the cursor
- * opens, and rows are loaded in batches, each in one read transaction, because SQLite locks and looks at its files for
- * every transaction. A slow caller holds no transaction open, and a large answer takes eight bytes per row. The first
- * batch is a single row and the next ones double, so that a caller that stops early has not loaded much.
+ * opens, and rows are loaded in batches, each in a transaction of its own. So a slow caller holds no transaction open, and
+ * a large answer takes eight bytes per row beside one batch.
  */
 #include <stdlib.h>
 
 #include <lineage/move.h>
 
-#include "../mirror/statement.h"
 #include "questions.h"
-
-enum { BATCH_MAX = 32 };
 
 /* The list belongs to the cursor and not to the mirror, so that two cursors of one handle, or a sync between two
  * rows, do not disturb each other. */
 struct lineage_cursor {
     struct mirror *mirror;
     struct mirror_seqs found;
-    size_t next; /* index in found of the first trial behind the batch */
-    struct lineage_trial batch[BATCH_MAX];
-    size_t n, given;    /* trials in the batch, and how many of them the caller has received */
-    size_t wanted;      /* size of the next batch */
-    struct arena arena; /* of the trials in the batch */
+    size_t next;  /* first seq that is not in the batch */
+    size_t shown; /* trials of the batch that were passed to the caller */
+    size_t batch; /* seqs to load next: 1, 2, 4, ..., so that a caller that wants one trial pays for one */
+    struct mirror_rows rows;
 };
 
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
@@ -35,7 +30,6 @@ enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mir
     }
     (*cursor)->mirror = mirror;
     (*cursor)->found = *found;
-    (*cursor)->wanted = 1;
     return LINEAGE_OK;
 }
 
@@ -78,31 +72,18 @@ enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct li
     return mirror_cursor_new(cursor, store->mirror, &q.found, err);
 }
 
-/* A seq without a row belonged to the provisional row, which was read again since. A failure behind the first trial is left to
- * the next batch, which begins with it. */
-static enum lineage_status ask_batch(void *question, struct lineage_error *err)
+static enum lineage_status load_batch(struct lineage_cursor *cursor, struct lineage_error *err)
 {
-    struct lineage_cursor *c = question;
-    enum lineage_status status = LINEAGE_OK;
-    size_t at = c->next;
-    arena_reset(&c->arena);
-    c->n = c->given = 0;
-    bool together = c->wanted > 1 && mirror_exec(c->mirror, "BEGIN", NULL) == LINEAGE_OK;
-    while (c->n < c->wanted && at < c->found.n) {
-        c->batch[c->n] = (struct lineage_trial){0};
-        status = mirror_borrow(c->mirror, c->found.items[at], &c->batch[c->n], &c->arena, c->n ? NULL : err);
-        if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
-            break;
-        c->n += status == LINEAGE_OK;
-        at++;
-    }
-    if (together)
-        (void)mirror_exec(c->mirror, "COMMIT", NULL);
-    if (!c->n && status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
-        return status;
-    c->next = at;
-    c->wanted = c->wanted * 2 < BATCH_MAX ? c->wanted * 2 : BATCH_MAX;
-    return LINEAGE_OK;
+    size_t left = cursor->found.n - cursor->next;
+    cursor->batch = cursor->batch ? cursor->batch * 2 : 1;
+    if (cursor->batch > MIRROR_ROWS)
+        cursor->batch = MIRROR_ROWS;
+    cursor->shown = 0;
+    enum lineage_status status =
+        mirror_borrow_rows(cursor->mirror, cursor->found.items + cursor->next, left < cursor->batch ? left : cursor->batch,
+                           &cursor->rows, err);
+    cursor->next += cursor->rows.n;
+    return status;
 }
 
 /* The memory of a batch is reused for the next, so a trial is valid only until the next call. */
@@ -110,15 +91,19 @@ enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct li
                                         struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
-    while (cursor->given == cursor->n && cursor->next < cursor->found.n) {
-        enum lineage_status status = mirror_ask(cursor->mirror, ask_batch, cursor, err);
-        if (status != LINEAGE_OK)
-            return status;
+    while (cursor->shown < cursor->rows.n || cursor->next < cursor->found.n) {
+        if (cursor->shown == cursor->rows.n) {
+            enum lineage_status status = load_batch(cursor, err);
+            if (status != LINEAGE_OK)
+                return status;
+        }
+        size_t i = cursor->shown++;
+        if (cursor->rows.found[i]) {
+            *trial = cursor->rows.trials[i];
+            return LINEAGE_OK;
+        }
     }
-    if (cursor->given == cursor->n)
-        return LINEAGE_ENOTFOUND;
-    *trial = cursor->batch[cursor->given++];
-    return LINEAGE_OK;
+    return LINEAGE_ENOTFOUND;
 }
 
 void lineage_cursor_close(struct lineage_cursor *cursor)
@@ -126,6 +111,6 @@ void lineage_cursor_close(struct lineage_cursor *cursor)
     if (!cursor)
         return;
     free(cursor->found.items);
-    arena_release(&cursor->arena);
+    arena_release(&cursor->rows.arena);
     free(cursor);
 }

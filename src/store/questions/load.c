@@ -170,3 +170,54 @@ enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct linea
         lineage_trial_release(trial);
     return status;
 }
+
+enum { TEXT_OF_ROWS = 1 << 20 }; /* bytes; keeps the memory of a cursor small where rows are wide */
+
+struct rows_question {
+    struct mirror *mirror;
+    const int64_t *seqs;
+    size_t n;
+    struct mirror_rows *rows;
+};
+
+static size_t text_of(const struct lineage_trial *trial)
+{
+    size_t bytes = strlen(trial->hypothesis) + strlen(trial->notes);
+    for (size_t i = 0; i < trial->n_extras; i++)
+        bytes += strlen(trial->extras[i].text);
+    return bytes;
+}
+
+/* Starts from the first seq each time, because mirror_ask may ask again after a failure. */
+static enum lineage_status ask_rows(void *question, struct lineage_error *err)
+{
+    const struct rows_question *q = question;
+    struct mirror_rows *rows = q->rows;
+    enum lineage_status status = LINEAGE_OK;
+    size_t bytes = 0;
+    bool began = mirror_begin_reading(q->mirror);
+    arena_reset(&rows->arena);
+    rows->n = 0;
+    while (status == LINEAGE_OK && rows->n < q->n && rows->n < MIRROR_ROWS && bytes < TEXT_OF_ROWS) {
+        struct lineage_trial *trial = &rows->trials[rows->n];
+        *trial = (struct lineage_trial){0};
+        status = mirror_borrow(q->mirror, q->seqs[rows->n], trial, &rows->arena, err);
+        rows->found[rows->n] = status == LINEAGE_OK;
+        if (status == LINEAGE_OK)
+            bytes += text_of(trial);
+        else if (status == LINEAGE_ENOTFOUND)
+            status = LINEAGE_OK;
+        rows->n++;
+    }
+    mirror_end_reading(q->mirror, began);
+    if (status != LINEAGE_OK)
+        rows->n = 0;
+    return status;
+}
+
+enum lineage_status mirror_borrow_rows(struct mirror *mirror, const int64_t *seqs, size_t n, struct mirror_rows *rows,
+                                       struct lineage_error *err)
+{
+    struct rows_question question = {mirror, seqs, n, rows};
+    return mirror_ask(mirror, ask_rows, &question, err);
+}

@@ -108,6 +108,22 @@ bool mirror_seqs_add(struct mirror_seqs *found, int64_t seq);
 void mirror_seqs_sort(struct mirror_seqs *seqs);
 bool mirror_seqs_has(const struct mirror_seqs *sorted, int64_t seq);
 
+/* Rows that are loaded together, because taking the lock of lineage.db costs more than reading a row. The trials are valid
+ * until the next load. Zeroed: empty. Release the arena at the end. */
+enum { MIRROR_ROWS = 256 };
+struct mirror_rows {
+    struct lineage_trial trials[MIRROR_ROWS];
+    bool found[MIRROR_ROWS]; /* false: the row was the provisional one and has been read again since */
+    size_t n;
+    struct arena arena;
+};
+
+/* Loads the trials of seqs[n] in one transaction; at most MIRROR_ROWS, and fewer but at least one if their texts are long.
+ * rows->n becomes the number of seqs that were looked up. If lineage.db is damaged, it is rebuilt and asked again. After a
+ * failure rows->n is 0. */
+enum lineage_status mirror_borrow_rows(struct mirror *mirror, const int64_t *seqs, size_t n, struct mirror_rows *rows,
+                                       struct lineage_error *err);
+
 /* Makes a cursor over these seqs and takes them over, also if it fails. Close it with lineage_cursor_close. */
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
                                       struct lineage_error *err);

@@ -4,6 +4,7 @@
  *
  * A question is asked through mirror_ask, because lineage.db may turn out to be damaged at any page.
  */
+#include "../mirror/statement.h"
 #include "questions.h"
 
 /* The arguments of a question and the place for its answer. Each question uses some of the members. */
@@ -79,7 +80,12 @@ static enum lineage_status ask_chain(void *question, struct lineage_error *err)
     int64_t seq = 0;
     *q->chain = (struct lineage_chain){0};
     enum lineage_status status = resolve(q->store, q->id, &seq, err);
-    return status == LINEAGE_OK ? mirror_chain(q->store->mirror, seq, MIRROR_CHAIN_KEPT, q->chain, err) : status;
+    if (status != LINEAGE_OK)
+        return status;
+    bool began = mirror_begin_reading(q->store->mirror);
+    status = mirror_chain(q->store->mirror, seq, MIRROR_CHAIN_KEPT, q->chain, err);
+    mirror_end_reading(q->store->mirror, began);
+    return status;
 }
 
 /* Uses the native rule: the chain contains the kept ancestors, and exp_014 and 014 are the same id. */

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "../mirror/statement.h"
 #include "questions.h"
 
 /* Positions are seqs; 0 is none. Children are linked in the order of the log. 32 bits are enough for 4e9 rows, more
@@ -22,6 +23,16 @@ struct tree {
     void *context;
     bool stopped;
     bool cycles_only; /* load only trials that no root leads to */
+    struct waiting *waiting;
+};
+
+/* Trials that the walk has reached and the visitor has not seen: they are loaded together. */
+struct waiting {
+    struct mirror_rows rows;
+    int64_t seqs[MIRROR_ROWS];
+    size_t depths[MIRROR_ROWS];
+    bool in_cycle[MIRROR_ROWS];
+    size_t n, batch; /* batch: 1, 2, 4, ..., so that a visitor that stops early pays for few */
 };
 
 /* Appends the child after the last child of its parent, without walking through all the children. */
@@ -57,36 +68,39 @@ static enum lineage_status link_one(void *context, int64_t seq, const char *pare
     return LINEAGE_OK;
 }
 
-struct row_question {
-    struct mirror *mirror;
-    int64_t seq;
-    struct lineage_trial *trial;
-};
-
-static enum lineage_status ask_row(void *question, struct lineage_error *err)
+/* If lineage.db is damaged, it is rebuilt during the walk. The links stay valid, because the new mirror gives every row the
+ * same seq. */
+static enum lineage_status show_waiting(struct tree *tree, struct lineage_error *err)
 {
-    const struct row_question *q = question;
-    return mirror_load(q->mirror, q->seq, q->trial, err);
+    struct waiting *w = tree->waiting;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t from = 0; status == LINEAGE_OK && from < w->n && !tree->stopped; from += w->rows.n) {
+        status = mirror_borrow_rows(tree->store->mirror, w->seqs + from, w->n - from, &w->rows, err);
+        for (size_t i = 0; status == LINEAGE_OK && i < w->rows.n && !tree->stopped; i++) {
+            const struct node *node = &tree->nodes[w->seqs[from + i]];
+            struct lineage_tree_node shown = {&w->rows.trials[i], w->depths[from + i], node->n_children, node->missing,
+                                              w->in_cycle[from + i]};
+            if (!w->rows.found[i])
+                status = LINEAGE_ENOTFOUND;
+            else
+                tree->stopped = !tree->visit(tree->context, &shown);
+        }
+    }
+    w->n = 0;
+    w->batch = w->batch * 2 < MIRROR_ROWS ? w->batch * 2 : MIRROR_ROWS;
+    return status;
 }
 
-/* If lineage.db is damaged, mirror_ask rebuilds it during the walk. The links stay valid, because the new mirror gives
- * every row the same seq. */
-static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, bool in_cycle,
-                                struct lineage_error *err)
+static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, bool in_cycle, struct lineage_error *err)
 {
-    struct lineage_trial trial;
-    struct node *node = &tree->nodes[seq];
-    node->seen = true;
+    struct waiting *w = tree->waiting;
+    tree->nodes[seq].seen = true;
     if (tree->cycles_only && !in_cycle)
         return LINEAGE_OK;
-    struct row_question question = {tree->store->mirror, seq, &trial};
-    enum lineage_status status = mirror_ask(tree->store->mirror, ask_row, &question, err);
-    if (status != LINEAGE_OK)
-        return status;
-    struct lineage_tree_node shown = {&trial, depth, node->n_children, node->missing, in_cycle};
-    tree->stopped = !tree->visit(tree->context, &shown);
-    lineage_trial_release(&trial);
-    return LINEAGE_OK;
+    w->seqs[w->n] = seq;
+    w->depths[w->n] = depth;
+    w->in_cycle[w->n++] = in_cycle;
+    return w->n < w->batch ? LINEAGE_OK : show_waiting(tree, err);
 }
 
 /* Walks in preorder without a stack: to the first child if there is one, otherwise to the next sibling of the trial or
@@ -123,7 +137,10 @@ static enum lineage_status link_all(void *question, struct lineage_error *err)
     tree->nodes = calloc(tree->n + 1, sizeof *tree->nodes);
     if (!tree->nodes)
         return store_no_memory(err);
-    return mirror_each_parent(tree->store->mirror, link_one, tree, err);
+    bool began = mirror_begin_reading(tree->store->mirror);
+    status = mirror_each_parent(tree->store->mirror, link_one, tree, err);
+    mirror_end_reading(tree->store->mirror, began);
+    return status;
 }
 
 static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
@@ -131,6 +148,10 @@ static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
                                 struct lineage_error *err)
 {
     struct tree tree = {.store = store, .visit = visit, .context = context, .cycles_only = cycles_only};
+    tree.waiting = calloc(1, sizeof *tree.waiting);
+    if (!tree.waiting)
+        return store_no_memory(err);
+    tree.waiting->batch = 1;
     enum lineage_status status = mirror_ask(store->mirror, link_all, &tree, err);
     if (status == LINEAGE_OK)
         status = walk_roots(&tree, err);
@@ -139,6 +160,10 @@ static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
     for (uint32_t i = 1; status == LINEAGE_OK && i <= tree.n && !tree.stopped; i++)
         if (!tree.nodes[i].seen && tree.nodes[i].parent)
             status = show(&tree, i, 0, true, err); /* the row is in a cycle or below one */
+    if (status == LINEAGE_OK)
+        status = show_waiting(&tree, err);
+    arena_release(&tree.waiting->rows.arena);
+    free(tree.waiting);
     free(tree.nodes);
     return status;
 }

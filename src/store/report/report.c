@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../mirror/statement.h"
 #include "report_parts.h"
 
 #define NEAR_MISSES 5
@@ -256,8 +257,11 @@ static enum lineage_status load_once(void *question, struct lineage_error *err)
     load->options = q->options;
     load->report.memory = load;
     enum lineage_status status = mirror_sync(q->store->mirror, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK) {
+        bool began = mirror_begin_reading(q->store->mirror); /* the walk of a deep chain reads thousands of rows */
         status = load_parts(load, err);
+        mirror_end_reading(q->store->mirror, began);
+    }
     if (status == LINEAGE_OK)
         *q->report = &load->report;
     /* A partial report is not returned, because a printer could not tell an empty list from one that failed. */
