@@ -39,7 +39,7 @@ extern "C" {
 #endif
 
 #define TRAINER_TRIAL_NAME_MAX 256
-#define TRAINER_SWEEP_TRIALS_MAX 4096
+#define TRAINER_SWEEP_TRIALS_MAX 10000
 
 /* Which policy a trial starts from. */
 enum trainer_parent {

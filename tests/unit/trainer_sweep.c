@@ -305,7 +305,7 @@ static void too_many_trials_are_refused(void **state)
     struct trainer_sweep *sweep = parse(most);
     assert_int_equal(trainer_sweep_count(sweep), TRAINER_SWEEP_TRIALS_MAX);
     trainer_sweep_free(sweep);
-    assert_refused(more, "more than 4096 trials");
+    assert_refused(more, "more than 10000 trials");
     free(most);
     free(more);
 }

@@ -482,7 +482,7 @@ static int by_key(const void *a, const void *b)
     return ((*x)->key > (*y)->key) - ((*x)->key < (*y)->key);
 }
 
-/* Sorts the trials, because comparing a grid of 4096 trials pair by pair would be noticeably slow. */
+/* Sorts the trials, because comparing a grid of 10,000 trials pair by pair would be noticeably slow. */
 static enum trainer_status check_unique(const struct trainer_sweep *sweep,
                                         int (*compare)(const void *, const void *),
                                         const char *what, struct trainer_error *err)
