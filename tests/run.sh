@@ -26,7 +26,7 @@ without=long
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$here/cli/install-deps.sh"
 # shellcheck disable=SC2086
-need_packages $build_packages libcmocka-dev sqlite3 zlib1g-dev libgfortran-12-dev clang libclang-rt-dev libomp-dev g++ python3-numpy git
+need_packages $build_packages libcmocka-dev sqlite3 strace zlib1g-dev libgfortran-12-dev clang libclang-rt-dev libomp-dev g++ python3-numpy git
 if [ "$which" = all ] && ! command -v npm >/dev/null; then
     need_packages nodejs npm # clients of `lineage mcp`
 fi

@@ -2,7 +2,10 @@
  * store_bench.c: compares the speed of the store with the fastest simple program for the same job, in one run on one
  * machine.
  *
- *     store_bench [--json] [--rows N]... [--appends N]
+ *     store_bench [--json] [--deep] [--rows N]... [--appends N]
+ *
+ * With --deep, every tenth trial is kept and the others have the last kept trial as their parent: one chain through the whole
+ * store. Without it, chains have about a dozen trials.
  *
  *   append                 appends with one handle: without sync, against a bare write loop; with sync, against
  *                          write + fdatasync
@@ -37,7 +40,7 @@
 enum { MAX_SIZES = 8, REPEATS = 5 };
 
 struct bench {
-    bool json, any;
+    bool json, any, deep;
     size_t sizes[MAX_SIZES], n_sizes, appends;
     double first[4]; /* open, render and two queries at the first N */
 };
@@ -291,7 +294,7 @@ static void bench_follow(struct bench *bench)
 
 /* ---- reading ---- */
 
-static void write_rows(const char *path, size_t n)
+static void write_rows(const char *path, size_t n, bool deep)
 {
     static const char *const labels[] = {"discard", "discard", "discard", "keep", "crash", "discard", "harness_abort"};
     static const char *const specialists[] = {"opt", "arch", "quant", "reg"};
@@ -303,7 +306,11 @@ static void write_rows(const char *path, size_t n)
         const char *label = i ? labels[(size_t)rand_r(&seed) % 7] : "baseline";
         double metric = 1 + 0.1 * (double)(rand_r(&seed) % 100000) / 100000;
         fprintf(out, "%03zu\t2026-05-12T00:00:00Z\t%s\t", i, specialists[(size_t)rand_r(&seed) % 4]);
-        if (i) /* the parent; this gives chains of about a dozen rows */
+        if (deep)
+            label = !i ? "baseline" : i % 10 ? "discard" : "keep";
+        if (i && deep)
+            fprintf(out, "%03zu", (i - 1) / 10 * 10);
+        else if (i) /* the parent; this gives chains of about a dozen rows */
             fprintf(out, "%03zu", i - 1 - (size_t)rand_r(&seed) % (i < 12 ? i : i / 2 + 1));
         fprintf(out, "\t000\topt\t%s %zu\t-0.0015\t%s\t", hypothesis, i, label);
         if (strcmp(label, "crash") != 0 && strcmp(label, "harness_abort") != 0)
@@ -495,7 +502,7 @@ static void bench_size(struct bench *bench, size_t i)
                                         "alpha-gamma query / at first size", "20 of two wide ranges / at first"};
     size_t n = bench->sizes[i];
     char *dir = make_dir(), *path = join(dir, "results.tsv");
-    write_rows(path, n);
+    write_rows(path, n, bench->deep);
     double import = time_import(dir), start = now();
     struct lineage_store *store = open_store(dir);
     render_once(store);
@@ -524,6 +531,8 @@ static bool parse(struct bench *bench, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             bench->json = true;
+        else if (strcmp(argv[i], "--deep") == 0)
+            bench->deep = true;
         else if (strcmp(argv[i], "--rows") == 0 && i + 1 < argc && bench->n_sizes < MAX_SIZES)
             bench->sizes[bench->n_sizes++] = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--appends") == 0 && i + 1 < argc)
@@ -542,7 +551,7 @@ int main(int argc, char **argv)
 {
     struct bench bench = {.appends = 20000};
     if (!parse(&bench, argc, argv)) {
-        fputs("usage: store_bench [--json] [--rows N]... [--appends N]\n", stderr);
+        fputs("usage: store_bench [--json] [--deep] [--rows N]... [--appends N]\n", stderr);
         return 2;
     }
     if (!bench.json)

@@ -47,9 +47,9 @@ deep large 10000
 # The limit of calls for each further 1,000 rows, and the command. They are about twice what was counted, because the number of
 # pages that SQLite reads depends on its version.
 while read -r limit command; do
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2046,SC2086
     count small $(echo "$command" | sed s/LAST/1000991/) && few=$calls
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2046,SC2086
     count large $(echo "$command" | sed s/LAST/1009991/)
     more=$(((calls - few) / 9))
     checks=$((checks + 1))
