@@ -141,7 +141,8 @@ static void print_picture(const struct picture *p, const struct picture_kind *ki
     bool scrolls = kind->print != picture_coverage;
     struct picture narrow = *p;
     narrow.narrow = true;
-    fprintf(p->out, scrolls ? "<div class=\"scroll%s\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">" : "", kind->reflows ? " in-wide" : "");
+    if (scrolls)
+        fprintf(p->out, "<div class=\"scroll%s\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">", kind->reflows ? " in-wide" : "");
     kind->print(p);
     fputs(scrolls ? "</div>" : "", p->out);
     if (kind->reflows) {

@@ -152,7 +152,8 @@ void marks_add(struct marks *marks, size_t i, const char *stretch, ...)
 void marks_end(struct marks *marks)
 {
     FILE *out = marks->picture->out;
-    bool closed = (!marks->index || fclose(marks->index) == 0) & (!marks->path || fclose(marks->path) == 0);
+    bool closed = !marks->index || fclose(marks->index) == 0;
+    closed = (!marks->path || fclose(marks->path) == 0) && closed;
     bool dense = marks->n > PICTURE_DENSE && (!marks->picture->narrow || marks->picture->model->n > PICTURE_TITLES);
     if (marks->n && closed && marks->index_text && marks->path_text) {
         if (dense)
