@@ -217,8 +217,10 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
     size_t n_cards = 0;
     if (cards)
         cards_choose(model, cards, &n_cards);
-    fprintf(out, "<%s class=\"store\" data-s=\"%zu\" aria-labelledby=\"s%zu\"><header><h1 id=\"s%zu\">", several ? "section" : "div", which,
-            which, which);
+    fprintf(out, "<%s class=\"store\" data-s=\"%zu\"", several ? "section" : "div", which);
+    if (several)
+        fprintf(out, " aria-labelledby=\"s%zu\"", which);
+    fprintf(out, "><header><h1 id=\"s%zu\">", which);
     html_text(out, model->name, 120);
     fputs("</h1><p class=\"sub\">", out);
     html_text(out, model->dir, 300);
