@@ -2,6 +2,7 @@
 #include "ranks/launch.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"
@@ -40,11 +41,26 @@ static int refused(const struct launch *launch, enum cli_exit status, const char
     return status;
 }
 
+/* srun without PMI starts several processes that know nothing of each other. They may be meant to train different trials, so
+ * this is a warning. Only the first of them prints it. */
+static void warn_of_copies(void)
+{
+    const int n = number_of("SLURM_STEP_NUM_TASKS", 1);
+    char text[256];
+    if (n <= 1 || number_of("SLURM_PROCID", 1) != 0)
+        return;
+    snprintf(text, sizeof text, "srun started %d processes without PMI, so each trains a whole trial of its own; "
+             "`srun --mpi=pmix` or mpirun makes them train one together", n);
+    cli_say(text);
+}
+
 int launch_check(const struct launch *launch)
 {
     char why[512];
-    if (launch->size == 1)
+    if (launch->size == 1) {
+        warn_of_copies();
         return CLI_GO_ON;
+    }
     if (!launch->is_open_mpi)
         return refused(launch, CLI_SYSTEM, "their launcher is not Open MPI's mpirun");
     return team_is_there(why, sizeof why) ? CLI_GO_ON : refused(launch, CLI_SYSTEM, why);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "ranks/launch.h"
 #include "ranks/mpi_team.h"
 #include "ranks/stand_in.h"
 #include "recipe/address_space.h"
@@ -56,6 +57,20 @@ bool team_is_there(char *why, size_t size)
     return library != NULL;
 }
 
+/* Variables of an earlier launch may be left in the environment: then MPI starts this process alone, and work that is divided
+ * among the ranks of the environment would address ranks that do not exist. */
+static bool is_the_launch(const struct trainer_comm *comm, struct trainer_error *err)
+{
+    const struct launch launch = launch_read();
+    if (comm->rank == launch.rank && comm->size == launch.size)
+        return true;
+    snprintf(err->text, sizeof err->text,
+             "the environment says rank %d of %d, and MPI says rank %d of %d: variables of an earlier launch are left "
+             "(OMPI_COMM_WORLD_SIZE, PMIX_RANK); unset them, or start with mpirun",
+             launch.rank, launch.size, comm->rank, comm->size);
+    return false;
+}
+
 enum trainer_status team_open(struct team *team, struct trainer_error *err)
 {
     mpi_team_open_fn *open;
@@ -65,8 +80,11 @@ enum trainer_status team_open(struct team *team, struct trainer_error *err)
         return TRAINER_ELOST;
     if (find(&open, sizeof open, team->library, "mpi_team_open") &&
         find(&team->close, sizeof team->close, team->library, "mpi_team_close") &&
-        open(&team->comm, err->text, sizeof err->text))
-        return TRAINER_OK;
+        open(&team->comm, err->text, sizeof err->text)) {
+        if (is_the_launch(&team->comm, err))
+            return TRAINER_OK;
+        team->close(&team->comm);
+    }
     return TRAINER_ELOST;
 }
 

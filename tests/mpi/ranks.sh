@@ -199,6 +199,19 @@ ranks 2 night tiny.json -C new
 must_exit 2
 must_have err 'a night is run by one process'
 
+# Variables of an earlier launch: MPI starts the process alone, which is reported instead of training as one of four.
+for rank in 0 2; do
+    OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=$rank run train tiny.json -C "stale-$rank" -q
+    [ "$status" -ne 0 ] && [ "$status" -le 3 ] || fail "rank $rank of an earlier launch: exit status $status"
+    must_have err "the environment says rank $rank of 4, and MPI says rank 0 of 1"
+done
+# srun without PMI starts copies; the first one warns, and each trains a trial of its own.
+SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 run train tiny.json -C copy-0 -q
+must_exit 0
+must_have err 'srun started 4 processes without PMI'
+SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1 must_run train tiny.json -C copy-1 -q
+SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 must_run train tiny.json -C copy-2 -q
+
 # Without the module no process trains, and above all not each of them for itself.
 mkdir alone
 cp "$LINEAGE" "$(dirname "$LINEAGE")/lineage-train" alone/
