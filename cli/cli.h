@@ -204,6 +204,7 @@ struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; returns CLI_GO_ON or an exit status */
     bool before_store;    /* the command works before there is a store (`append`); every other command refuses a directory
                            * without a store */
+    bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
     void *cancel_context;
     struct cli_store_options where;

@@ -273,6 +273,7 @@ static int read_sweep(struct cli_session *session, void *context)
     night->quiet = o->quiet;
     night->report = o->report;
     night->claims.shared = o->worker;
+    session->wait_for_server = o->worker && !o->list;
     if ((o->hours && !cli_amount_parse(&night->hours.limit, "hours", o->hours)) || !read_lease(o) ||
         (o->planner_seconds && !cli_amount_parse(&night->planning.planner_seconds, "planner-seconds", o->planner_seconds)) ||
         (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o) ||

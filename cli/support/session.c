@@ -2,9 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <lineage/queue.h>
 
 #include "cli.h"
 
@@ -149,6 +152,44 @@ static int open_store(struct cli_session *session)
     return CLI_GO_ON;
 }
 
+static bool look_at_none(void *context, const struct lineage_claim *claim)
+{
+    (void)context;
+    (void)claim;
+    return false;
+}
+
+/* Asks for the claims, because they are on the server only. Any other failure is reported by the work itself. */
+static bool is_away(struct lineage_store *store, struct lineage_error *err)
+{
+    struct lineage_queue *queue = NULL;
+    enum lineage_status status = lineage_queue_open(&queue, store, err);
+    if (status == LINEAGE_OK)
+        status = lineage_queue_each(queue, look_at_none, NULL, err);
+    lineage_queue_close(queue);
+    return status == LINEAGE_EAWAY;
+}
+
+enum { SECONDS_BETWEEN_TRIES = 2 };
+
+/* The store is opened again for each try, because its settings are the server's. */
+static int open_patiently(struct cli_session *session)
+{
+    struct lineage_error err;
+    char text[LINEAGE_ERROR_TEXT_MAX + 64];
+    for (bool told = false;; told = true) {
+        int status = open_store(session);
+        if (status != CLI_GO_ON || !session->wait_for_server || !is_away(session->store, &err))
+            return status;
+        snprintf(text, sizeof text, "%s; this worker begins when the server answers", err.text);
+        if (!told)
+            cli_say(text);
+        lineage_store_close(session->store);
+        session->store = NULL;
+        sleep(SECONDS_BETWEEN_TRIES);
+    }
+}
+
 void cli_deliver_waiting(struct lineage_store *store)
 {
     (void)!lineage_sync(store, NULL, NULL);
@@ -168,7 +209,7 @@ int cli_on_store(struct cli_session *session, const struct cli_command *command,
         goto done;
     if (session->before_open && (status = session->before_open(session, context)) != CLI_GO_ON)
         goto done;
-    if ((status = open_store(session)) == CLI_GO_ON)
+    if ((status = open_patiently(session)) == CLI_GO_ON)
         status = work(session, context);
 done:
     cli_screen_close(&session->screen);
