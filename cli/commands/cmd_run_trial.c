@@ -46,10 +46,10 @@ static bool on_event(void *context, const struct trainer_event *event)
 }
 
 /* Called if there are several ranks: the others wait for the recipe of rank 0 before they do anything. */
-static enum trainer_status meet(struct team *team, struct child_options *o, struct trainer_recipe *recipe,
-                                struct trainer_error *error)
+static enum trainer_status meet(struct team *team, const struct launch *launch, struct child_options *o,
+                                struct trainer_recipe *recipe, struct trainer_error *error)
 {
-    enum trainer_status status = team_open(team, error);
+    enum trainer_status status = team_open(team, launch->rank, launch->size, error);
     json_t *peers = status == TRAINER_OK ? team_peers(team) : NULL;
     if (peers)
         say(o->events, peers);
@@ -62,7 +62,7 @@ static enum trainer_status run_alone_or_not(struct child_options *o, struct trai
     struct launch launch = launch_read();
     struct trainer_process process = {.state = o->state, .state_every = o->state_every};
     struct team team = {.library = NULL};
-    enum trainer_status status = launch.size > 1 ? meet(&team, o, recipe, error) : TRAINER_OK;
+    enum trainer_status status = launch.size > 1 ? meet(&team, &launch, o, recipe, error) : TRAINER_OK;
     process.comm = launch.size > 1 ? &team.comm : NULL;
     address_space_limit(recipe);
     if (status == TRAINER_OK)

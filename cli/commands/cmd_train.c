@@ -250,7 +250,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct launch launch = launch_read();
     int status = launch_check(&launch);
     if (status == CLI_GO_ON && launch.rank > 0)
-        return team_work(launch.rank);
+        return team_work(launch.rank, launch.size);
     if (status == CLI_GO_ON && launch.size > 1)
         status = stand_in_fork();
     if (status != CLI_GO_ON)

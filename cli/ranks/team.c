@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "ranks/launch.h"
 #include "ranks/mpi_team.h"
 #include "ranks/stand_in.h"
 #include "recipe/address_space.h"
@@ -59,19 +58,18 @@ bool team_is_there(char *why, size_t size)
 
 /* Variables of an earlier launch may be left in the environment: then MPI starts this process alone, and work that is divided
  * among the ranks of the environment would address ranks that do not exist. */
-static bool is_the_launch(const struct trainer_comm *comm, struct trainer_error *err)
+static bool is_the_launch(const struct trainer_comm *comm, int rank, int size, struct trainer_error *err)
 {
-    const struct launch launch = launch_read();
-    if (comm->rank == launch.rank && comm->size == launch.size)
+    if (comm->rank == rank && comm->size == size)
         return true;
     snprintf(err->text, sizeof err->text,
              "the environment says rank %d of %d, and MPI says rank %d of %d: variables of an earlier launch are left "
              "(OMPI_COMM_WORLD_SIZE, PMIX_RANK); unset them, or start with mpirun",
-             launch.rank, launch.size, comm->rank, comm->size);
+             rank, size, comm->rank, comm->size);
     return false;
 }
 
-enum trainer_status team_open(struct team *team, struct trainer_error *err)
+enum trainer_status team_open(struct team *team, int rank, int size, struct trainer_error *err)
 {
     mpi_team_open_fn *open;
     *team = (struct team){.library = load(err->text, sizeof err->text)};
@@ -81,7 +79,7 @@ enum trainer_status team_open(struct team *team, struct trainer_error *err)
     if (find(&open, sizeof open, team->library, "mpi_team_open") &&
         find(&team->close, sizeof team->close, team->library, "mpi_team_close") &&
         open(&team->comm, err->text, sizeof err->text)) {
-        if (is_the_launch(&team->comm, err))
+        if (is_the_launch(&team->comm, rank, size, err))
             return TRAINER_OK;
         team->close(&team->comm);
     }
@@ -194,12 +192,12 @@ static enum trainer_status work(struct team *team, struct trainer_error *err)
 }
 
 /* Rank 0 reports failures that all ranks share; another rank reports only failures that rank 0 cannot know of. */
-int team_work(int rank)
+int team_work(int rank, int size)
 {
     struct team team;
     struct trainer_error err;
     be_quiet();
-    enum trainer_status opened = team_open(&team, &err), status = opened;
+    enum trainer_status opened = team_open(&team, rank, size, &err), status = opened;
     if (opened == TRAINER_OK)
         status = work(&team, &err);
     team_close(&team, opened == TRAINER_OK && status != TRAINER_ELOST);

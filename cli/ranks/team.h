@@ -23,8 +23,9 @@ struct team {
 /* Whether the module can be loaded; if not, writes the reason to why. */
 bool team_is_there(char *why, size_t size);
 
-/* Connects to the other ranks; every rank calls it. Returns TRAINER_ELOST with the reason if that fails. */
-enum trainer_status team_open(struct team *team, struct trainer_error *err);
+/* Connects to the other ranks; every rank calls it. rank and size are those of the environment (launch.h). Returns TRAINER_ELOST
+ * with the reason if that fails, or if MPI says otherwise. */
+enum trainer_status team_open(struct team *team, int rank, int size, struct trainer_error *err);
 
 /*
  * Disconnects from the other ranks. Set well to false after a run in which a rank was lost: this process then does not
@@ -45,6 +46,6 @@ enum trainer_status team_share(struct team *team, struct trainer_recipe *recipe,
 json_t *team_peers(struct team *team);
 
 /* Does all the work of a rank other than 0. Returns the exit status of the process. */
-int team_work(int rank);
+int team_work(int rank, int size);
 
 #endif
