@@ -90,3 +90,13 @@ bool history_choose(char id[64], json_t *history, sqlite3 *db, const char *path,
         history_fail(why, "%.300s has no %s", path, what);
     return found == 1;
 }
+
+json_t *history_done(json_t *history, json_t *index, sqlite3 *db, bool good)
+{
+    json_decref(index);
+    sqlite3_close(db);
+    if (good)
+        return history;
+    json_decref(history);
+    return NULL;
+}

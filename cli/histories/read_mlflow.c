@@ -295,10 +295,5 @@ json_t *read_mlflow_database(const char *path, const struct history_options *opt
            read_rows(index, db, path, "SELECT run_uuid, key, value FROM params ORDER BY key", take_param, why) &&
            read_rows(index, db, path, "SELECT run_uuid, key, value, step, is_nan FROM metrics ORDER BY run_uuid, key, step, timestamp", take_metric, why) &&
            read_rows(index, db, path, "SELECT run_uuid, key, value FROM tags", take_tag, why);
-    json_decref(index);
-    sqlite3_close(db);
-    if (good)
-        return history;
-    json_decref(history);
-    return NULL;
+    return history_done(history, index, db, good);
 }

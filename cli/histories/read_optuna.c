@@ -117,10 +117,5 @@ json_t *read_optuna(const char *path, const struct history_options *options, cha
     history_set_text(history, "score", VALUE);
     good = good && !failed && read_trials(history, index, db, path, study, why) && read_settings(index, db, path, study, why) &&
            read_values(index, db, path, study, why) && read_steps(index, db, path, study, why);
-    json_decref(index);
-    sqlite3_close(db);
-    if (good)
-        return history;
-    json_decref(history);
-    return NULL;
+    return history_done(history, index, db, good);
 }

@@ -65,10 +65,5 @@ json_t *read_trackio(const char *path, const struct history_options *options, ch
     bool good = db && (!several || history_choose(project, history, db, path, "project",
                                                   "SELECT DISTINCT project_name, project_name FROM metrics", options, why));
     good = good && read_logs(history, index, db, path, several ? project : NULL, why) && read_configs(index, db, path, why);
-    json_decref(index);
-    sqlite3_close(db);
-    if (good)
-        return history;
-    json_decref(history);
-    return NULL;
+    return history_done(history, index, db, good);
 }

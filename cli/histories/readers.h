@@ -70,6 +70,9 @@ bool history_has_column(sqlite3 *db, const char *table, const char *column);
 bool history_choose(char id[64], json_t *history, sqlite3 *db, const char *path, const char *what, const char *sql,
                     const struct history_options *options, char why[HISTORY_WHY_MAX]);
 
+/* Closes the file and releases the index. Returns the history, or NULL after releasing it if it is not good. */
+json_t *history_done(json_t *history, json_t *index, sqlite3 *db, bool good);
+
 const char *history_column(sqlite3_stmt *stmt, int column); /* its text; "" for NULL */
 
 #endif
