@@ -282,6 +282,7 @@ bool judge_check(struct judge *judge, struct judge_check *check)
     snprintf(check->why, sizeof check->why, "%s", about.why);
     if (good && check->answers)
         judge_remember(judge);
+    json_decref(about.analysis);
     json_decref(trajectory);
     return good;
 }
