@@ -11,7 +11,7 @@
 enum { GUARD_TOKEN = 32 }; /* hexadecimal digits, 128 bits */
 
 struct guard {
-    unsigned port;
+    _Atomic unsigned port; /* written once, while requests may come already; 0 until then, which refuses them */
     char token[GUARD_TOKEN + 1]; /* "" if no token is required */
 };
 
