@@ -102,11 +102,12 @@ package(libtrainer${major} libs "append-only log of training trials - trainer li
 A small transformer policy, environments, and the loop that trains it with
 the algorithms of librlcore."
   DEPENDS "librlcore${major} (= ${PROJECT_VERSION})")
-# pkg-config wants the .pc files that ours name, also where nothing is linked statically.
+# pkg-config wants the .pc files that ours name, also where nothing is linked statically. For static linking, Debian's sqlite3.pc
+# and openblas.pc name zlib and libgfortran, whose packages theirs do not depend on.
 package(liblineage-dev libdevel "append-only log of training trials - development files
 Headers, static libraries, pkg-config and CMake files of the store (lineage),
 the training core (rlcore, rlcase) and the trainer (trainer)."
-  DEPENDS "liblineage${major} (= ${PROJECT_VERSION}), librlcore${major} (= ${PROJECT_VERSION}), librlcase${major} (= ${PROJECT_VERSION}), libtrainer${major} (= ${PROJECT_VERSION}), libcsv-dev, libjansson-dev, libmd-dev, libopenblas-pthread-dev | libopenblas-dev, libsqlite3-dev, libutf8proc-dev, libxxhash-dev")
+  DEPENDS "liblineage${major} (= ${PROJECT_VERSION}), librlcore${major} (= ${PROJECT_VERSION}), librlcase${major} (= ${PROJECT_VERSION}), libtrainer${major} (= ${PROJECT_VERSION}), libcsv-dev, libjansson-dev, libmd-dev, libopenblas-pthread-dev | libopenblas-dev, libsqlite3-dev, libutf8proc-dev, libxxhash-dev, zlib1g-dev, libgfortran-12-dev | libgfortran-13-dev | libgfortran-14-dev")
 # Its modules are compiled where they are installed, and what was compiled goes with them (Debian's Python policy).
 set(scripts ${PROJECT_SOURCE_DIR}/src/cmake/debian)
 package(python3-lineage python "append-only log of training trials - Python package
