@@ -1,4 +1,5 @@
 /* cmd_append.c: `lineage append`: records one or several trials. */
+#include <fts.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,26 @@ static int append_rows(struct append_options *o, struct lineage_store *store)
     return status;
 }
 
+/* The user has named the directory, so it is copied as a whole; a snapshot stays, and travels with the store. */
+static void warn_of_secrets(char *dir, const struct lineage_store *store)
+{
+    char *const paths[] = {dir, NULL};
+    char names[400] = "";
+    size_t used = 0, n = 0, root = strlen(dir);
+    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, NULL);
+    for (FTSENT *entry; tree && (entry = fts_read(tree));) {
+        const char *path = entry->fts_path + root + strspn(entry->fts_path + root, "/");
+        if (entry->fts_info != FTS_F || !secret_file(path, lineage_store_secret_files(store)))
+            continue;
+        if (n++ < 8 && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "", path);
+    }
+    if (tree)
+        fts_close(tree);
+    if (n)
+        cli_error(CLI_NO, "warning: a snapshot keeps these files of %s, which look secret: %s%s", dir, names, n > 8 ? ", .." : "");
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct append_options *o = context;
@@ -217,6 +238,8 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     struct lineage_trial row = {0};
     struct lineage_error err;
+    if (o->snapshot)
+        warn_of_secrets(o->snapshot, session->store);
     if (o->check_tried && !o->again) {
         int repeated = cli_check_tried(session->store, trial->hypothesis, trial->params, trial->n_params);
         if (repeated != CLI_GO_ON)

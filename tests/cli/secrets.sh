@@ -88,4 +88,16 @@ must_fail 2 "the parameter 'note' has a value with the form of a token" append -
     --param note=ghp_Zx81kQ0aPq7Lm2Rt9Vw4aaaaaaaaaaaaaaaa
 must_equal "$rows" "$(wc -l <s/results.tsv)" "refused rows"
 must_run append -C s --status crash --param api_key=3 --param max_tokens=4096 --param pad_token=PAD
+
+# ---- a directory that the user freezes ----
+
+mkdir -p frozen/sub && echo x >frozen/weights && echo KEY=1 >frozen/.env && echo k >frozen/sub/id_rsa
+run append -C s --status keep --core-metric 1 --hypothesis frozen --snapshot frozen
+must_exit 0
+must_have err 'warning: a snapshot keeps these files of frozen, which look secret: '
+must_have err sub/id_rsa
+rm frozen/.env frozen/sub/id_rsa
+run append -C s --status keep --core-metric 1 --hypothesis frozen --snapshot frozen
+must_exit 0
+must_lack err secret
 finish
