@@ -81,6 +81,44 @@ static bool report_aborted(struct lineage_store *store, const struct tried_optio
     return n > 0;
 }
 
+/* ---- misspelt names ---- */
+
+/* The names of parameters, ended by NULL. */
+struct known_names {
+    char *names[400];
+    size_t n;
+};
+
+static bool take_name(void *context, size_t n, const char *const *columns, const char *const *texts)
+{
+    struct known_names *known = context;
+    (void)n, (void)columns;
+    known->names[known->n] = texts[0] ? strdup(texts[0]) : NULL;
+    known->n += known->names[known->n] != NULL;
+    return known->n + 1 < sizeof known->names / sizeof *known->names;
+}
+
+/* A misspelt parameter is one that nobody tried, which would send a planner to a place that is known. */
+static void report_misspelt(struct lineage_store *store, const struct tried_options *o)
+{
+    struct known_names known = {.n = 0};
+    struct lineage_error err;
+    if (lineage_sql(store, "SELECT DISTINCT key FROM param_values", take_name, &known, &err) != LINEAGE_OK)
+        known.n = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        const char *near = NULL;
+        bool exact = false;
+        for (size_t k = 0; k < known.n; k++)
+            exact = exact || strcmp(known.names[k], o->names[i]) == 0;
+        if (!exact && known.n)
+            near = cli_nearest(o->names[i], (const char *const *)known.names);
+        if (near)
+            fprintf(stderr, "lineage: no trial has a parameter '%s'; did you mean '%s'?\n", o->names[i], near);
+    }
+    for (size_t k = 0; k < known.n; k++)
+        free(known.names[k]);
+}
+
 /* ---- the nearest evidence ---- */
 
 enum { NEAREST_SHOWN = 3 };
@@ -140,6 +178,7 @@ static int work(struct cli_session *session, void *context)
         return status;
     if (!report_aborted(session->store, o, tolerance))
         report_nearest(session->store, o, tolerance);
+    report_misspelt(session->store, o);
     return CLI_NO;
 }
 

@@ -139,4 +139,16 @@ printf '%s\n' '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocol
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"trial","arguments":{"id":"000"}}}' | "$LINEAGE" mcp -C damaged >out 2>err
 must_have out '"protocolVersion":"2024-11-05"'
 must_have out 'is damaged (line 2)'
+
+# ---- a misspelt parameter is not new ground ----
+
+"$LINEAGE" init spelt --direction higher >/dev/null
+"$LINEAGE" append -C spelt --specialist x --status keep --core-metric 1 --hypothesis a --param lr=0.1 --param optimizer=adam >/dev/null
+run tried -C spelt --param lrr=0.1 --param optimiser=adam
+must_exit 1
+must_have err "no trial has a parameter 'lrr'; did you mean 'lr'?"
+must_have err "no trial has a parameter 'optimiser'; did you mean 'optimizer'?"
+run tried -C spelt --param lr=0.2 --param zebra=1
+must_exit 1
+must_lack err 'did you mean'
 finish
