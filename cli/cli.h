@@ -284,6 +284,10 @@ char *cli_read_all(const char *path, size_t *length);
 /* Returns the trial as an object: its 17 columns, score, params, clip scale, turns, extra columns, line number. */
 json_t *cli_trial_json(const struct lineage_trial *trial);
 
+/* Sets the member "margin" of a trial: half of the 95 % interval of its score. Without known noise there is no such
+ * member. */
+void cli_json_set_margin(json_t *object, const struct lineage_config *config, const struct lineage_trial *trial);
+
 /* The trials of a front as [{exp_id, score, second}]. */
 json_t *cli_front_json(const struct lineage_front *front);
 
@@ -328,10 +332,11 @@ size_t cli_list_rows(const struct cli_list *list);
 int cli_list_finish(struct cli_list *list);         /* prints the remaining rows, frees the list, returns an exit
                                                      * status */
 
-/* A list of trials with the usual columns. */
-struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out);
-void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen);
-bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial);
+/* A list of trials with the usual columns. A table also has the margins of the scores if the noise in config is known; TSV
+ * keeps its columns. Pass the same config to all three; NULL: no margins. */
+struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out, const struct lineage_config *config);
+void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen, const struct lineage_config *config);
+bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_config *config);
 /* Prints all trials of a cursor and closes it; *n is set to their number. settings, or NULL, are those of the question
  * (lineage_store_settings), shown beside the parameters of each trial and explained on standard error if there is
  * no trial. Returns an exit status. */

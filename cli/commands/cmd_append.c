@@ -176,7 +176,7 @@ static bool fill_rows(struct append_options *o)
 static int print_row(const struct append_options *o, const struct lineage_trial *row)
 {
     if (o->session.format_text)
-        return cli_show_trial(row, o->session.format, NULL);
+        return cli_show_trial(row, NULL, o->session.format, NULL);
     puts(row->exp_id); /* nothing else is printed, because scripts use ID=$(lineage append ..) */
     return CLI_OK;
 }

@@ -101,10 +101,11 @@ static void show_front(const struct cli_session *session, const struct lineage_f
     }
 }
 
-static void print_json(const struct lineage_trial *best, const struct lineage_front *front, const char *second)
+static void print_json(const struct lineage_trial *best, const struct lineage_config *config, const struct lineage_front *front)
 {
     json_t *object = cli_trial_json(best), *list = cli_front_json(front);
-    json_object_set_new(object, "second", cli_json_text(second));
+    cli_json_set_margin(object, config, best);
+    json_object_set_new(object, "second", cli_json_text(config->second));
     json_object_set_new(object, "front", list);
     cli_json_print(stdout, object, true);
     json_decref(object);
@@ -124,9 +125,9 @@ static int work(struct cli_session *session, void *context)
     struct lineage_front front = {0};
     int status = lineage_front_load(&front, session->store, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
     if (status == CLI_OK && session->format == CLI_JSON && front.n)
-        print_json(&trial, &front, lineage_store_config(session->store)->second);
+        print_json(&trial, lineage_store_config(session->store), &front);
     else if (status == CLI_OK)
-        status = cli_show_trial(&trial, session->format, &session->screen);
+        status = cli_show_trial(&trial, lineage_store_config(session->store), session->format, &session->screen);
     if (status == CLI_OK && session->format == CLI_TABLE)
         show_front(session, &front);
     lineage_front_release(&front);

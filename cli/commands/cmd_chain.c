@@ -148,9 +148,9 @@ static int print_fitted(const struct lineage_chain *chain, struct cli_screen *sc
  * commands. */
 static int print_tsv(const struct lineage_chain *chain)
 {
-    struct cli_list *list = cli_trial_list_new(CLI_TSV, stdout);
+    struct cli_list *list = cli_trial_list_new(CLI_TSV, stdout, NULL);
     for (size_t i = 0; list && i < chain->n; i++)
-        cli_trial_list_add(list, &chain->trials[i]);
+        cli_trial_list_add(list, &chain->trials[i], NULL);
     return cli_list_finish(list);
 }
 

@@ -49,7 +49,7 @@ static bool print_json(const struct lineage_trial *trial)
 /* Returns false if no further row should be printed: the limit is reached, or the reader of stdout is gone. */
 static bool print_row(struct follow *o, const struct lineage_trial *trial)
 {
-    bool printed = o->list ? cli_trial_list_add(o->list, trial) : print_json(trial);
+    bool printed = o->list ? cli_trial_list_add(o->list, trial, NULL) : print_json(trial);
     return printed && (!o->left || --o->left);
 }
 
@@ -94,7 +94,7 @@ static int begin(struct follow *o, struct lineage_store *store, enum cli_format 
     int result = find_start(o, store);
     if (result != CLI_GO_ON || format == CLI_JSON)
         return result;
-    o->list = cli_trial_list_new(CLI_TSV, stdout);
+    o->list = cli_trial_list_new(CLI_TSV, stdout, NULL);
     return o->list && fflush(stdout) == 0 ? CLI_GO_ON : cli_error(CLI_SYSTEM, "cannot write the result");
 }
 

@@ -103,7 +103,7 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
 {
     int shown = CLI_OK;
     if (o->session.format_text)
-        shown = cli_show_trial(row, o->session.format, NULL);
+        shown = cli_show_trial(row, NULL, o->session.format, NULL);
     else
         puts(row->exp_id);
     if (outcome->reason[0])

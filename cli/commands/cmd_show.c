@@ -117,11 +117,12 @@ static void print_verdict(const struct cli_session *session, const struct lineag
         cli_show_line(stdout, &session->screen, "verdict", lineage_hypothesis_text(text, h), CLI_PLAIN);
 }
 
-static int print_json(const struct lineage_trial *trial, const struct lineage_ideas *ideas,
+static int print_json(const struct lineage_trial *trial, const struct lineage_config *config, const struct lineage_ideas *ideas,
                       const struct lineage_idea *idea, const struct lineage_effective *settings,
                       const struct lineage_measured *measured, const struct lineage_hypothesis *h, json_t *run, json_t *entry)
 {
     json_t *object = cli_trial_json(trial);
+    cli_json_set_margin(object, config, trial);
     if (entry)
         json_object_set(object, "void", entry);
     if (h->verdict)
@@ -172,9 +173,9 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
         run = provenance_load(session->store, trial->exp_id);
     }
     if (session->format == CLI_JSON && idea)
-        status = print_json(trial, ideas, idea, &settings, &measured, &h, run, entry);
+        status = print_json(trial, lineage_store_config(session->store), ideas, idea, &settings, &measured, &h, run, entry);
     else {
-        status = cli_show_trial(trial, session->format, &session->screen);
+        status = cli_show_trial(trial, lineage_store_config(session->store), session->format, &session->screen);
         if (status == CLI_OK && entry)
             print_void(session, entry);
         if (status == CLI_OK && session->format == CLI_TABLE)

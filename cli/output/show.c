@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
 #include <lineage/text.h>
 
 #include "output/display_width.h"
@@ -80,10 +81,25 @@ static void print_turn(FILE *out, const struct cli_screen *screen, const struct 
     cli_show_line(out, screen, name, text, CLI_PLAIN);
 }
 
-static void print_lines(FILE *out, const struct lineage_trial *trial, const struct cli_screen *screen)
+/* Without its uncertainty, luck in a score looks like progress. */
+static void print_margin(FILE *out, const struct lineage_trial *trial, const struct lineage_config *config,
+                         const struct cli_screen *screen)
+{
+    char text[80];
+    struct lineage_number margin = {0};
+    if (config)
+        margin = lineage_score_margin(config, trial);
+    snprintf(text, sizeof text, "%.3g (half of the score's 95 %% interval)", margin.value);
+    if (margin.present)
+        cli_show_line(out, screen, "margin", text, CLI_PLAIN);
+}
+
+static void print_lines(FILE *out, const struct lineage_trial *trial, const struct lineage_config *config,
+                        const struct cli_screen *screen)
 {
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         print_column(out, screen, trial, i);
+    print_margin(out, trial, config, screen);
     for (size_t i = 0; i < trial->n_extras; i++)
         print_text(out, screen, trial->extras[i].column, trial->extras[i].text, CLI_PLAIN);
     print_number(out, screen, "ig_clip_scale_mean", trial->ig_clip_scale_mean, CLI_PLAIN);
@@ -108,14 +124,14 @@ static size_t count_lines(const char *text)
 }
 
 /* Formats into memory first, because only the number of lines tells whether a pager is needed. */
-static int print_fitted(const struct lineage_trial *trial, struct cli_screen *screen)
+static int print_fitted(const struct lineage_trial *trial, const struct lineage_config *config, struct cli_screen *screen)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return cli_no_memory();
-    print_lines(out, trial, screen);
+    print_lines(out, trial, config, screen);
     int failed = fclose(out);
     if (!failed) {
         cli_screen_expect(screen, count_lines(text) + 1);
@@ -147,15 +163,18 @@ static int print_tsv(const struct lineage_trial *trial)
     return cli_list_finish(list);
 }
 
-int cli_show_trial(const struct lineage_trial *trial, enum cli_format format, struct cli_screen *screen)
+int cli_show_trial(const struct lineage_trial *trial, const struct lineage_config *config, enum cli_format format,
+                   struct cli_screen *screen)
 {
     if (format == CLI_TABLE && screen && screen->terminal)
-        return print_fitted(trial, screen);
+        return print_fitted(trial, config, screen);
     if (format == CLI_TABLE)
-        return print_lines(stdout, trial, screen), CLI_OK;
+        return print_lines(stdout, trial, config, screen), CLI_OK;
     if (format == CLI_TSV)
         return print_tsv(trial);
     json_t *object = cli_trial_json(trial);
+    if (config)
+        cli_json_set_margin(object, config, trial);
     cli_json_print(stdout, object, true);
     json_decref(object);
     return CLI_OK;

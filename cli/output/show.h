@@ -6,9 +6,11 @@
 
 /*
  * Prints a trial: one line per filled column, a TSV row with a header, or a JSON object. If screen is a terminal, long
- * values are wrapped; NULL means not a terminal. Returns an exit status.
+ * values are wrapped; NULL means not a terminal. With config, line and object have the margin of the score, if the noise is
+ * known. Returns an exit status.
  */
-int cli_show_trial(const struct lineage_trial *trial, enum cli_format format, struct cli_screen *screen);
+int cli_show_trial(const struct lineage_trial *trial, const struct lineage_config *config, enum cli_format format,
+                   struct cli_screen *screen);
 
 /* Prints one more line in the same form; name and text must be escaped already. */
 void cli_show_line(FILE *out, const struct cli_screen *screen, const char *name, const char *text, enum cli_style style);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/render.h>
 #include <lineage/text.h>
@@ -71,6 +72,13 @@ json_t *cli_verdict_json(const struct lineage_hypothesis *h)
                      "covered", h->margin > 0 ? json_boolean(h->covered) : json_null());
 }
 
+void cli_json_set_margin(json_t *object, const struct lineage_config *config, const struct lineage_trial *trial)
+{
+    struct lineage_number margin = lineage_score_margin(config, trial);
+    if (margin.present)
+        json_object_set_new(object, "margin", cli_json_number(margin.value));
+}
+
 json_t *cli_trial_json(const struct lineage_trial *trial)
 {
     json_t *object = json_object();
@@ -100,34 +108,48 @@ char *cli_text_line(const char *text, size_t max)
     return copy;
 }
 
-static const char *const trial_columns[] = {"exp_id",     "timestamp",      "specialist", "parent_exp",
-                                            "status",     "score",          "delta_vs_best", "params",
-                                            "hypothesis", NULL};
+static const char *const trial_columns[] = {"exp_id", "timestamp", "specialist", "parent_exp", "status",
+                                            "score", "margin", "delta_vs_best", "params", "hypothesis"};
+enum { N_COLUMNS = sizeof trial_columns / sizeof *trial_columns, MARGIN = 6 };
 
-struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out)
+static bool has_margins(const struct lineage_config *config)
 {
+    return config && config->noise_std > 0;
+}
+
+/* Columns without the margins, if they are unknown. TSV never has them, so that a script finds every column at its place. */
+struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out, const struct lineage_config *config)
+{
+    const char *columns[N_COLUMNS];
     size_t n = 0;
-    while (trial_columns[n])
-        n++;
-    return cli_list_new(format, out, n, trial_columns);
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        if (i != MARGIN || (format == CLI_TABLE && has_margins(config)))
+            columns[n++] = trial_columns[i];
+    return cli_list_new(format, out, n, columns);
 }
 
 /* The most important columns are those that identify a trial and show how it ended, then the reason; time and
  * specialist are shown only if there is room. */
-void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen)
+void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen, const struct lineage_config *config)
 {
     size_t reason = screen->width * 3 / 10;
-    const struct cli_column_fit columns[] = {
+    const struct cli_column_fit all[N_COLUMNS] = {
         {.title = "id", .rank = 1, .least = 12},
         {.title = "time", .rank = 9},
         {.rank = 8, .least = 8},
         {.title = "parent", .rank = 7, .least = 8},
         {.rank = 2, .least = screen->width < 60 ? 9 : 12},
         {.rank = 3},
+        {.rank = 6},
         {.title = "delta", .rank = 5},
         {.rank = 6, .least = 12, .words = true},
         {.rank = 4, .least = reason < 12 ? 12 : reason},
     };
+    struct cli_column_fit columns[N_COLUMNS];
+    size_t n = 0;
+    for (size_t i = 0; i < N_COLUMNS; i++)
+        if (i != MARGIN || has_margins(config))
+            columns[n++] = all[i];
     cli_list_fit(list, screen, columns);
 }
 
@@ -148,7 +170,8 @@ static char *params_text(const struct lineage_trial *trial, const struct lineage
     return text;
 }
 
-static bool add_row(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_settings *settings)
+static bool add_row(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_settings *settings,
+                    const struct lineage_config *margins)
 {
     char *params = params_text(trial, settings);
     enum cli_style style = cli_label_style(trial->status);
@@ -161,6 +184,10 @@ static bool add_row(struct cli_list *list, const struct lineage_trial *trial, co
     cli_list_style(list, style, 0);
     cli_list_number(list, trial->score.value, trial->score.present);
     cli_list_style(list, style, 0);
+    if (has_margins(margins)) {
+        struct lineage_number margin = lineage_score_margin(margins, trial);
+        trial->score.present ? cli_list_figure(list, margin.value, margin.present) : cli_list_number(list, 0, false);
+    }
     cli_list_number(list, trial->delta_vs_best.value, trial->delta_vs_best.present);
     cli_list_text(list, params);
     cli_list_text(list, trial->hypothesis);
@@ -168,9 +195,9 @@ static bool add_row(struct cli_list *list, const struct lineage_trial *trial, co
     return cli_list_end_row(list);
 }
 
-bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial)
+bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_config *config)
 {
-    return add_row(list, trial, NULL);
+    return add_row(list, trial, NULL, config);
 }
 
 /* Prints whole trials, not only the table's columns, one by one, because the result of a query may be larger than
@@ -188,6 +215,7 @@ static int print_json(struct lineage_cursor *cursor, const struct lineage_settin
         if (settings)
             json_object_set_new(object, "settings", cli_settings_json(settings, trial.seq));
         const struct lineage_hypothesis h = lineage_hypothesis_of(&trial, lineage_hypothesis_margin(lineage_cursor_config(cursor)));
+        cli_json_set_margin(object, lineage_cursor_config(cursor), &trial);
         if (h.verdict)
             json_object_set_new(object, "verdict", cli_verdict_json(&h));
         FILE *text = open_memstream(&line, &length);
@@ -209,11 +237,12 @@ static int print_list(struct lineage_cursor *cursor, const struct lineage_settin
 {
     struct lineage_trial trial = {0};
     enum lineage_status status;
-    struct cli_list *list = cli_trial_list_new(format, stdout);
+    const struct lineage_config *margins = format == CLI_TABLE ? lineage_cursor_config(cursor) : NULL;
+    struct cli_list *list = cli_trial_list_new(format, stdout, margins);
     if (!list)
         return cli_no_memory();
-    cli_trial_list_fit(list, screen);
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK && add_row(list, &trial, settings))
+    cli_trial_list_fit(list, screen, margins);
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK && add_row(list, &trial, settings, margins))
         ;
     *n = cli_list_rows(list);
     int result = cli_list_finish(list);

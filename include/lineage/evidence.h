@@ -76,6 +76,13 @@ LINEAGE_API const char *lineage_noise_text(char out[LINEAGE_NOISE_TEXT_MAX], con
 /* Half of the 95 % interval of a mean of n >= 1 runs, by Student's t; NAN if the noise is unknown. */
 LINEAGE_API double lineage_noise_margin(const struct lineage_noise *noise, size_t n);
 
+/*
+ * Half of the 95 % interval of a trial's score, by the noise in the store's settings: lineage_noise_margin for the runs that
+ * the row is the mean of, or for noise_seeds if it does not name them. Not present if the noise is unknown or the trial has
+ * no score.
+ */
+LINEAGE_API struct lineage_number lineage_score_margin(const struct lineage_config *config, const struct lineage_trial *trial);
+
 /* How many runs the score of a row is the mean of. `lineage run` writes "mean of N seeds, std S" into the notes of a row
  * with several seeds; 1 for other notes and for NULL. */
 LINEAGE_API size_t lineage_score_runs(const char *notes);

@@ -139,6 +139,18 @@ static void a_score_has_a_margin(void **state)
     assert_near(lineage_noise_margin(&(struct lineage_noise){.std = 0.2, .freedom = (double)INFINITY}, 4), 1.959963985 * 0.1, 1e-6);
     assert_near(lineage_noise_margin(&(struct lineage_noise){.std = 2, .freedom = 4}, 1), 2.77644511 * 2, 1e-6);
     assert_true(isnan(lineage_noise_margin(&(struct lineage_noise){0}, 1)));
+
+    /* The margin of a row depends on the seeds that the row names, else on those of the settings. */
+    struct lineage_config config = {.noise_std = 0.2, .noise_seeds = 4};
+    struct lineage_trial row = {.score = {true, 1}, .notes = "lr=0.1"};
+    assert_near(lineage_score_margin(&config, &row).value, 1.959963985 * 0.1, 1e-6);
+    row.notes = "mean of 16 seeds, std 0.2";
+    assert_near(lineage_score_margin(&config, &row).value, 1.959963985 * 0.05, 1e-6);
+    row.score.present = false;
+    assert_false(lineage_score_margin(&config, &row).present);
+    row.score.present = true;
+    config.noise_std = 0;
+    assert_false(lineage_score_margin(&config, &row).present);
     assert_int_equal(lineage_score_runs(NULL), 1);
     assert_int_equal(lineage_score_runs("lr=3; mean of 5 seeds, std 0.01"), 5);
     assert_int_equal(lineage_score_runs("mean of 5 seeds"), 1);

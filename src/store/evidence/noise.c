@@ -98,3 +98,13 @@ double lineage_noise_margin(const struct lineage_noise *noise, size_t n)
 {
     return noise->freedom > 0 ? quantile_t(0.025, noise->freedom) * noise->std / sqrt((double)n) : (double)NAN;
 }
+
+struct lineage_number lineage_score_margin(const struct lineage_config *config, const struct lineage_trial *trial)
+{
+    struct lineage_noise noise;
+    size_t runs = lineage_score_runs(trial->notes);
+    lineage_noise_of_config(&noise, config);
+    double margin = lineage_noise_margin(&noise, runs > 1 ? runs : config->noise_seeds ? config->noise_seeds : 1);
+    bool known = trial->score.present && isfinite(margin);
+    return (struct lineage_number){known, known ? margin : 0};
+}
