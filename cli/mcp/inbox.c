@@ -149,9 +149,8 @@ static void take_line(void *context, enum mcp_line_kind kind, const char *text, 
     if (kind == MCP_LINE_WHOLE) {
         mcp_message_read(&waiting->message, text, length);
     } else {
-        waiting->message = (struct mcp_message){.kind = MCP_INVALID, .code = MCP_INVALID_REQUEST};
-        snprintf(waiting->message.error, sizeof waiting->message.error, "Invalid request: %s",
-                 kind == MCP_LINE_TOO_LONG ? "a message has 1048576 bytes at most" : "no memory for the message");
+        mcp_message_dropped(&waiting->message, text,
+                            kind == MCP_LINE_TOO_LONG ? "a message has 1048576 bytes at most" : "no memory for the message");
     }
     pthread_mutex_lock(&inbox->lock);
     /* A cancellation skips the queue, because at the end of the queue it would come after the answer that it should

@@ -24,25 +24,25 @@ static bool make_room(struct mcp_lines *lines, size_t more)
     return true;
 }
 
-/* Appends bytes to the unfinished line. If the line gets too long or memory runs out, reports that and drops the
- * line. */
-static void keep(struct mcp_lines *lines, const char *bytes, size_t length, mcp_line_fn *line, void *context)
+/* Appends bytes to the unfinished line. If the line gets too long or memory runs out, drops the line up to its end, and
+ * keeps only its id. */
+static void keep(struct mcp_lines *lines, const char *bytes, size_t length)
 {
-    enum mcp_line_kind trouble = MCP_LINE_WHOLE;
-    if (lines->dropping || !length)
+    if (!length)
         return;
-    if (lines->length + length > MCP_MESSAGE_MAX)
-        trouble = MCP_LINE_TOO_LONG;
-    else if (!make_room(lines, length))
-        trouble = MCP_LINE_NO_MEMORY;
-    if (trouble != MCP_LINE_WHOLE) {
-        line(context, trouble, "", 0);
-        lines->dropping = true;
-        lines->length = 0;
+    if (lines->dropped == MCP_LINE_WHOLE && lines->length + length > MCP_MESSAGE_MAX)
+        lines->dropped = MCP_LINE_TOO_LONG;
+    else if (lines->dropped == MCP_LINE_WHOLE && !make_room(lines, length))
+        lines->dropped = MCP_LINE_NO_MEMORY;
+    if (lines->dropped == MCP_LINE_WHOLE) {
+        memcpy(lines->data + lines->length, bytes, length);
+        lines->length += length;
         return;
     }
-    memcpy(lines->data + lines->length, bytes, length);
-    lines->length += length;
+    if (lines->length)
+        mcp_id_scan_feed(&lines->id, lines->data, lines->length);
+    lines->length = 0;
+    mcp_id_scan_feed(&lines->id, bytes, length);
 }
 
 /* Blank lines are ignored: answering each with an error without an id would only confuse clients. */
@@ -54,17 +54,30 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
-/* Accepts CR LF, from clients that write text files. A dropped line was reported when it became too long. */
+/* A dropped line is reported at its end, because some clients write the id behind the params. */
+static void report_dropped(struct mcp_lines *lines, mcp_line_fn *line, void *context)
+{
+    const char *id = mcp_id_scan_result(&lines->id);
+    line(context, lines->dropped, id, strlen(id));
+    lines->dropped = MCP_LINE_WHOLE;
+    lines->id = (struct mcp_id_scan){.depth = 0};
+    lines->length = 0;
+}
+
+/* Accepts CR LF, from clients that write text files. */
 static void hand_out(struct mcp_lines *lines, mcp_line_fn *line, void *context)
 {
     size_t length = lines->length;
+    if (lines->dropped != MCP_LINE_WHOLE) {
+        report_dropped(lines, line, context);
+        return;
+    }
     if (length && lines->data[length - 1] == '\r')
         length--;
-    if (!lines->dropping && !is_blank(lines->data, length)) {
+    if (!is_blank(lines->data, length)) {
         lines->data[length] = '\0';
         line(context, MCP_LINE_WHOLE, lines->data, length);
     }
-    lines->dropping = false;
     lines->length = 0;
 }
 
@@ -73,7 +86,7 @@ void mcp_lines_feed(struct mcp_lines *lines, const char *bytes, size_t length, m
     while (length) {
         const char *end = memchr(bytes, '\n', length);
         size_t n = end ? (size_t)(end - bytes) : length;
-        keep(lines, bytes, n, line, context);
+        keep(lines, bytes, n);
         if (end)
             hand_out(lines, line, context);
         n += end != NULL;

@@ -1,6 +1,6 @@
 /*
- * lines.h: splits standard input into lines of one message each. A line longer than MCP_MESSAGE_MAX is dropped up to
- * its end and reported once, so that a sender without line ends cannot use up the memory.
+ * lines.h: splits standard input into lines of one message each. A line longer than MCP_MESSAGE_MAX is dropped, so that a
+ * sender without line ends cannot use up the memory, and reported once at its end, with the id of its request.
  */
 #ifndef MCP_LINES_H
 #define MCP_LINES_H
@@ -8,16 +8,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "id_scan.h"
+
 #define MCP_MESSAGE_MAX ((size_t)1 << 20) /* bytes; a cell of results.tsv has at most 131072 */
+
+/* How a line ended. text is NUL-terminated and valid only during the call: the line, or for a dropped line the JSON text of
+ * its id, "" if it has none. */
+enum mcp_line_kind { MCP_LINE_WHOLE, MCP_LINE_TOO_LONG, MCP_LINE_NO_MEMORY };
 
 struct mcp_lines {
     char *data;
     size_t length, capacity;
-    bool dropping; /* inside a line that is too long */
+    enum mcp_line_kind dropped; /* inside a line that is dropped, and why */
+    struct mcp_id_scan id;      /* of that line */
 };
 
-/* How a line ended. text is NUL-terminated and valid only during the call. */
-enum mcp_line_kind { MCP_LINE_WHOLE, MCP_LINE_TOO_LONG, MCP_LINE_NO_MEMORY };
 typedef void mcp_line_fn(void *context, enum mcp_line_kind kind, const char *text, size_t length);
 
 /* Takes bytes and calls `line` for each line that ends in them, without its LF or CR LF; blank lines are skipped. */

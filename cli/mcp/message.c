@@ -110,6 +110,17 @@ void mcp_message_read(struct mcp_message *message, const char *text, size_t leng
         classify(message);
 }
 
+void mcp_message_dropped(struct mcp_message *message, const char *id, const char *why)
+{
+    *message = (struct mcp_message){.kind = MCP_INVALID};
+    refuse(message, MCP_INVALID_REQUEST, "Invalid request: %s", why);
+    json_t *value = json_loads(id, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    message->root = json_object();
+    if ((json_is_string(value) || json_is_integer(value)) && json_object_set(message->root, "id", value) == 0)
+        message->id = value;
+    json_decref(value); /* the root holds it */
+}
+
 void mcp_message_release(struct mcp_message *message)
 {
     json_decref(message->root);

@@ -40,6 +40,9 @@ struct mcp_message {
 
 /* text[length] must be NUL. Release the message after use, whatever its kind. */
 void mcp_message_read(struct mcp_message *message, const char *text, size_t length);
+
+/* A message that was not kept. Its answer names the request if `id`, as JSON text, is one. Release it likewise. */
+void mcp_message_dropped(struct mcp_message *message, const char *id, const char *why);
 void mcp_message_release(struct mcp_message *message);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * fuzz_mcp.c: reads hostile bytes as messages of `lineage mcp`. However the bytes are split, the reader must find the
  * same lines. Every line has one of the kinds, and an error if it is invalid. The id of a request can always be sent
- * back.
+ * back, and the search for the id of a dropped message finds the one that the parser finds, or none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,18 @@ static void check_message(const struct mcp_message *message)
     fuzz_assert(!message->params || message->kind == MCP_INVALID || json_is_object(message->params));
 }
 
+/* A key that is written with escapes is not found, which costs a client the id in an error only. */
+static void check_id(const struct mcp_message *message, const char *text, size_t length)
+{
+    struct mcp_id_scan scan = {.depth = 0};
+    struct mcp_message dropped;
+    mcp_id_scan_feed(&scan, text, length);
+    mcp_message_dropped(&dropped, mcp_id_scan_result(&scan), "dropped");
+    fuzz_assert(dropped.kind == MCP_INVALID && dropped.error[0]);
+    fuzz_assert(!dropped.id || message->kind != MCP_REQUEST || json_equal(dropped.id, message->id));
+    mcp_message_release(&dropped);
+}
+
 static void hear(void *context, enum mcp_line_kind kind, const char *text, size_t length)
 {
     struct heard *heard = context;
@@ -45,6 +57,7 @@ static void hear(void *context, enum mcp_line_kind kind, const char *text, size_
     fuzz_assert(length > 0 && length <= MCP_MESSAGE_MAX && text[length] == '\0' && !memchr(text, '\n', length));
     mcp_message_read(&message, text, length);
     check_message(&message);
+    check_id(&message, text, length);
     mcp_message_release(&message);
 }
 
