@@ -40,7 +40,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.cancelled = is_cancelled, .cancel_context = &o.server, .before_store = true};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),
-        {"allow-write", 0, POPT_ARG_NONE, &o.allow_write, 0, "offer the tools append and note, which write", NULL},
+        {"allow-write", 0, POPT_ARG_NONE, &o.allow_write, 0, "offer the tools that write", NULL},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
@@ -50,8 +50,9 @@ const struct cli_command cmd_mcp = {
     .arguments = "",
     .description = "Serves agent programs: JSON-RPC messages on standard input and output, one per line,\n"
                    "until the input ends. Messages for people go to standard error. Supports revision\n"
-                   "2026-07-28 of the protocol, and 2025-11-25 and 2025-06-18 with their handshake. Nothing\n"
-                   "is written unless --allow-write offers the tools append and note.",
+                   "2026-07-28 of the protocol, and with their handshake 2025-11-25, 2025-06-18, 2025-03-26\n"
+                   "and 2024-11-05. Nothing is written unless --allow-write offers the tools append, note,\n"
+                   "insight and void (`lineage help agents`).",
     .examples = "  lineage mcp -C runs/atpo\n"
                 "  claude mcp add lineage -- lineage mcp -C runs/atpo",
     .run = run,

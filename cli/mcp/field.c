@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/settings.h>
 #include <lineage/text.h>
@@ -76,7 +77,7 @@ char **mcp_param_names(struct mcp_server *server, size_t max)
                          max);
 }
 
-static const char *const more_fields[] = {"score", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row", "verdict"};
+static const char *const more_fields[] = {"score", "margin", "params", "metrics", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row", "verdict"};
 enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
 
 /* Returns the name in the table, because the caller choose_fallback passes a name in a temporary buffer. */
@@ -235,7 +236,8 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
     struct known_names known = {0};
     bool ok = true;
     fields->n = 0;
-    fields->margin = lineage_hypothesis_margin(lineage_store_config(call->server->store));
+    fields->config = lineage_store_config(call->server->store);
+    fields->margin = lineage_hypothesis_margin(fields->config);
     for (size_t i = 0; ok && i < json_array_size(wanted); i++)
         ok = choose(fields, call, &known, json_string_value(json_array_get(wanted, i)));
     if (ok && !fields->n)
@@ -286,9 +288,22 @@ static json_t *other_json(const struct lineage_trial *trial, const char *name, s
     return json_null();
 }
 
+/* Two digits say how far a score may be off. */
+json_t *mcp_margin(const struct mcp_fields *fields, const struct lineage_trial *trial)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    const struct lineage_number margin = lineage_score_margin(fields->config, trial);
+    if (!margin.present)
+        return json_null();
+    snprintf(text, sizeof text, "%.2g", margin.value);
+    return cli_json_number(strtod(text, NULL));
+}
+
 json_t *mcp_fields_value(const struct mcp_fields *fields, const struct lineage_trial *trial, size_t i, size_t max)
 {
     char text[LINEAGE_HYPOTHESIS_TEXT_MAX];
+    if (strcmp(fields->names[i], "margin") == 0)
+        return mcp_margin(fields, trial);
     if (strcmp(fields->names[i], "verdict") != 0)
         return mcp_field(trial, fields->names[i], max);
     const struct lineage_hypothesis h = lineage_hypothesis_of(trial, fields->margin);

@@ -10,6 +10,7 @@ struct mcp_fields {
     const char *names[MCP_MAX_FIELDS];
     size_t n;
     double margin; /* of lineage/hypothesis.h, for the field verdict */
+    const struct lineage_config *config; /* for the field margin: half of the 95 % interval of the score */
 };
 
 /*
@@ -38,6 +39,9 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
 
 /* Returns field i of a trial: mcp_field, or the verdict on its prediction (lineage/hypothesis.h). */
 json_t *mcp_fields_value(const struct mcp_fields *fields, const struct lineage_trial *trial, size_t i, size_t max);
+
+/* Returns half of the 95 % interval of a trial's score, or null if the noise is unknown. */
+json_t *mcp_margin(const struct mcp_fields *fields, const struct lineage_trial *trial);
 
 /* The trial's name for clients: its id, or @ROW if the id is not a plain word. */
 json_t *mcp_id(const struct lineage_trial *trial);

@@ -11,22 +11,28 @@
 #include <lineage/text.h>
 
 #include "mcp/schema.h"
+#include "mcp/shared_text.h"
 #include "mcp/untrusted.h"
 #include "output/settings_out.h"
 
 /* FRAME_BYTES: approximate size of an answer without its rows, so that max_bytes covers the whole answer. */
-enum { TEXT_MAX = 160, SHORT_TEXT = 12, FRAME_BYTES = 260 };
+/* A client that named no fields wants an overview, so its texts are shorter (USUAL_TEXT). What texts share is looked for in
+ * more of them than is shown (FOLD_TEXT). */
+enum { TEXT_MAX = 160, USUAL_TEXT = 80, FOLD_TEXT = 400, SHORT_TEXT = 12, FRAME_BYTES = 300 };
 
 bool mcp_page_open(struct mcp_page *page, struct mcp_call *call, const char *fallback_fields)
 {
     *page = (struct mcp_page){.max_bytes = mcp_count_argument(call, "max_bytes", MCP_DEFAULT_BYTES),
                               .limit = mcp_count_argument(call, "limit", MCP_DEFAULT_ROWS),
+                              .usual_fields = !json_array_size(json_object_get(call->arguments, "fields")),
+                              .margins = json_array(),
                               .rows = json_array()};
     return mcp_fields_choose(&page->fields, call, fallback_fields);
 }
 
 void mcp_page_release(struct mcp_page *page)
 {
+    json_decref(page->margins);
     json_decref(page->rows);
 }
 
@@ -49,11 +55,16 @@ static void add_settings(json_t *params, const struct mcp_page *page, uint64_t s
     }
 }
 
-static json_t *row_json(const struct mcp_page *page, const struct lineage_trial *trial, size_t max)
+static bool is_prose(const char *field)
+{
+    return strcmp(field, "hypothesis") == 0 || strcmp(field, "notes") == 0;
+}
+
+static json_t *row_json(const struct mcp_page *page, const struct lineage_trial *trial, size_t max, size_t prose_max)
 {
     json_t *row = json_array();
     for (size_t i = 0; i < page->fields.n; i++) {
-        json_t *field = mcp_fields_value(&page->fields, trial, i, max);
+        json_t *field = mcp_fields_value(&page->fields, trial, i, is_prose(page->fields.names[i]) ? prose_max : max);
         if (strcmp(page->fields.names[i], "params") == 0)
             add_settings(field, page, trial->seq);
         json_array_append_new(row, field);
@@ -70,16 +81,18 @@ static size_t bytes_of(const json_t *value)
 }
 
 /* The first row must always fit, because otherwise no client could get past it. Its texts are shortened further if
- * necessary. */
-static json_t *fitting_row(const struct mcp_page *page, const struct lineage_trial *trial, size_t *bytes)
+ * necessary. The page gets hypothesis and notes in full for now, see fold_texts. */
+static json_t *fitting_row(struct mcp_page *page, const struct lineage_trial *trial, size_t *bytes)
 {
     size_t room = page->max_bytes - FRAME_BYTES;
-    for (size_t max = TEXT_MAX;; max /= 2) {
-        json_t *row = row_json(page, trial, max);
+    for (size_t max = page->usual_fields ? USUAL_TEXT : TEXT_MAX;; max /= 2) {
+        json_t *row = row_json(page, trial, max, max);
         *bytes = bytes_of(row) + 1;
-        if (page->bytes + *bytes <= room || (!json_array_size(page->rows) && max <= SHORT_TEXT))
-            return row;
         json_decref(row);
+        if (page->bytes + *bytes <= room || (!json_array_size(page->rows) && max <= SHORT_TEXT)) {
+            page->text_max = max;
+            return row_json(page, trial, max, FOLD_TEXT);
+        }
         if (json_array_size(page->rows))
             return NULL;
     }
@@ -94,6 +107,7 @@ bool mcp_page_add(struct mcp_page *page, const struct lineage_trial *trial)
     if (!row)
         return false;
     json_array_append_new(page->rows, row);
+    json_array_append_new(page->margins, mcp_margin(&page->fields, trial));
     page->bytes += bytes;
     page->last = trial->seq;
     snprintf(page->last_id, sizeof page->last_id, "%s", strlen(trial->exp_id) < sizeof page->last_id ? trial->exp_id : "");
@@ -165,6 +179,57 @@ static json_t *fold_params(const struct mcp_page *page)
     return same;
 }
 
+/* ---- texts that all rows of the page share ---- */
+
+/* A text that was escaped is cut without being escaped once more. */
+static void shorten(json_t *rows, size_t column, size_t max)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const char *text = json_string_value(json_array_get(json_array_get(rows, i), column));
+        size_t n = text ? lineage_text_prefix(text, strlen(text), max) : 0;
+        if (text && text[n])
+            json_array_set_new(json_array_get(rows, i), column,
+                               json_sprintf("%.*s…", (int)lineage_text_prefix(text, n, max - 1), text));
+    }
+}
+
+static json_t *fold_texts(const struct mcp_page *page)
+{
+    json_t *same = json_object();
+    for (size_t column = 0; column < page->fields.n; column++) {
+        if (!is_prose(page->fields.names[column]))
+            continue;
+        json_t *shared = mcp_fold_texts(page->rows, column, page->text_max);
+        if (shared)
+            json_object_set_new(same, page->fields.names[column], shared);
+        shorten(page->rows, column, page->text_max);
+    }
+    return same;
+}
+
+/* ---- margins of the scores ---- */
+
+/* Adds the margin once if all scores have the same, else as a column. */
+static void add_margins(const struct mcp_page *page, json_t *result, json_t *columns)
+{
+    json_t *usual = NULL, *margin;
+    bool differ = false, chosen = false;
+    size_t i;
+    json_array_foreach(page->margins, i, margin) {
+        differ = differ || (usual && json_is_number(margin) && !json_equal(usual, margin));
+        usual = json_is_number(margin) ? margin : usual;
+    }
+    for (i = 0; i < page->fields.n; i++)
+        chosen = chosen || strcmp(page->fields.names[i], "margin") == 0;
+    if (usual && !differ && !chosen)
+        json_object_set(result, "margin", usual);
+    if (!differ || chosen)
+        return;
+    json_array_append_new(columns, json_string("margin"));
+    json_array_foreach(page->margins, i, margin)
+        json_array_append(json_array_get(page->rows, i), margin);
+}
+
 /* ---- the page ---- */
 
 /* Counting stops at MCP_COUNT_MAX: the exact number of 812,345 matches is not worth waiting for. */
@@ -205,7 +270,7 @@ bool mcp_cursor(uint64_t *after, struct mcp_call *call)
 json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t total, bool more)
 {
     json_t *result = json_object(), *columns = json_array();
-    json_t *same = fold_params(page);
+    json_t *same = fold_params(page), *same_text = fold_texts(page);
     for (size_t i = 0; i < page->fields.n; i++)
         json_array_append_new(columns, json_string(page->fields.names[i]));
     json_object_set_new(result, "shown", mcp_shown(json_array_size(page->rows), total));
@@ -213,6 +278,10 @@ json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t tot
         json_object_set_new(result, "next", cursor_of(page, call));
     if (same)
         json_object_set_new(result, "same", same);
+    if (json_object_size(same_text))
+        json_object_set(result, "same_text", same_text);
+    json_decref(same_text);
+    add_margins(page, result, columns);
     json_object_set_new(result, "columns", columns);
     json_object_set(result, "rows", page->rows);
     return result;

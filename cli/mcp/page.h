@@ -3,7 +3,8 @@
  *
  * A page is {shown: "20 of 431", next: CURSOR, same: "seed=1 lr=0.0003", columns: [...], rows: [[...], ...]}. Rows are
  * lists, because names repeated in every row would cost more tokens than the values. Parameters that all rows of the
- * page share are in `same`. The cursor is the exp_id of the last row shown. Rows are never removed from a lineage, so a
+ * page share are in `same`, and the words that most texts of a column share in `same_text` (shared_text.h). `margin` is half
+ * of the 95 % interval of the scores; if it is not the same for all of them, it is a column. The cursor is the exp_id of the last row shown. Rows are never removed from a lineage, so a
  * cursor never expires.
  */
 #ifndef MCP_PAGE_H
@@ -24,6 +25,9 @@ struct mcp_page {
     struct mcp_fields fields;
     size_t max_bytes, limit;
     const struct lineage_settings *settings; /* settings in words that the question named, shown with params; or NULL */
+    bool usual_fields; /* the client named none */
+    size_t text_max;   /* code points of a text */
+    json_t *margins;   /* of the scores, one for each row */
     json_t *rows;  /* params are objects until the page is finished */
     uint64_t last; /* seq of the last row */
     char last_id[128];
@@ -55,21 +59,17 @@ void mcp_set_source(json_t *result, const struct lineage_settings *settings);
 json_t *mcp_shown(size_t shown, size_t total);
 
 /* The arguments of every list and the members of its result, for the tool table. */
-#define MCP_LIST_ARGUMENTS                                                                                        \
-    {"fields", MCP_TEXTS, false, "fields to show: columns of results.tsv, score, turns (information gain), row, " \
-                                 "parameters; default " MCP_DEFAULT_FIELDS, 0, 200, NULL},                        \
-        {"limit", MCP_COUNT, false, "max. rows, default 20", 1, MCP_MAX_ROWS, NULL},                              \
-        {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000", 500, 200000, NULL},             \
-    {                                                                                                             \
-        "cursor", MCP_TEXT, false, "`next` of the previous page", 0, 400, NULL                                    \
+#define MCP_LIST_ARGUMENTS(fields)                                                            \
+    {"fields", MCP_TEXTS, false, fields, 0, 200, NULL},                                      \
+        {"limit", MCP_COUNT, false, "rows, default 20", 1, MCP_MAX_ROWS, NULL},              \
+        {"max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 500, 200000, NULL},               \
+    {                                                                                        \
+        "cursor", MCP_TEXT, false, "`next` of the last page", 0, 400, NULL                   \
     }
+#define MCP_BYTES_DEFAULT "default 8000"
 
-#define MCP_LIST_OUTPUT                                                                                           \
-    "\"shown\":{\"type\":\"string\",\"description\":\"rows shown of all\"},"                                      \
-    "\"next\":{\"type\":\"string\",\"description\":\"cursor of the next page; absent on the last\"},"             \
-    "\"same\":{\"type\":\"string\",\"description\":\"parameters equal in all rows here\"},"                       \
-    "\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                                           \
-    "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"number\","      \
-    "\"null\"]}}}"
+/* What the members mean is in the server's instructions, once for all lists. */
+#define MCP_LIST_OUTPUT \
+    "\"shown\":{\"type\":\"string\"},\"columns\":{\"type\":\"array\"},\"rows\":{\"type\":\"array\"}"
 
 #endif

@@ -62,7 +62,8 @@ json_t *mcp_schema_of(const struct mcp_argument *arguments)
     json_t *properties = json_object(), *required = json_array();
     for (; arguments->name; arguments++) {
         json_t *schema = type_schema(arguments);
-        json_object_set_new(schema, "description", json_string(arguments->description));
+        if (*arguments->description) /* some names say everything */
+            json_object_set_new(schema, "description", json_string(arguments->description));
         json_object_set_new(properties, arguments->name, schema);
         if (arguments->required)
             json_array_append_new(required, json_string(arguments->name));
@@ -120,7 +121,8 @@ static bool unknown_argument(struct mcp_call *call, const struct mcp_argument *a
 
 static bool wrong(struct mcp_call *call, const struct mcp_argument *argument, const char *wanted)
 {
-    mcp_trouble(call, "%s must be %s (%s)", argument->name, wanted, argument->description);
+    const char *about = argument->description;
+    mcp_trouble(call, "%s must be %s%s%s%s", argument->name, wanted, *about ? " (" : "", about, *about ? ")" : "");
     return false;
 }
 

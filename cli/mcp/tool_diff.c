@@ -13,10 +13,10 @@
 enum { FILES_MAX = 50, FRAME = 400 };
 
 static const struct mcp_argument arguments[] = {
-    {"id", MCP_TEXT, true, "exp_id", 0, 400, NULL},
-    {"against", MCP_TEXT, false, "exp_id to compare with, default: the parent", 0, 400, NULL},
+    {"id", MCP_TEXT, true, "", 0, 400, NULL},
+    {"against", MCP_TEXT, false, "default: the parent", 0, 400, NULL},
     {"path", MCP_TEXT, false, "only this file", 0, 1000, NULL},
-    {"max_bytes", MCP_COUNT, false, "max. bytes of the diff, default 6000", 500, 200000, NULL},
+    {"max_bytes", MCP_COUNT, false, "default 6000", 500, 200000, NULL},
     {.name = NULL}};
 
 /* Whether the line begins a file: "diff --git a/PATH b/PATH". Both halves are equal, whatever the path contains. */
@@ -101,7 +101,7 @@ const struct mcp_tool mcp_tool_diff = {
     .description = "Unified diff of a trial's snapshot against its parent's or another trial's.",
     .arguments = arguments,
     .output = "\"from\":{\"type\":\"string\"},\"to\":{\"type\":\"string\"},\"n_files\":{\"type\":\"integer\"},"
-              "\"files\":{\"type\":\"array\",\"description\":\"[path, lines added, lines removed], 50 at most\"},"
+              "\"files\":{\"type\":\"array\",\"description\":\"[path, added, removed], 50 at most\"},"
               "\"diff\":{\"type\":\"string\"}",
     .needed = "\"from\",\"to\",\"n_files\",\"files\",\"diff\"",
     .idempotent = true,

@@ -19,12 +19,11 @@ enum { SIMILAR_MAX = 50, KNOBS_MAX = 200, TRIES_MAX = 40, TEXT_MAX = 160 };
 /* ---- search ---- */
 
 static const struct mcp_argument search_arguments[] = {
-    {"words", MCP_TEXT, true, "all must occur; \"phrase\", prefix*, OR, NOT, ( ), hypothesis:word, notes:word. "
-                              "Identifiers are found by their parts: muon_wd by wd", 1, 2000, NULL},
-    {"specialist", MCP_TEXT, false, "only this specialist", 0, 400, NULL},
+    {"words", MCP_TEXT, true, "all must occur; \"phrase\", prefix*, OR, NOT, ( ), hypothesis:word, notes:word; parts of identifiers", 1, 2000, NULL},
+    {"specialist", MCP_TEXT, false, "", 0, 400, NULL},
     {"fields", MCP_TEXTS, false, "as in query", 0, 200, NULL},
-    {"limit", MCP_COUNT, false, "max. rows, default 20", 1, MCP_MAX_ROWS, NULL},
-    {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000", 500, 200000, NULL},
+    {"limit", MCP_COUNT, false, "rows, default 20", 1, MCP_MAX_ROWS, NULL},
+    {"max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 500, 200000, NULL},
     {.name = NULL}};
 
 /* There is no cursor, because the best matches come first: other words find better matches than a further page
@@ -90,7 +89,7 @@ static json_t *number_or_null(struct lineage_number number)
 /* ---- similar ---- */
 
 static const struct mcp_argument similar_arguments[] = {
-    {"idea", MCP_TEXT, true, "an idea in words (\"raise grad_clip_norm 0.3 to 0.5\"), or the exp_id of a trial", 1, 20000, NULL},
+    {"idea", MCP_TEXT, true, "in words (\"raise grad_clip_norm 0.3 to 0.5\"), or an exp_id", 1, 20000, NULL},
     {"limit", MCP_COUNT, false, "default 5", 1, SIMILAR_MAX, NULL},
     {.name = NULL}};
 
@@ -135,10 +134,10 @@ static json_t *call_similar(struct mcp_call *call)
 const struct mcp_tool mcp_tool_similar = {
     .name = "similar",
     .title = "Was this idea tried?",
-    .description = "The trials nearest to an idea in words, with outcomes; `same`: that trial already made the whole change. "
+    .description = "The trials nearest to an idea, with outcomes; `same`: that trial already made the whole change. "
                    "Ask it before you propose a trial.",
     .arguments = similar_arguments,
-    .output = "\"tried\":{\"type\":\"boolean\"},\"trials\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
+    .output = "\"tried\":{\"type\":\"boolean\"},\"trials\":{\"type\":\"array\"}",
     .needed = "\"tried\",\"trials\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,
@@ -149,7 +148,7 @@ const struct mcp_tool mcp_tool_similar = {
 
 static const struct mcp_argument knobs_arguments[] = {
     {"name", MCP_TEXT, false, "only settings whose name has these words", 1, 200, NULL},
-    {"limit", MCP_COUNT, false, "max. settings, default 30", 1, KNOBS_MAX, NULL},
+    {"limit", MCP_COUNT, false, "default 30", 1, KNOBS_MAX, NULL},
     {.name = NULL}};
 
 /* Whether each word of the wanted name is in the knob's name; '_', '-' and blanks separate words. */
@@ -217,10 +216,10 @@ static json_t *call_knobs(struct mcp_call *call)
 const struct mcp_tool mcp_tool_knobs = {
     .name = "knobs",
     .title = "Settings and the values tried",
-    .description = "Every setting that trials changed in parameters or words: the value in force for the best trial, and "
+    .description = "Settings that trials changed in parameters or words: the value in force for the best trial, and "
                    "each value tried as [value, exp_id, status, delta_vs_best]. Most trials first.",
     .arguments = knobs_arguments,
-    .output = "\"shown\":{\"type\":\"string\"},\"knobs\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
+    .output = "\"shown\":{\"type\":\"string\"},\"knobs\":{\"type\":\"array\"}",
     .needed = "\"shown\",\"knobs\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,

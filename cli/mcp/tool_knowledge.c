@@ -115,12 +115,12 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
 
 /* ---- the tool ---- */
 
+static const char *const sections[] = {LINEAGE_RENDER_SECTIONS, NULL};
+
 static const struct mcp_argument arguments[] = {
     {"specialist", MCP_TEXT, false, "name of the reader", 0, 400, NULL},
-    {"sections", MCP_TEXTS, false, "only these: best, leaderboard, knowledge (chains), recent, full, sweep, "
-                                   "failures, ..", 0, 40,
-     NULL},
-    {"max_bytes", MCP_COUNT, false, "the least useful rows are left out to fit, default 10000", 1000, 200000, NULL},
+    {"sections", MCP_TEXTS, false, "only these", 0, 40, sections},
+    {"max_bytes", MCP_COUNT, false, "default 10000", 1000, 200000, NULL},
     {.name = NULL}};
 
 /* A name that does not fit is dropped; the names of all sections together do fit. */
@@ -135,9 +135,9 @@ static void join(char out[400], const json_t *names)
 
 static json_t *call_knowledge(struct mcp_call *call)
 {
-    char sections[400];
-    join(sections, json_object_get(call->arguments, "sections"));
-    char *block = mcp_knowledge(call, mcp_text_argument(call, "specialist"), sections[0] ? sections : NULL,
+    char wanted[400];
+    join(wanted, json_object_get(call->arguments, "sections"));
+    char *block = mcp_knowledge(call, mcp_text_argument(call, "specialist"), wanted[0] ? wanted : NULL,
                                 mcp_count_argument(call, "max_bytes", MCP_KNOWLEDGE_BYTES));
     json_t *text = block ? cli_json_text(block) : NULL;
     free(block);
@@ -148,8 +148,7 @@ const struct mcp_tool mcp_tool_knowledge = {
     .name = "knowledge",
     .title = "What is known",
     .description = "The digest to begin a session with: best trial and its chain, leaderboard, recent "
-                   "trials, coverage of parameters, failures, calibration of predictions, a person's "
-                   "insights. Markdown.",
+                   "trials, coverage, failures, insights. Markdown.",
     .arguments = arguments,
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,

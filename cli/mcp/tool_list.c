@@ -12,12 +12,11 @@
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
+#include "mcp/conditions.h"
 #include "mcp/page.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 #include "output/nearest_tried.h"
-
-enum { MAX_CONDITIONS = 32 };
 
 /* ---- query ---- */
 
@@ -26,76 +25,17 @@ static const char *const labels[] = {"keep", "discard", "crash", "eval_budget_ov
                                      NULL};
 
 static const struct mcp_argument query_arguments[] = {
-    {"where", MCP_RANGES, false, "parameter or numeric column -> number, or range \"LOW:HIGH\", \"LOW:\", "
-                                 "\":HIGH\" (ends included), or exact text(s): {\"alpha\": \"0.1:0.5\", "
-                                 "\"score\": \"0.9:\", \"optimizer\": \"adam,sgd\"}", 0, 0, NULL},
-    {"status", MCP_TEXTS, false, "only these labels", 0, 0, labels},
-    {"specialist", MCP_TEXT, false, "only this specialist", 0, 400, NULL},
-    {"since", MCP_TEXT, false, "timestamp at or after this UTC date or time, e.g. 2026-05-12", 0, 40, NULL},
-    {"until", MCP_TEXT, false, "timestamp before this", 0, 40, NULL},
-    {"sort", MCP_TEXT, false, "column or parameter, with `-` in front descending; default -row: newest "
-                              "first. Trials without the value are left out", 0, 80, NULL},
-    MCP_LIST_ARGUMENTS,
+    {"where", MCP_RANGES, false, "parameter or numeric column -> number, range (ends included) or texts: "
+                                 "{\"alpha\":\"0.1:0.5\",\"score\":\"0.9:\",\"optimizer\":\"adam,sgd\"}", 0, 0, NULL},
+    {"status", MCP_TEXTS, false, "", 0, 0, labels},
+    {"specialist", MCP_TEXT, false, "", 0, 400, NULL},
+    {"since", MCP_TEXT, false, "UTC date or time, e.g. 2026-05-12", 0, 40, NULL},
+    {"until", MCP_TEXT, false, "", 0, 40, NULL},
+    {"sort", MCP_TEXT, false, "column or parameter; `-` in front: descending. Trials without it are left out. Default -row: "
+                              "newest first", 0, 80, NULL},
+    MCP_LIST_ARGUMENTS("columns of results.tsv, score, margin, turns (information gain), row, verdict, parameters; default "
+                       MCP_DEFAULT_FIELDS),
     {.name = NULL}};
-
-struct conditions {
-    struct lineage_condition list[MAX_CONDITIONS];
-    size_t n;
-    struct cli_texts texts;
-};
-
-/* Checked separately, so that the answer can name the condition: a numeric parameter has no texts. */
-static bool check_texts(const struct lineage_condition *condition, struct mcp_call *call, const char *name)
-{
-    const struct lineage_query query = {.conditions = condition, .n_conditions = 1, .limit = 1};
-    struct lineage_error err;
-    size_t n;
-    enum lineage_status status = lineage_query_count(&n, call->server->store, &query, &err);
-    if (status == LINEAGE_EINVAL)
-        mcp_trouble(call, "where.%.60s: %s", name, err.text);
-    return status != LINEAGE_EINVAL;
-}
-
-/* A number becomes a range of one value, so that the store handles all numeric conditions alike. */
-static bool add_condition(struct conditions *conditions, struct mcp_call *call, const char *name, const json_t *value)
-{
-    struct lineage_condition *condition = &conditions->list[conditions->n++];
-    struct lineage_error err;
-    const char *text = json_string_value(value);
-    *condition = (struct lineage_condition){
-        .name = strcmp(name, "row") == 0 ? "seq" : name,
-        .range = {{true, json_number_value(value)}, {true, json_number_value(value)}}};
-    if (!text)
-        return true;
-    if (cli_may_be_text(text)) {
-        condition->range = (struct lineage_range){.low = {false, 0}};
-        if (cli_texts_parse(condition, &conditions->texts, text))
-            return check_texts(condition, call, name);
-        mcp_trouble(call, "where.%.60s: '%.60s' is neither a range nor texts; put a text with commas or quotes "
-                    "into single quotes", name, text);
-        return false;
-    }
-    if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)
-        return true;
-    mcp_trouble(call, "where.%.60s: %s", name, err.text);
-    return false;
-}
-
-/* The message about an unknown name suggests the nearest one, unlike the store's own message. */
-static bool check_name(struct mcp_call *call, const char *name)
-{
-    return strcmp(name, "line") == 0 || mcp_check_name(call, name);
-}
-
-static bool read_where(struct conditions *conditions, struct mcp_call *call)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(json_object_get(call->arguments, "where"), name, value)
-        if (!check_name(call, name) || !add_condition(conditions, call, name, value))
-            return false;
-    return true;
-}
 
 /* Unknown labels cannot occur: the schema lists the labels, and the arguments were checked against it. */
 static unsigned label_bits(const struct mcp_call *call)
@@ -119,7 +59,7 @@ static const char *sort_name(const char *sort)
 
 static json_t *call_query(struct mcp_call *call)
 {
-    struct conditions conditions = {.n = 0};
+    struct mcp_conditions conditions = {.n = 0};
     const char *sort = mcp_text_argument(call, "sort");
     struct lineage_query query = {.labels = label_bits(call),
                                   .specialist = mcp_text_argument(call, "specialist"),
@@ -127,7 +67,7 @@ static json_t *call_query(struct mcp_call *call)
                                   .until = mcp_text_argument(call, "until"),
                                   .conditions = conditions.list,
                                   .sort = sort_name(sort)};
-    if (!read_where(&conditions, call) || (sort && !check_name(call, sort + (sort[0] == '-'))))
+    if (!mcp_conditions_read(&conditions, call, "where") || (sort && !mcp_condition_name(call, sort + (sort[0] == '-'))))
         return NULL;
     query.n_conditions = conditions.n;
     return mcp_page_of_query(call, &query, MCP_DEFAULT_FIELDS);
@@ -136,10 +76,10 @@ static json_t *call_query(struct mcp_call *call)
 const struct mcp_tool mcp_tool_query = {
     .name = "query",
     .title = "List trials",
-    .description = "Lists trials by parameters, score, status, time: newest first. Units: train_s and "
-                   "total_s in seconds, delta_vs_best = score minus the best before; timestamps in UTC.",
+    .description = "Lists trials by parameters, score, status, time. delta_vs_best: score minus the best before; train_s, "
+                   "total_s: seconds.",
     .arguments = query_arguments,
-    .output = "\"source\":{\"type\":\"object\",\"description\":\"settings in words: trials by source\"}," MCP_LIST_OUTPUT,
+    .output = MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,
@@ -149,14 +89,12 @@ const struct mcp_tool mcp_tool_query = {
 /* ---- tried ---- */
 
 static const struct mcp_argument tried_arguments[] = {
-    {"params", MCP_PARAMS, true, "parameter -> value, e.g. {\"alpha\": 0.9, \"optimizer\": \"adam\"}; all "
-                                 "must match, numbers within the tolerance", 0, 0, NULL},
-    {"tolerance", MCP_NUMBER, false, "share of each value (0.05 = within 5 %; absolute if the value is 0), "
-                                     "default 1e-9", 0, 10, NULL},
-    MCP_LIST_ARGUMENTS,
+    {"params", MCP_PARAMS, true, "all must match: {\"alpha\":0.9,\"optimizer\":\"adam\"}", 0, 0, NULL},
+    {"tolerance", MCP_NUMBER, false, "share of each value, 0.05: within 5 % (absolute if it is 0); default 1e-9", 0, 10, NULL},
+    MCP_LIST_ARGUMENTS("as in query"),
     {.name = NULL}};
 
-static bool read_wanted(struct conditions *conditions, const char *wanted_texts[MAX_CONDITIONS], struct mcp_call *call)
+static bool read_wanted(struct mcp_conditions *conditions, const char *wanted_texts[MCP_MAX_CONDITIONS], struct mcp_call *call)
 {
     double tolerance = LINEAGE_TOLERANCE;
     const char *name;
@@ -248,7 +186,7 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
 }
 
 /* Lists the trials that have most of the setting, because a part of it may have failed by itself. */
-static void add_evidence(json_t *result, struct mcp_call *call, const struct conditions *conditions)
+static void add_evidence(json_t *result, struct mcp_call *call, const struct mcp_conditions *conditions)
 {
     size_t i;
     json_t *near, *list = cli_nearest_tried(call->server->store, conditions->list, conditions->n, 3);
@@ -282,12 +220,12 @@ static json_t *call_tried(struct mcp_call *call)
     json_t *untried = untried_params(call);
     if (untried)
         return untried;
-    struct conditions conditions = {.n = 0};
+    struct mcp_conditions conditions = {.n = 0};
     /* Counts all labels except harness_abort, because the setting was not tried if the machine failed. */
     struct lineage_query query = {.labels = (1u << LINEAGE_N_LABELS) - 1 - (1u << LINEAGE_HARNESS_ABORT),
                                   .conditions = conditions.list,
                                   .sort = "-seq"};
-    const char *name, *texts[MAX_CONDITIONS];
+    const char *name, *texts[MCP_MAX_CONDITIONS];
     json_t *value;
     if (!read_wanted(&conditions, texts, call))
         return NULL;
@@ -301,7 +239,7 @@ static json_t *call_tried(struct mcp_call *call)
     if (tried)
         return result;
     json_t *nearest = json_object();
-    bool in_words[MAX_CONDITIONS] = {false};
+    bool in_words[MCP_MAX_CONDITIONS] = {false};
     size_t n = 0;
     json_object_foreach(json_object_get(call->arguments, "params"), name, value)
         in_words[n++] = is_in_words(call, name);
@@ -322,13 +260,10 @@ static json_t *call_tried(struct mcp_call *call)
 const struct mcp_tool mcp_tool_tried = {
     .name = "tried",
     .title = "Was it tried?",
-    .description = "Whether a setting was tried, and how it ended: the matching trials, newest first. If "
-                   "there are none, the nearest values, similar names, and the trials that have most of the setting.",
+    .description = "Whether a setting was tried, and how it ended. If not: the nearest values, similar names, and the trials "
+                   "that have most of it.",
     .arguments = tried_arguments,
-    .output = "\"tried\":{\"type\":\"boolean\"},\"source\":{\"type\":\"object\"},"
-              "\"nearest\":{\"type\":\"object\",\"description\":\"parameter -> nearest tried values\"},"
-              "\"unknown\":{\"type\":\"object\"},"
-              "\"evidence\":{\"type\":\"array\"}," MCP_LIST_OUTPUT,
+    .output = "\"tried\":{\"type\":\"boolean\"}," MCP_LIST_OUTPUT,
     .needed = "\"tried\",\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,
@@ -338,7 +273,7 @@ const struct mcp_tool mcp_tool_tried = {
 /* ---- chain ---- */
 
 static const struct mcp_argument chain_arguments[] = {
-    {"id", MCP_TEXT, false, "exp_id; default: the best trial", 0, 400, NULL}, MCP_LIST_ARGUMENTS, {.name = NULL}};
+    {"id", MCP_TEXT, false, "default: the best trial", 0, 400, NULL}, MCP_LIST_ARGUMENTS("as in query"), {.name = NULL}};
 
 /* The index after the cursor's trial. */
 static bool start_of(size_t *start, struct mcp_call *call, const struct lineage_chain *chain)
@@ -404,9 +339,8 @@ const struct mcp_tool mcp_tool_chain = {
     .title = "Kept ancestors",
     .description = "From the root to a trial through its kept ancestors: what the result builds on.",
     .arguments = chain_arguments,
-    .output = "\"passed_over\":{\"type\":\"integer\",\"description\":\"ancestors that were not kept\"},"
-              "\"begins\":{\"type\":\"string\",\"description\":\"why it begins there: root, missing parent, cycle\"},"
-              MCP_LIST_OUTPUT,
+    .output = "\"passed_over\":{\"type\":\"integer\",\"description\":\"ancestors not kept\"},"
+              "\"begins\":{\"enum\":[\"root\",\"missing parent\",\"cycle\"]}," MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\",\"begins\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,
@@ -455,7 +389,7 @@ static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *
 }
 
 #define ALL_FIELDS                                                                                             \
-    "exp_id,timestamp,specialist,parent_exp,baseline_exp,domain,hypothesis,expected_delta,status,score,"        \
+    "exp_id,timestamp,specialist,parent_exp,baseline_exp,domain,hypothesis,expected_delta,status,score,margin," \
     "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,metrics,turns,"      \
     "ig_clip_scale_mean,ig_clip_scale_std,verdict"
 
@@ -496,17 +430,15 @@ static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *tria
 }
 
 #define ONE_TRIAL_ARGUMENTS                                                                                 \
-    {"fields", MCP_TEXTS, false, "fields, as in query; default: all that are not empty", 0, 200, NULL}, \
-    {                                                                                                       \
-        "max_bytes", MCP_COUNT, false, "texts are shortened to fit, default 8000", 500, 200000, NULL              \
+    {"fields", MCP_TEXTS, false, "as in query; default: all that are not empty", 0, 200, NULL},               \
+    {                                                                                                     \
+        "max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 500, 200000, NULL                               \
     }
 
-#define ONE_TRIAL_OUTPUT                                                                                       \
-    "\"trial\":{\"type\":\"object\",\"description\":\"columns; params: name -> value; turns: information gain " \
-    "by turn, mean ± std\"},\"remarks\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
+#define ONE_TRIAL_OUTPUT "\"trial\":{\"type\":\"object\"},\"remarks\":{\"type\":\"array\"}"
 
 static const struct mcp_argument trial_arguments[] = {
-    {"id", MCP_TEXT, true, "exp_id; exp_014 and 014 are the same, @17 is row 17", 0, 400, NULL},
+    {"id", MCP_TEXT, true, "exp_id, or @17: row 17", 0, 400, NULL},
     ONE_TRIAL_ARGUMENTS,
     {.name = NULL}};
 
@@ -528,8 +460,8 @@ static json_t *call_trial(struct mcp_call *call)
 const struct mcp_tool mcp_tool_trial = {
     .name = "trial",
     .title = "One trial",
-    .description = "One trial in full: columns, parameters, information gain by turn, remarks. Step curves "
-                   "and the diff are the resources lineage://trial/ID/steps and /diff.",
+    .description = "One trial in full: columns, parameters, information gain by turn (mean ± std), remarks. Step curves: "
+                   "resource lineage://trial/ID/steps.",
     .arguments = trial_arguments,
     .output = ONE_TRIAL_OUTPUT,
     .needed = "\"trial\"",
@@ -561,7 +493,7 @@ static json_t *call_best(struct mcp_call *call)
     const struct lineage_config *config = lineage_store_config(call->server->store);
     if (lineage_best(call->server->store, &best, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
-    json_t *result = one_trial(call, &best, "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,"
+    json_t *result = one_trial(call, &best, "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,"
                                             "delta_vs_best,train_s,total_s,notes,params,turns");
     if (result) {
         json_object_set_new(result, "metric", mcp_cell(lineage_store_metric(call->server->store), 80));
@@ -575,10 +507,9 @@ static json_t *call_best(struct mcp_call *call)
 const struct mcp_tool mcp_tool_best = {
     .name = "best",
     .title = "Best trial",
-    .description = "The best kept trial by the store's score, with the score's name and "
-                   "direction.",
+    .description = "The best kept trial, with the score's name and direction.",
     .arguments = best_arguments,
-    .output = "\"metric\":{\"type\":\"string\"},\"better\":{\"enum\":[\"lower\",\"higher\"]},\"front\":{}," ONE_TRIAL_OUTPUT,
+    .output = "\"metric\":{\"type\":\"string\"},\"better\":{\"enum\":[\"lower\",\"higher\"]}," ONE_TRIAL_OUTPUT,
     .needed = "\"trial\",\"metric\",\"better\"",
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,

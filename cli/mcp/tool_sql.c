@@ -17,9 +17,8 @@ static const struct mcp_argument arguments[] = {
      "one SELECT. trials(seq, exp_id, timestamp, specialist, parent_exp, hypothesis, status, score, "
      "delta_vs_best, train_s, total_s, notes, ...); params(seq, exp_id, key, value), text_params (the same "
      "for texts); turn_stats(seq, turn, mean, std, n); step_metrics(seq, exp_id, step, key, value)", 0, 20000, NULL},
-    {"limit", MCP_COUNT, false, "max. rows, default 50", 1, 2000, NULL},
-    {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000; page with LIMIT and OFFSET", 500, 200000,
-     NULL},
+    {"limit", MCP_COUNT, false, "rows, default 50", 1, 2000, NULL},
+    {"max_bytes", MCP_COUNT, false, "default 8000; page with LIMIT and OFFSET", 500, 200000, NULL},
     {.name = NULL}};
 
 struct rows {
@@ -88,8 +87,7 @@ const struct mcp_tool mcp_tool_sql = {
     .description = "A read-only SQLite SELECT, for what the other tools cannot answer. Values are text, NULL "
                    "is null.",
     .arguments = arguments,
-    .output = "\"shown\":{\"type\":\"string\"},\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-              "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"null\"]}}}",
+    .output = MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
     /* 20 seconds allow a slow join over all trials, which may be intended; a join without a condition would never

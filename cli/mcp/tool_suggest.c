@@ -17,7 +17,7 @@ static const struct mcp_argument arguments[] = {
                                  "\"adam,sgd\"; \"0:0.9 if optimizer=sgd\"", 0, 0,
      NULL},
     {"propose", MCP_TEXT, false, "default auto", 0, 0, methods},
-    {"n", MCP_COUNT, false, "how many, default 1", 1, SUGGEST_MAX, NULL},
+    {"n", MCP_COUNT, false, "default 1", 1, SUGGEST_MAX, NULL},
     /* At most 2^53 - 1, because a client whose numbers are doubles would send another seed than it shows. */
     {"seed", MCP_COUNT, false, "default 0", 0, 9007199254740991.0, NULL},
     {.name = NULL}};
@@ -63,9 +63,8 @@ const struct mcp_tool mcp_tool_suggest = {
     .description = "Settings that a proposer would run next in these ranges. They avoid "
                    "failures; nothing is repeated.",
     .arguments = arguments,
-    .output = "\"method\":{\"type\":\"string\"},\"seed\":{\"type\":\"integer\"},"
-              "\"trials\":{\"type\":\"object\",\"description\":\"in the ranges, elsewhere\"},"
-              "\"source\":{\"type\":\"object\"},\"suggestions\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+    .output = "\"trials\":{\"type\":\"object\",\"description\":\"in the ranges, elsewhere\"},"
+              "\"suggestions\":{\"type\":\"array\"},"
               "\"exhausted\":{\"type\":\"boolean\",\"description\":\"all was tried\"}",
     .needed = "\"suggestions\",\"exhausted\"",
     .idempotent = true,

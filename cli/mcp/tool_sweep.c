@@ -17,12 +17,12 @@ enum { UNTRIED_MAX = 20, FRAME = 500 };
 static const char *const field_names[] = {"trials", "best", "best_id", "labels", NULL};
 
 static const struct mcp_argument arguments[] = {
-    {"x", MCP_TEXT, true, "parameter, e.g. alpha", 0, 200, NULL},
+    {"x", MCP_TEXT, true, "parameter", 0, 200, NULL},
     {"y", MCP_TEXT, false, "second parameter", 0, 200, NULL},
-    {"fields", MCP_TEXTS, false, "shown beside the values; default trials, best, best_id", 0, 0, field_names},
-    {"limit", MCP_COUNT, false, "max. cells, default 100", 1, 2000, NULL},
-    {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000", 1000, 200000, NULL},
-    {"cursor", MCP_TEXT, false, "`next` of the previous page", 0, 600, NULL},
+    {"fields", MCP_TEXTS, false, "default trials, best, best_id", 0, 0, field_names},
+    {"limit", MCP_COUNT, false, "cells, default 100", 1, 2000, NULL},
+    {"max_bytes", MCP_COUNT, false, MCP_BYTES_DEFAULT, 1000, 200000, NULL},
+    {"cursor", MCP_TEXT, false, "`next` of the last page", 0, 600, NULL},
     {.name = NULL}};
 
 struct sweeping {
@@ -237,13 +237,10 @@ static json_t *call_sweep(struct mcp_call *call)
 const struct mcp_tool mcp_tool_sweep = {
     .name = "sweep",
     .title = "Coverage",
-    .description = "Which values of one or two parameters were tried: number of trials and best score of "
-                   "each cell, and the untried cells between tried values.",
+    .description = "Which values of one or two parameters were tried: trials and best score of "
+                   "each cell, and the cells between them without a trial.",
     .arguments = arguments,
-    .output = "\"shown\":{\"type\":\"string\"},\"next\":{\"type\":\"string\"},"
-              "\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-              "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\"}},"
-              "\"source\":{\"type\":\"object\"},\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},"
+    .output = MCP_LIST_OUTPUT ",\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},"
               "\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, y], 20 at most\"},"
               "\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
     .needed = "\"shown\",\"columns\",\"rows\",\"untried\",\"without\"",

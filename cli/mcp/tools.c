@@ -16,7 +16,7 @@
 static const struct mcp_tool *const tools[] = {
     &mcp_tool_knowledge, &mcp_tool_best, &mcp_tool_trial, &mcp_tool_chain,  &mcp_tool_query, &mcp_tool_sweep,
     &mcp_tool_tried,     &mcp_tool_search, &mcp_tool_similar, &mcp_tool_knobs, &mcp_tool_diff, &mcp_tool_sql,
-    &mcp_tool_suggest,   &mcp_tool_append, &mcp_tool_note,   &mcp_tool_insight,
+    &mcp_tool_suggest,   &mcp_tool_compare, &mcp_tool_running, &mcp_tool_append, &mcp_tool_note, &mcp_tool_insight,
     &mcp_tool_void};
 enum { N_TOOLS = sizeof tools / sizeof *tools };
 
@@ -35,24 +35,26 @@ static json_t *output_schema(const struct mcp_tool *tool)
     struct mcp_text text;
     if (!mcp_text_open(&text))
         return NULL;
-    fprintf(text.out, "{\"type\":\"object\",\"properties\":{\"note\":{\"type\":\"string\"},%s},\"required\":[%s]}", tool->output, tool->needed);
+    fprintf(text.out, "{\"type\":\"object\",\"properties\":{%s},\"required\":[%s]}", tool->output, tool->needed);
     mcp_text_close(&text);
     json_t *schema = text.data ? json_loads(text.data, 0, NULL) : NULL;
     free(text.data);
     return schema;
 }
 
-/* Gives all four hints, because an omitted hint counts as the worst case. Nothing is ever destroyed: trials and notes
- * are only added, and nothing outside the store is touched. */
+/* An omitted hint counts as the worst case, so all that mean something are given: whether a tool destroys or may be repeated is
+ * asked only of one that writes. Nothing is ever destroyed: trials and notes are only added, and nothing outside the store is
+ * touched. */
 static json_t *tool_json(const struct mcp_tool *tool)
 {
     json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", tool->name, "title", tool->title, "description",
                              tool->description, "inputSchema", mcp_schema_of(tool->arguments));
     if (tool->output)
         json_object_set_new(json, "outputSchema", output_schema(tool));
-    json_object_set_new(json, "annotations",
-                        json_pack("{s:b, s:b, s:b, s:b}", "readOnlyHint", !tool->writes, "destructiveHint", 0,
-                                  "idempotentHint", tool->idempotent, "openWorldHint", 0));
+    json_t *hints = json_pack("{s:b, s:b}", "readOnlyHint", !tool->writes, "openWorldHint", 0);
+    if (tool->writes)
+        json_object_update_new(hints, json_pack("{s:b, s:b}", "destructiveHint", 0, "idempotentHint", tool->idempotent));
+    json_object_set_new(json, "annotations", hints);
     return json;
 }
 

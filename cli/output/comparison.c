@@ -27,6 +27,16 @@ static size_t left_out(const struct lineage_variant *v)
     return v->failed + v->aborted + v->without_seed + v->without_code;
 }
 
+const char *cli_comparison_verdict(const struct lineage_comparison *comparison, size_t i, enum lineage_direction direction)
+{
+    return verdict(comparison, &comparison->variants[i], direction);
+}
+
+size_t cli_comparison_left_out(const struct lineage_variant *variant)
+{
+    return left_out(variant) + (variant->welch ? 0 : variant->unpaired);
+}
+
 /* ---- table and TSV ---- */
 
 static void add_figure(struct cli_list *list, struct lineage_number number)
@@ -52,7 +62,7 @@ static int print_rows(const struct lineage_comparison *c, enum lineage_direction
         i == 0 ? cli_list_number(list, 0, false) : cli_list_count(list, v->n_pairs);
         for (size_t j = 0; j < sizeof statistics / sizeof *statistics; j++)
             i == 0 ? cli_list_number(list, 0, false) : add_figure(list, statistics[j]);
-        cli_list_count(list, left_out(v) + (v->welch ? 0 : v->unpaired));
+        cli_list_count(list, cli_comparison_left_out(v));
         cli_list_text(list, i == 0 ? "baseline" : verdict(c, v, direction));
         cli_list_end_row(list);
     }

@@ -40,7 +40,11 @@ lineage_render(char **text, size_t *length, struct lineage_store *store,
                const struct lineage_render_options *options, struct lineage_error *err);
 LINEAGE_API void lineage_free(void *memory);
 
-/* Section names of the native style in printing order, ended by NULL. */
+#define LINEAGE_RENDER_SECTIONS                                                                                      \
+    "best", "standing", "claims", "leaderboard", "chain", "made_of", "recent", "full", "near_misses", "sweep", "knobs", \
+        "elsewhere", "walls", "again", "failures", "calibration", "info_gain", "other_ideas", "insights"
+
+/* Section names of the native style (LINEAGE_RENDER_SECTIONS) in printing order, ended by NULL. */
 LINEAGE_API const char *const *lineage_render_sections(void);
 
 /*

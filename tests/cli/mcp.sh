@@ -123,6 +123,21 @@ must_equal '-32700 -32601' "$(line 1 error.code) $(line 2 error.code)" 'bytes th
 serve
 must_equal -32600 "$(line 1 error.code)" 'a line that is too long'
 must_equal '{}' "$(line 2 result)" 'and life goes on'
+# The refusal of a request that is too long names its id, which may come before or after the params. An id inside params is not it.
+{
+    printf '{"jsonrpc":"2.0","id":7,"method":"x","params":{"id":8,"a":"'
+    head -c 2000000 /dev/zero | tr '\0' x
+    printf '"}}\n{"method":"x","params":{"a":"\\"}],{\\"id\\":9,'
+    head -c 2000000 /dev/zero | tr '\0' x
+    printf '","id":9},"jsonrpc":"2.0","id":"the last"}\n{"method":"x","params":{"id":1,"a":"'
+    head -c 2000000 /dev/zero | tr '\0' x
+    printf '"},"jsonrpc":"2.0"}\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+} >in
+serve
+must_equal '7 -32600' "$(line 1 id) $(line 1 error.code)" 'the id before the params'
+must_equal 'the last -32600' "$(line 2 id) $(line 2 error.code)" 'the id behind the params'
+must_equal ' -32600' "$(line 3 id) $(line 3 error.code)" 'no id'
+must_equal '{}' "$(line 4 result)" 'and life goes on'
 { head -c 200 /dev/zero | tr '\0' '['; echo; } >in
 serve
 must_equal -32600 "$(line 1 error.code)" 'nested too deep'
@@ -130,32 +145,34 @@ must_equal -32600 "$(line 1 error.code)" 'nested too deep'
 # ---- the list of tools: order, types, budget ----
 
 modern tools/list
-must_equal '13' "$(json 'result.tools.#')"
-must_equal 'knowledge best trial chain query sweep tried search similar knobs diff sql suggest' \
-    "$(i=0; while [ $i -lt 13 ]; do json result.tools.$i.name; i=$((i + 1)); done | tr '\n' ' ' | sed 's/ $//')"
-for i in 0 1 2 3 4 5 6 7 8 9 10 11 12; do
+must_equal '15' "$(json 'result.tools.#')"
+must_equal 'knowledge best trial chain query sweep tried search similar knobs diff sql suggest compare running' \
+    "$(i=0; while [ $i -lt 15 ]; do json result.tools.$i.name; i=$((i + 1)); done | tr '\n' ' ' | sed 's/ $//')"
+for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
     must_say result.tools.$i.inputSchema.type object
     must_say result.tools.$i.inputSchema.additionalProperties false
-    must_say "result.tools.$i.annotations.#" 4
+    must_say "result.tools.$i.annotations.#" 2
     must_say result.tools.$i.annotations.readOnlyHint true
     [ $i = 0 ] || must_say result.tools.$i.outputSchema.type object
 done
 must_say result.tools.0.outputSchema ''
+must_say result.tools.0.inputSchema.properties.sections.items.enum.3 leaderboard
 checks=$((checks + 1))
-[ "$(wc -c <out)" -le 16640 ] || fail "tools/list has $(wc -c <out) bytes, more than its budget of 16640"
+[ "$(wc -c <out)" -le 14400 ] || fail "tools/list has $(wc -c <out) bytes, more than its budget of 14400"
 cp out first
 modern tools/list
 must_match_file first out
 printf '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{%s}}\n' "$meta" >in
 serve --allow-write
-must_say 'result.tools.#' 17
-must_say result.tools.13.name append
-must_say result.tools.13.annotations.readOnlyHint false
-must_say result.tools.14.name note
-must_say result.tools.15.name insight
-must_say result.tools.16.name void
+must_say 'result.tools.#' 19
+must_say result.tools.15.name append
+must_say result.tools.15.annotations.readOnlyHint false
+must_say result.tools.15.annotations.# 4
+must_say result.tools.16.name note
+must_say result.tools.17.name insight
+must_say result.tools.18.name void
 checks=$((checks + 1))
-[ "$(wc -c <out)" -le 21248 ] || fail "tools/list with writing has $(wc -c <out) bytes, more than its budget of 21248"
+[ "$(wc -c <out)" -le 18944 ] || fail "tools/list with writing has $(wc -c <out) bytes, more than its budget of 18944"
 
 # ---- tools ----
 
@@ -334,6 +351,8 @@ tool knowledge
 must_say result.structuredContent ''
 must_have out '<untrusted-data source=\"lineage://knowledge\"'
 must_have out '**exp_004**'
+tool knowledge '"sections":["leaderbord"]'
+must_trouble "did you mean 'leaderboard'"
 tool knowledge '"sections":["nonsense"]'
 must_trouble 'nonsense'
 tool diff '"id":"001"'
@@ -348,6 +367,90 @@ tool append '"status":"keep","hypothesis":"x"'
 must_say error.code -32602
 must_have out 'allow-write'
 must_equal 6 "$(wc -l <results.tsv)" 'nothing was written'
+
+# ---- comparing, running trials, short rows, margins ----
+
+must_run init -C ../seeds --noise-std 0.02
+for i in 0 1 2 3 4 5 6 7 8 9; do
+    must_run append -C ../seeds --status auto --core-metric "0.5$i" --specialist base --param "seed=$i" --param lr=0.1 \
+        --hypothesis "Raise the rate to 0.1$i with a cosine schedule after 100 steps of warmup, because the loss of the parent was still falling"
+    must_run append -C ../seeds --status auto --core-metric "0.4$((i * i % 10))" --specialist new --param "seed=$i" --param lr=0.2 \
+        --hypothesis "Raise the rate to 0.2$i with a cosine schedule after 100 steps of warmup, because the loss of the parent was still falling"
+done
+here=$PWD
+cd ../seeds || exit 3
+tool compare
+must_answer columns '["variant","seeds","mean","pairs","difference","low","high","p_holm","verdict","left_out"]'
+must_answer rows.0.8 baseline
+must_answer rows.1.0 new
+must_answer rows.1.3 10
+must_answer rows.1.4 -0.1
+must_answer rows.1.8 better
+must_answer also_different '["lr"]'
+tool compare '"variants":["lr=0.2","lr=0.1"],"where":{"seed":":4"}'
+must_answer rows.1.0 lr=0.1
+must_answer rows.1.3 5
+must_answer rows.1.8 worse
+tool compare '"variants":["nobody","new"]'
+must_trouble 'nobody'
+tool compare '"by":"sede"'
+must_trouble "did you mean 'seed'"
+tool compare '"by":"lr","variants":["new"]'
+must_trouble 'not both'
+tool compare '"where":{"sed":1}'
+must_trouble "did you mean 'seed'"
+
+# Twenty hypotheses that differ in a number cost less than two in full would; the words come once.
+tool query
+must_answer same_text.hypothesis 'Raise the rate to … with a cosine schedule after 100 steps of warmup, because the loss of the parent was still falling'
+must_answer rows.0.5 '…0.29'
+must_answer rows.19.5 '…0.10'
+must_answer margin 0.039
+checks=$((checks + 1))
+[ "$(json result.content.0.text | wc -c)" -le 2000 ] || fail "twenty alike rows have $(json result.content.0.text | wc -c) bytes"
+tool query '"limit":1'
+must_answer same_text ''
+must_answer rows.0.5 'Raise the rate to 0.29 with a cosine schedule after 100 steps of warmup, becaus…'
+tool query '"limit":1,"fields":["hypothesis","margin"]'
+must_answer rows.0.0 'Raise the rate to 0.29 with a cosine schedule after 100 steps of warmup, because the loss of the parent was still falling'
+must_answer rows.0.1 0.039
+must_answer margin ''
+must_run append --status auto --core-metric 0.3 --hypothesis '… begins with the mark' --notes 'mean of 4 seeds, std 0.01'
+tool query '"limit":3'
+must_answer same_text ''
+must_answer columns.6 margin
+must_answer rows.0.6 0.02
+must_answer rows.1.6 0.039
+tool best
+must_answer trial.margin 0.02
+must_run show 000
+must_have out 'margin              0.0392 (half of the score'
+must_run show 000 --format json
+must_equal 0.03919927969080108 "$(json margin)" 'show: margin'
+must_run best --format json
+must_equal 0.01959963984540054 "$(json margin)" 'best: margin'
+must_run query --limit 1
+must_have out 'margin'
+must_run query --limit 1 --format tsv
+must_lack out 'margin'
+
+tool running
+must_answer shown '0 of 0'
+must_run init -C ../busy
+(cd ../busy && exec "$LINEAGE" run -q -m loss --param x=0.5 -- sh -c 'echo "loss: 1.5"; exec sleep 60' >/dev/null 2>&1) &
+runner=$!
+cd ../busy || exit 3
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    tool running
+    [ "$(answer trials.0.metrics.loss)" = '' ] || break
+    sleep 0.2
+done
+must_answer shown '1 of 1'
+must_answer trials.0.params '{"x":0.5}'
+must_answer trials.0.metrics.loss 1.5
+kill "$runner"
+wait "$runner"
+cd "$here" || exit 3
 
 # ---- resources, completion, prompt ----
 

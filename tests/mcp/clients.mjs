@@ -152,7 +152,7 @@ async function useClient(name, client, Stdio, revision) {
     assert.equal(client.getServerVersion()?.name, 'lineage');
     const { tools } = await client.listTools();
     assert.deepEqual(tools.map((tool) => tool.name), ['knowledge', 'best', 'trial', 'chain', 'query', 'sweep', 'tried', 'search',
-        'similar', 'knobs', 'diff', 'sql', 'suggest']);
+        'similar', 'knobs', 'diff', 'sql', 'suggest', 'compare', 'running']);
     const call = (tool, given) => client.callTool({ name: tool, arguments: given });
     const tried = await call('tried', { params: { alpha: 0.9 }, tolerance: 0.05 });
     assert.equal(tried.structuredContent.tried, true);

@@ -44,9 +44,7 @@ static const struct section {
 /* A constant list instead of one built from the table, because the pointers must stay valid for ever. */
 const char *const *lineage_render_sections(void)
 {
-    static const char *const names[N_SECTIONS + 1] = {
-        "best",      "standing", "claims",      "leaderboard", "chain",    "made_of",     "recent",    "full",        "near_misses", "sweep",   "knobs",
-        "elsewhere", "walls",    "again",       "failures", "calibration", "info_gain", "other_ideas", "insights"};
+    static const char *const names[N_SECTIONS + 1] = {LINEAGE_RENDER_SECTIONS};
     return names;
 }
 
