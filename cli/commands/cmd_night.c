@@ -6,28 +6,31 @@
 
 #include "night/night.h"
 #include "night/night_loop.h"
+#include "plan/agent_command.h"
 #include "ranks/launch.h"
 #include "recipe/recipe_store.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
 #include "sign/signed_head.h"
+#include "support/program.h"
 #include "sweep/protected_names.h"
 #include "sweep/replicate_trial.h"
 #include "sweep/sweep_file.h"
 #include "sweep/sweep_words.h"
 #include "sweep/trial_rows.h"
 
-enum { NIGHT_REQUIREMENTS_MAX = 32 };
+enum { NIGHT_REQUIREMENTS_MAX = 32, AGENT_TOKENS = 2000000 };
 
 struct night_options {
     struct cli_session session;
     char *hours, *jobs, *lease, *stop_after, *retry, *method, *planner, *planner_seconds, *trials, *seed, *race, *confirm_runs;
     char **slots, **require;
     char *prune, *sandbox;
+    char *agent_endpoint, *agent_model, *agent_key_env, *agent_prompt, *agent_tokens, *agent_command;
     int list, quiet, report, worker, confirm, no_confirm;
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
-    const char *again[24 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
+    const char *again[34 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
     struct night night;
 };
 
@@ -172,6 +175,36 @@ static bool read_walls(struct night_options *o)
     return true;
 }
 
+/* A model as the planner: the planner's command is `lineage agent`, which this night tells what it may spend. The prompt is read
+ * now, so that a night does not begin without it. */
+static bool read_agent(struct night_options *o)
+{
+    struct planning *planning = &o->night.planning;
+    char program[PATH_MAX], seconds[32], *prompt = NULL;
+    size_t length;
+    planning->tokens = AGENT_TOKENS;
+    if (!o->agent_endpoint && !o->agent_model && !o->agent_key_env && !o->agent_prompt && !o->agent_tokens)
+        return planning->tokens = 0, true;
+    if (!o->agent_endpoint || !o->agent_model)
+        return cli_error(CLI_USAGE, "--agent-endpoint URL and --agent-model NAME belong together"), false;
+    if (o->planner)
+        return cli_error(CLI_USAGE, "--agent-endpoint and --planner exclude each other"), false;
+    if (strncmp(o->agent_endpoint, "http://", 7) != 0 && strncmp(o->agent_endpoint, "https://", 8) != 0)
+        return cli_error(CLI_USAGE, "--agent-endpoint '%s' does not begin with http:// or https://", o->agent_endpoint), false;
+    if (o->agent_tokens && (!cli_count_parse(&planning->tokens, "agent-tokens", o->agent_tokens) || planning->tokens < 1))
+        return cli_error(CLI_USAGE, "--agent-tokens %s: use at least 1", o->agent_tokens), false;
+    if (o->agent_prompt && !(prompt = cli_read_all(o->agent_prompt, &length)))
+        return false;
+    free(prompt);
+    if (!program_command(program))
+        return false;
+    snprintf(seconds, sizeof seconds, "%.0f", ceil(planning->planner_seconds));
+    const struct agent_command command = {program, o->session.where.dir, o->agent_endpoint, o->agent_model, o->agent_key_env,
+                                          o->agent_prompt, seconds};
+    planning->planner = o->agent_command = agent_command_make(&command);
+    return planning->planner || (cli_no_memory(), false);
+}
+
 /* Options override the sweep file. */
 static bool read_planning(struct night_options *o)
 {
@@ -180,14 +213,17 @@ static bool read_planning(struct night_options *o)
     size_t seed = (size_t)plan->seed;
     night->planning.method = plan->method;
     night->planning.planner = o->planner;
+    if (!read_agent(o))
+        return false;
     if (o->method && !propose_method_parse(&night->planning.method, o->method))
         return cli_error(CLI_USAGE, "--propose '%s': use " PROPOSE_METHOD_NAMES, o->method), false;
     if ((o->trials && !cli_count_parse(&plan->trials, "trials", o->trials)) ||
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return false;
     plan->seed = seed;
-    night->planning.on = o->method || o->planner || plan->given;
-    bool by_diffs = o->planner && json_object_get(night->list.sweep.root, "files");
+    const bool planner = night->planning.planner != NULL;
+    night->planning.on = o->method || planner || plan->given;
+    bool by_diffs = planner && json_object_get(night->list.sweep.root, "files");
     if (night->planning.on && night->list.sweep.space.n == 0 && !by_diffs)
         return cli_error(CLI_USAGE, "%s has no ranges to propose from; add for example \"ranges\": {\"lr\": "
                                     "\"1e-5:1e-2:log\"}",
@@ -225,7 +261,9 @@ static void collect_options(struct night_options *o)
     } given[] = {{"--propose", o->method}, {"--planner", o->planner}, {"--trials", o->trials},
                  {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours},
                  {"--lease", o->lease},    {"--prune", o->prune},     {"--race", o->race},
-                 {"--confirm-runs", o->confirm_runs}, {"--sandbox", o->sandbox}};
+                 {"--confirm-runs", o->confirm_runs}, {"--sandbox", o->sandbox},
+                 {"--agent-endpoint", o->agent_endpoint}, {"--agent-model", o->agent_model}, {"--agent-key-env", o->agent_key_env},
+                 {"--agent-prompt", o->agent_prompt}, {"--agent-tokens", o->agent_tokens}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].value && strcmp(given[i].option, "--hours") != 0) {
@@ -393,6 +431,16 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                     "after the list, run trials that this shell command proposes", "COMMAND"},
                                    {"planner-seconds", 0, POPT_ARG_STRING, &o->planner_seconds, 0,
                                     "stop a planner that takes longer than N seconds (default: 600)", "N"},
+                                   {"agent-endpoint", 0, POPT_ARG_STRING, &o->agent_endpoint, 0,
+                                    "after the list, run trials that a language model proposes: base address of an "
+                                    "OpenAI-compatible API (`lineage agent`)", "URL"},
+                                   {"agent-model", 0, POPT_ARG_STRING, &o->agent_model, 0, "name of that model", "NAME"},
+                                   {"agent-key-env", 0, POPT_ARG_STRING, &o->agent_key_env, 0,
+                                    "environment variable with its key (default: LINEAGE_JUDGE_KEY, if set)", "NAME"},
+                                   {"agent-prompt", 0, POPT_ARG_STRING, &o->agent_prompt, 0,
+                                    "replace its prompt, which `lineage agent --print-prompt` prints", "FILE"},
+                                   {"agent-tokens", 0, POPT_ARG_STRING, &o->agent_tokens, 0,
+                                    "tokens that it may use in this night; then the proposer takes over (default: 2000000)", "N"},
                                    {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
                                     "propose at most N trials, counting those of earlier nights", "N"},
                                    {"confirm", 0, POPT_ARG_NONE, &o->confirm, 0,
@@ -430,6 +478,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     for (size_t i = 0; o->environments && i < o->night.slots.n; i++)
         free((void *)(uintptr_t)o->environments[i]);
     free((void *)o->environments);
+    free(o->agent_command);
     free(o);
     return status;
 }
@@ -453,9 +502,10 @@ const struct cli_command cmd_night = {
         "\n"
         "If the sweep has `ranges`, the night can plan itself: --propose applies settings of a\n"
         "proposer (`lineage suggest`) to the base, --planner asks a command\n"
-        "(schema/planner.schema.json); a proposal that repeats a trial, by its parameters, by its\n"
-        "words or by a false claim of novelty, is refused unless it says why. --jobs runs several\n"
-        "trials in parallel, each in its own process.\n"
+        "(schema/planner.schema.json), and --agent-endpoint a language model; a proposal that\n"
+        "repeats a trial, by its parameters, by its words or by a false claim of novelty, is\n"
+        "refused unless it says why. --jobs runs several trials in parallel, each in its own\n"
+        "process.\n"
         "\n"
         "With --worker, any number of processes on any number of machines (on one\n"
         "machine if the store is a directory) share one list, and each exits when all trials have\n"

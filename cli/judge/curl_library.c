@@ -21,7 +21,7 @@ bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     bool all = library != NULL;
     if (!library) {
-        snprintf(why, CURL_LIBRARY_WHY_MAX, "the judge needs libcurl (Debian: apt-get install libcurl4): %s", dlerror());
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "a language model is asked through libcurl (Debian: apt-get install libcurl4): %s", dlerror());
         return false;
     }
 #define CURL_FIND(name) all = find(&curl->name, sizeof curl->name, library, "curl_" #name) && all;
@@ -29,7 +29,7 @@ bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]
 #undef CURL_FIND
     all = all && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (!all)
-        snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that the judge needs; install a "
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that is needed; install a "
                                             "newer one");
     return all;
 }

@@ -1,5 +1,5 @@
 /*
- * curl_library.h: the functions of libcurl that the judge calls, looked up when a judge is opened. If the library were
+ * curl_library.h: the functions of libcurl that are called, looked up when an endpoint is opened. If the library were
  * linked, every trial would load it and a dozen others, although few trials use a judge.
  */
 #ifndef JUDGE_CURL_LIBRARY_H
@@ -10,7 +10,7 @@
 #include <curl/curl.h>
 
 #define CURL_FUNCTIONS(X)                                                                                        \
-    X(global_init) X(easy_init) X(easy_setopt) X(easy_getinfo) X(easy_strerror) X(easy_cleanup)                  \
+    X(global_init) X(easy_init) X(easy_perform) X(easy_setopt) X(easy_getinfo) X(easy_strerror) X(easy_cleanup)                  \
     X(multi_init) X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll) X(multi_info_read)   \
     X(multi_cleanup) X(slist_append) X(slist_free_all)
 

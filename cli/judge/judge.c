@@ -196,10 +196,10 @@ static bool take_finished(struct round *round)
     CURLMsg *message;
     bool any = false;
     int left;
-    while ((message = judge->curl.multi_info_read(judge->multi, &left))) {
+    while ((message = judge->at.curl.multi_info_read(judge->multi, &left))) {
         char *slot = NULL;
         CURLcode result = message->data.result;
-        judge->curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &slot);
+        judge->at.curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &slot);
         struct judge_errand *errand = ((struct judge_slot *)(void *)slot)->errand;
         outcome_take(judge, (struct judge_slot *)(void *)slot, result, cli_now());
         any = true;
@@ -215,9 +215,9 @@ static bool turn(struct round *round, double next)
     struct judge *judge = round->judge;
     int running, ready;
     double wait = fmin(1, fmax(0, next - cli_now()));
-    bool good = judge->curl.multi_perform(judge->multi, &running) == CURLM_OK;
+    bool good = judge->at.curl.multi_perform(judge->multi, &running) == CURLM_OK;
     if (!take_finished(round) && good)
-        good = judge->curl.multi_poll(judge->multi, NULL, 0, (int)ceil(wait * 1000), &ready) == CURLM_OK;
+        good = judge->at.curl.multi_poll(judge->multi, NULL, 0, (int)ceil(wait * 1000), &ready) == CURLM_OK;
     return good;
 }
 

@@ -4,12 +4,9 @@
 
 #include "judge/answer.h"
 #include "judge/cache.h"
-#include "judge/curl_library.h"
+#include "judge/endpoint.h"
 #include "judge/judge_case.h"
 #include "judge/retry.h"
-
-/* The environment variable that holds the key if the settings name no other; it may be unset. */
-#define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"
 
 /* Longer responses are aborted. The limit is generous: an answer of 8192 tokens, reasoning included, is about 40 kB. */
 enum { JUDGE_RESPONSE_MAX = 1 << 20 };
@@ -26,14 +23,11 @@ struct judge_slot {
 
 struct judge {
     struct trainer_judge settings;
-    struct curl_library curl;
+    struct endpoint at;
     CURLM *multi;
-    struct curl_slist *headers;
     struct judge_slot *slots; /* [settings.concurrency] */
     struct cache *cache;      /* NULL: no cache */
     json_t *wording, *form;   /* form: the part of the request that specifies the answer's schema */
-    char url[TRAINER_PATH_MAX + 32];
-    char *key; /* NULL: no key */
     uint64_t seed, asked;
     struct judge_dialect dialect; /* what this server has refused */
     bool form_is_taken;  /* the server has accepted a request with a schema */
@@ -69,9 +63,6 @@ bool request_endpoint_digest(const struct judge *judge, char digest[CACHE_DIGEST
 /* Sends the case through a free slot. seconds is the timeout of this attempt. */
 bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double seconds);
 void request_end(struct judge *judge, struct judge_slot *slot);
-
-/* Replaces the key by [key]. */
-void request_scrub(const struct judge *judge, char *text);
 
 /* ---- judge.c ---- */
 

@@ -69,7 +69,7 @@ static json_t *texts_of(const struct judge *judge, const struct judge_errand *er
     json_t *texts = json_pack("{s:O*, s:o*}", "analysis", answer->analysis, "shown", trajectory), *clean;
     char *text = texts ? json_dumps(texts, JSON_COMPACT) : NULL;
     if (text)
-        request_scrub(judge, text);
+        endpoint_scrub(&judge->at, text);
     clean = text ? json_loads(text, 0, NULL) : NULL;
     free(text);
     json_decref(texts);
@@ -109,7 +109,7 @@ static void take_answer(struct judge *judge, struct judge_slot *slot, struct jud
     struct judge_case *about = errand->about;
     struct answer answer;
     answer_read(&answer, slot->response, slot->length, about->flags, trajectory_steps(about->trajectory));
-    request_scrub(judge, answer.why);
+    endpoint_scrub(&judge->at, answer.why);
     about->prompt_tokens += answer.prompt_tokens;
     about->completion_tokens += answer.completion_tokens;
     learn(judge, &errand->dialect);
@@ -124,20 +124,10 @@ static void take_answer(struct judge *judge, struct judge_slot *slot, struct jud
 
 /* ---- errors ---- */
 
-/* A server's message about a wrong key may contain parts of the key, so only the HTTP status is reported. */
-static void tell(const struct judge *judge, char why[JUDGE_WHY_MAX], long status, const struct answer_error *error)
-{
-    bool about_the_key = status == 401 || status == 403 || status == 407;
-    bool says = error->message[0] && !about_the_key;
-    snprintf(why, JUDGE_WHY_MAX, "HTTP %ld%s%s%s", status, says ? ": " : "", says ? error->message : "",
-             about_the_key ? " (key refused)" : status / 100 == 3 ? " (redirects are not followed)" : "");
-    request_scrub(judge, why);
-}
-
 static double asked_to_wait(const struct judge *judge, const struct judge_slot *slot)
 {
     curl_off_t seconds = 0; /* the server gives it in seconds or as a date */
-    return judge->curl.easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? (double)seconds : 0;
+    return judge->at.curl.easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? (double)seconds : 0;
 }
 
 /* The request is sent at once without what was refused. */
@@ -152,9 +142,9 @@ static void take_response(struct judge *judge, struct judge_slot *slot, struct j
     struct answer_error error;
     char why[JUDGE_WHY_MAX];
     long status = 0;
-    (void)judge->curl.easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &status);
+    (void)judge->at.curl.easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &status);
     answer_error_read(&error, slot->response, slot->length);
-    tell(judge, why, status, &error);
+    endpoint_tell(&judge->at, why, sizeof why, status, &error);
     struct judge_dialect sent = errand->dialect;
     sent.plain = sent.plain || judge->form_is_taken;
     switch (retry_kind_of(status, &error, &sent)) {
@@ -168,13 +158,6 @@ static void take_response(struct judge *judge, struct judge_slot *slot, struct j
     }
 }
 
-/* Whether a retry is useless: a certificate that is not trusted now will not be trusted in a minute either. */
-static bool is_for_good(CURLcode result)
-{
-    return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
-           result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR || result == CURLE_URL_MALFORMAT;
-}
-
 void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result, double now)
 {
     struct judge_errand *errand = slot->errand;
@@ -186,8 +169,8 @@ void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result,
         take_response(judge, slot, errand, now);
     else if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_WEIRD_SERVER_REPLY)
         repair(judge, errand, &not_http); /* what curl takes for HTTP/0.9: a damaged response, for this case only */
-    else if (is_for_good(result))
-        stop(judge, errand, judge->curl.easy_strerror(result));
+    else if (endpoint_lasts(result))
+        stop(judge, errand, judge->at.curl.easy_strerror(result));
     else
-        try_later(judge, errand, 0, judge->curl.easy_strerror(result), now);
+        try_later(judge, errand, 0, judge->at.curl.easy_strerror(result), now);
 }

@@ -31,14 +31,36 @@ struct turn {
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the code; fill_workdir writes it */
     char link[LINEAGE_NIGHT_LINK_MAX], name[TRAINER_TRIAL_NAME_MAX + 64], keep[TRAINER_PATH_MAX];
     char settled[RERUN_NOTES_MAX]; /* notes of a row that was decided by several runs */
+    struct lineage_param *metrics; /* of the row, with the cost of its proposal; NULL: none were added */
     char *notes; /* what the row says about the start of the trial and about its repetition; "" for nothing */
 };
+
+/* Adds which model planned the trial, and where its last exchange is kept. Notes end a piece at ';', and '=' makes a parameter. */
+static bool note_planner(struct turn *turn)
+{
+    const json_t *cost = turn->trial->cost;
+    const char *model = json_string_value(json_object_get(cost, "model")), *exchange = json_string_value(json_object_get(cost, "exchange"));
+    char *notes = turn->notes, name[200], digest[40];
+    enum propose_method method;
+    if (!model || (turn->trial->proposer && propose_method_parse(&method, turn->trial->proposer))) /* it had no proposal */
+        return true;
+    snprintf(name, sizeof name, "%.*s", (int)lineage_text_prefix(model, strlen(model), 48), model);
+    snprintf(digest, sizeof digest, "%.32s", exchange ? exchange : "");
+    for (char *c = name; *c; c++)
+        *c = (char)(*c == ';' || *c == '=' || *c == '`' || (unsigned char)*c < 0x20 ? '_' : *c);
+    digest[strspn(digest, "0123456789abcdef")] = '\0';
+    json_t *all = json_sprintf("%s%splanned by %s%s%s", notes, *notes ? "; " : "", name, *digest ? ", exchange " : "", digest);
+    turn->notes = all ? strdup(json_string_value(all)) : NULL;
+    json_decref(all);
+    free(notes);
+    return turn->notes != NULL;
+}
 
 static bool make_notes(struct turn *turn)
 {
     const char *again = turn->trial->again;
     turn->notes = again ? cli_notes_again(turn->start.notes, again) : strdup(turn->start.notes);
-    return turn->notes != NULL;
+    return turn->notes != NULL && note_planner(turn);
 }
 
 /* Joins two lists of texts that NULL ends; either may be NULL. Returns NULL when out of memory; the caller frees it. */
@@ -57,9 +79,31 @@ static const char **join(const char *const *a, const char *const *b)
     return all;
 }
 
+/* Adds the cost of the proposal as metrics, which can be summed and do not belong to the setting. If there is no memory, the row is
+ * written without them. */
+static void add_cost(struct turn *turn, struct lineage_trial *row)
+{
+    static const struct {
+        const char *member, *metric;
+    } parts[] = {{"requests", "planner_requests"}, {"prompt_tokens", "planner_prompt_tokens"},
+                 {"completion_tokens", "planner_completion_tokens"}, {"seconds", "planner_seconds"}};
+    enum { N = sizeof parts / sizeof *parts };
+    if (!turn->trial->cost || !(turn->metrics = calloc(row->n_metrics + N, sizeof *turn->metrics)))
+        return;
+    if (row->n_metrics)
+        memcpy(turn->metrics, row->metrics, row->n_metrics * sizeof *turn->metrics);
+    for (size_t i = 0; i < N; i++) {
+        const json_t *value = json_object_get(turn->trial->cost, parts[i].member);
+        if (json_is_number(value))
+            turn->metrics[row->n_metrics++] = (struct lineage_param){parts[i].metric, round(json_number_value(value) * 1000) / 1000, NULL};
+    }
+    row->metrics = turn->metrics;
+}
+
 static void settle(void *context, struct lineage_trial *row, struct lineage_append_options *options)
 {
     struct turn *turn = context;
+    add_cost(turn, row);
     rerun_settle(turn->settled, turn->night, turn->trial, row, options);
 }
 
@@ -261,6 +305,7 @@ int night_take_turn(struct night *night, size_t i, const char *const *environmen
     lineage_trial_release(&row);
     night_start_release(&turn->start);
     free(turn->notes);
+    free(turn->metrics);
     free(turn);
     claims_end(&night->claims, i, status == CLI_GO_ON ? LINEAGE_CLAIM_DONE : LINEAGE_CLAIM_GIVEN_UP);
     return status;

@@ -18,6 +18,7 @@
 
 #include "plan/planner_answer.h"
 #include "plan/planner_call.h"
+#include "plan/planner_cost.h"
 #include "plan/planner_request.h"
 #include "plan/proposal_gate.h"
 #include "sweep/replicate_trial.h"
@@ -106,6 +107,7 @@ static int ask(struct planning *planning, json_t *refused)
     planning->declined = answer && !trouble[0] && strspn(answer, "[] \t\r\n") == strlen(answer) && strchr(answer, '[');
     planning->answers = planner_answer_read(answer ? answer : nothing, problems);
     free(answer);
+    planner_cost_take(planning);
     if (interrupts_came(planning->interrupts)) {
         json_decref(problems);
         return CLI_INTERRUPTED;
@@ -155,6 +157,8 @@ static int add_replicate(struct planning *planning, const json_t *proposal, size
         snprintf(why, NIGHT_WHY_MAX, "replicate: '%.80s' runs again already", id);
         return CLI_NO;
     }
+    if (status == CLI_GO_ON)
+        planning_give_cost(planning, &list->trials[*i]);
     if (status == CLI_GO_ON && !list->trials[*i].proposer && !(list->trials[*i].proposer = strdup(proposer_of(proposal))))
         return cli_no_memory();
     return status;
@@ -207,7 +211,7 @@ int planner_propose(struct planning *planning, size_t *i)
     struct planner_ideas ideas = {.planning = planning};
     int status = take_answer(planning, &ideas, refused, i);
     planning->declined = false;
-    for (int asked = 0; status == CLI_NO && !planning->declined && asked < ASKED_AT_MOST && json_array_size(refused) < REFUSED_AT_MOST; asked++) {
+    for (int asked = 0; status == CLI_NO && !planner_cost_is_too_high(planning) && !planning->declined && asked < ASKED_AT_MOST && json_array_size(refused) < REFUSED_AT_MOST; asked++) {
         status = ask(planning, refused);
         if (status == CLI_GO_ON)
             status = take_answer(planning, &ideas, refused, i);

@@ -172,6 +172,8 @@ static json_t *budget_json(const struct planning *planning)
     size_t trials = planning_left(planning);
     json_t *budget = json_object();
     json_object_set_new(budget, "trials_left", planning->list->sweep.plan.trials ? json_integer((json_int_t)trials) : json_null());
+    if (planning->tokens)
+        json_object_set_new(budget, "tokens_left", json_integer((json_int_t)(planning->tokens - planning->tokens_used)));
     json_object_set_new(budget, "seconds_left", isfinite(left) ? cli_json_number(left) : json_null());
     json_object_set_new(budget, "seconds_per_trial", planning->list->pace > 0 && planning->list->sweep.of_commands
                                                          ? cli_json_number(planning->list->pace)

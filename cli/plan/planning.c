@@ -50,11 +50,19 @@ int planning_read_past(struct propose_past *past, const struct planning *plannin
     return other_workers_count(&others, planning->claims, past);
 }
 
+void planning_give_cost(struct planning *planning, struct night_trial *trial)
+{
+    json_decref(trial->cost);
+    trial->cost = planning->cost;
+    planning->cost = NULL;
+}
+
 int planning_add(struct planning *planning, struct night_trial *trial, const double *x, const char *proposer, size_t *i)
 {
     struct trial_list *list = planning->list;
     size_t size = list->sweep.space.n * sizeof *x;
     trial->proposer = strdup(proposer);
+    planning_give_cost(planning, trial);
     trial->x = x ? malloc(size + 1) : NULL;
     if (trial->x)
         memcpy(trial->x, x, size);
@@ -70,5 +78,6 @@ int planning_add(struct planning *planning, struct night_trial *trial, const dou
 void planning_release(struct planning *planning)
 {
     json_decref(planning->answers);
-    planning->answers = NULL;
+    json_decref(planning->cost);
+    planning->answers = planning->cost = NULL;
 }

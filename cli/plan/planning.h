@@ -3,7 +3,7 @@
  * external command). If the planner has no valid proposal, the proposer is used for that turn.
  *
  *   next_proposal     the next trial, from the planner or the proposer
- *   planner           asks the planner, and keeps its answers; planner_request, planner_call
+ *   planner           asks the planner, and keeps its answers; planner_request, planner_call, planner_cost
  *   planner_facts     the block's facts about ideas, as JSON
  *   planner_ideas     the store's trials as a set of ideas, for one turn
  *   proposal_gate     checks a proposal before it becomes a trial
@@ -31,6 +31,9 @@ struct planning {
     bool on;                    /* false: only the sweep's list is run */
     enum propose_method method; /* method of the proposer */
     const char *planner;        /* shell command; NULL: none */
+    size_t tokens;              /* that the planner may use in this night; 0: it is not told, and nothing is counted */
+    uint64_t tokens_used;       /* as it reported them */
+    json_t *cost;               /* what it reported since the last trial that it proposed; NULL: nothing */
     double planner_seconds;     /* a planner that takes longer is stopped */
     json_t *answers;            /* the planner's proposals that have not been looked at yet, best first; NULL: none */
     bool idle;                  /* nothing could be proposed */
@@ -59,6 +62,9 @@ int planning_read_past(struct propose_past *past, const struct planning *plannin
  * or an exit status.
  */
 int planning_add(struct planning *planning, struct night_trial *trial, const double *x, const char *proposer, size_t *i);
+
+/* Gives the cost that the planner has reported since the last trial to this one. */
+void planning_give_cost(struct planning *planning, struct night_trial *trial);
 
 void planning_release(struct planning *planning);
 

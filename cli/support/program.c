@@ -61,6 +61,24 @@ bool program_beside(char path[PATH_MAX], const char *name)
     return n > 0 && n < PATH_MAX;
 }
 
+bool program_command(char path[PATH_MAX])
+{
+    char self[PATH_MAX], dir[PATH_MAX];
+    static const char *const places[] = {"", "/" LINEAGE_BINDIR};
+    if (!program_self(self) || !realpath(self, dir))
+        return false;
+    if (strcmp(strrchr(dir, '/') + 1, TRAINER) != 0)
+        return strcpy(path, dir);
+    *strrchr(dir, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        int n = snprintf(path, PATH_MAX, "%s%s/lineage", dir, places[i]);
+        if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)
+            return true;
+    }
+    cli_error(CLI_SYSTEM, "cannot find `lineage` in %s or %s/" LINEAGE_BINDIR, dir, dir);
+    return false;
+}
+
 /* Prints a message and returns false if the limit on address space is too low for the trainer. This must be checked
  * before exec: with too little address space, OpenBLAS spins or the loader dies before the trainer's main can report
  * anything. */

@@ -19,6 +19,10 @@ bool program_self(char path[PATH_MAX]);
  * false on failure. */
 bool program_beside(char path[PATH_MAX], const char *name);
 
+/* Writes the path of `lineage`: the running program, or the one that belongs to this `lineage-train`. Prints a message and
+ * returns false if it is not found. */
+bool program_command(char path[PATH_MAX]);
+
 /*
  * Replaces this process by `lineage-train` with the same arguments; argv[0] is the command's name. Looks for it beside
  * this program and in the libexec directory of the same installation. Returns only on failure: prints why and returns

@@ -19,6 +19,7 @@ void night_trial_release(struct night_trial *trial)
 {
     trainer_sweep_free(trial->own);
     json_decref(trial->command);
+    json_decref(trial->cost);
     free(trial->own_name);
     free(trial->proposer);
     free(trial->again);

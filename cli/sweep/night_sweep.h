@@ -41,6 +41,7 @@ struct night_trial {
     char *replicates;    /* exp_id of the trial that this one runs again (replicate_trial.h); NULL: none */
     char *own_parent;    /* memory of its parent_name */
     uint64_t fresh_seed; /* with replicates: its seed */
+    json_t *cost;   /* what its planner reported as the cost of the proposal; NULL: nothing */
     char *again;    /* why a proposed trial repeats an earlier one; NULL: no reason was given */
     double *x;      /* [ranges] setting of a proposed trial; NULL: it has none */
     char *exp_id;   /* id of the trial's row; NULL: the trial is still to be run */

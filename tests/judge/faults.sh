@@ -69,7 +69,7 @@ must_fail 2 '--endpoint URL and --model NAME' judge t.jsonl
 must_fail 2 'must not hold a password' judge t.jsonl --endpoint http://u:p@127.0.0.1/ --model m
 must_fail 2 'must begin with http' judge t.jsonl --endpoint 127.0.0.1 --model m
 must_fail 2 'judge.concurrency' judge t.jsonl --endpoint http://127.0.0.1 --model m --concurrency 0
-must_fail 2 'NO_SUCH_KEY, which should hold the judge' judge t.jsonl --endpoint http://127.0.0.1:1 --model m --key-env NO_SUCH_KEY
+must_fail 2 'NO_SUCH_KEY, which should hold the key' judge t.jsonl --endpoint http://127.0.0.1:1 --model m --key-env NO_SUCH_KEY
 must_fail 2 'missing.json' judge t.jsonl --endpoint http://127.0.0.1:1 --model m --prompt missing.json
 printf '%s\n{"task": 3}\n' "$(cat t.jsonl)" >bad.jsonl
 must_fail 2 'bad.jsonl:2: "task"' judge bad.jsonl --endpoint http://127.0.0.1:1 --model m

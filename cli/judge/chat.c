@@ -1,0 +1,150 @@
+/* chat.c: see chat.h. */
+#include "judge/chat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+
+static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
+{
+    struct chat *chat = context;
+    size_t length = size * n;
+    chat->overflows = chat->overflows || length > CHAT_RESPONSE_MAX - chat->length;
+    if (chat->overflows)
+        return 0;
+    memcpy(chat->response + chat->length, bytes, length);
+    chat->length += length;
+    return length;
+}
+
+bool chat_open(struct chat *chat, const char *address, const char *key_env, double backoff)
+{
+    chat->backoff = backoff;
+    if (!endpoint_open(&chat->at, address, key_env, chat->why))
+        return false;
+    chat->easy = chat->at.curl.easy_init();
+    chat->response = malloc(CHAT_RESPONSE_MAX);
+    if (chat->response && endpoint_handle(&chat->at, chat->easy, take_bytes, chat))
+        return true;
+    snprintf(chat->why, sizeof chat->why, "out of memory, or libcurl cannot be used");
+    return false;
+}
+
+void chat_close(struct chat *chat)
+{
+    if (chat->easy)
+        chat->at.curl.easy_cleanup(chat->easy);
+    free(chat->response);
+    endpoint_close(&chat->at);
+}
+
+/* ---- one attempt ---- */
+
+static CURLcode post(struct chat *chat, const json_t *body, size_t max_tokens, double seconds)
+{
+    const struct curl_library *curl = &chat->at.curl;
+    json_t *whole = json_copy((json_t *)(uintptr_t)body);
+    json_object_set_new(whole, chat->dialect.newer_limit ? "max_completion_tokens" : "max_tokens",
+                        json_integer((json_int_t)max_tokens));
+    char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+    json_decref(whole);
+    CURLcode result = CURLE_OUT_OF_MEMORY;
+    chat->length = 0;
+    chat->overflows = false;
+    chat->attempts++;
+    if (text && curl->easy_setopt(chat->easy, CURLOPT_POSTFIELDS, text) == CURLE_OK &&
+        curl->easy_setopt(chat->easy, CURLOPT_POSTFIELDSIZE, (long)strlen(text)) == CURLE_OK &&
+        curl->easy_setopt(chat->easy, CURLOPT_TIMEOUT_MS, (long)(seconds * 1000) + 1) == CURLE_OK)
+        result = curl->easy_perform(chat->easy);
+    free(text);
+    return result;
+}
+
+/* The key is taken out of the response before anything else reads it: a server may send it back. */
+static json_t *parse(struct chat *chat)
+{
+    json_error_t error;
+    if (chat->length < CHAT_RESPONSE_MAX) {
+        chat->response[chat->length] = '\0';
+        if (!memchr(chat->response, '\0', chat->length)) {
+            endpoint_scrub(&chat->at, chat->response);
+            chat->length = strlen(chat->response);
+        }
+    }
+    json_t *answer = json_loadb(chat->response, chat->length, 0, &error);
+    if (json_is_object(answer))
+        return answer;
+    json_decref(answer);
+    snprintf(chat->why, sizeof chat->why, "the response is not a JSON object");
+    return NULL;
+}
+
+enum next { NEXT_DONE, NEXT_LATER, NEXT_AT_ONCE, NEXT_STOP };
+
+static enum next take_status(struct chat *chat, json_t **answer, double *server_asks)
+{
+    struct answer_error error;
+    long status = 0;
+    curl_off_t seconds = 0;
+    struct judge_dialect sent = chat->dialect;
+    sent.plain = sent.no_temperature = true; /* neither is sent */
+    (void)chat->at.curl.easy_getinfo(chat->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (chat->at.curl.easy_getinfo(chat->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK)
+        *server_asks = (double)seconds;
+    answer_error_read(&error, chat->response, chat->length);
+    endpoint_tell(&chat->at, chat->why, sizeof chat->why, status, &error);
+    switch (retry_kind_of(status, &error, &sent)) {
+    case RETRY_ANSWERED: return (*answer = parse(chat)) ? NEXT_DONE : NEXT_LATER;
+    case RETRY_LATER: return NEXT_LATER;
+    case RETRY_LIMIT: chat->dialect.newer_limit = true; return NEXT_AT_ONCE;
+    case RETRY_PLAIN:
+    case RETRY_COOL:
+    case RETRY_ROW:
+    case RETRY_STOP: break;
+    }
+    return NEXT_STOP;
+}
+
+static enum next take(struct chat *chat, CURLcode result, json_t **answer, double *server_asks)
+{
+    if (result == CURLE_OK)
+        return take_status(chat, answer, server_asks);
+    snprintf(chat->why, sizeof chat->why, "%s", chat->overflows ? "the response is longer than a mebibyte"
+                                                                : chat->at.curl.easy_strerror(result));
+    return chat->overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY ? NEXT_STOP : NEXT_LATER;
+}
+
+/* ---- all attempts ---- */
+
+static void nap(double seconds)
+{
+    struct timespec left = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
+json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, double deadline)
+{
+    json_t *answer = NULL;
+    unsigned failed = 0;
+    chat->asked++;
+    chat->attempts = 0;
+    snprintf(chat->why, sizeof chat->why, "there is no time left");
+    for (double now; (now = cli_now()) < deadline;) {
+        double server_asks = 0;
+        enum next next = take(chat, post(chat, body, max_tokens, deadline - now), &answer, &server_asks);
+        if (next == NEXT_DONE || next == NEXT_STOP)
+            break;
+        if (next == NEXT_AT_ONCE)
+            continue;
+        double wait = retry_wait(chat->backoff, ++failed, server_asks, chat->seed, chat->asked);
+        if (cli_now() + wait >= deadline)
+            break;
+        nap(wait);
+    }
+    return answer;
+}

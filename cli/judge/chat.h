@@ -1,0 +1,41 @@
+/*
+ * chat.h: single requests to a chat endpoint, for callers that wait for each answer. Retries, the key and what it means for
+ * the promises in schema/PROMISES.md are those of the judge (endpoint.h, retry.h).
+ */
+#ifndef JUDGE_CHAT_H
+#define JUDGE_CHAT_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "judge/endpoint.h"
+#include "judge/retry.h"
+
+enum { CHAT_RESPONSE_MAX = 1 << 20 };
+
+/* Zeroed before it is opened. */
+struct chat {
+    struct endpoint at;
+    CURL *easy;
+    char *response; /* [CHAT_RESPONSE_MAX] */
+    size_t length;
+    bool overflows;
+    struct judge_dialect dialect; /* what the endpoint has refused */
+    double backoff;
+    uint64_t seed, asked; /* for the jitter between attempts */
+    unsigned attempts;    /* of the last request */
+    char why[ENDPOINT_WHY_MAX]; /* why the last call failed */
+};
+
+/* backoff: seconds before the second attempt. Returns false with chat->why; close the chat in any case. */
+bool chat_open(struct chat *chat, const char *address, const char *key_env, double backoff);
+void chat_close(struct chat *chat);
+
+/*
+ * Sends a request and returns the response (a new reference). max_tokens limits the answer and is sent under the name that the
+ * endpoint takes. Gives up at the deadline (cli_now) or when a further attempt cannot help: returns NULL with chat->why.
+ */
+json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, double deadline);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * endpoint.c: address, key and headers of a chat endpoint. Redirects are not followed, because the key would be sent to the
+ * new address. Only http and https are allowed.
+ */
+#include "judge/endpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli.h"
+
+/* ---- key and headers ---- */
+
+/* Rejects a key with a line end, which would end the header and begin another header. */
+static bool is_key(const char *key)
+{
+    for (; *key; key++)
+        if ((unsigned char)*key < 0x21 || (unsigned char)*key > 0x7e)
+            return false;
+    return true;
+}
+
+/* A variable that the settings name must be set, because the user then wants a key to be sent. */
+static bool read_key(struct endpoint *at, const char *key_env, char why[ENDPOINT_WHY_MAX])
+{
+    const char *name = key_env && *key_env ? key_env : JUDGE_KEY_ENV;
+    const char *key = getenv(name);
+    bool there = key && *key;
+    if (!there && strcmp(name, JUDGE_KEY_ENV) != 0)
+        snprintf(why, ENDPOINT_WHY_MAX, "the environment variable %.80s, which should hold the "
+                                                "key of the endpoint, is not set", name);
+    else if (there && !is_key(key))
+        snprintf(why, ENDPOINT_WHY_MAX, "the environment variable %.80s does not hold a key: it has "
+                                                "blanks or control characters", name);
+    else if (there && !(at->key = strdup(key)))
+        snprintf(why, ENDPOINT_WHY_MAX, "out of memory");
+    return !why[0];
+}
+
+static bool add_header(struct endpoint *at, const char *header)
+{
+    struct curl_slist *longer = at->curl.slist_append(at->headers, header);
+    at->headers = longer ? longer : at->headers;
+    return longer != NULL;
+}
+
+static bool make_headers(struct endpoint *at)
+{
+    char *authorization = NULL;
+    bool good = add_header(at, "Content-Type: application/json") && add_header(at, "Accept: application/json") &&
+                add_header(at, "Expect:");
+    if (good && at->key) {
+        good = asprintf(&authorization, "Authorization: Bearer %s", at->key) > 0 && add_header(at, authorization);
+        free(authorization);
+    }
+    return good;
+}
+
+void endpoint_scrub(const struct endpoint *at, char *text)
+{
+    size_t n = at->key ? strlen(at->key) : 0;
+    for (char *place = text; n && (place = strstr(place, at->key));) {
+        static const char mask[] = "[key]";
+        size_t m = n < sizeof mask - 1 ? n : sizeof mask - 1;
+        memcpy(place, mask, m);
+        memmove(place + m, place + n, strlen(place + n) + 1);
+        place += m;
+    }
+}
+
+/* Accepts the base address of an API, which users tend to copy, or the full address of its chat endpoint. */
+static void make_url(struct endpoint *at, const char *endpoint)
+{
+    static const char chat[] = "/chat/completions";
+    size_t n = strlen(endpoint), m = sizeof chat - 1;
+    while (n && endpoint[n - 1] == '/')
+        n--;
+    bool whole = n >= m && memcmp(endpoint + n - m, chat, m) == 0;
+    snprintf(at->url, sizeof at->url, "%.*s%s", (int)n, endpoint, whole ? "" : chat);
+}
+
+/* Whether the host of an address is this machine, so that nobody else can read along. */
+static bool is_local(const char *host)
+{
+    size_t n = strcspn(host, ":/?#");
+    return (n == 9 && strncmp(host, "localhost", n) == 0) || strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0;
+}
+
+static void warn_of_plain_http(const struct endpoint *at)
+{
+    static const char plain[] = "http://";
+    const size_t n = sizeof plain - 1;
+    if (at->key && strncasecmp(at->url, plain, n) == 0 && !is_local(at->url + n))
+        cli_error(CLI_NO, "warning: the key goes to %.*s without encryption; use https", (int)strcspn(at->url + n, "/?#"), at->url + n);
+}
+
+bool endpoint_open(struct endpoint *at, const char *address, const char *key_env, char why[ENDPOINT_WHY_MAX])
+{
+    why[0] = '\0';
+    if (!curl_library_load(&at->curl, why) || !read_key(at, key_env, why))
+        return false;
+    make_url(at, address);
+    warn_of_plain_http(at);
+    if (make_headers(at))
+        return true;
+    snprintf(why, ENDPOINT_WHY_MAX, "out of memory, or libcurl cannot be used");
+    return false;
+}
+
+/* SSL_CERT_FILE is the variable that programs with OpenSSL read for the certificates of a private authority; libcurl
+ * does not read it. */
+bool endpoint_handle(const struct endpoint *at, CURL *easy, endpoint_take_fn *take, void *context)
+{
+    const struct curl_library *curl = &at->curl;
+    const char *authorities = getenv("SSL_CERT_FILE");
+    return easy && curl->easy_setopt(easy, CURLOPT_URL, at->url) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_HTTPHEADER, at->headers) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_USERAGENT, "lineage/" LINEAGE_VERSION) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 30L) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_WRITEDATA, context) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_PRIVATE, context) == CURLE_OK &&
+           (!authorities || !*authorities || curl->easy_setopt(easy, CURLOPT_CAINFO, authorities) == CURLE_OK);
+}
+
+bool endpoint_lasts(CURLcode result)
+{
+    return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
+           result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR || result == CURLE_URL_MALFORMAT;
+}
+
+/* A server's message about a wrong key may contain parts of the key, so only the HTTP status is reported. */
+void endpoint_tell(const struct endpoint *at, char *why, size_t size, long status, const struct answer_error *error)
+{
+    bool about_the_key = status == 401 || status == 403 || status == 407;
+    bool says = error->message[0] && !about_the_key;
+    snprintf(why, size, "HTTP %ld%s%s%s", status, says ? ": " : "", says ? error->message : "",
+             about_the_key ? " (key refused)" : status / 100 == 3 ? " (redirects are not followed)" : "");
+    endpoint_scrub(at, why);
+}
+
+void endpoint_close(struct endpoint *at)
+{
+    if (at->headers)
+        at->curl.slist_free_all(at->headers);
+    if (at->key)
+        explicit_bzero(at->key, strlen(at->key));
+    free(at->key);
+    *at = (struct endpoint){.key = NULL};
+}

@@ -1,0 +1,50 @@
+/*
+ * endpoint.h: an OpenAI-compatible chat endpoint: its address, its key, and the libcurl handles for them. The key comes from
+ * an environment variable and is only put into the header of requests.
+ */
+#ifndef JUDGE_ENDPOINT_H
+#define JUDGE_ENDPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "judge/answer.h"
+#include "judge/curl_library.h"
+
+/* The environment variable that holds the key if the settings name no other; it may be unset. */
+#define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"
+
+enum { ENDPOINT_WHY_MAX = CURL_LIBRARY_WHY_MAX, ENDPOINT_URL_MAX = 4096 + 32 };
+
+/* Zeroed before it is opened. */
+struct endpoint {
+    struct curl_library curl;
+    struct curl_slist *headers;
+    char url[ENDPOINT_URL_MAX];
+    char *key; /* NULL: no key */
+};
+
+/*
+ * Loads libcurl and reads the key; key_env NULL or "": JUDGE_KEY_ENV, which may be unset. address: the base address of an API
+ * or the whole address of its chat endpoint. Warns if a key would leave the machine unencrypted. Returns false with the
+ * reason in why; close the endpoint in any case.
+ */
+bool endpoint_open(struct endpoint *at, const char *address, const char *key_env, char why[ENDPOINT_WHY_MAX]);
+void endpoint_close(struct endpoint *at);
+
+/* Called with the bytes of a response, as libcurl does. */
+typedef size_t endpoint_take_fn(char *bytes, size_t size, size_t n, void *context);
+
+/* Prepares a handle for requests to this endpoint; its private pointer is the context. Returns false if libcurl refuses. */
+bool endpoint_handle(const struct endpoint *at, CURL *easy, endpoint_take_fn *take, void *context);
+
+/* Whether a retry is useless: a certificate that is not trusted now will not be trusted in a minute either. */
+bool endpoint_lasts(CURLcode result);
+
+/* Writes what a response that is not an answer means, without the key. */
+void endpoint_tell(const struct endpoint *at, char *why, size_t size, long status, const struct answer_error *error);
+
+/* Replaces the key by [key]. */
+void endpoint_scrub(const struct endpoint *at, char *text);
+
+#endif

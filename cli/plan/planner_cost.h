@@ -1,0 +1,17 @@
+/*
+ * planner_cost.h: what a planner's proposals cost. A planner may print an object {"cost": {..}} beside its proposals
+ * (schema/planner.schema.json); `lineage agent` does. A trial has the cost of every turn since the last one, also if its planner
+ * had no proposal in the end and the proposer took over.
+ */
+#ifndef CLI_PLANNER_COST_H
+#define CLI_PLANNER_COST_H
+
+#include "plan/planning.h"
+
+/* Takes the objects with a cost out of planning->answers, and adds them to planning->cost and planning->tokens_used. */
+void planner_cost_take(struct planning *planning);
+
+/* Whether the tokens of the night are used up. Reports that once. */
+bool planner_cost_is_too_high(struct planning *planning);
+
+#endif
