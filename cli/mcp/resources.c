@@ -186,7 +186,7 @@ static json_t *read_diff(struct mcp_call *call, const char *id)
 static json_t *read_trial(struct mcp_call *call, const char *id)
 {
     size_t length = 0;
-    json_t *trial = mcp_trial_by_id(call, id);
+    json_t *trial = mcp_noted(mcp_trial_by_id(call, id));
     char *text = trial ? cli_json_compact(trial, &length) : NULL;
     json_t *json = text ? json_stringn(text, length) : NULL;
     free(text);

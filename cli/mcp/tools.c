@@ -96,10 +96,7 @@ static json_t *tool_result(json_t *value)
     size_t length = 0;
     if (json_is_string(value))
         return json_pack("{s:[{s:s, s:o}]}", "content", "type", "text", "text", value);
-    json_t *noted = json_pack("{s:s}", "note", MCP_UNTRUSTED_NOTE);
-    json_object_update(noted, value);
-    json_decref(value);
-    value = noted;
+    value = mcp_noted(value);
     char *text = cli_json_compact(value, &length);
     json_t *result = json_pack("{s:[{s:s, s:s}], s:o}", "content", "type", "text", "text", text ? text : "",
                                "structuredContent", value);

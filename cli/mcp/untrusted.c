@@ -57,6 +57,15 @@ json_t *mcp_cell(const char *text, size_t max)
     return cell;
 }
 
+json_t *mcp_noted(json_t *object)
+{
+    json_t *noted = object ? json_pack("{s:s}", "note", MCP_UNTRUSTED_NOTE) : NULL;
+    if (noted)
+        json_object_update(noted, object);
+    json_decref(object);
+    return noted;
+}
+
 void mcp_set_named(json_t *object, const char *name, json_t *value)
 {
     json_t *key = mcp_cell(name, 0);

@@ -19,6 +19,9 @@
  * backslash. */
 json_t *mcp_cell(const char *text, size_t max);
 
+/* Returns the object with the note as its first member. Takes the object over; NULL stays NULL. */
+json_t *mcp_noted(json_t *object);
+
 /* Sets a member whose name comes from the store, escaped like a cell. Takes the value over. */
 void mcp_set_named(json_t *object, const char *name, json_t *value);
 
