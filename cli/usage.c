@@ -20,7 +20,7 @@ static const char *const group_titles[N_CLI_GROUPS] = {
     [CLI_GROUP_plan] = "Plan and run nights",
     [CLI_GROUP_people] = "Tell people and agents",
     [CLI_GROUP_repair] = "Check, repair and move a store",
-    [CLI_GROUP_train] = "Train with the built-in trainer",
+    [CLI_GROUP_train] = "Train with the built-in trainer, in the package lineage-train",
 };
 
 static const char examples[] = "  lineage -C runs/atpo append --hypothesis 'wider clip' --status keep --core-metric 34.5\n"

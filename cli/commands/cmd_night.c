@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands/night_trainer.h"
 #include "night/night.h"
 #include "night/night_loop.h"
 #include "plan/agent_command.h"
 #include "ranks/launch.h"
-#include "recipe/recipe_store.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
 #include "sign/signed_head.h"
@@ -31,15 +31,17 @@ struct night_options {
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
     const char *again[34 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
+    int argc; /* arguments of the command, which lineage-train gets for a sweep of recipes */
+    const char **argv;
     struct night night;
 };
 
 static const char *parent_text(const struct night *night, const struct night_trial *trial)
 {
     switch (trial->parent) {
-    case TRAINER_PARENT_BASE: break;
-    case TRAINER_PARENT_TRIAL: return night->list.trials[trial->parent_trial].name;
-    case TRAINER_PARENT_OTHER: return trial->parent_name;
+    case NIGHT_PARENT_BASE: break;
+    case NIGHT_PARENT_TRIAL: return night->list.trials[trial->parent_trial].name;
+    case NIGHT_PARENT_OTHER: return trial->parent_name;
     }
     return "base";
 }
@@ -289,7 +291,7 @@ static int make_store(const struct night_options *o)
     const char *second = json_string_value(json_object_get(o->night.list.sweep.root, "second"));
     struct lineage_config config = {0};
     if (!o->night.list.sweep.of_commands)
-        return recipe_store_make(o->session.where.dir);
+        return night_trainer->make_store(o->session.where.dir);
     if (cli_is_store(dir))
         return CLI_GO_ON;
     if (o->session.where.direction)
@@ -317,7 +319,10 @@ static int read_sweep(struct cli_session *session, void *context)
         (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o) ||
         !read_retry(o) || !read_walls(o))
         return CLI_USAGE;
+    night->list.sweep.trainer = night_trainer;
     int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
+    if (status == CLI_NO)
+        return program_become_trainer(o->argc, o->argv);
     if (status == CLI_GO_ON && o->sandbox && !night->list.sweep.of_commands)
         status = cli_error(CLI_USAGE, "--sandbox is for sweeps of commands; recipes run only the built-in trainer");
     if (status == CLI_GO_ON)
@@ -364,7 +369,7 @@ static int work(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
     struct night *night = &o->night;
-    int status = night->list.sweep.of_commands ? CLI_GO_ON : recipe_store_check(session->store);
+    int status = night->list.sweep.of_commands ? CLI_GO_ON : night_trainer->check_store(session->store);
     if (status == CLI_GO_ON)
         status = night_open(night, session->store);
     if (status == CLI_GO_ON)
@@ -473,6 +478,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     if (!o)
         return cli_no_memory();
     night_init(&o->night);
+    o->argc = argc;
+    o->argv = argv;
     int status = run_night(o, command, argc, argv);
     night_close(&o->night);
     for (size_t i = 0; o->environments && i < o->night.slots.n; i++)
@@ -488,12 +495,12 @@ const struct cli_command cmd_night = {
     .arguments = "SWEEP",
     .description =
         "Runs the trials of a sweep (schema/sweep.schema.json: a list, a grid, or both) one after\n"
-        "another: as `train` does or, if the sweep has a `command`, as `run` does. A trial starts\n"
-        "from the best trial, from a named one, from one drawn at random (weighted by score and\n"
-        "number of children), or from scratch, as the sweep says. After each trial the night prints\n"
-        "its exp_id, status, score and name and rewrites KNOWLEDGE.md in the store. The first\n"
-        "trial that is measured in a store is its baseline. A warm start that several trials share\n"
-        "is trained once.\n"
+        "another: as `run` does if the sweep has a `command`, else as `train` does, for which the\n"
+        "package lineage-train is needed. A trial starts from the best trial, from a named one,\n"
+        "from one drawn at random (weighted by score and number of children), or from scratch, as\n"
+        "the sweep says. After each trial the night prints its exp_id, status, score and name and\n"
+        "rewrites KNOWLEDGE.md in the store. The first trial that is measured in a store is its\n"
+        "baseline. A warm start that several trials share is trained once.\n"
         "\n"
         "Repeating the command continues the night, however it ended: trials that have a row are\n"
         "not run again; trials that were interrupted are. --hours starts no trial that would end\n"

@@ -6,7 +6,6 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "recipe/checkpoint_origin.h"
 #include "recipe/recipe_source.h"
 #include "output/show.h"
 #include "recipe/recipe_store.h"
@@ -248,7 +247,7 @@ static int run_train(struct train_options *o, const struct cli_command *command,
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct launch launch = launch_read();
-    int status = launch_check(&launch);
+    int status = launch_check(&launch, team_is_there);
     if (status == CLI_GO_ON && launch.rank > 0)
         return team_work(launch.rank, launch.size);
     if (status == CLI_GO_ON && launch.size > 1)

@@ -25,7 +25,7 @@ struct prospects {
 /* Whether an ancestor of the trial was lost, so that the trial cannot run in this night. */
 static bool waits_in_vain(const struct trial_list *list, const struct night_trial *trial)
 {
-    while (trial->parent == TRAINER_PARENT_TRIAL && !list->trials[trial->parent_trial].exp_id) {
+    while (trial->parent == NIGHT_PARENT_TRIAL && !list->trials[trial->parent_trial].exp_id) {
         trial = &list->trials[trial->parent_trial];
         if (trial->lost)
             return true;
@@ -42,7 +42,7 @@ static void find_candidates(struct prospects *prospects, const struct trial_list
         if (trial->exp_id || trial->lost || waits_in_vain(list, trial))
             continue;
         prospects->busy = true;
-        if (trial->parent == TRAINER_PARENT_TRIAL && !list->trials[trial->parent_trial].exp_id)
+        if (trial->parent == NIGHT_PARENT_TRIAL && !list->trials[trial->parent_trial].exp_id)
             prospects->waiting = true;
         else if (!trial->at_work)
             prospects->candidates[prospects->n++] = i;

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "plan/draw_parent.h"
-#include "recipe/recipe_request.h"
 #include "sweep/checkpoint_files.h"
+#include "sweep/recipe_trials.h"
 #include "sweep/shared_warm_start.h"
 #include "trial/run_and_append.h"
 
@@ -68,7 +68,7 @@ static int find_parent(struct search *s, const char *id)
     else if (!start->origin.checkpoint[0])
         snprintf(start->refused, sizeof start->refused, "no checkpoint to start from: %s", start->origin.why);
     else
-        snprintf(start->recipe.checkpoint, sizeof start->recipe.checkpoint, "%s", start->origin.checkpoint);
+        snprintf(start->checkpoint, sizeof start->checkpoint, "%s", start->origin.checkpoint);
     return CLI_GO_ON;
 }
 
@@ -87,14 +87,14 @@ static int start_from(struct search *s, const char *id)
 static int start_from_trial(struct search *s, size_t parent)
 {
     struct night_start *start = s->start;
-    char kept[TRAINER_PATH_MAX];
+    char kept[NIGHT_PATH_MAX];
     int status = start_from(s, s->night->list.trials[parent].exp_id);
     if (status != CLI_GO_ON || !s->trial->recipe || !start->refused[0])
         return status;
     checkpoint_file(kept, &s->night->list, parent);
     fetch(s, kept);
     if (access(kept, R_OK) == 0) {
-        snprintf(start->recipe.checkpoint, sizeof start->recipe.checkpoint, "%s", kept);
+        snprintf(start->checkpoint, sizeof start->checkpoint, "%s", kept);
         start->refused[0] = '\0';
     }
     return CLI_GO_ON;
@@ -137,45 +137,30 @@ static int start_from_drawn(struct search *s)
  * Trains the warm start and keeps its checkpoint. A warm start has no row, because its score cannot be compared with
  * other scores. Returns false if it failed or memory ran out; *outcome says how it ended.
  */
-static bool train_warm_start(const struct search *s, const struct trainer_recipe *warm, const char *checkpoint,
-                             struct trial_outcome *outcome)
+static bool train_warm_start(const struct search *s, const char *checkpoint, struct trial_outcome *outcome)
 {
     const struct night *night = s->night;
-    struct trial_request request = {.plan.identity = {.name = warm->name},
-                                    .keep_as = checkpoint,
+    const struct recipe_start start = {.recipe = s->trial->recipe, .crowded = night_is_crowded(night)};
+    struct trial_request request = {.keep_as = checkpoint,
                                     .quiet = night->quiet,
                                     .alive = lease_of_running(s->lease),
                                     .interrupts = &night->interrupts};
-    struct recipe_request *run = calloc(1, sizeof *run); /* too large for the stack */
-    bool trained = false;
-    if (run && recipe_request_init(run, &request, warm)) {
-        run->crowded = night_is_crowded(night);
-        trained = trial_run_unrecorded(&request, lineage_store_dir(night->list.store), outcome);
-    }
-    if (run)
-        recipe_request_release(run);
-    free(run);
+    bool trained = night->list.sweep.trainer->run_warm_start(lineage_store_dir(night->list.store), &request, &start, outcome);
     if (trained)
         send(s, checkpoint);
     return trained;
 }
 
-/*
- * If the shared warm start cannot be trained, the trial trains its own warm start, and its row says what went wrong.
- * `threads` is the trial's own value: it changes no result and is not part of the digest.
- */
+/* If the shared warm start cannot be trained, the trial trains its own warm start, and its row says what went wrong. */
 static int start_from_shared(struct search *s)
 {
     struct night_start *start = s->start;
-    char checkpoint[TRAINER_PATH_MAX];
+    char checkpoint[NIGHT_PATH_MAX];
     struct trial_outcome outcome = {0};
-    struct trainer_recipe warm;
-    warm_start_checkpoint(checkpoint, &s->night->list, &start->recipe);
-    warm_start_recipe(&warm, &start->recipe);
-    warm.threads = start->recipe.threads;
+    warm_start_checkpoint(checkpoint, &s->night->list, s->trial);
     fetch(s, checkpoint);
-    if (access(checkpoint, R_OK) == 0 || train_warm_start(s, &warm, checkpoint, &outcome))
-        snprintf(start->recipe.checkpoint, sizeof start->recipe.checkpoint, "%s", checkpoint);
+    if (access(checkpoint, R_OK) == 0 || train_warm_start(s, checkpoint, &outcome))
+        snprintf(start->checkpoint, sizeof start->checkpoint, "%s", checkpoint);
     return outcome.end == TRIAL_INTERRUPTED ? CLI_INTERRUPTED : CLI_GO_ON;
 }
 
@@ -187,8 +172,8 @@ static int start_from_base(struct search *s)
         return CLI_GO_ON;
     if (warm_start_is_shared(&s->night->list, s->i))
         return start_from_shared(s);
-    if (start->recipe.checkpoint[0] &&
-        origin_of_checkpoint(&start->origin, s->night->list.store, start->recipe.checkpoint, &err) != LINEAGE_OK)
+    if (start->checkpoint[0] &&
+        origin_of_checkpoint(&start->origin, s->night->list.store, start->checkpoint, &err) != LINEAGE_OK)
         return cli_fail(&err);
     return CLI_GO_ON;
 }
@@ -199,11 +184,11 @@ int night_start_find(struct night_start *start, struct night *night, size_t i, s
     const struct night_trial *trial = &night->list.trials[i];
     struct search s = {start, night, i, trial, lease};
     if (trial->recipe)
-        start->recipe = *trial->recipe;
+        snprintf(start->checkpoint, sizeof start->checkpoint, "%s", trial->checkpoint);
     switch (trial->parent) {
-    case TRAINER_PARENT_BASE: break;
-    case TRAINER_PARENT_TRIAL: return start_from_trial(&s, trial->parent_trial);
-    case TRAINER_PARENT_OTHER:
+    case NIGHT_PARENT_BASE: break;
+    case NIGHT_PARENT_TRIAL: return start_from_trial(&s, trial->parent_trial);
+    case NIGHT_PARENT_OTHER:
         if (strcmp(trial->parent_name, "best") == 0)
             return start_from_best(&s);
         if (strcmp(trial->parent_name, "draw") == 0)

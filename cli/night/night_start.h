@@ -9,15 +9,15 @@
 #define CLI_NIGHT_START_H
 
 #include "night/night.h"
-#include "recipe/checkpoint_origin.h"
 #include "share/lease.h"
 #include "sweep/trial_parent.h"
+#include "trial/checkpoint_origin.h"
 
 struct night_start {
-    struct trainer_recipe recipe; /* the trial's recipe, with the checkpoint it starts from; unused for a command */
+    char checkpoint[NIGHT_PATH_MAX]; /* for a recipe: what it starts from; "": nothing */
     struct origin origin;         /* the parent */
     struct trial_parent parent;   /* for a command: what its parent left */
-    char refused[TRAINER_ERROR_TEXT_MAX + 32]; /* why the trial cannot start; "": it can */
+    char refused[NIGHT_WHY_MAX]; /* why the trial cannot start; "": it can */
     char notes[256];                           /* how the parent was chosen, and what is missing */
 };
 

@@ -10,11 +10,11 @@
 #include "night/night_start.h"
 #include "night/rerun.h"
 #include "output/check_tried.h"
-#include "recipe/recipe_request.h"
 #include "run/run_command.h"
 #include "sweep/checkpoint_files.h"
 #include "sweep/command_program.h"
 #include "sweep/protected_names.h"
+#include "sweep/recipe_trials.h"
 #include "sweep/sweep_command.h"
 #include "sweep/trial_files.h"
 #include "sweep/trial_rows.h"
@@ -27,9 +27,8 @@ struct turn {
     const char *const *environment;
     struct night_start start;
     struct lease lease;
-    struct recipe_request run;
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the code; fill_workdir writes it */
-    char link[LINEAGE_NIGHT_LINK_MAX], name[TRAINER_TRIAL_NAME_MAX + 64], keep[TRAINER_PATH_MAX];
+    char link[LINEAGE_NIGHT_LINK_MAX], name[NIGHT_TRIAL_NAME_MAX + 64], keep[NIGHT_PATH_MAX];
     char settled[RERUN_NOTES_MAX]; /* notes of a row that was decided by several runs */
     struct lineage_param *metrics; /* of the row, with the cost of its proposal; NULL: none were added */
     char *notes; /* what the row says about the start of the trial and about its repetition; "" for nothing */
@@ -116,16 +115,21 @@ static void send_kept(void *context, const char *path)
     checkpoint_file_send(lease->claims->list, path);
 }
 
+/*
+ * The checkpoint is kept under the trial's key only if a later trial starts from it, because the checkpoints of a hundred
+ * trials would fill the disk.
+ */
 static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
 {
     struct night *night = turn->night;
     const struct night_start *start = &turn->start;
-    struct recipe_params *params = &turn->run.params;
-    char notes[2048];
-    /*
-     * The checkpoint is kept under the trial's key only if a later trial starts from it, because the checkpoints of a
-     * hundred trials would fill the disk.
-     */
+    const struct night_trial *trial = turn->trial;
+    const struct recipe_start from = {.recipe = trial->recipe,
+                                      .checkpoint = start->checkpoint,
+                                      .fresh_seed = trial->replicates ? &trial->fresh_seed : NULL,
+                                      .notes = turn->notes,
+                                      .proposer = trial->proposer,
+                                      .crowded = night_is_crowded(night)};
     struct trial_request request = {.plan.identity = {.parent = start->origin.exp_id ? start->origin.exp_id : "",
                                                       .night = trial_list_link(turn->link, &night->list, turn->i),
                                                       .baseline = trial_rows_need_baseline(&night->list),
@@ -138,29 +142,14 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
                                     .kept = send_kept,
                                     .quiet = night->quiet,
                                     .interrupts = &night->interrupts};
-    checkpoint_file(turn->keep, &night->list, turn->i);
-    if (!recipe_request_init(&turn->run, &request, &start->recipe))
-        return cli_no_memory();
     const char **require = join(night->list.sweep.require, night->require);
-    if (!require) {
-        recipe_request_release(&turn->run);
+    if (!require)
         return cli_no_memory();
-    }
+    checkpoint_file(turn->keep, &night->list, turn->i);
     request.plan.settings.require = require;
-    if (!turn->trial->replicates) /* a run that ends early decides nothing */
+    if (!trial->replicates) /* a run that ends early decides nothing */
         request.plan.settings.prune = night->prune ? night->prune : night->list.sweep.prune;
-    turn->run.crowded = night_is_crowded(night);
-    /* The proposer is a parameter of the row but not a setting of the recipe. */
-    if (turn->trial->proposer && params->n < RECIPE_PARAMS_MAX) {
-        params->at[params->n++] = (struct lineage_param){"proposer", (double)NAN, turn->trial->proposer};
-        request.plan.n_params = params->n;
-    }
-    if (turn->notes[0]) {
-        snprintf(notes, sizeof notes, "%s; %s", turn->notes, request.plan.identity.notes);
-        request.plan.identity.notes = notes;
-    }
-    int status = trial_run_and_append(night->list.store, &request, outcome, row);
-    recipe_request_release(&turn->run);
+    int status = night->list.sweep.trainer->run(night->list.store, &request, &from, outcome, row);
     free(require);
     return status;
 }
@@ -273,7 +262,7 @@ static int finish_trial(struct turn *turn, const struct trial_outcome *outcome, 
     return trial->exp_id ? CLI_GO_ON : cli_no_memory();
 }
 
-/* The turn is on the heap: two recipes and their paths are too large for the stack. */
+/* The turn is on the heap: its paths and texts are too large for the stack. */
 int night_take_turn(struct night *night, size_t i, const char *const *environment, struct night_ending *ending)
 {
     struct turn *turn = calloc(1, sizeof *turn);
@@ -294,8 +283,6 @@ int night_take_turn(struct night *night, size_t i, const char *const *environmen
     else
         snprintf(turn->name, sizeof turn->name, "[%zu/%zu] %s", i + 1, night->list.sweep.n, turn->trial->name);
     int status = night_start_find(&turn->start, night, i, &turn->lease);
-    if (turn->trial->replicates && turn->trial->recipe)
-        turn->start.recipe.seed = turn->trial->fresh_seed;
     if (status == CLI_GO_ON && !make_notes(turn))
         status = cli_no_memory();
     if (status == CLI_GO_ON)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "cli.h"
-#include "ranks/team.h"
 
 static int number_of(const char *name, int otherwise)
 {
@@ -54,7 +53,7 @@ static void warn_of_copies(void)
     cli_say(text);
 }
 
-int launch_check(const struct launch *launch)
+int launch_check(const struct launch *launch, bool (*team_is_there)(char *why, size_t size))
 {
     char why[512];
     if (launch->size == 1) {

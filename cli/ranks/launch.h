@@ -16,6 +16,7 @@
 #define CLI_LAUNCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct launch {
     int rank, size;    /* rank 0 and size 1 without a launcher */
@@ -26,10 +27,10 @@ struct launch {
 struct launch launch_read(void);
 
 /*
- * Whether a command that trains one trial may run: alone, or with the module that connects the ranks. Returns
+ * Whether a command that trains one trial may run: alone, or with the module that connects the ranks (team_is_there in team.h). Returns
  * CLI_GO_ON, or the exit status; rank 0 has printed the error.
  */
-int launch_check(const struct launch *launch);
+int launch_check(const struct launch *launch, bool (*team_is_there)(char *why, size_t size));
 
 /*
  * Refuses to run a night under a launcher, because a night cannot be split into ranks. Returns the same values as

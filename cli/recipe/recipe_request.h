@@ -9,9 +9,10 @@
 
 #include "recipe/recipe_params.h"
 #include "support/blas_env.h"
+#include "trial/checkpoint_origin.h"
 #include "trial/run_and_append.h"
 
-#define RECIPE_POLICY "policy.ckpt" /* in a snapshot */
+#define RECIPE_POLICY ORIGIN_CHECKPOINT
 #define RECIPE_FILE "recipe.json"
 
 /* The memory that the request of a recipe borrows from. */

@@ -29,9 +29,9 @@ int checkpoint_files_find_directory(struct trial_list *list)
  * The file is named by the trial's key instead of its exp_id, because the file is needed before there is a row, and
  * child trials know their parent's key.
  */
-void checkpoint_file(char out[TRAINER_PATH_MAX], const struct trial_list *list, size_t i)
+void checkpoint_file(char out[NIGHT_PATH_MAX], const struct trial_list *list, size_t i)
 {
-    snprintf(out, TRAINER_PATH_MAX, "%s/%016" PRIx64 ".ckpt", list->checkpoints, list->trials[i].key);
+    snprintf(out, NIGHT_PATH_MAX, "%s/%016" PRIx64 ".ckpt", list->checkpoints, list->trials[i].key);
 }
 
 static const char *blob_name(char out[64], const char *path)

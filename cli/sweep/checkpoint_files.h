@@ -12,7 +12,7 @@
 int checkpoint_files_find_directory(struct trial_list *list);
 
 /* Path of the checkpoint of trial i. */
-void checkpoint_file(char out[TRAINER_PATH_MAX], const struct trial_list *list, size_t i);
+void checkpoint_file(char out[NIGHT_PATH_MAX], const struct trial_list *list, size_t i);
 
 /*
  * Copy a checkpoint to the store's server, or fetch it from there if it is missing locally. Both do nothing if the

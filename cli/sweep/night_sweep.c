@@ -7,17 +7,19 @@
 
 void night_sweep_release(struct night_sweep *sweep)
 {
-    trainer_sweep_free(sweep->recipes);
+    if (sweep->recipes)
+        sweep->release_recipes(sweep->recipes);
     free(sweep->list);
     json_decref(sweep->root);
     free(sweep->directory);
     free(sweep->require);
-    *sweep = (struct night_sweep){.file = sweep->file};
+    *sweep = (struct night_sweep){.file = sweep->file, .trainer = sweep->trainer};
 }
 
 void night_trial_release(struct night_trial *trial)
 {
-    trainer_sweep_free(trial->own);
+    if (trial->own)
+        trial->release_own(trial->own);
     json_decref(trial->command);
     json_decref(trial->cost);
     free(trial->own_name);

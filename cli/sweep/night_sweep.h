@@ -12,6 +12,7 @@
  *   trial_list          the trials of a night: the sweep's list, then the proposed ones
  *   trial_rows          finds out which trials have a row
  *   checkpoint_files    the checkpoints that trials leave for later ones
+ *   recipe_trials       what a night asks of the trainer if the sweep lists recipes
  *   shared_warm_start   the warm start that several recipes have in common
  *   replicate_trial     a trial that runs another one again
  *   forecast            how many seconds a trial will take
@@ -20,21 +21,36 @@
 #define CLI_NIGHT_SWEEP_H
 
 #include <lineage/queue.h>
-#include <trainer/sweep.h>
 
 #include "cli.h"
 #include "propose/propose_ranges.h"
 
-enum { NIGHT_WHY_MAX = TRAINER_ERROR_TEXT_MAX + 256 };
+struct recipe_trials;
+struct trainer_recipe;
+struct trainer_sweep;
+
+/* The trainer has the same limits on the names and paths of its sweeps (cli/recipe_night checks it). */
+enum { NIGHT_WHY_MAX = 768, NIGHT_PATH_MAX = 1024, NIGHT_NAME_MAX = 64, NIGHT_TRIAL_NAME_MAX = 256, NIGHT_TRIALS_MAX = 10000 };
+
+/* What a trial starts from. */
+enum night_parent {
+    NIGHT_PARENT_BASE,  /* nothing but what its recipe or command says */
+    NIGHT_PARENT_TRIAL, /* an earlier trial of the sweep */
+    NIGHT_PARENT_OTHER  /* a trial of the store */
+};
 
 /* One trial of a night, either from the sweep's list or proposed. */
 struct night_trial {
     const char *name;
     uint64_t key; /* digest of everything that decides the result, the parent included */
-    enum trainer_parent parent;
-    size_t parent_trial;     /* with TRAINER_PARENT_TRIAL: index of the parent in the list */
-    const char *parent_name; /* with TRAINER_PARENT_OTHER: an exp_id, `best` or `draw` */
+    enum night_parent parent;
+    size_t parent_trial;     /* with NIGHT_PARENT_TRIAL: index of the parent in the list */
+    const char *parent_name; /* with NIGHT_PARENT_OTHER: an exp_id, `best` or `draw` */
     const struct trainer_recipe *recipe; /* NULL: the trial is a command */
+    const char *checkpoint;              /* what the recipe names to start from; NULL or "": nothing */
+    uint64_t recipe_seed;
+    uint64_t warm_start;   /* digest of the recipe's warm start, equal for trials that can share one; 0: it has none */
+    double work, warm_work; /* of the trial and of its warm start, in units whose ratios count (forecast.h) */
     json_t *command;                     /* the settings of a command; NULL: the trial is a recipe */
 
     char *proposer; /* NULL: the trial is in the sweep's list */
@@ -51,6 +67,7 @@ struct night_trial {
     bool lost; /* the process that ran the trial was killed without a row; this night does not run it again */
 
     struct trainer_sweep *own; /* for a proposed recipe: a sweep of this trial only, which owns its texts; else NULL */
+    void (*release_own)(struct trainer_sweep *own);
     char *own_name;            /* of a command */
 };
 
@@ -58,9 +75,11 @@ struct night_sweep {
     const char *file;
     char *directory;
     json_t *root; /* the file's JSON */
-    char name[TRAINER_NAME_MAX];
+    char name[NIGHT_NAME_MAX];
+    const struct recipe_trials *trainer; /* NULL: this program runs no recipes */
     bool of_commands;
     struct trainer_sweep *recipes; /* NULL: the file lists no recipes */
+    void (*release_recipes)(struct trainer_sweep *recipes);
     struct night_trial *list;      /* [n] */
     size_t n;
     uint64_t files_digest; /* for commands: of the bytes of the files (command_program.h) */

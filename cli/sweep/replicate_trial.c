@@ -49,7 +49,9 @@ bool replicate_is_default(const struct night_sweep *sweep)
 /* A copy of the trial's settings, which shares the parsed recipe or command. */
 static bool copy_trial(struct night_trial *trial, const struct night_trial *from)
 {
-    *trial = (struct night_trial){.key = from->key, .recipe = from->recipe, .command = json_incref(from->command),
+    *trial = (struct night_trial){.key = from->key, .recipe = from->recipe, .checkpoint = from->checkpoint,
+                                  .recipe_seed = from->recipe_seed, .warm_start = from->warm_start, .work = from->work,
+                                  .warm_work = from->warm_work, .command = json_incref(from->command),
                                   .own_name = strdup(from->name), .parent = from->parent,
                                   .parent_trial = from->parent_trial, .parent_name = ""};
     trial->name = trial->own_name;
@@ -80,9 +82,9 @@ static bool make_from_row(struct night_trial *trial, const struct night_sweep *s
 static bool take_parent(struct night_trial *trial, const struct lineage_trial *row)
 {
     bool has_parent = row->parent_exp && *row->parent_exp;
-    if (trial->parent == TRAINER_PARENT_TRIAL) /* its checkpoint is kept even if it was discarded */
+    if (trial->parent == NIGHT_PARENT_TRIAL) /* its checkpoint is kept even if it was discarded */
         return true;
-    trial->parent = has_parent ? TRAINER_PARENT_OTHER : TRAINER_PARENT_BASE;
+    trial->parent = has_parent ? NIGHT_PARENT_OTHER : NIGHT_PARENT_BASE;
     trial->own_parent = has_parent ? strdup(row->parent_exp) : NULL;
     trial->parent_name = trial->own_parent ? trial->own_parent : "";
     return !has_parent || trial->own_parent;
@@ -93,7 +95,7 @@ static bool take_parent(struct night_trial *trial, const struct lineage_trial *r
 static uint64_t fresh_seed(const struct night_sweep *sweep, const struct night_trial *trial, size_t number)
 {
     const json_t *own = json_object_get(json_object_get(trial->command, "params"), "seed");
-    uint64_t first = trial->recipe ? trial->recipe->seed : 1;
+    uint64_t first = trial->recipe ? trial->recipe_seed : 1;
     size_t each = (size_t)json_integer_value(json_object_get(trial->command, "seeds"));
     if (!own)
         own = json_object_get(trial->command, "seed");

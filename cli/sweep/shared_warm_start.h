@@ -4,13 +4,8 @@
 
 #include "sweep/trial_list.h"
 
-/*
- * Makes the recipe that runs only the warm start of another recipe. It is equal for trials that can share a warm start.
- */
-void warm_start_recipe(struct trainer_recipe *warm, const struct trainer_recipe *recipe);
-
-/* Writes the path of the checkpoint that the shared warm start of this recipe leaves. */
-void warm_start_checkpoint(char out[TRAINER_PATH_MAX], const struct trial_list *list, const struct trainer_recipe *recipe);
+/* Writes the path of the checkpoint that the shared warm start of this trial leaves. */
+void warm_start_checkpoint(char out[NIGHT_PATH_MAX], const struct trial_list *list, const struct night_trial *trial);
 
 /* Whether trial i begins with the same warm start as another trial of the list. */
 bool warm_start_is_shared(const struct trial_list *list, size_t i);

@@ -7,12 +7,14 @@
  */
 #include "sweep/sweep_file.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "run/command_settings.h"
+#include "sweep/recipe_trials.h"
 #include "sweep/sweep_of_commands.h"
 
 /* Keys that only `night` reads. The trainer would reject them. */
@@ -27,35 +29,19 @@ static char *directory_of(const char *path)
 
 static bool parse(struct trainer_sweep **list, const struct night_sweep *sweep, const json_t *root, char *why)
 {
-    struct trainer_error err = {0};
     char *text = json_dumps(root, JSON_COMPACT);
-    enum trainer_status status = TRAINER_ENOMEM;
     snprintf(why, NIGHT_WHY_MAX, "out of memory");
-    if (text)
-        status = trainer_sweep_parse(list, sweep->file, text, strlen(text), sweep->directory, &err);
-    if (text && status != TRAINER_OK)
-        snprintf(why, NIGHT_WHY_MAX, "%s", err.text);
+    bool good = text && sweep->trainer->read(list, sweep, text, why);
     free(text);
-    return status == TRAINER_OK;
-}
-
-/* The trial borrows from the trainer's sweep. */
-static struct night_trial trial_of(const struct trainer_trial *spec)
-{
-    return (struct night_trial){.name = spec->name,
-                                .key = spec->key,
-                                .parent = spec->parent,
-                                .parent_trial = spec->parent_trial,
-                                .parent_name = spec->parent_name,
-                                .recipe = &spec->recipe};
+    return good;
 }
 
 static int take_list(struct night_sweep *sweep)
 {
-    sweep->n = trainer_sweep_count(sweep->recipes);
+    sweep->n = sweep->trainer->count(sweep->recipes);
     sweep->list = calloc(sweep->n, sizeof *sweep->list);
     for (size_t i = 0; sweep->list && i < sweep->n; i++)
-        sweep->list[i] = trial_of(trainer_sweep_trial(sweep->recipes, i));
+        sweep->list[i] = sweep->trainer->trial(sweep->recipes, i);
     return sweep->list ? CLI_GO_ON : cli_no_memory();
 }
 
@@ -74,7 +60,7 @@ static int read_list(struct night_sweep *sweep)
     json_decref(rest);
     if (!good)
         return cli_error(CLI_USAGE, "%s", why);
-    snprintf(sweep->name, sizeof sweep->name, "%s", trainer_sweep_name(sweep->recipes));
+    snprintf(sweep->name, sizeof sweep->name, "%s", sweep->trainer->name(sweep->recipes));
     return !listed && sweep->space.n > 0 ? CLI_GO_ON : take_list(sweep);
 }
 
@@ -128,36 +114,45 @@ static int read_trial_settings(struct night_sweep *sweep)
     return cli_error(CLI_USAGE, "%s: %s", sweep->file, why);
 }
 
-/*
- * A file that is not JSON or has none of the night's own keys is read by the trainer alone, which also reports errors
- * in it.
- */
+/* A file that has none of the night's own keys is read by the trainer alone, which also reports errors in it. */
 static int read_plain(struct night_sweep *sweep)
 {
-    struct trainer_error err;
-    if (trainer_sweep_load(&sweep->recipes, sweep->file, &err) != TRAINER_OK)
-        return cli_error(CLI_USAGE, "%s", err.text);
-    snprintf(sweep->name, sizeof sweep->name, "%s", trainer_sweep_name(sweep->recipes));
+    char why[NIGHT_WHY_MAX];
+    if (!sweep->trainer->read(&sweep->recipes, sweep, NULL, why))
+        return cli_error(CLI_USAGE, "%s", why);
+    snprintf(sweep->name, sizeof sweep->name, "%s", sweep->trainer->name(sweep->recipes));
     return take_list(sweep);
 }
 
-/* Returns NULL unless the file is regular, since reading a pipe might never end; the trainer then reports the error. */
-static json_t *load_regular(const char *file)
+/* Returns NULL and prints why for a file that cannot be read or is not a JSON object. Only a regular file is read, since
+ * reading a pipe might never end. */
+static json_t *load(const char *file)
 {
     struct stat about;
-    bool regular = stat(file, &about) == 0 && S_ISREG(about.st_mode);
-    return regular ? json_load_file(file, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (stat(file, &about) != 0)
+        return cli_error(CLI_USAGE, "%s: %s", file, strerror(errno)), NULL;
+    if (!S_ISREG(about.st_mode))
+        return cli_error(CLI_USAGE, S_ISDIR(about.st_mode) ? "%s: Is a directory" : "%s is not a regular file", file), NULL;
+    json_t *root = cli_json_load(file);
+    if (!root || json_is_object(root))
+        return root;
+    json_decref(root);
+    return cli_error(CLI_USAGE, "%s: must be a JSON object", file), NULL;
 }
 
 int night_sweep_read(struct night_sweep *sweep, const char *file)
 {
     sweep->file = file;
     sweep->directory = directory_of(file);
-    sweep->root = load_regular(file);
     sweep->plan.method = PROPOSE_AUTO;
     if (!sweep->directory)
         return cli_no_memory();
+    if (!(sweep->root = load(file)))
+        return CLI_USAGE;
     sweep->of_commands = json_object_get(sweep->root, "command") != NULL;
+    if (!sweep->of_commands && !sweep->trainer)
+        return CLI_NO;
+    sweep->release_recipes = sweep->of_commands ? NULL : sweep->trainer->release;
     if (!sweep->of_commands && !has_own_keys(sweep->root))
         return read_plain(sweep);
     int status = read_own_keys(sweep);
@@ -210,8 +205,9 @@ static bool make_recipe(struct night_trial *trial, const struct night_sweep *swe
     bool made = parse(&own, sweep, root, why);
     json_decref(root);
     if (made) {
-        *trial = trial_of(trainer_sweep_trial(own, 0));
+        *trial = sweep->trainer->trial(own, 0);
         trial->own = own;
+        trial->release_own = sweep->trainer->release;
     }
     return made;
 }
@@ -244,14 +240,13 @@ struct defaults {
     const struct propose_space *space;
 };
 
-static void take_default(void *context, const struct trainer_setting *setting)
+static void take_default(void *context, const struct lineage_param *param)
 {
     const struct defaults *defaults = context;
-    const struct lineage_param param = {setting->name, setting->value, setting->text};
     for (size_t i = 0; i < defaults->space->n; i++) {
         double value;
-        if (strcmp(defaults->space->ranges[i].name, setting->name) == 0 &&
-            propose_value_of(&value, &defaults->space->ranges[i], &param))
+        if (strcmp(defaults->space->ranges[i].name, param->name) == 0 &&
+            propose_value_of(&value, &defaults->space->ranges[i], param))
             defaults->fallback[i] = (struct lineage_number){true, value};
     }
 }
@@ -265,7 +260,7 @@ void night_sweep_defaults(struct lineage_number *fallback, const struct night_sw
     json_t *nothing = json_object();
     memset(fallback, 0, sweep->space.n * sizeof *fallback);
     if (night_sweep_make(&trial, sweep, nothing, why) && trial.recipe)
-        trainer_recipe_settings(trial.recipe, take_default, (void *)(uintptr_t)&defaults);
+        sweep->trainer->settings(trial.recipe, take_default, (void *)(uintptr_t)&defaults);
     night_trial_release(&trial);
     json_decref(nothing);
 }

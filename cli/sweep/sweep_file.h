@@ -4,7 +4,9 @@
 
 #include "sweep/night_sweep.h"
 
-/* Reads the file. Returns CLI_GO_ON or an exit status; call night_sweep_release in either case. */
+/*
+ * Reads the file; sweep->trainer is set before. Returns CLI_GO_ON; CLI_NO if the file lists recipes and there is no trainer; or an exit status. Call night_sweep_release in any case.
+ */
 int night_sweep_read(struct night_sweep *sweep, const char *file);
 
 /*

@@ -290,7 +290,7 @@ static uint64_t digest(const json_t *spec, const struct night_trial *trial, cons
         if (file_keys[i].decides_result)
             json_object_set(result, file_keys[i].name, json_object_get(spec, file_keys[i].name));
     char *text = json_dumps(result, JSON_COMPACT | JSON_SORT_KEYS);
-    uint64_t above = trial->parent == TRAINER_PARENT_TRIAL ? list[trial->parent_trial].key : 0;
+    uint64_t above = trial->parent == NIGHT_PARENT_TRIAL ? list[trial->parent_trial].key : 0;
     snprintf(parent, sizeof parent, "%d %016" PRIx64 " %.60s", (int)trial->parent, above, trial->parent_name);
     uint64_t key = text ? XXH64(parent, strlen(parent), XXH64(text, strlen(text), 0)) : 0;
     free(text);
@@ -306,11 +306,11 @@ struct siblings {
 
 static void find_parent(struct night_trial *trial, const char *parent, const struct siblings *siblings)
 {
-    trial->parent = TRAINER_PARENT_OTHER;
+    trial->parent = NIGHT_PARENT_OTHER;
     trial->parent_name = parent;
     for (size_t i = siblings->from; i < siblings->n; i += siblings->stride)
         if (strcmp(json_string_value(json_object_get(siblings->list[i].command, "name")), parent) == 0) {
-            trial->parent = TRAINER_PARENT_TRIAL;
+            trial->parent = NIGHT_PARENT_TRIAL;
             trial->parent_trial = i;
             trial->parent_name = "";
         }
@@ -400,8 +400,8 @@ static size_t points_of(const json_t *grid, char *why)
         if (!json_array_size(values))
             return refuse(why, "grid.%.60s must be a list of values", name), 0;
         points *= json_array_size(values);
-        if (points > TRAINER_SWEEP_TRIALS_MAX)
-            return refuse(why, "more than %d trials", TRAINER_SWEEP_TRIALS_MAX), 0;
+        if (points > NIGHT_TRIALS_MAX)
+            return refuse(why, "more than %d trials", NIGHT_TRIALS_MAX), 0;
     }
     return points;
 }
@@ -426,7 +426,7 @@ static bool check_parent(const struct night_trial *trial, const json_t *trials, 
 {
     for (size_t i = 0; i < json_array_size(trials); i++) {
         const char *name = json_string_value(json_object_get(json_array_get(trials, i), "name"));
-        if (trial->parent == TRAINER_PARENT_OTHER && name && strcmp(name, trial->parent_name) == 0)
+        if (trial->parent == NIGHT_PARENT_OTHER && name && strcmp(name, trial->parent_name) == 0)
             return refuse(why, "trial '%.100s': its parent '%.60s' does not come before it", trial->name, name);
     }
     return true;
@@ -471,8 +471,8 @@ static bool expand(struct night_sweep *sweep, const json_t *trials, const json_t
         return refuse(why, "order must be \"trials\" or \"grid\"");
     if (!points)
         return false;
-    if (n > TRAINER_SWEEP_TRIALS_MAX)
-        return refuse(why, "more than %d trials", TRAINER_SWEEP_TRIALS_MAX);
+    if (n > NIGHT_TRIALS_MAX)
+        return refuse(why, "more than %d trials", NIGHT_TRIALS_MAX);
     sweep->list = calloc(n, sizeof *sweep->list);
     if (!sweep->list)
         return refuse(why, "out of memory");

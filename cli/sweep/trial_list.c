@@ -50,7 +50,7 @@ bool trial_list_is_parent(const struct trial_list *list, size_t i)
 {
     for (size_t j = i + 1; j < list->n; j++) {
         const struct night_trial *trial = &list->trials[j];
-        if (trial->parent == TRAINER_PARENT_TRIAL && trial->parent_trial == i)
+        if (trial->parent == NIGHT_PARENT_TRIAL && trial->parent_trial == i)
             return true;
     }
     return false;

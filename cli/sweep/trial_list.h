@@ -22,7 +22,7 @@ struct trial_list {
     uint64_t last_seq; /* seq of the last row that was read */
     bool counted;      /* the rows from before the night were read, so their voids are known */
     double pace;       /* seconds per unit of work of the slowest measured trial; 0: no trial was measured (forecast.h) */
-    char checkpoints[TRAINER_PATH_MAX - 64]; /* directory (checkpoint_files.h) */
+    char checkpoints[NIGHT_PATH_MAX - 64]; /* directory (checkpoint_files.h) */
 };
 
 /* Adds a trial; the list owns it from then on. Returns false when out of memory. */

@@ -173,6 +173,6 @@ bool trial_rows_wait_for_baseline(const struct trial_list *list, bool planner)
                    json_integer_value(json_object_get(sweep->root, "seeds")) > 1 ||
                    starts_from_best(json_string_value(json_object_get(sweep->root, "parent")));
     for (size_t i = 0; !depends && i < sweep->n; i++)
-        depends = list->trials[i].parent == TRAINER_PARENT_OTHER && starts_from_best(list->trials[i].parent_name);
+        depends = list->trials[i].parent == NIGHT_PARENT_OTHER && starts_from_best(list->trials[i].parent_name);
     return depends && trial_rows_need_baseline(list);
 }

@@ -18,7 +18,7 @@ for command in $commands; do
     must_equal 1 "$(sed '/^Guides/,$d' out | grep -c "^  $command  ")" "--help lists $command"
 done
 for title in 'Record trials:' 'Ask what was tried:' 'Plan and run nights:' 'Tell people and agents:' \
-    'Check, repair and move a store:' 'Train with the built-in trainer:' 'Guides, opened by `lineage help GUIDE`:'; do
+    'Check, repair and move a store:' 'Train with the built-in trainer, in the package lineage-train:' 'Guides, opened by `lineage help GUIDE`:'; do
     must_equal 1 "$(grep -cxF "$title" out)" "--help: '$title'"
 done
 must_equal 'Ask what was tried:' "$(sed '/^  best /q' out | grep '^[A-Z].*:$' | tail -n 1)" "group of best"

@@ -58,7 +58,7 @@ finds env -i beside/lineage
 # ---- lineage-train is missing ----
 run=$LINEAGE
 LINEAGE=$scratch/alone/lineage
-for command in train night rollout eval passk judge core "-C store train" "help train" "train --help"; do
+for command in train rollout eval passk judge core "-C store train" "help train" "train --help"; do
     # shellcheck disable=SC2086
     must_fail 3 'lineage-train, which is not installed' $command
 done
@@ -66,6 +66,22 @@ must_have err "$scratch/alone"
 must_have err "libexec/lineage"
 must_run --help
 must_have out '  train '
+must_have out 'in the package lineage-train:'
+printf '{bad' >bad.json
+# A night of commands needs no trainer; a night of recipes says which package it needs, and leaves nothing behind.
+printf '{"name": "x", "command": ["sh", "-c", "echo score: 2."], "score": "score", "direction": "lower", "grid": {"x": [1, 2]}}' >x.json
+must_run night x.json -C commands -q
+must_equal 2 "$(wc -l <out)"
+must_run -C commands best --format tsv
+must_equal 000 "$(sed -n 2p out | cut -f 1)"
+must_run night x.json -C workers -q --worker --jobs 2
+must_equal 3 "$(wc -l <workers/results.tsv)"
+printf '{"recipe": "tiny.json", "trials": [{"name": "a"}]}' >recipes.json
+must_fail 3 '`lineage night` with a sweep of recipes needs the program lineage-train, which is not installed' night recipes.json -C none
+must_fail 3 'apt-get install lineage-train' night recipes.json -C none
+[ ! -e none ] || fail 'the refused night left a store'
+must_fail 2 'bad.json:1:' night bad.json -C none
+must_fail 2 'No such file' night missing.json -C none
 must_run -C store best --format tsv
 must_equal 001 "$(sed -n 2p out | cut -f 1)"
 cp store/results.tsv before

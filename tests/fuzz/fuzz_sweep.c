@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "plan/planner_answer.h"
 #include "support/files.h"
+#include "recipe_night/night_recipes.h"
 #include "sweep/sweep_file.h"
 
 static const char ranges[] = "{\"command\": [\"true\", \"{lr}\"], \"metric\": \"loss\", \"direction\": \"lower\","
@@ -24,7 +25,7 @@ static void check_trial(const struct night_trial *trial)
 
 static void read_sweep(const char *path)
 {
-    struct night_sweep sweep = {0};
+    struct night_sweep sweep = {.trainer = &night_recipes};
     if (night_sweep_read(&sweep, path) == CLI_GO_ON)
         for (size_t i = 0; i < sweep.n; i++)
             check_trial(&sweep.list[i]);
@@ -33,7 +34,7 @@ static void read_sweep(const char *path)
 
 static void make_trials(const char *path, const json_t *proposals)
 {
-    struct night_sweep sweep = {0};
+    struct night_sweep sweep = {.trainer = &night_recipes};
     size_t i;
     json_t *proposal;
     if (night_sweep_read(&sweep, path) == CLI_GO_ON)

@@ -1,5 +1,5 @@
 /* checkpoint_origin.c: see checkpoint_origin.h. */
-#include "recipe/checkpoint_origin.h"
+#include "trial/checkpoint_origin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 
-#include "recipe/recipe_request.h"
+#include "cli.h"
 
 void origin_release(struct origin *origin)
 {
@@ -39,11 +39,11 @@ static void find_checkpoint(struct origin *origin, struct lineage_store *store,
         snprintf(origin->why, sizeof origin->why, "%s", why.text);
         return;
     }
-    int n = snprintf(origin->checkpoint, TRAINER_PATH_MAX, "%s/%s", snapshot, RECIPE_POLICY);
-    if (n >= TRAINER_PATH_MAX || access(origin->checkpoint, F_OK) != 0) {
+    int n = snprintf(origin->checkpoint, ORIGIN_PATH_MAX, "%s/%s", snapshot, ORIGIN_CHECKPOINT);
+    if (n >= ORIGIN_PATH_MAX || access(origin->checkpoint, F_OK) != 0) {
         origin->checkpoint[0] = '\0';
         snprintf(origin->why, sizeof origin->why, "the snapshot of trial '%.80s' holds no %s",
-                 trial->exp_id, RECIPE_POLICY);
+                 trial->exp_id, ORIGIN_CHECKPOINT);
     }
     lineage_free(snapshot);
 }
@@ -87,7 +87,7 @@ enum lineage_status origin_of_checkpoint(struct origin *origin, struct lineage_s
     struct stat st;
     char *found = NULL;
     *origin = (struct origin){0};
-    snprintf(origin->checkpoint, TRAINER_PATH_MAX, "%s", checkpoint);
+    snprintf(origin->checkpoint, ORIGIN_PATH_MAX, "%s", checkpoint);
     enum lineage_status status = stat(checkpoint, &st) == 0
                                      ? lineage_query_open(&cursor, store, &all, err)
                                      : LINEAGE_ENOTFOUND;

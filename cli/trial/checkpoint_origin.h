@@ -3,11 +3,14 @@
 #define CLI_CHECKPOINT_ORIGIN_H
 
 #include <lineage/store.h>
-#include <trainer/recipe.h>
+
+enum { ORIGIN_PATH_MAX = 1024 };
+
+#define ORIGIN_CHECKPOINT "policy.ckpt" /* in the snapshot of a trained trial */
 
 struct origin {
     char *exp_id;                      /* "": none */
-    char checkpoint[TRAINER_PATH_MAX]; /* "": the trial has no checkpoint to start from */
+    char checkpoint[ORIGIN_PATH_MAX]; /* "": the trial has no checkpoint to start from */
     char why[LINEAGE_ERROR_TEXT_MAX];  /* why it has none */
 };
 
