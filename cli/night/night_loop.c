@@ -15,6 +15,7 @@
 #include "night/night_jobs.h"
 #include "night/night_summary.h"
 #include "night/night_turn.h"
+#include "share/sweep_version.h"
 #include "sweep/forecast.h"
 #include "sweep/trial_rows.h"
 #include "trial/run_and_append.h"
@@ -79,6 +80,8 @@ static int step(struct night *night, struct night_jobs *jobs)
     if (next == CLI_OK || next == CLAIM_WAIT)
         return wait_for_a_trial(night, jobs, next);
     night->claims.pause = 0;
+    if (next == CLI_GO_ON)
+        next = sweep_version_claimed(&night->claims, i);
     if (next != CLI_GO_ON)
         return next;
     return night->slots.n > 1 ? night_jobs_begin(jobs, i, warms_up) : run_here(night, i, warms_up);
@@ -93,7 +96,9 @@ int night_run(struct night *night)
 {
     struct night_jobs jobs = {.night = night};
     night->hours.began = cli_now();
-    int status = night_write_knowledge(night);
+    int status = sweep_version_check(&night->claims);
+    if (status == CLI_GO_ON)
+        status = night_write_knowledge(night);
     while (status == CLI_GO_ON)
         status = step(night, &jobs);
     while (night->slots.at_work > 0) {

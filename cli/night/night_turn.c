@@ -11,6 +11,7 @@
 #include "night/rerun.h"
 #include "output/check_tried.h"
 #include "run/run_command.h"
+#include "share/sweep_version.h"
 #include "sweep/checkpoint_files.h"
 #include "sweep/command_program.h"
 #include "sweep/protected_names.h"
@@ -58,7 +59,10 @@ static bool note_planner(struct turn *turn)
 static bool make_notes(struct turn *turn)
 {
     const char *again = turn->trial->again;
-    turn->notes = again ? cli_notes_again(turn->start.notes, again) : strdup(turn->start.notes);
+    char version[SWEEP_VERSION_NOTES_MAX], notes[sizeof turn->start.notes + SWEEP_VERSION_NOTES_MAX + 2];
+    sweep_version_notes(version, &turn->night->claims);
+    snprintf(notes, sizeof notes, "%s%s%s", turn->start.notes, turn->start.notes[0] && version[0] ? "; " : "", version);
+    turn->notes = again ? cli_notes_again(notes, again) : strdup(notes);
     return turn->notes != NULL && note_planner(turn);
 }
 

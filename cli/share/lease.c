@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "share/sweep_version.h"
+
 struct lease_thread {
     struct lease *lease; /* only this thread uses the lease while it runs */
     char *dir;           /* of the store */
@@ -37,7 +39,9 @@ static void renew(struct lease *lease, struct lineage_queue *queue, const char *
 static void on_alive(void *context, const char *about)
 {
     struct lease *lease = context;
-    renew(lease, lease->claims->queue, about);
+    char *marked = sweep_version_mark(&lease->claims->list->sweep, about);
+    renew(lease, lease->claims->queue, marked ? marked : about);
+    free(marked);
 }
 
 static void on_hold(void *context, bool on)

@@ -82,6 +82,7 @@ struct night_sweep {
     void (*release_recipes)(struct trainer_sweep *recipes);
     struct night_trial *list;      /* [n] */
     size_t n;
+    uint64_t digest;       /* of the whole sweep: its JSON, its recipe, and the bytes of its files */
     uint64_t files_digest; /* for commands: of the bytes of the files (command_program.h) */
     uint64_t protected_digest; /* for commands: of the protected files at the start of the night (protected_names.h) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */

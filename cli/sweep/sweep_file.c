@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include "run/command_settings.h"
 #include "sweep/recipe_trials.h"
@@ -140,15 +141,23 @@ static json_t *load(const char *file)
     return cli_error(CLI_USAGE, "%s: must be a JSON object", file), NULL;
 }
 
-int night_sweep_read(struct night_sweep *sweep, const char *file)
+/* The keys are digests of the recipes, so they also stand for the recipe's file; a sweep that lists no trials has been read as a
+ * list of one. */
+static uint64_t digest_of(const struct night_sweep *sweep)
 {
-    sweep->file = file;
-    sweep->directory = directory_of(file);
-    sweep->plan.method = PROPOSE_AUTO;
-    if (!sweep->directory)
-        return cli_no_memory();
-    if (!(sweep->root = load(file)))
-        return CLI_USAGE;
+    char *text = json_dumps(sweep->root, JSON_COMPACT | JSON_SORT_KEYS);
+    uint64_t digest = text ? XXH64(text, strlen(text), sweep->files_digest) : 0;
+    size_t n = sweep->recipes ? sweep->trainer->count(sweep->recipes) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct night_trial trial = sweep->trainer->trial(sweep->recipes, i);
+        digest = XXH64(&trial.key, sizeof trial.key, digest);
+    }
+    free(text);
+    return digest;
+}
+
+static int read_trials(struct night_sweep *sweep)
+{
     sweep->of_commands = json_object_get(sweep->root, "command") != NULL;
     if (!sweep->of_commands && !sweep->trainer)
         return CLI_NO;
@@ -162,6 +171,21 @@ int night_sweep_read(struct night_sweep *sweep, const char *file)
         return night_command_read(sweep);
     status = read_trial_settings(sweep);
     return status == CLI_GO_ON ? read_list(sweep) : status;
+}
+
+int night_sweep_read(struct night_sweep *sweep, const char *file)
+{
+    sweep->file = file;
+    sweep->directory = directory_of(file);
+    sweep->plan.method = PROPOSE_AUTO;
+    if (!sweep->directory)
+        return cli_no_memory();
+    if (!(sweep->root = load(file)))
+        return CLI_USAGE;
+    int status = read_trials(sweep);
+    if (status == CLI_GO_ON)
+        sweep->digest = digest_of(sweep);
+    return status;
 }
 
 /* ---- proposed trials ---- */

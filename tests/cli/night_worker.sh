@@ -116,7 +116,12 @@ must_exit 3
 must_have err 'another night runs in k'
 run night sweep.json -C k --list
 must_exit 0
-worker b sweep.json -C k -q && b=$pid
+# Another version of the sweep is refused, the same one in another order of its keys is not.
+sed 's/, 7, 8\]/, 7, 9]/' sweep.json >edited.json
+must_fail 2 "the worker $(hostname):$a runs another version of this sweep" night edited.json -C k --worker
+must_equal 0 "$(rows k)" 'a refused worker runs nothing'
+python3 -c 'import json; d = json.load(open("sweep.json")); json.dump({k: d[k] for k in sorted(d)}, open("sorted.json", "w"), indent=1)'
+worker b sorted.json -C k -q && b=$pid
 sleep 0.3
 must_equal 0 "$(rows k)" 'others wait for the trial that they are compared with'
 kill -9 "$a"
@@ -124,6 +129,11 @@ wait "$a" 2>/dev/null
 ended b "$b"
 once k 8
 must_equal 1 "$(sed 1d k/results.tsv | cut -f 9 | grep -c harness_abort)" 'the interrupted trial has its row'
+must_equal 8 "$(grep -c 'worker of lineage [0-9.]*, sweep [0-9a-f]\{16\};' k/results.tsv)" 'rows say which version ran them'
+must_equal 1 "$(grep -o 'sweep [0-9a-f]\{16\}' k/results.tsv | sort -u | wc -l)" 'all ran one version'
+must_run night edited.json -C k --worker -q
+must_equal 10 "$(rows k)" 'an edited sweep goes on once the others are done'
+must_equal 2 "$(grep -o 'sweep [0-9a-f]\{16\}' k/results.tsv | sort -u | wc -l)" 'and its rows say so'
 
 # ---- suspended for longer than its lease: another worker takes over, and the late one gets a notice ----
 
