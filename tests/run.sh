@@ -42,6 +42,7 @@ need_server()
 if [ "$which" = all ]; then
     need_server
     need_packages pgbouncer # a pooler in transaction mode between writers and the server
+    need_packages slurmctld slurmd slurm-client munge python3-kubernetes # `night --submit`; the daemons run only while their test does
     need_packages parallel iproute2 # workers by GNU parallel, in network namespaces; sshd is used where it is there
 fi
 if [ "$which" = all ]; then

@@ -12,6 +12,7 @@
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
 #include "sign/signed_head.h"
+#include "submit/submit.h"
 #include "support/program.h"
 #include "sweep/protected_names.h"
 #include "sweep/replicate_trial.h"
@@ -28,9 +29,11 @@ struct night_options {
     char *prune, *sandbox;
     char *agent_endpoint, *agent_model, *agent_key_env, *agent_prompt, *agent_tokens, *agent_command;
     int list, quiet, report, worker, confirm, no_confirm;
+    char *scheduler, *workers, *gpus, *hosts, *image, **scheduler_options; /* of --submit */
+    int print;
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
-    const char *again[34 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
+    const char *again[48 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
     int argc; /* arguments of the command, which lineage-train gets for a sweep of recipes */
     const char **argv;
     struct night night;
@@ -265,7 +268,9 @@ static void collect_options(struct night_options *o)
                  {"--lease", o->lease},    {"--prune", o->prune},     {"--race", o->race},
                  {"--confirm-runs", o->confirm_runs}, {"--sandbox", o->sandbox},
                  {"--agent-endpoint", o->agent_endpoint}, {"--agent-model", o->agent_model}, {"--agent-key-env", o->agent_key_env},
-                 {"--agent-prompt", o->agent_prompt}, {"--agent-tokens", o->agent_tokens}};
+                 {"--agent-prompt", o->agent_prompt}, {"--agent-tokens", o->agent_tokens},
+                 {"--stop-after", o->stop_after}, {"--planner-seconds", o->planner_seconds}};
+
     size_t n = 0;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].value && strcmp(given[i].option, "--hours") != 0) {
@@ -277,11 +282,46 @@ static void collect_options(struct night_options *o)
         o->again[n++] = *require;
     }
     const char *const flags[] = {o->worker ? "--worker" : NULL, o->confirm ? "--confirm" : NULL,
-                                 o->no_confirm ? "--no-confirm" : NULL};
+                                 o->no_confirm ? "--no-confirm" : NULL, o->report ? "--report" : NULL, o->quiet ? "--quiet" : NULL};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i])
             o->again[n++] = flags[i];
     o->night.options = o->again;
+}
+
+/* What acts once, or belongs to one machine, is refused, because each worker would do it. */
+static int check_submission(const struct night_options *o)
+{
+    const struct {
+        const char *option;
+        bool given;
+    } own[] = {{"--list", o->list}, {"--retry", o->retry != NULL}, {"--slot", o->slots != NULL}};
+    const bool any = o->workers || o->gpus || o->hosts || o->image || o->scheduler_options || o->print;
+    if (!o->scheduler)
+        return any ? cli_error(CLI_USAGE, "--workers, --gpus, --hosts, --image, --scheduler-option and --print need --submit") : CLI_GO_ON;
+    if (!submit_knows(o->scheduler))
+        return cli_error(CLI_USAGE, "--submit '%s': use slurm, kubernetes or ssh", o->scheduler);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i].given)
+            return cli_error(CLI_USAGE, "%s and --submit exclude each other", own[i].option);
+    return CLI_GO_ON;
+}
+
+static int submit(const struct night_options *o)
+{
+    struct submission s = {.sweep = &o->night.list.sweep,
+                           .place = o->session.where.dir ? o->session.where.dir : ".",
+                           .options = o->night.options,
+                           .hours = o->night.hours.limit,
+                           .hosts = o->hosts,
+                           .image = o->image,
+                           .extra = (const char *const *)o->scheduler_options,
+                           .print = o->print};
+    if ((o->workers && !cli_count_parse(&s.workers, "workers", o->workers)) || (o->gpus && !cli_count_parse(&s.gpus, "gpus", o->gpus)))
+        return CLI_USAGE;
+    if ((o->workers && (s.workers < 1 || s.workers > SUBMIT_WORKERS_MAX)) || s.gpus > SUBMIT_WORKERS_MAX)
+        return cli_error(CLI_USAGE, "--workers %s: use 1 to %d", o->workers, SUBMIT_WORKERS_MAX);
+    return submit_night(o->scheduler, &s);
 }
 
 static int make_store(const struct night_options *o)
@@ -310,6 +350,10 @@ static int read_sweep(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
     struct night *night = &o->night;
+    if (check_submission(o) != CLI_GO_ON)
+        return CLI_USAGE;
+    if (o->scheduler)
+        o->worker = true;
     night->quiet = o->quiet;
     night->report = o->report;
     night->claims.shared = o->worker;
@@ -334,6 +378,8 @@ static int read_sweep(struct cli_session *session, void *context)
     if (status == CLI_GO_ON && (!read_planning(o) || !read_reruns(o)))
         status = CLI_USAGE;
     collect_options(o);
+    if (status == CLI_GO_ON && o->scheduler)
+        return submit(o);
     return status == CLI_GO_ON ? make_store(o) : status;
 }
 
@@ -414,6 +460,20 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                    {"lease", 0, POPT_ARG_STRING, &o->lease, 0,
                                     "how long a worker may be silent before another takes over its trial "
                                     "(default: 60)", "SECONDS"},
+                                   {"submit", 0, POPT_ARG_STRING, &o->scheduler, 0,
+                                    "run nothing here: give workers of this night to a scheduler", "slurm|kubernetes|ssh"},
+                                   {"print", 0, POPT_ARG_NONE, &o->print, 0,
+                                    "with --submit: print what the scheduler would get, and submit nothing", NULL},
+                                   {"workers", 0, POPT_ARG_STRING, &o->workers, 0,
+                                    "with --submit slurm or kubernetes: how many workers (default: 1)", "N"},
+                                   {"gpus", 0, POPT_ARG_STRING, &o->gpus, 0,
+                                    "with --submit slurm or kubernetes: GPUs of each worker", "N"},
+                                   {"hosts", 0, POPT_ARG_STRING, &o->hosts, 0,
+                                    "with --submit ssh: the machines, a worker on each", "A,B,C"},
+                                   {"image", 0, POPT_ARG_STRING, &o->image, 0,
+                                    "with --submit kubernetes: the image of the workers, which has lineage in it", "IMAGE"},
+                                   {"scheduler-option", 0, POPT_ARG_ARGV, &o->scheduler_options, 0,
+                                    "with --submit slurm: one more option of sbatch; may be repeated", "OPTION"},
                                    {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0,
                                     "stop after K similar failures in a row (default: 5; 0: never)", "K"},
                                    {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
@@ -517,11 +577,14 @@ const struct cli_command cmd_night = {
         "With --worker, any number of processes on any number of machines (on one\n"
         "machine if the store is a directory) share one list, and each exits when all trials have\n"
         "their rows. If a worker is killed or silent for longer than --lease, another worker runs\n"
-        "its trial; the first row of a trial counts. The night stops with exit status 3 if 5\n"
+        "its trial; the first row of a trial counts. --submit gives workers to Slurm, Kubernetes or\n"
+        "ssh, which put an ended worker back into their queue. The night stops with exit status 3 if 5\n"
         "trials in a row fail with the same evidence.",
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
                 "  lineage night ladder.json -C runs/hop --list\n"
                 "  lineage night ladder.json -C runs/hop --worker\n"
+                "  lineage night mine.json -C postgres://db/trials/mine --submit slurm --workers 32 \\\n"
+                "      --gpus 1 --hours 11 --scheduler-option --partition=gpu\n"
                 "  lineage night mine.json -C runs/mine --propose tpe --trials 40 \\\n"
                 "      --slot CUDA_VISIBLE_DEVICES=0 --slot CUDA_VISIBLE_DEVICES=1",
     .run = run,

@@ -1,10 +1,9 @@
 /* night_summary.c: see night_summary.h. */
 #include "night/night_summary.h"
 
-#include <string.h>
-
 #include <lineage/text.h>
 
+#include "support/shell_word.h"
 #include "trial/run_and_append.h"
 
 static size_t count_left(const struct night *night)
@@ -28,32 +27,14 @@ static const char *ending(const struct night *night, int status, size_t left)
     return left > 0 ? "the night has ended" : "the night is done";
 }
 
-/*
- * Prints a blank and the word, quoted for a shell if necessary. Quotes are single, because a shell expands nothing
- * within them, and are omitted where they are not needed, so that the line looks as a person would type it.
- */
-static void print_word(const char *word)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
-    bool bare = *word && strspn(word, plain) == strlen(word);
-    fputs(bare ? " " : " '", stderr);
-    for (; *word; word++)
-        if (*word == '\'')
-            fputs("'\\''", stderr);
-        else
-            fputc(*word, stderr);
-    fputs(bare ? "" : "'", stderr);
-}
-
 static void print_command(const struct night *night)
 {
     fputs("  lineage night", stderr);
-    print_word(night->list.sweep.file);
+    shell_word_write(stderr, night->list.sweep.file);
     fputs(" -C", stderr);
-    print_word(lineage_store_dir(night->list.store));
+    shell_word_write(stderr, lineage_store_dir(night->list.store));
     for (const char *const *option = night->options; option && *option; option++)
-        print_word(*option);
+        shell_word_write(stderr, *option);
     fputc('\n', stderr);
 }
 
@@ -87,6 +68,6 @@ void night_summarize(const struct night *night, int status)
         fprintf(stderr, "%s%zu proposed trials have theirs", sweep->n > 0 ? ", " : "", night->list.n_proposed);
     print_best(night);
     fputs(". What the next night should know:\n  lineage render -C", stderr);
-    print_word(lineage_store_dir(night->list.store));
+    shell_word_write(stderr, lineage_store_dir(night->list.store));
     fputc('\n', stderr);
 }

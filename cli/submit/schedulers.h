@@ -1,0 +1,13 @@
+/* schedulers.h: the texts for the schedulers (submit.h). Each returns CLI_GO_ON, or an exit status after printing an error. */
+#ifndef CLI_SCHEDULERS_H
+#define CLI_SCHEDULERS_H
+
+#include <stdio.h>
+
+#include "submit/submission.h"
+
+int submit_slurm_write(FILE *out, const struct submission *submission);
+int submit_kubernetes_write(FILE *out, const struct submission *submission);
+int submit_ssh_write(FILE *out, const struct submission *submission);
+
+#endif

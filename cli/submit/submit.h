@@ -1,0 +1,25 @@
+/*
+ * submit.h: gives the workers of a night to a scheduler, which decides where and when they run.
+ *
+ * A submission is one text for one program: a batch script for sbatch, a list of objects for kubectl, a shell script of ssh
+ * lines for sh. It can be printed instead, and changed before it is submitted by hand.
+ *
+ *   submission          what is submitted
+ *   submit              the table of schedulers; prints or submits
+ *   submit_slurm        an array job that puts itself back into the queue when Slurm ends it
+ *   submit_kubernetes   a Job, and a ConfigMap with the files of the sweep
+ *   submit_ssh          one worker per host
+ *   worker_command      the command line of a worker
+ */
+#ifndef CLI_SUBMIT_H
+#define CLI_SUBMIT_H
+
+#include "submit/submission.h"
+
+/* Whether there is such a scheduler. */
+bool submit_knows(const char *scheduler);
+
+/* Prints or submits the workers. Returns CLI_OK or an exit status. */
+int submit_night(const char *scheduler, const struct submission *submission);
+
+#endif

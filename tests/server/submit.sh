@@ -1,0 +1,222 @@
+#!/bin/sh
+# submit.sh: `night --submit`: what it prints and refuses; Slurm with its daemons on this machine, preemption included; ssh
+# with a stand-in; and the objects of Kubernetes, read by its Python client, which knows their schema.
+# shellcheck disable=SC2034,SC2154
+. "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/server.sh"
+slurm=
+slurm_remove()
+{
+    [ -n "$slurm" ] || return 0
+    for name in slurmd ctld munge; do
+        [ ! -s "$slurm/$name.pid" ] || kill "$(cat "$slurm/$name.pid")" 2>/dev/null
+    done
+    sleep 1
+    for name in slurmd ctld; do
+        [ ! -s "$slurm/$name.pid" ] || kill -9 "$(cat "$slurm/$name.pid")" 2>/dev/null
+    done
+    rm -rf "$slurm"
+    slurm=
+}
+server_test slurm_remove
+server_start
+PATH=$(dirname "$LINEAGE"):$pg_bin:$PATH
+export PATH
+createdb -h 127.0.0.1 -p "$server_port" -U lineage trials
+db=postgres://lineage@127.0.0.1:$server_port/trials/atpo
+must_run init "$db" --direction lower
+cat >train.sh <<'END'
+if [ "$1" = 1 ] && mkdir "$SEEN/first" 2>/dev/null; then
+    touch "$SEEN/begun"
+    sleep 300
+fi
+echo "METRIC loss=$1"
+END
+SEEN=$PWD
+export SEEN
+printf '{"name": "my sweep", "direction": "lower", "score": "loss", "grace_seconds": 1, "files": ["train.sh"], "command": "sh train.sh {x}", "grid": {"x": [1, 2, 3, 4, 5, 6]}}\n' >sweep.json
+
+# ---- what is refused ----
+
+must_fail 2 'a directory, which only processes of one machine can share' night sweep.json -C store --submit slurm --print
+[ ! -e store ] || fail 'a refused submission made a store'
+must_fail 2 'has a password' night sweep.json -C postgres://a:secret@db/trials/x --submit slurm --print
+must_fail 2 'use slurm, kubernetes or ssh' night sweep.json -C "$db" --submit pbs
+must_fail 2 'need --submit' night sweep.json -C "$db" --workers 3
+must_fail 2 'needs --image' night sweep.json -C "$db" --submit kubernetes
+must_fail 2 'needs --hosts' night sweep.json -C "$db" --submit ssh
+must_fail 2 '--hosts is for --submit ssh' night sweep.json -C "$db" --submit slurm --hosts a
+must_fail 2 'one worker on each host' night sweep.json -C "$db" --submit ssh --hosts a --workers 2
+must_fail 2 'is not the name of a machine' night sweep.json -C "$db" --submit ssh --hosts 'a,-oProxyCommand=x'
+must_fail 2 'is not the name of a machine' night sweep.json -C "$db" --submit ssh --hosts 'a,$(touch x)'
+must_fail 2 'give an option of sbatch' night sweep.json -C "$db" --submit slurm --scheduler-option "--comment=x
+touch y"
+must_fail 2 'use 1 to 10000' night sweep.json -C "$db" --submit slurm --workers 0
+must_fail 2 'exclude each other' night sweep.json -C "$db" --submit slurm --retry crash
+
+# ---- the texts that are shipped ----
+
+example=$SOURCE/tests/examples
+cp "$example/regression.json" .
+must_run night regression.json -C postgres://db.example/trials/regression --submit slurm --workers 8 --gpus 1 --scheduler-option --partition=gpu --print
+must_match_file "$example/regression.slurm.sh" out
+must_run night regression.json -C postgres://db.example/trials/regression --submit kubernetes --workers 8 --gpus 1 --image registry.example/trials:1 --print
+must_match_file "$example/regression.kubernetes.json" out
+
+# ---- the scheduler is missing ----
+
+mkdir -p bin
+must_equal 3 "$(PATH=$PWD/bin "$LINEAGE" night sweep.json -C "$db" --submit slurm >out 2>err; echo $?)" 'no sbatch'
+must_have err 'cannot run sbatch'
+must_equal 0 "$(server_sql trials "SELECT count(*) FROM lineage.record WHERE bytes LIKE '%key%'" 2>/dev/null || echo 0)"
+
+# ---- Kubernetes: its client knows the names and types of all fields ----
+
+cat >objects.py <<'END'
+import json, sys
+from kubernetes import client
+
+class Answer:  # what the client expects of a response
+    def __init__(self, value):
+        self.data = json.dumps(value)
+
+api = client.ApiClient()
+listed = json.load(sys.stdin)
+assert listed["kind"] == "List" and listed["apiVersion"] == "v1"
+for item in listed["items"]:
+    known = api.deserialize(Answer(item), {"Job": "V1Job", "ConfigMap": "V1ConfigMap"}[item["kind"]])
+    back = api.sanitize_for_serialization(known)
+    assert back == item, f"fields that Kubernetes does not know:\n{item}\n{back}"
+config, job = listed["items"]
+mounted = {i["path"]: config["data"][i["key"]] for i in job["spec"]["template"]["spec"]["volumes"][0]["configMap"]["items"]}
+json.dump(mounted, open("mounted.json", "w"))
+json.dump(job["spec"]["template"]["spec"]["containers"][0]["command"], open("command.json", "w"))
+print(job["spec"]["parallelism"], job["spec"].get("activeDeadlineSeconds"), job["metadata"]["name"])
+END
+must_run night sweep.json -C "$db" --submit kubernetes --workers 3 --image x:1 --hours 2 --require 'peak<=3' --print
+cp out job.json
+if /usr/bin/python3 -c 'import kubernetes' 2>/dev/null; then
+    /usr/bin/python3 objects.py <job.json >out 2>err || fail "the objects: $(tail -n 3 err)"
+    must_equal '3 7800' "$(cut -d ' ' -f 1,2 out)"
+    checks=$((checks + 1))
+    python3 -c '
+import json
+files = json.load(open("mounted.json"))
+assert json.loads(files["sweep.json"]) == json.load(open("sweep.json"))
+assert files["train.sh"] == open("train.sh").read()
+assert json.load(open("command.json"))[:3] == ["lineage", "night", "/sweep/sweep.json"]
+assert json.load(open("command.json"))[-2:] == ["--hours", "2"]' || fail 'what the pods get'
+    sed 's/"backoffLimit"/"backofLimit"/' job.json | /usr/bin/python3 objects.py >out 2>err && fail 'a misspelt field passes, so the test shows nothing'
+else
+    echo 'left out: the schema of Kubernetes (Debian: python3-kubernetes)'
+fi
+
+# ---- ssh: a stand-in runs the line here ----
+
+cat >bin/ssh <<'END'
+#!/bin/sh
+[ "$1" = -n ] || exit 9
+echo "$2" >>hosts
+exec sh -c "$3"
+END
+chmod +x bin/ssh
+touch first # no trial waits
+last='night --submit ssh'
+PATH=$PWD/bin:$PATH "$LINEAGE" night sweep.json -C "$db" --submit ssh --hosts a,b@c >out 2>err </dev/null
+status=$?
+must_exit 0
+must_equal 'a b@c' "$(echo $(cat hosts))"
+rows() { "$LINEAGE" query -C "$db" --format tsv 2>/dev/null | sed 1d | grep -cv harness_abort; }
+tries=0
+until [ "$(cat lineage-my-sweep-*-a.log lineage-my-sweep-*-b@c.log 2>/dev/null | grep -c 'all 6 trials have their rows')" -eq 2 ] || [ $tries -gt 600 ]; do
+    tries=$((tries + 1)) && sleep 0.1
+done
+must_equal 6 "$(rows)" "by ssh: $(tail -n 2 lineage-my-sweep-*.log)"
+
+# ---- Slurm ----
+
+if ! command -v sbatch >/dev/null || [ ! -x /usr/sbin/slurmctld ] || [ ! -x /usr/sbin/slurmd ] || [ ! -x /usr/sbin/munged ]; then
+    echo 'left out: Slurm (Debian: slurmctld slurmd slurm-client munge)'
+    finish
+    exit
+elif [ "$(id -u)" -ne 0 ]; then
+    echo 'left out: Slurm, whose daemons run as root here'
+    finish
+    exit
+fi
+slurm=$(mktemp -d /tmp/lslurm.XXXXXX)
+chmod 755 "$slurm"
+mkdir "$slurm/state" "$slurm/spool"
+port=$((server_port + 1))
+cat >"$slurm/slurm.conf" <<END
+ClusterName=suite
+SlurmctldHost=$(hostname)(127.0.0.1)
+SlurmUser=root
+SlurmctldPort=$port
+SlurmdPort=$((port + 1))
+AuthType=auth/munge
+AuthInfo=socket=$slurm/munge.sock,cred_expire=5
+CredType=cred/munge
+StateSaveLocation=$slurm/state
+SlurmdSpoolDir=$slurm/spool
+SlurmctldPidFile=$slurm/ctld.pid
+SlurmdPidFile=$slurm/slurmd.pid
+SlurmctldLogFile=$slurm/ctld.log
+SlurmdLogFile=$slurm/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+MpiDefault=none
+KillWait=10
+SchedulerParameters=sched_interval=1,bf_interval=1
+NodeName=$(hostname) NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
+PartitionName=suite Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+END
+SLURM_CONF=$slurm/slurm.conf
+export SLURM_CONF
+head -c 1024 /dev/urandom >"$slurm/munge.key"
+chmod 600 "$slurm/munge.key"
+/usr/sbin/munged --force --key-file="$slurm/munge.key" --socket="$slurm/munge.sock" --pid-file="$slurm/munge.pid" \
+    --log-file="$slurm/munge.log" --seed-file="$slurm/munge.seed" >/dev/null 2>&1
+/usr/sbin/slurmctld -f "$SLURM_CONF" && /usr/sbin/slurmd -f "$SLURM_CONF" -N "$(hostname)"
+# until_true COMMAND..: a slow machine takes its time.
+until_true()
+{
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 1200 ] || return 1
+        sleep 0.1
+    done
+}
+if ! until_true sh -c 'sinfo -h | grep -q idle'; then
+    echo "left out: Slurm does not start here: $(tail -n 2 "$slurm/ctld.log" "$slurm/slurmd.log" 2>/dev/null)"
+    finish
+    exit
+fi
+
+# A trial waits; its job is preempted, gives it back, and runs it again; the other worker runs the rest.
+db=postgres://lineage@127.0.0.1:$server_port/trials/slurm
+must_run init "$db" --direction lower
+rm -rf first
+must_run night sweep.json -C "$db" --submit slurm --workers 2 --hours 1
+must_have out 'Submitted batch job'
+job=$(sed 's/.* //' out)
+until_true test -e begun || fail "no worker begins: $(squeue; tail -n 3 lineage-my-sweep-*_*.log "$slurm/ctld.log")"
+must_equal 65 "$(scontrol show job "${job}_1" | sed -n 's/.*TimeLimit=01:10:00.*/65/p')" 'the time limit'
+running=$(squeue -h -t R -o %A | sort | tr '\n' ' ')
+for id in $running; do scontrol requeue "$id"; done
+until_true sh -c "[ \"\$(\"$LINEAGE\" query -C '$db' --format tsv 2>/dev/null | sed 1d | grep -cv harness_abort)\" -eq 6 ]" ||
+    fail "after preemption: $("$LINEAGE" query -C "$db" --format tsv; squeue; tail -n 5 lineage-my-sweep-*_*.log)"
+must_equal 6 "$(rows)" 'each trial has one row that counts'
+must_run query -C "$db" --format tsv
+grep -q harness_abort out || fail 'the preempted trial has no row'
+checks=$((checks + 1))
+must_run verify -C "$db"
+until_true sh -c '[ -z "$(squeue -h)" ]' || fail "jobs are left: $(squeue)"
+checks=$((checks + 1))
+cat lineage-my-sweep-*_*.log >logs
+must_have logs 'all 6 trials have their rows'
+finish
