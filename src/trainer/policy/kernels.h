@@ -37,7 +37,7 @@ void net_ropef(size_t n, const int32_t *position, size_t heads, size_t head_dim,
 struct net_attentionf {
     size_t heads, head_dim;
     size_t n_queries;     /* number of rows of p and out */
-    const int32_t *query; /* [n_queries] position of each query, which sees keys 0 .. query */
+    const int32_t *query; /* [n_queries] ascending positions of the queries, which see keys 0 .. query */
     const real *q;        /* one row per key, q_stride apart: query i is row query[i] */
     size_t q_stride;
     const real *k, *v; /* rows of keys and values */
@@ -48,7 +48,7 @@ struct net_attentionf {
 
 /*
  * p [n_queries][heads][pad] = softmax of q k / sqrt(head_dim); out [n_queries][heads*head_dim]. This and the
- * backward function need scratch [(3 * head_dim + 1) * pad].
+ * backward function need scratch [(3 * head_dim + NET_SPREAD) * pad].
  */
 void net_attendf(const struct net_attentionf *a, real *p, real *out, real *scratch);
 /* dq, dk, dv have the shapes of q, k, v, with rows d_stride apart; all are overwritten. */

@@ -30,11 +30,8 @@ typedef float real;
 /* Number of keys in a block; rows of scores are padded to whole blocks. */
 enum { NET_BLOCK = 16 };
 
-/* A vector of NET_BLOCK numbers; the compiler uses as many registers as the machine needs for it. */
-typedef real net_vec
-    __attribute__((vector_size(NET_BLOCK * sizeof(real)), aligned(sizeof(real)), may_alias));
-#define NET_AT(x) (*(net_vec *)(x))
-#define NET_READ(x) (*(const net_vec *)(x))
+/* Queries whose gradients attention adds to the same rows at a time. */
+enum { NET_SPREAD = 4 };
 
 /* glibc has vector versions of these functions for x86-64, but its header declares them only with -ffast-math. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
