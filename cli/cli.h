@@ -10,6 +10,7 @@
 #define CLI_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <popt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ struct cli_store_options {
 
 #define CLI_STORE_OPTIONS(o)                                                                                      \
     {"directory", 'C', POPT_ARG_STRING, &(o)->dir, 0,                                                             \
-     "the store: a directory or postgres://.. (default: the current directory)", "DIR"},                          \
+     "the store: a directory or postgres://.. (default: the current directory or a parent)", "DIR"},                          \
         {"direction", 0, POPT_ARG_STRING, &(o)->direction, 0,                                                     \
          "which score is better (default: the store's setting)", "lower|higher"},                                 \
     {                                                                                                             \
@@ -234,6 +235,10 @@ void cli_deliver_waiting(struct lineage_store *store);
 /* Returns false, with an error message, for a directory without a store: an empty answer would be misread as "nobody
  * tried this". */
 bool cli_has_store(const char *dir);
+
+/* Writes the path of the nearest parent of the current directory that holds a store; path is "" if the current directory is a store or
+ * there is none. */
+void cli_store_above(char path[PATH_MAX]);
 
 /* Whether the directory holds a store: it has settings or trials. */
 bool cli_is_store(const char *dir);

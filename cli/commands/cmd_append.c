@@ -324,7 +324,7 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"allow-missing-parent", 0, POPT_ARG_NONE, &o->allow_missing_parent, 0,
          "accept a parent that is not in the store", NULL},
         {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0,
-         "the store (default: the current directory)", "DIR"},
+         "the store (default: the current directory or a parent)", "DIR"},
         {"direction", 0, POPT_ARG_STRING, &session->where.direction, 0,
          "which score is better (default: the store's setting)", "lower|higher"},
         {"format", 0, POPT_ARG_STRING, &session->format_text, 0, "print the whole row instead of its id",

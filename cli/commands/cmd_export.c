@@ -69,7 +69,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct export_options o = {0};
     struct poptOption options[] = {
         {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
-         "the store (default: the current directory)", "DIR"},
+         "the store (default: the current directory or a parent)", "DIR"},
         {"output", 'o', POPT_ARG_STRING, &o.output, 0,
          "write to FILE, which is replaced as a whole or not at all", "FILE"},
         {"format", 0, POPT_ARG_STRING, &o.format, 0,

@@ -247,7 +247,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct import_options o = {0};
     struct poptOption options[] = {
         {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
-         "the store (default: the current directory)", "DIR"},
+         "the store (default: the current directory or a parent)", "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
          "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
         {"from", 0, POPT_ARG_STRING, &o.from, 0, "tool that wrote FILE (default: found out)",

@@ -156,7 +156,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct query_options o = {0};
     struct poptOption options[] = {
         {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
-         "the store (default: the current directory)", "DIR"},
+         "the store (default: the current directory or a parent)", "DIR"},
         {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0,
          "which score is better (default: the store's setting)", "lower|higher"},
         CLI_FORMAT_OPTION(&session.format_text),

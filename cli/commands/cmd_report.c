@@ -50,7 +50,9 @@ static int open_store(struct report_options *o, const char *dir)
 /* All stores stay open together, because the cards of trials read step curves and snapshots while they are printed. */
 static int open_all(struct report_options *o)
 {
-    const char *here = o->where.dir ? o->where.dir : ".";
+    char above[PATH_MAX];
+    cli_store_above(above);
+    const char *here = o->where.dir ? o->where.dir : *above ? above : ".";
     if (o->args.n_positional && o->where.dir)
         return cli_error(CLI_USAGE, "report: name the stores as arguments or one store with -C, not both");
     if (!o->args.n_positional)

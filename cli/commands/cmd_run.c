@@ -156,7 +156,7 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
 {
     const struct poptOption before[] = {
         {"directory", 'C', POPT_ARG_STRING, &o->session.where.dir, 0,
-         "the store (default: the current directory)", "DIR"},
+         "the store (default: the current directory or a parent)", "DIR"},
         {"direction", 0, POPT_ARG_STRING, &o->session.where.direction, 0,
          "which score is better; creates the store if there is none", "lower|higher"},
         CLI_FORMAT_OPTION(&o->session.format_text)};

@@ -18,7 +18,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_store_options where = {0};
     struct cli_args args;
     struct server_options server = {.port = PORT, .store.notice = print_notice};
-    char *port = NULL;
+    char *port = NULL, above[PATH_MAX];
     int no_token = 0, new_token = 0;
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&where),
@@ -55,8 +55,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     server.n_dirs = args.n_positional ? args.n_positional : 1;
     for (size_t i = 0; i < args.n_positional; i++)
         server.dirs[i] = args.positional[i];
+    cli_store_above(above);
     if (!args.n_positional)
-        server.dirs[0] = where.dir ? where.dir : ".";
+        server.dirs[0] = where.dir ? where.dir : *above ? above : ".";
     server.store.metric = where.metric;
     status = server_run(&server);
 done:

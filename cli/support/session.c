@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -130,8 +131,32 @@ bool cli_has_store(const char *dir)
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return true;
     cli_error(CLI_USAGE,
-              "no store in %s (no results.tsv, no lineage.json); give its directory with -C, or make one with `lineage init`", dir);
+              "no store in %s (no results.tsv, no lineage.json)%s; give its directory with -C, or make one with `lineage init`", dir,
+              strcmp(dir, ".") == 0 ? " or the directories above it" : "");
     return false;
+}
+
+/* A directory in which another user can make files, such as /tmp, must not decide where commands of this user read and write. */
+static bool is_own_directory(const char *path, struct stat *st)
+{
+    return stat(path, st) == 0 && S_ISDIR(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & S_IWOTH);
+}
+
+/* Looks as git does: up to the home directory, the border of the file system, or the first directory that is not this user's
+ * alone. */
+void cli_store_above(char path[PATH_MAX])
+{
+    const char *home = getenv("HOME");
+    struct stat here, parent;
+    bool searches = !cli_is_store(".") && getcwd(path, PATH_MAX) && is_own_directory(path, &here);
+    for (char *slash; searches && (!home || strcmp(path, home) != 0) && (slash = strrchr(path, '/')) && slash > path;) {
+        *slash = '\0';
+        if (!is_own_directory(path, &parent) || parent.st_dev != here.st_dev)
+            break;
+        if (cli_is_store(path))
+            return;
+    }
+    path[0] = '\0';
 }
 
 /* A command that works before there is a store opens it without a mirror, so that it leaves no files behind. */
@@ -195,6 +220,14 @@ void cli_deliver_waiting(struct lineage_store *store)
     (void)!lineage_sync(store, NULL, NULL);
 }
 
+/* As if -C had named it: the option's text is released like every other. */
+static bool use_store_above(struct cli_session *session)
+{
+    char path[PATH_MAX];
+    cli_store_above(path);
+    return !*path || (session->where.dir = strdup(path));
+}
+
 /* Everything that can be wrong in the command line is checked before the store is opened, because opening takes locks
  * and builds a mirror. The arguments are released last, because positional arguments and option strings belong to
  * them. */
@@ -207,6 +240,10 @@ int cli_on_store(struct cli_session *session, const struct cli_command *command,
     status = CLI_USAGE;
     if (!cli_format_parse(&session->format, session->format_text) || !cli_screen_open(&session->screen))
         goto done;
+    if (!session->where.dir && !use_store_above(session)) {
+        status = cli_no_memory();
+        goto done;
+    }
     if (session->before_open && (status = session->before_open(session, context)) != CLI_GO_ON)
         goto done;
     if ((status = open_patiently(session)) == CLI_GO_ON)
