@@ -143,6 +143,115 @@ def test_verl_passes_the_clip_scale_as_weights(registry):
         registry.losses["lineage_turn"](b["old"], b["log_prob"], b["rewards"], b["mask"], rollout_is_weights=scale)
 
 
+def verl_loss(registry, mode, config, mask, **given):
+    """A loss of one batch and its gradient, as verl calls it."""
+    b = batch()
+    log_prob = b["log_prob"].clone().requires_grad_(True)
+    advantages = torch.tensor([0.5, -0.5, 1.0, -1.0])[:, None].expand(B, T)
+    agg = config["loss_agg_mode"] if isinstance(config, dict) else config.loss_agg_mode
+    loss, _ = registry.losses[mode](b["old"], log_prob, advantages, mask.bool(), loss_agg_mode=agg, config=config, **given)
+    loss.backward()
+    return float(loss.detach()), log_prob.grad
+
+
+def reinforce_by_hand(mask, divisor):
+    """lineage_gpg's sum over tokens by its formula."""
+    advantages = torch.tensor([0.5, -0.5, 1.0, -1.0])[:, None].expand(B, T)
+    return float((-batch()["log_prob"] * advantages * mask).sum()) / divisor
+
+
+def test_verl_divides_the_norm_mode_by_the_rows(registry):
+    mask = batch()["mask"]
+    mask[3] = 0  # three rows count
+    config = ActorConfig(loss_agg_mode="seq-mean-token-sum-norm")
+    assert verl_loss(registry, "lineage_gpg", config, mask)[0] == pytest.approx(reinforce_by_hand(mask, 3 * T), rel=1e-5)
+    config.global_batch_info = dict(dp_size=2, global_batch_size=8, loss_scale_factor=100)
+    assert verl_loss(registry, "lineage_gpg", config, mask)[0] == pytest.approx(reinforce_by_hand(mask, 400), rel=1e-5)
+    config.policy_loss["lineage"] = {"loss_agg_mode": verl.BEFORE_5417}
+    assert verl_loss(registry, "lineage_gpg", config, mask)[0] == pytest.approx(reinforce_by_hand(mask, 100), rel=1e-5)
+    assert verl.definitions(config)["loss_agg_mode"] == verl.BEFORE_5417
+    assert verl.definitions(ActorConfig(loss_agg_mode="seq-mean-token-sum-norm"))["loss_agg_mode"].endswith("@5417")
+
+
+@pytest.mark.parametrize("mode", ["lineage_gpg", "lineage_turn"])
+def test_verl_token_sum(registry, mode):
+    mask = batch()["mask"]
+    whole = verl_loss(registry, mode, ActorConfig(loss_agg_mode="token-sum", global_batch_info={"dp_size": 3}), mask)
+    mean = verl_loss(registry, mode, ActorConfig(loss_agg_mode="token-mean"), mask)
+    assert whole[0] == pytest.approx(3 * float(mask.sum()) * mean[0], rel=1e-5)
+    assert torch.allclose(whole[1], 3 * mask.sum() * mean[1], rtol=1e-5)
+
+
+def test_verl_refuses_an_unknown_aggregation_and_missing_counts(registry):
+    with pytest.raises(ValueError, match="loss_agg_mode is 'mean'"):
+        verl_loss(registry, "lineage_gpg", ActorConfig(loss_agg_mode="mean"), batch()["mask"])
+    with pytest.raises(ValueError, match="batch_num_tokens is required"):
+        verl_loss(registry, "lineage_gpg", ActorConfig(global_batch_info={"dp_size": 2}), batch()["mask"])
+
+
+@pytest.mark.parametrize("mode", ["lineage_ppo", "lineage_gspo", "lineage_sapo", "lineage_turn", "lineage_geo_mean"])
+@pytest.mark.parametrize("agg", ["token-mean", "token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm"])
+def test_verl_rows_without_response_tokens(registry, mode, agg):
+    mask = batch()["mask"]
+    mask[1] = 0
+    value, gradient = verl_loss(registry, mode, ActorConfig(loss_agg_mode=agg), mask)
+    assert value == value and bool((gradient[1] == 0).all()) and bool((gradient[0] != 0).any())
+    for info in ({}, dict(dp_size=1, batch_num_tokens=9, global_batch_size=4)):
+        config = ActorConfig(loss_agg_mode=agg, global_batch_info=info)
+        value, gradient = verl_loss(registry, mode, config, torch.zeros((B, T)))
+        assert value == 0 and bool((gradient == 0).all())
+
+
+def test_verl_clip_ratio_stands_in_for_none(registry):
+    mask = batch()["mask"]
+    none = dict(clip_ratio=0.05, clip_ratio_low=None, clip_ratio_high=None, loss_agg_mode="token-mean")
+    both = {**none, "clip_ratio_low": 0.05, "clip_ratio_high": 0.05}
+    assert verl_loss(registry, "lineage_ppo", none, mask)[0] == verl_loss(registry, "lineage_ppo", both, mask)[0]
+    wide = {**none, "clip_ratio": 0.5}
+    assert verl_loss(registry, "lineage_ppo", none, mask)[0] != verl_loss(registry, "lineage_ppo", wide, mask)[0]
+
+
+def test_verl_sapo_reads_the_temperatures_of_the_actor(registry):
+    mask, config = batch()["mask"], dict(clip_ratio=0.2, loss_agg_mode="token-mean", tau_pos=2.0, tau_neg=3.0)
+    same = {**config, "tau_pos": 1.0, "tau_neg": 1.05, "policy_loss": {"lineage": {"tau_pos": 2.0, "tau_neg": 3.0}}}
+    value = verl_loss(registry, "lineage_sapo", config, mask)[0]
+    assert value == verl_loss(registry, "lineage_sapo", same, mask)[0]
+    assert value != verl_loss(registry, "lineage_sapo", {**config, "tau_pos": 1.0}, mask)[0]
+
+
+def test_verl_reinforce_plus_plus_passes_over_the_tokens_of_tools(registry):
+    """Without discount all tokens of a turn before a tool's answer have the outcome as their return."""
+    mask = torch.tensor([[1.0, 1, 0, 0, 1, 1], [1, 0, 1, 0, 1, 0]])
+    rewards = torch.tensor([[0.0, 0, 5, 0, 0, 1], [0, 0, 0, 0, 2, 7]])  # rewards at masked tokens do not count
+    estimate = registry.estimators["lineage_reinforce_plus_plus"]
+    _, returns = estimate(token_level_rewards=rewards, response_mask=mask, config={"gamma": 1.0}, index=["a", "b"])
+    assert torch.equal(returns, mask * torch.tensor([[1.0], [2.0]]))
+    _, returns = estimate(token_level_rewards=rewards, response_mask=mask, config={"gamma": 0.5}, index=["a", "b"])
+    assert torch.allclose(returns[0], torch.tensor([0.125, 0.25, 0, 0, 0.5, 1])) and float(returns[1, 0]) == 0.5
+
+
+def test_verl_grpo_vectorized_sees_a_small_spread(registry):
+    rewards = torch.zeros((2, 3))
+    rewards[0, 2], rewards[1, 2] = 1.0, 1.00001
+    given = dict(token_level_rewards=rewards, response_mask=torch.ones((2, 3)), config={}, index=["a", "a"])
+    advantages, _ = registry.estimators["lineage_grpo_vectorized"](**given)
+    assert torch.equal(advantages, registry.estimators["lineage_grpo"](**given)[0]) and 0.5 < float(advantages[1, 0]) < 0.7071
+
+
+def test_verl_config_class_has_a_field_for_our_settings(registry, monkeypatch):
+    @dataclasses.dataclass
+    class Base:
+        loss_mode: str = "vanilla"
+
+    config = types.ModuleType("verl.workers.config")
+    config.PolicyLossConfig = Base
+    monkeypatch.setitem(sys.modules, "verl.workers", types.ModuleType("verl.workers"))
+    monkeypatch.setitem(sys.modules, "verl.workers.config", config)
+    made = verl.PolicyLossConfig("lineage_sapo", lineage={"tau_pos": 2.0})
+    assert isinstance(made, Base) and made.lineage == {"tau_pos": 2.0} and made.loss_mode == "lineage_sapo"
+    vars(verl).pop("PolicyLossConfig")  # the class of this test
+
+
 # ---- prime-rl ----
 
 

@@ -112,6 +112,32 @@ def test_no_second_derivative():
         first.sum().backward()
 
 
+def test_no_second_derivative_through_a_model():
+    """A Hessian-vector product with respect to a model's weights: every path through the loss is refused."""
+    t = tensors()
+    weight = torch.full((1,), 1.0, dtype=torch.float64, requires_grad=True)
+    loss = ltorch.PolicyLoss()(t["log_prob"].detach() * weight**2, t["old_log_prob"], t["advantages"], t["response_mask"])
+    (first,) = torch.autograd.grad(loss, weight, create_graph=True)
+    with pytest.raises(RuntimeError, match="first derivatives only"):
+        torch.autograd.grad(first.sum(), weight)
+
+
+def test_tracing_is_refused():
+    t = tensors()
+    fn = ltorch.PolicyLoss()
+    rest = t["old_log_prob"], t["advantages"], t["response_mask"]
+    with pytest.raises(RuntimeError, match="cannot be traced"):
+        torch.jit.trace(lambda x: fn(x, *rest), (t["log_prob"].detach(),))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_loss_of_half_precision_input_is_float32(dtype):
+    t = tensors(dtype=dtype)
+    loss = ltorch.PolicyLoss()(t["log_prob"], t["old_log_prob"], t["advantages"], t["response_mask"])
+    loss.backward()
+    assert loss.dtype == torch.float32 and t["log_prob"].grad.dtype == dtype
+
+
 def test_settings_are_checked():
     with pytest.raises(TypeError, match="clip_ratio_lo"):
         ltorch.PolicyLoss(clip_ratio_lo=0.1)

@@ -2,8 +2,8 @@
 micro-batching.
 
 A loss computes d loss / d log_prob itself, so autograd traces nothing: ``backward`` multiplies the gradient that the
-forward pass computed. Only ``log_prob`` receives a gradient (in the value loss ``vpreds``). Second derivatives are
-refused. Tensors on a GPU are computed on the CPU, through pinned memory (see :mod:`lineage.core`).
+forward pass computed. Only ``log_prob`` receives a gradient (in the value loss ``vpreds``). A second derivative
+and torch.jit.trace raise RuntimeError. Tensors on a GPU are computed on the CPU, through pinned memory (see :mod:`lineage.core`).
 
     loss_fn = PolicyLoss("vanilla", clip_ratio_low=0.2, clip_ratio_high=0.28)
     loss = loss_fn(log_prob, old_log_prob, advantages, response_mask)
@@ -21,7 +21,6 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from . import core
 from .turns import AdaptiveTurnClipper, InformationGain, NormalizedTurns, TurnGroupNormalizer
@@ -29,7 +28,7 @@ from .turns import AdaptiveTurnClipper, InformationGain, NormalizedTurns, TurnGr
 __all__ = [
     "A2TGPO", "AdaptiveTurnClipper", "AggLoss", "BypassLoss", "ComposedLoss", "DecoupledLoss", "DistillationLoss", "Gradients",
     "InformationGain", "KLPenalty", "NormalizedTurns", "PartitionReport", "PolicyLoss", "StreamLoss", "TurnGroupNormalizer",
-    "TurnLoss", "ValueLoss", "a2tgpo_advantage", "check_partition", "totals",
+    "TurnLoss", "ValueLoss", "a2tgpo_advantage", "check_partition", "nothing", "totals",
 ]  # fmt: skip
 
 
@@ -50,17 +49,41 @@ class Gradients(torch.autograd.Function):
         gradient = out[gradient_name]
         if isinstance(gradient, core.Ragged):
             gradient = gradient.values
-        ctx.save_for_backward(gradient.to(dtype=input.dtype))
+        ctx.save_for_backward(input, gradient)
         value = out[loss_name]
         if isinstance(value, Tensor):
             return value.to(dtype=input.dtype)
-        return torch.tensor(value, dtype=input.dtype, device=input.device)
+        half = input.dtype in (torch.bfloat16, torch.float16)  # a loss has more digits than such an input
+        return torch.tensor(value, dtype=torch.float32 if half else input.dtype, device=input.device)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, outer: Tensor) -> Any:
-        (gradient,) = ctx.saved_tensors
-        return gradient * outer, None, None, None, None, None, None
+        input, gradient = ctx.saved_tensors
+        gradient = gradient.to(dtype=outer.dtype) * outer
+        if torch.is_grad_enabled():  # create_graph=True
+            gradient = _FirstOnly.apply(gradient, input)
+        return gradient.to(dtype=input.dtype), None, None, None, None, None, None
+
+
+class _FirstOnly(torch.autograd.Function):
+    """Passes a gradient on, as a function of the input whose derivative is refused.
+
+    PyTorch's once_differentiable refuses only where the outer gradient needs one itself; elsewhere it treats the
+    gradient as a constant, and a second derivative lacks the curvature of the loss without a word."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, input: Tensor) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> Any:
+        raise RuntimeError("the losses of lineage have first derivatives only; a second derivative was asked for")
+
+
+def nothing(log_prob: Tensor) -> Tensor:
+    """A loss of 0 whose gradient is 0, also where log_prob is not finite: for a part without trained tokens."""
+    nowhere = torch.zeros_like(log_prob, dtype=torch.bool)
+    return torch.where(nowhere, log_prob, torch.zeros_like(log_prob)).sum().float()
 
 
 class _Loss(nn.Module):
@@ -89,6 +112,8 @@ class _Loss(nn.Module):
         return {**found, **(nested if isinstance(nested, Mapping) else {})}
 
     def _run(self, input: Tensor, given: Mapping[str, Any], **call: Any) -> Tensor:
+        if torch.jit.is_tracing():
+            raise RuntimeError(f"{type(self).__name__} cannot be traced: torch.jit.trace would keep its result as a constant")
         box: "dict[str, core.Result]" = {}
         loss: Tensor = Gradients.apply(
             input, box, self.family, self.input_name, self.loss_name, self.gradient_name,

@@ -9,6 +9,14 @@ Advantage estimators: ``lineage_a2tgpo``, and ``lineage_`` + each estimator of `
 value model (grpo, rloo, opo, gpg, reinforce_plus_plus, remax, ...). Policy losses: ``lineage_`` + ppo, gspo, cispo,
 sapo, gpg, reinforce or geo_mean, and ``lineage_turn`` (A2TGPO's). Settings that verl's configuration does not have are
 read from the mappings ``algorithm.lineage`` and ``actor.policy_loss.lineage`` (``+algorithm.lineage.alpha=0.3``).
+verl's class for ``actor.policy_loss`` has no field for the second one, so name ours in its place::
+
+    actor_rollout_ref.actor.policy_loss._target_=lineage.verl.PolicyLossConfig \\
+    +actor_rollout_ref.actor.policy_loss.lineage.tau_pos=0.8
+
+Definitions are those of the commit named below. ``seq-mean-token-sum-norm`` was sum / length before verl#5417 and is
+now also divided by the rows; the earlier definition is ``policy_loss.lineage.loss_agg_mode =
+"seq-mean-token-sum-norm@before-5417"``. :func:`definitions` returns the definitions of a run for the params of its row.
 
 verl passes an estimator only rewards, mask, ids and configuration, and a loss only the fields of its own list
 (verl/workers/utils/losses.py). Turns are therefore the runs of the mask. A2TGPO's clip scale, which the advantage
@@ -23,17 +31,22 @@ verl/workers/utils/losses.py); tests/python/test_adapters.py checks them.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Mapping, Optional
 
 import torch
 from torch import Tensor
 
 from . import core
-from .torch import PolicyLoss, TurnLoss, a2tgpo_advantage
+from .torch import AggLoss, PolicyLoss, TurnLoss, a2tgpo_advantage, nothing
 
-__all__ = ["ESTIMATORS", "LOSSES", "put_clip_scale", "register"]
+__all__ = ["BEFORE_5417", "ESTIMATORS", "LOSSES", "aggregate", "definitions", "put_clip_scale", "register"]
 
 _PREFIX = "lineage_"
+_NORM = "seq-mean-token-sum-norm"
+#: The definition that this aggregation had before verl#5417: the sum over the length, whatever the number of rows.
+BEFORE_5417 = _NORM + "@before-5417"
+_SEQ_MODES = ("seq-mean-token-sum", "seq-mean-token-mean", _NORM)
 _NO_VALUES = (
     "grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "opo", "gpg",
     "reinforce_plus_plus_baseline", "reinforce_plus_plus", "remax",
@@ -48,9 +61,7 @@ def _get(config: Any, name: str, default: Any = None) -> Any:
     """Read a setting from OmegaConf, a dataclass or a dict."""
     if config is None:
         return default
-    if isinstance(config, Mapping):
-        return config.get(name, default)
-    value = getattr(config, name, None)
+    value = config.get(name) if isinstance(config, Mapping) else getattr(config, name, None)
     return default if value is None else value
 
 
@@ -75,6 +86,25 @@ def _a2tgpo(
     return advantages, advantages
 
 
+#: verl's vectorised estimator sums squared differences from the mean (since verl#6348), which is grpo's formula. The
+#: core's kernel of that name has the earlier formula, which finds no spread between 1 and 1.00001.
+_SAME = {"grpo_vectorized": "grpo"}
+
+
+def _without_tools(rewards: Tensor, mask: Tensor) -> "tuple[Tensor, Tensor, Tensor]":
+    """Rewards and mask with each row's response tokens at its beginning, and the columns they come from.
+
+    Since verl#7300 the return of reinforce_plus_plus passes over the tokens of tools unchanged. The core's recursion
+    restarts after them. Without those tokens between the turns, both are the same."""
+    order = torch.argsort((mask == 0).to(torch.int8), dim=1, stable=True)
+    kept = mask.gather(1, order)
+    return rewards.gather(1, order) * (kept != 0), kept, order
+
+
+def _put_back(part: Tensor, mask: Tensor, order: Tensor) -> Tensor:
+    return torch.zeros_like(part).scatter(1, order, part * (mask != 0))
+
+
 def _estimator(name: str) -> Any:
     def estimate(
         token_level_rewards: Tensor, response_mask: Tensor, config: Any = None, index: Any = None,
@@ -84,11 +114,17 @@ def _estimator(name: str) -> Any:
         if name == "reinforce_plus_plus":
             settings.setdefault("gamma", float(_get(config, "gamma", 1.0)))
         settings.setdefault("norm_adv_by_std", bool(_get(config, "norm_adv_by_std_in_grpo", True)))
+        rewards, mask, order = token_level_rewards, response_mask, None
+        if name == "reinforce_plus_plus":
+            rewards, mask, order = _without_tools(rewards, mask)
         out = core.run_kernel(
-            "advantage", estimator=name, token_level_rewards=token_level_rewards, response_mask=response_mask,
+            "advantage", estimator=_SAME.get(name, name), token_level_rewards=rewards, response_mask=mask,
             group_index=_groups(index, len(response_mask)), reward_baselines=reward_baselines, **settings,
         )  # fmt: skip
-        return out.advantages.to(token_level_rewards.dtype), out.returns.to(token_level_rewards.dtype)
+        advantages, returns = out.advantages, out.returns
+        if order is not None:
+            advantages, returns = _put_back(advantages, mask, order), _put_back(returns, mask, order)
+        return advantages.to(token_level_rewards.dtype), returns.to(token_level_rewards.dtype)
 
     estimate.__name__ = f"estimate_{name}"
     return estimate
@@ -118,8 +154,72 @@ def _batch(config: Any) -> "dict[str, float]":
     return {name: float(info[name]) for name in names if info.get(name) is not None}
 
 
+def _denominator(mode: str, mask: Tensor, whole: Mapping[str, float]) -> "tuple[float, float]":
+    """(ranks, count): the sum of a part is multiplied by the first and divided by the second. verl's agg_loss.
+
+    A count of 0 means that there is nothing to average, and that the numbers of the whole batch are unknown."""
+    ranks = whole.get("dp_size", 1.0)
+    if mode == "token-sum":
+        return ranks, 1.0
+    name = "batch_num_tokens" if mode == "token-mean" else "global_batch_size"
+    if mode != "token-mean" and mode not in _SEQ_MODES:
+        raise ValueError(f"loss_agg_mode is {mode!r}; known: token-mean, token-sum, {', '.join(_SEQ_MODES)}, {BEFORE_5417}")
+    if name not in whole:
+        if ranks > 1:
+            raise ValueError(f"{name} is required when dp_size > 1")
+        count = float(mask.sum()) if mode == "token-mean" else float((mask != 0).any(dim=1).sum())
+    else:
+        count = whole[name]
+    if mode == _NORM:
+        count *= whole.get("loss_scale_factor", float(mask.shape[1]))
+    return ranks, count
+
+
+def _core_totals(mode: str, mask: Tensor, whole: Mapping[str, float]) -> "Optional[tuple[str, dict[str, float]]]":
+    """The core's mode and numbers for verl's mode; None if the part has no tokens and nothing to divide by."""
+    if mode == BEFORE_5417:
+        return _NORM, {"loss_scale_factor": whole.get("loss_scale_factor", float(mask.shape[1]))}
+    ranks, count = _denominator(mode, mask, whole)
+    if not count:
+        return None
+    if mode in ("token-mean", "token-sum"):
+        return "token-mean", {"dp_size": ranks, "batch_num_tokens": count}
+    return mode.replace(_NORM, "seq-mean-token-sum"), {"dp_size": ranks, "global_batch_size": count}
+
+
+def aggregate(
+    loss_mat: Tensor, loss_mask: Tensor, loss_agg_mode: str, dp_size: int = 1, batch_num_tokens: Optional[int] = None,
+    global_batch_size: Optional[int] = None, loss_scale_factor: Optional[int] = None,
+) -> Tensor:  # fmt: skip
+    """verl's ``agg_loss`` with the same arguments, and :data:`BEFORE_5417` as a further mode.
+
+    loss_mat, loss_mask: [B][T]. Returns a scalar with a gradient for loss_mat; 0 if the mask has no token. ValueError
+    for an unknown mode, or if dp_size exceeds 1 without the count of the whole batch."""
+    given = dict(
+        dp_size=dp_size, batch_num_tokens=batch_num_tokens, global_batch_size=global_batch_size,
+        loss_scale_factor=loss_scale_factor,
+    )  # fmt: skip
+    found = _core_totals(loss_agg_mode, loss_mask, {name: float(value) for name, value in given.items() if value is not None})
+    if found is None:
+        return nothing(loss_mat)
+    return AggLoss(found[0])(loss_mat, loss_mask, **found[1])
+
+
+def definitions(config: Any) -> "dict[str, str]":
+    """The definitions of an actor's loss as params for ``Store.trial``: loss_mode and loss_agg_mode with its version."""
+    mode = str(_settings(config).get("loss_agg_mode") or _get(config, "loss_agg_mode", "token-mean"))
+    return {
+        "loss_mode": str(_get(_get(config, "policy_loss"), "loss_mode", "vanilla")),
+        "loss_agg_mode": mode + "@5417" if mode == _NORM else mode,
+    }
+
+
 def _metrics(numbers: Mapping[str, float]) -> "dict[str, float]":
     return {f"actor/{name}": float(value) for name, value in numbers.items()}
+
+
+#: Losses that average over rows whatever loss_agg_mode says, as in verl.
+_PER_ROW = ("gspo", "sapo")
 
 
 def _policy(name: str) -> Any:
@@ -129,10 +229,16 @@ def _policy(name: str) -> Any:
     ) -> "tuple[Tensor, dict[str, float]]":  # fmt: skip
         clip = _clip(config)
         settings: "dict[str, Any]" = dict(clip_ratio_low=clip["low"], clip_ratio_high=clip["high"])
-        if _get(config, "clip_ratio_c") is not None:
-            settings["clip_ratio_c"] = float(_get(config, "clip_ratio_c"))
-        module = PolicyLoss(name, loss_agg_mode, **{**settings, **_settings(config)})
-        value = module(log_prob, old_log_prob, advantages, response_mask, rollout_is_weights, **_batch(config))
+        for setting in ("clip_ratio_c",) + (("tau_pos", "tau_neg") if name == "sapo" else ()):
+            if _get(config, setting) is not None:
+                settings[setting] = float(_get(config, setting))
+        settings.update(_settings(config))
+        mode = str(settings.pop("loss_agg_mode", None) or loss_agg_mode)
+        found = _core_totals("seq-mean-token-mean" if name in _PER_ROW else mode, response_mask, _batch(config))
+        if found is None:
+            return nothing(log_prob), {}
+        module = PolicyLoss(name, found[0], **settings)
+        value = module(log_prob, old_log_prob, advantages, response_mask, rollout_is_weights, **found[1])
         return value, _metrics(module.metrics)
 
     loss.__name__ = f"loss_{name}"
@@ -148,26 +254,30 @@ def _turn(scaled: bool) -> Any:
             raise ValueError("lineage_turn does not support importance weights; turn rollout_is off")
         clip = _clip(config)
         settings = {"cliprange_low": clip["low"], "cliprange_high": clip["high"], **_settings(config)}
-        module = TurnLoss(loss_agg_mode, dynamic_clip=scaled, **settings)
-        value = module(log_prob, old_log_prob, advantages, response_mask, None, rollout_is_weights if scaled else None)
-        return value * _share(response_mask, loss_agg_mode, config), _metrics(module.metrics)
+        mode = str(settings.pop("loss_agg_mode", None) or loss_agg_mode)
+        share = _share(response_mask, mode, _batch(config))
+        full = (response_mask != 0).any(dim=1)  # rows without a response token have no turn
+        if not bool(full.any()):
+            return nothing(log_prob), {}
+        scale = rollout_is_weights[full] if scaled and rollout_is_weights is not None else None
+        module = TurnLoss(_TURN_MODES.get(mode, mode), dynamic_clip=scaled, **settings)
+        value = module(log_prob[full], old_log_prob[full], advantages[full], response_mask[full], None, scale)
+        return value * share, _metrics(module.metrics)
 
     return loss
 
 
-def _share(response_mask: Tensor, mode: str, config: Any) -> float:
-    """Share of a part in the whole batch; 1 if verl gives no numbers of the batch.
+#: The modes of the turn loss that have the sum of a mode with another count.
+_TURN_MODES = {"token-sum": "token-mean", _NORM: "seq-mean-token-sum", BEFORE_5417: _NORM}
 
-    The turn loss divides by its own rows or tokens, while verl adds micro-batches and averages ranks."""
-    whole = _batch(config)
-    ranks = whole.get("dp_size", 1.0)
-    if mode == "token-mean" and "batch_num_tokens" in whole:
-        return float(response_mask.sum()) / whole["batch_num_tokens"] * ranks
-    if mode.startswith("seq-mean-token-sum-norm") and "loss_scale_factor" in whole:
-        return float(response_mask.shape[1]) / whole["loss_scale_factor"]
-    if mode in ("seq-mean-token-sum", "seq-mean-token-mean") and "global_batch_size" in whole:
-        return len(response_mask) / whole["global_batch_size"] * ranks
-    return 1.0
+
+def _share(mask: Tensor, mode: str, whole: Mapping[str, float]) -> float:
+    """The factor that turns the turn loss, which divides by its own tokens or rows, into verl's share of the batch."""
+    if mode == BEFORE_5417:
+        return float(mask.shape[1]) / whole.get("loss_scale_factor", float(mask.shape[1]))
+    ranks, count = _denominator(mode, mask, whole)
+    own = float(mask.sum()) if mode in ("token-mean", "token-sum") else float((mask != 0).any(dim=1).sum())
+    return own * ranks / count if count else 0.0
 
 
 LOSSES: "dict[str, Any]" = {f"{_PREFIX}{name}": _policy(ours) for name, ours in _LOSS_NAMES.items()}
@@ -196,6 +306,25 @@ def register(core_algos: Any) -> None:
         core_algos.register_adv_est(name)(estimator)
     for name, loss in LOSSES.items():
         core_algos.register_policy_loss(name)(loss)
+
+
+def _config_class(base: Any) -> Any:
+    """verl's PolicyLossConfig with a field for the core's settings."""
+    fields: Any = [("lineage", "dict[str, Any]", dataclasses.field(default_factory=dict))]
+    made = dataclasses.make_dataclass("PolicyLossConfig", fields, bases=(base,))
+    made.__module__ = __name__  # where pickle and Hydra look it up
+    made.__doc__ = "verl's PolicyLossConfig with a field ``lineage``, the settings of the core's losses."
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """Make PolicyLossConfig when it is first asked for: at import verl may still be importing its own classes."""
+    if name != "PolicyLossConfig":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from verl.workers.config import PolicyLossConfig as base
+
+    globals()[name] = _config_class(base)
+    return globals()[name]
 
 
 try:

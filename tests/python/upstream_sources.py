@@ -1,0 +1,128 @@
+"""The sources of the trainers that the adapters are for, by commit, and stubs of what they import.
+
+    python3 tests/python/upstream_sources.py FOLDER      fetches the sources with git into FOLDER/verl, trl and prime-rl
+
+The tests look for them in the folder that the environment variable LINEAGE_UPSTREAM names, else in
+``~/.cache/lineage/upstream``, and are skipped without them.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import types
+
+#: name: (repository, commit). The adapters are checked against these.
+SOURCES = {
+    "verl": ("https://github.com/verl-project/verl", "1dda039b9c6311889a9c9a26040677e1254814f9"),
+    "trl": ("https://github.com/huggingface/trl", "f2cd57710ae345ea6428ae95363267fcf38a3dc8"),
+    "prime-rl": ("https://github.com/PrimeIntellect-ai/prime-rl", "559b44772e471d1538537b8805cc77f3824a5e64"),
+}
+
+#: Packages that the sources import and the tested functions do not need. Each is replaced where it is not installed.
+STUBBED = (
+    "accelerate", "aiohttp", "beartype", "cachetools", "codetiming", "datasets", "flash_attn", "hydra", "jaxtyping", "jinja2",
+    "liger_kernel", "omegaconf", "orjson", "peft", "prime_rl.configs", "pydantic", "pydantic_config", "ray", "tensordict",
+    "transformers", "transfer_queue", "verl.utils.tokenizer", "vllm",
+)  # fmt: skip
+
+
+def folder(name):
+    """The folder of one project's sources, None if they were not fetched."""
+    at = pathlib.Path(os.environ.get("LINEAGE_UPSTREAM") or pathlib.Path.home() / ".cache/lineage/upstream") / name
+    return at if at.is_dir() else None
+
+
+def missing(name):
+    """The reason to skip a test without the sources of that name."""
+    return f"the sources of {name} are not here; fetch them: python3 tests/python/upstream_sources.py FOLDER, and set LINEAGE_UPSTREAM"
+
+
+class _StubType(type):
+    """A class that stands for anything: a base class, a decorator, a subscripted type, one side of a union."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _stub(name)
+
+    def __getitem__(cls, _):
+        return cls
+
+    def __or__(cls, other):
+        return cls
+
+    __ror__ = __or__
+
+    def __call__(cls, *args, **kwargs):
+        if len(args) == 1 and not kwargs and callable(args[0]) and not isinstance(args[0], _StubType):
+            return args[0]  # a decorator returns what it was given
+        return super().__call__()
+
+
+def _stub(name):
+    return _StubType(name, (), {"__module__": "stub"})
+
+
+class _StubModule(types.ModuleType):
+    __path__ = []
+    __version__ = "999.0"
+    __all__: "list[str]" = []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = _stub(name)
+        setattr(self, name, made)
+        return made
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self, names):
+        self.names, self.used = names, set()
+
+    def find_spec(self, name, path=None, target=None):
+        if any(name == stub or name.startswith(stub + ".") for stub in self.names):
+            self.used.add(name)
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return _StubModule(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def stub_imports(keep=()):
+    """Replace the packages of STUBBED that are not installed, from now on in this process. Returns the finder, whose
+    ``used`` lists what was replaced."""
+
+    def installed(name):
+        return "." not in name and importlib.util.find_spec(name) is not None
+
+    finder = _Finder([name for name in STUBBED if name not in keep and not installed(name)])
+    sys.meta_path.insert(0, finder)
+    return finder
+
+
+def fetch(target):
+    """Fetch each project at its commit, one commit deep."""
+    for name, (url, commit) in SOURCES.items():
+        at = pathlib.Path(target) / name
+        at.mkdir(parents=True, exist_ok=True)
+        git = ["git", "-C", str(at)]
+        if not (at / ".git").exists():
+            subprocess.run(git + ["init", "--quiet"], check=True)
+        subprocess.run(git + ["fetch", "--quiet", "--depth", "1", url, commit], check=True)
+        subprocess.run(git + ["checkout", "--quiet", "--force", commit], check=True)
+        print(f"{name}: {commit}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: upstream_sources.py FOLDER")
+    fetch(sys.argv[1])
