@@ -66,39 +66,12 @@ int cli_fail(const struct lineage_error *err)
     }
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Levenshtein distance of words shorter than 64 bytes; longer words count as infinitely far. One row of the table
- * suffices, because a cell depends only on neighbours in this row and the previous one. The core's rl_name_distance is
- * not used because the program `lineage` must not load the core. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[64], n = strlen(b);
-    if (n >= 64)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = least(change, least(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[n];
-}
-
 const char *cli_nearest(const char *word, const char *const *known)
 {
     const char *best = NULL;
     size_t best_distance = strlen(word) / 3 + 2; /* beyond a third of the word, it is another word */
     for (; *known; known++) {
-        size_t d = distance(word, *known);
+        size_t d = lineage_name_distance(word, *known);
         if (d < best_distance) {
             best_distance = d;
             best = *known;

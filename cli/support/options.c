@@ -96,13 +96,27 @@ static bool takes_params(const struct poptOption *options)
     return options->longName != NULL;
 }
 
-static int report_bad_option(const struct cli_args *args, const struct cli_command *command, int code)
+/* The value that was given to an unknown option: behind its '=', or the next argument. NULL if there is none. */
+static const char *value_of_bad(const char *bad, int argc, const char **argv)
+{
+    const char *value = strchr(bad, '=');
+    if (value)
+        return value + 1;
+    for (int i = 1; i + 1 < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], bad) == 0)
+            return argv[i + 1][0] == '-' && strchr("0123456789.", argv[i + 1][1]) == NULL ? NULL : argv[i + 1];
+    return NULL;
+}
+
+static int report_bad_option(const struct cli_args *args, const struct cli_command *command, int code, int argc, const char **argv)
 {
     const char *bad = poptBadOption(args->context, POPT_BADOPTION_NOALIAS);
     const char *near = code == POPT_ERROR_BADOPT ? nearest_option(args->options, bad) : NULL;
-    if (code == POPT_ERROR_BADOPT && !near && strncmp(bad, "--", 2) == 0 && takes_params(args->options))
-        return cli_error(CLI_USAGE, "%s %s: unknown option; if it is a parameter, write --param %.*s=VALUE; see `lineage %s --help`",
-                         command->name, bad, (int)strcspn(bad + 2, "="), bad + 2, command->name);
+    if (code == POPT_ERROR_BADOPT && !near && strncmp(bad, "--", 2) == 0 && takes_params(args->options)) {
+        const char *value = value_of_bad(bad, argc, argv);
+        return cli_error(CLI_USAGE, "%s %s: unknown option; if it is a parameter, write --param %.*s=%s; see `lineage %s --help`",
+                         command->name, bad, (int)strcspn(bad + 2, "="), bad + 2, value ? value : "VALUE", command->name);
+    }
     return cli_error(CLI_USAGE, "%s %s: %s%s%s%s; see `lineage %s --help`", command->name, bad,
                      poptStrerror(code), near ? " (did you mean --" : "", near ? near : "",
                      near ? "?)" : "", command->name);
@@ -169,7 +183,7 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
         if (code == HELP_VALUE)
             return print_help(args->context, command), CLI_OK;
     if (code < -1)
-        return report_bad_option(args, command, code);
+        return report_bad_option(args, command, code, argc, argv);
     return check_positional(args, command, min, max);
 }
 

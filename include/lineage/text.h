@@ -27,6 +27,10 @@ LINEAGE_API const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], doub
  * text[0..length) must be the number. Otherwise returns false and leaves *value unchanged. */
 LINEAGE_API bool lineage_number_parse(double *value, const char *text, size_t length);
 
+/* Levenshtein distance of two names in bytes, for suggestions: how many bytes to change, insert or remove. SIZE_MAX if b has 64 bytes
+ * or more. */
+LINEAGE_API size_t lineage_name_distance(const char *a, const char *b);
+
 /* Byte length of the longest prefix of text[0..length) that has at most n code points. Each invalid byte counts as
  * one. Never splits a code point. */
 LINEAGE_API size_t lineage_text_prefix(const char *text, size_t length, size_t n);

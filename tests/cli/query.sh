@@ -84,6 +84,12 @@ must_fail 2 "alpha gamma lr" query --param beats=1
 must_fail 2 "accuracy" query --sort Accuracy
 must_fail 2 "no column or parameter" query --sort "seq; DROP TABLE trials"
 must_fail 2 "no column or parameter" query --sort -
+must_fail 2 "no column or parameter 'scroe' (did you mean 'score'?)" query --sort scroe
+must_fail 2 "no column or parameter 'hypotesis' (did you mean 'hypothesis'?)" query --param hypotesis=x
+must_fail 2 'if it is a parameter, write --param lr=3e-4' query --lr 3e-4
+must_fail 2 'if it is a parameter, write --param lr=-1' query --lr=-1
+must_fail 2 'if it is a parameter, write --param lr=-1' query --lr -1
+must_fail 2 'if it is a parameter, write --param lr=VALUE' query --lr --param x=1
 must_fail 2 "no column" query --metric beats
 must_fail 2 "'0.5:0.1'" query --alpha 0.5:0.1
 must_fail 2 "'nan:'" query --alpha nan:

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <lineage/notes.h>
+#include <lineage/text.h>
 
 #include "../format/row.h"
 #include "../mirror/statement.h"
@@ -69,16 +70,36 @@ static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+/* Finds the known name that is nearest to a misspelt one; at most a third of it may differ. Returns its length, 0 for none. */
+static size_t nearest(const char **found, const char *known, const char *name)
+{
+    char word[64];
+    size_t n, best = strlen(name) / 3 + 2, length = 0;
+    for (; *(known += strspn(known, " ")); known += n) {
+        n = strcspn(known, " ");
+        snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : 0), known);
+        size_t distance = *word ? lineage_name_distance(name, word) : SIZE_MAX;
+        if (distance < best) {
+            best = distance;
+            *found = known;
+            length = n;
+        }
+    }
+    return length;
+}
+
 /* The list costs two index scans, which only happen after a mistake. */
 static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
                                         struct lineage_error *err)
 {
     struct buf known = {0};
+    const char *near = "";
     enum lineage_status status = list_known(mirror, &known, err);
+    int n = status == LINEAGE_OK && !known.failed ? (int)nearest(&near, known.data, name) : 0;
     if (status == LINEAGE_OK)
         status = known.failed ? store_no_memory(err)
-                              : store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'; known are%s", name,
-                                           known.data);
+                              : store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'%s%.*s%s; known are%s", name,
+                                           n ? " (did you mean '" : "", n, near, n ? "'?)" : "", known.data);
     buf_release(&known);
     return status;
 }
