@@ -12,7 +12,7 @@
 static const char what_it_does[] = "Keeps an append-only log of training trials, and renders the block that the next\n"
                                    "agent reads. results.tsv in the store's directory is the source of truth.";
 
-static const char exit_statuses[] = "0 done, 1 the answer is no, 2 usage or bad input, 3 the system failed.";
+static const char exit_statuses[] = "0 done, 1 the answer is no, 2 bad usage or input, 3 system failure.";
 
 static const char *const group_titles[N_CLI_GROUPS] = {
     [CLI_GROUP_record] = "Record trials",
@@ -23,7 +23,7 @@ static const char *const group_titles[N_CLI_GROUPS] = {
     [CLI_GROUP_train] = "Train with the built-in trainer, in the package lineage-train",
 };
 
-static const char examples[] = "  lineage -C runs/atpo append --hypothesis 'wider clip' --status keep --core-metric 34.5\n"
+static const char examples[] = "  lineage -C runs/atpo append --status auto --core-metric 34.5\n"
                                "  lineage -C runs/atpo render --for optimizer\n"
                                "  lineage -C runs/atpo query --alpha 0.1:0.5 --gamma :1.0";
 

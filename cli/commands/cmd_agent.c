@@ -132,7 +132,7 @@ const struct cli_command cmd_agent = {
                    "an equal request is answered from there. The first line printed is what the turn has\n"
                    "cost. A request that fails is repeated as by `lineage judge`. The model's functions only\n"
                    "read, and what they return is labelled as data.",
-    .examples = "  lineage night sweep.json --agent-endpoint http://localhost:8000/v1 --agent-model qwen3\n"
+    .examples = "  lineage night sweep.json --agent-model qwen3 \\\n      --agent-endpoint http://localhost:8000/v1\n"
                 "  lineage agent --print-prompt >prompt.txt",
     .run = run,
 };

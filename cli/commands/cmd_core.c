@@ -175,7 +175,7 @@ const struct cli_command cmd_core = {
                    "as one JSON object. Input that would make training silently wrong is refused with exit\n"
                    "status 2; the reason, with array and index, is on standard error.",
     .examples = "  lineage core --list\n"
-                "  lineage core a2tgpo_advantage fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json",
+                "  lineage core a2tgpo_advantage \\\n      fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json",
     .choices = choices,
     .run = run,
 };

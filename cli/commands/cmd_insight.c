@@ -171,8 +171,8 @@ const struct cli_command cmd_insight = {
                    "Without TEXT, lists the insights in force, with the later trials that contradict them:\n"
                    "trials that gave a setting of the evidence the same value, or moved it further in the\n"
                    "same direction, and ended otherwise.",
-    .examples = "  lineage insight 'TTT epochs above 4 exceed the evaluation budget' --evidence 223,234\n"
-                "  lineage insight 'above 6, since the evaluator is faster' --evidence 301,305 --supersedes 1\n"
+    .examples = "  lineage insight 'TTT epochs above 4 exceed the evaluation budget' \\\n      --evidence 223,234\n"
+                "  lineage insight 'above 6, since the evaluator is faster' \\\n      --evidence 301,305 --supersedes 1\n"
                 "  lineage insight --all --format json",
     .run = run,
 };

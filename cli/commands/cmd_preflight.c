@@ -367,6 +367,6 @@ const struct cli_command cmd_preflight = {
         "Exit status: 0 the recipe would run, 1 it would be refused (the reason is printed), 2 it\n"
         "cannot be read.",
     .examples = "  lineage preflight recipe.json --set algorithm.name=turn-group-v1d --capacity 2\n"
-                "  lineage preflight recipe.json --envelope weights=8,lora=12,kv_cache=9,retriever=5 \\\n      --capacity 128",
+                "  lineage preflight recipe.json --capacity 128 \\\n      --envelope weights=8,lora=12,kv_cache=9,retriever=5",
     .run = run,
 };

@@ -382,7 +382,7 @@ const struct cli_command cmd_program = {
                    "when to reset a commit, how to record an insight. Append them to program.md, CLAUDE.md or\n"
                    "AGENTS.md, or save them as a skill. Command and metric are those of the newest trial of\n"
                    "`lineage run` in the store, unless they are given. The store need not exist yet.",
-    .examples = "  lineage program -C runs -m val_bpb --direction lower -- uv run train.py >>program.md\n"
-                "  mkdir -p .claude/skills/lineage && lineage program --skill >.claude/skills/lineage/SKILL.md",
+    .examples = "  lineage program -C runs -m val_bpb --direction lower \\\n      -- uv run train.py >>program.md\n"
+                "  mkdir -p .claude/skills/lineage\n  lineage program --skill >.claude/skills/lineage/SKILL.md",
     .run = run,
 };

@@ -139,7 +139,7 @@ const struct cli_command cmd_search = {
                    "  anneal*                words that begin with anneal\n"
                    "  clip OR norm           either word\n"
                    "  norm NOT layer         the first word without the second\n"
-                   "  hypothesis:clip        in one place only: exp_id, specialist, hypothesis, notes, "
+                   "  hypothesis:clip        only in exp_id, specialist, hypothesis, notes, "
                    "remarks\n"
                    "\n"
                    "AND, OR and NOT are written in capitals; parentheses group. On a terminal, matches are\n"

@@ -85,6 +85,6 @@ const struct cli_command cmd_sql = {
                    "statement that exceeds a limit ends with exit status 2 and names the limit; the rows\n"
                    "found until then are printed. A value has 2 MiB at most.",
     .examples = "  lineage sql 'SELECT status, count(*) FROM trials GROUP BY status'\n"
-                "  lineage sql \"SELECT exp_id, value FROM params WHERE key = 'alpha'\" --format json",
+                "  lineage sql \"SELECT exp_id, value FROM params WHERE key = 'alpha'\" \\\n      --format json",
     .run = run,
 };

@@ -20,10 +20,50 @@
 enum { HELP_VALUE = 1, MAX_OPTIONS = 96 };
 
 /* Help that was asked for is a result: it goes to standard output with status 0 and can be piped into a pager. */
+enum { HELP_WIDTH = 79 };
+
+/* A line that begins with a blank or has several blanks inside is part of a list or a table. */
+static bool is_prose(const char *line, size_t length)
+{
+    for (size_t i = 0; i + 1 < length; i++)
+        if (line[i] == ' ' && (i == 0 || line[i + 1] == ' '))
+            return false;
+    return length > 0;
+}
+
+/* Prints the words of a line behind those before it in the same paragraph, and returns the new column. */
+static size_t print_words(const char *line, size_t length, size_t column)
+{
+    for (size_t at = 0, n; at < length; at += n + 1) {
+        n = strcspn(line + at, " \n");
+        if (column && column + 1 + n > HELP_WIDTH)
+            column = (size_t)(putchar('\n') == EOF);
+        column += (size_t)printf("%s%.*s", column ? " " : "", (int)n, line + at);
+    }
+    return column;
+}
+
+/* Descriptions are written in lines of any length and wrapped here, so that none is wider than a terminal. */
+static void print_description(const char *text)
+{
+    size_t column = 0;
+    for (; *text; text += strcspn(text, "\n") + (text[strcspn(text, "\n")] != '\0')) {
+        size_t length = strcspn(text, "\n");
+        if (is_prose(text, length)) {
+            column = print_words(text, length, column);
+            continue;
+        }
+        printf("%s%.*s\n", column ? "\n" : "", (int)length, text);
+        column = 0;
+    }
+    putchar('\n');
+}
+
 static void print_help(poptContext context, const struct cli_command *command)
 {
     poptPrintHelp(context, stdout, 0);
-    printf("\n%s\n", command->description);
+    putchar('\n');
+    print_description(command->description);
     if (command->examples)
         printf("\nExamples:\n%s\n", command->examples);
 }

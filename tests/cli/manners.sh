@@ -12,7 +12,7 @@ for word in $commands $guides; do
     must_have out "  $word "
 done
 must_have out 'Examples:'
-must_equal '' "$(awk 'length > 100' out)" "--help: lines above 100 characters"
+must_equal '' "$(awk 'length > 80' out)" "--help: lines above 80 characters"
 # Each command is listed once, below the title of its group.
 for command in $commands; do
     must_equal 1 "$(sed '/^Guides/,$d' out | grep -c "^  $command  ")" "--help lists $command"
@@ -41,7 +41,7 @@ for command in $commands; do
     must_have out "Usage: lineage $command"
     must_have out 'Examples:'
     must_have out "lineage"
-    must_equal "" "$(awk 'length > 100' out)" "$command --help: lines above 100 characters"
+    must_equal "" "$(awk 'length > 80' out)" "$command --help: lines above 80 characters"
     cp out help
     must_run help "$command"
     must_match_file help out
