@@ -583,8 +583,8 @@ const struct cli_command cmd_night = {
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
                 "  lineage night ladder.json -C runs/hop --list\n"
                 "  lineage night ladder.json -C runs/hop --worker\n"
-                "  lineage night mine.json -C postgres://db/trials/mine --submit slurm --workers 32 \\\n"
-                "      --gpus 1 --hours 11 --scheduler-option --partition=gpu\n"
+                "  lineage night mine.json -C postgres://db/trials/mine --submit slurm \\\n"
+                "      --workers 32 --gpus 1 --hours 11 --scheduler-option --partition=gpu\n"
                 "  lineage night mine.json -C runs/mine --propose tpe --trials 40 \\\n"
                 "      --slot CUDA_VISIBLE_DEVICES=0 --slot CUDA_VISIBLE_DEVICES=1",
     .run = run,
