@@ -245,7 +245,7 @@ const struct cli_command cmd_knobs = {
     .description = "Lists every setting that trials changed, under all names that the log uses for it: the\n"
                    "value in force for the best trial, how often raising and lowering it was kept, and each\n"
                    "value with its outcome. A change is read from the parameters of a row (declared) or from\n"
-                   "the hypothesis (stated: 'lr 3e-4 → 1e-4').\n\n"
+                   "the hypothesis (stated: 'lr 3e-4 -> 1e-4').\n\n"
                    "With NAME, prints one setting with a line per trial; upper case, '_' and '-' do not\n"
                    "matter. Exit status 1 if no trial changed it.",
     .examples = "  lineage knobs --min 2\n"

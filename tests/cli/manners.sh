@@ -42,6 +42,7 @@ for command in $commands; do
     must_have out 'Examples:'
     must_have out "lineage"
     must_equal "" "$(awk 'length > 80' out)" "$command --help: lines above 80 characters"
+    must_equal "" "$(LC_ALL=C tr -d ' -~\n' <out)" "$command --help: other than ASCII"
     cp out help
     must_run help "$command"
     must_match_file help out

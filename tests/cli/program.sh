@@ -70,13 +70,13 @@ block '4. Keep or reset' >../reset.sh
 # idea OLD NEW [OPTION]: the commands of steps 2 and 3 with other numbers; then what step 4 says.
 idea()
 {
-    block '2. Choose' | sed "s/0\.02 → 0\.04/$1 → $2/g; s/lr=0\.04/lr=$2/" >../choose.sh
+    block '2. Choose' | sed "s/0\.02 -> 0\.04/$1 -> $2/g; s/lr=0\.04/lr=$2/" >../choose.sh
     while read -r line; do
         sh -u -c "$line" >../out 2>../err
         [ $? -le 1 ] || fail "$line: $(cat ../err)"
     done <../choose.sh
     sed -i "s/^lr = .*/lr = $2/" train.py
-    sed "s/0\.02 → 0\.04/$1 → $2/g; s/0\.02 -> 0\.04/$1 -> $2/; s/lr=0\.04/lr=$2/; s/--check-tried/--check-tried ${3-}/" ../edit.sh >../edit2.sh
+    sed "s/0\.02 -> 0\.04/$1 -> $2/g; s/lr=0\.04/lr=$2/; s/--check-tried/--check-tried ${3-}/" ../edit.sh >../edit2.sh
     printf '\nprintf "%%s" "$id" >../id\n' >>../edit2.sh
     sh -u ../edit2.sh >../shown 2>../err
     id=$(cat ../id)
@@ -89,7 +89,7 @@ idea()
 tried=
 idea 0.02 0.04
 must_have ../shown keep
-must_have ../shown 'lr 0.02 → 0.04'
+must_have ../shown 'lr 0.02 -> 0.04'
 idea 0.04 0.08
 idea 0.08 0.16
 idea 0.08 0.04
