@@ -2,7 +2,7 @@
 
 The stubs are written from public sources, at these versions: verl-project/verl@1dda039
 (verl/trainer/ppo/core_algos.py, ray_trainer.py compute_advantage, verl/workers/utils/losses.py ppo_loss),
-PrimeIntellect-ai/prime-rl@559b447 (docs on the custom loss; trainer/rl/loss.py), huggingface/trl 0.21
+PrimeIntellect-ai/prime-rl@559b447 (docs on the custom loss; trainer/rl/loss.py), huggingface/trl@f2cd577
 (trainer/grpo_trainer.py _compute_loss). They hold names and shapes only.
 """
 
@@ -299,17 +299,135 @@ def test_prime_rl_weights_and_empty_sequences():
 
 
 class GRPOTrainer:
-    """Of TRL 0.21, what _compute_loss touches."""
+    """Of TRL 1.10, what _compute_loss touches. upstream_drift.py compares with TRL's own class."""
 
-    epsilon_low, epsilon_high, beta = 0.2, 0.2, 0.0
+    epsilon_low, epsilon_high, beta, loss_type = 0.2, 0.2, 0.0, "dapo"
     current_gradient_accumulation_steps = 2
+    use_liger_kernel = False
 
-    def __init__(self):
+    def __init__(self, **settings):
         self._metrics = {"train": defaultdict(list), "eval": defaultdict(list)}
+        self.args = types.SimpleNamespace(delta=None)
+        self.accelerator = types.SimpleNamespace(num_processes=1)
+        self.model = types.SimpleNamespace(training=True)
+        vars(self).update(settings)
 
-    def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep):
+    def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep, compute_entropy=False, **_):
         assert input_ids.shape == attention_mask.shape
-        return model.log_prob[:, -logits_to_keep:], None
+        log_prob = model.log_prob[:, -logits_to_keep:]
+        return log_prob, -0.5 * log_prob if compute_entropy else None, None
+
+    def get_off_policy_mask(self, advantages, per_token_logps, sampling_per_token_logps, mask, off_policy_threshold):
+        return torch.tensor([[1.0], [0.0], [1.0], [1.0]])
+
+    def get_high_entropy_mask(self, entropies, mask, threshold):
+        return (torch.arange(T) % 2 == 0).expand(B, T) & mask.bool()
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        return torch.zeros(()) if self.use_liger_kernel else self._compute_loss(model, inputs)
+
+
+def trl_inputs(**more):
+    b = batch()
+    prompt = torch.ones((B, 3), dtype=torch.long)
+    return dict(
+        prompt_ids=prompt, prompt_mask=prompt, completion_ids=torch.ones((B, T), dtype=torch.long),
+        completion_mask=b["mask"].long(), advantages=torch.tensor([1.0, -1.0, 0.5, -0.5]), old_per_token_logps=b["old"],
+        num_items_in_batch=torch.tensor(100), **more,
+    )  # fmt: skip
+
+
+def trl_loss(trainer, **more):
+    model = types.SimpleNamespace(log_prob=batch()["log_prob"].clone().requires_grad_(True))
+    loss = trainer.compute_loss(model, {**trl_inputs(), **more})
+    loss.backward()
+    return float(loss.detach()), model.log_prob.grad
+
+
+def trl_by_hand(weights=None, delta=None):
+    """TRL's token losses, summed: -min(min(r, delta) A, clip(r) A), without dual clip."""
+    b = batch()
+    advantages = trl_inputs()["advantages"][:, None]
+    ratio = (b["log_prob"] - b["old"]).exp()
+    free = ratio if delta is None else ratio.clamp(max=delta)
+    loss = -torch.min(free * advantages, ratio.clamp(0.8, 1.2) * advantages) * b["mask"]
+    return float((loss if weights is None else loss * weights).sum())
+
+
+class Vanilla(trl.LineageLossMixin, GRPOTrainer):
+    pass
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_trl_aggregations(training):
+    tokens, parts = float(batch()["mask"].sum()), 2.0 if training else 1.0  # an evaluation is not accumulated
+    for loss_type, divisor in (("dapo", 100), ("bnpo", tokens * parts), ("dr_grpo", B * 40 * parts)):
+        trainer = Vanilla(loss_type=loss_type, max_completion_length=40, model=types.SimpleNamespace(training=training))
+        assert trl_loss(trainer)[0] == pytest.approx(trl_by_hand() / divisor, rel=1e-5, abs=1e-8)
+        assert bool(trainer._metrics["train"]) is training
+    trainer = Vanilla(accelerator=types.SimpleNamespace(num_processes=4))
+    assert trl_loss(trainer)[0] == pytest.approx(trl_by_hand() / 25, rel=1e-5)
+
+
+def test_trl_weights_of_tokens():
+    weights = 2.0 * torch.ones((B, T))
+    trainer = Vanilla(use_vllm=True, vllm_importance_sampling_correction=True)
+    assert trl_loss(trainer, importance_sampling_ratio=weights)[0] == pytest.approx(2 * trl_by_hand() / 100, rel=1e-5)
+    row = torch.tensor([[1.0], [0.0], [1.0], [1.0]])
+    assert trl_loss(Vanilla(off_policy_mask_threshold=0.1))[0] == pytest.approx(trl_by_hand(row) / 100, rel=1e-5)
+    even = (torch.arange(T) % 2 == 0).float()
+    assert trl_loss(Vanilla(top_entropy_quantile=0.5))[0] == pytest.approx(trl_by_hand(even) / 100, rel=1e-5)
+
+
+def test_trl_bounds_the_ratio_only_with_delta():
+    far = batch()["log_prob"] - 2.0  # ratios of about 7
+    assert trl_loss(Vanilla(), old_per_token_logps=far)[0] != pytest.approx(
+        trl_loss(Vanilla(args=types.SimpleNamespace(delta=3.0)), old_per_token_logps=far)[0]
+    )
+    b, advantages = batch(), trl_inputs()["advantages"][:, None]
+    ratio = torch.full((B, T), float(torch.tensor(2.0).exp()))
+    for delta, free in ((None, ratio), (3.0, ratio.clamp(max=3.0))):
+        want = -(torch.min(free * advantages, torch.full_like(ratio, 1.2) * advantages) * b["mask"]).sum() / 100
+        trainer = Vanilla(args=types.SimpleNamespace(delta=delta))
+        assert trl_loss(trainer, old_per_token_logps=far)[0] == pytest.approx(float(want), rel=1e-5)
+
+
+def test_trl_entropy_bonus():
+    trainer = Vanilla(entropy_coef=0.1, _entropy_bonus_enabled=True)
+    bonus = 0.1 * float((-0.5 * batch()["log_prob"] * batch()["mask"]).sum()) / 100
+    assert trl_loss(trainer)[0] == pytest.approx(trl_by_hand() / 100 - bonus, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss_type", ["dapo", "grpo", "bnpo"])
+def test_trl_without_trainable_tokens(loss_type):
+    trainer = Vanilla(loss_type=loss_type)
+    value, gradient = trl_loss(trainer, completion_mask=torch.zeros((B, T), dtype=torch.long))
+    assert value == 0 and bool((gradient == 0).all())
+
+
+REFUSED = [
+    (dict(beta=0.1), "beta"), (dict(use_liger_kernel=True), "use_liger_kernel"), (dict(loss_type="vespo"), "vespo"),
+    (dict(loss_type="luspo"), "luspo"), (dict(use_adaptive_entropy=True), "adaptive"),
+    (dict(importance_sampling_level="sequence"), "gspo"), (dict(loss_type="cispo"), "names another loss"),
+    (dict(args=types.SimpleNamespace(delta=1.1)), "delta"), (dict(importance_sampling_level="turn"), "turn"),
+    (dict(lineage_loss="cispo", args=types.SimpleNamespace(delta=4.0)), "delta"),
+    (dict(lineage_loss="geo_mean"), "geo_mean"), (dict(lineage_loss="gspo", lineage_loss_agg_mode="token-mean"), "rows"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings, word", REFUSED)
+def test_trl_refuses_what_it_does_not_implement(settings, word):
+    with pytest.raises(ValueError, match=word):  # when the trainer is made, before a step
+        Vanilla(**settings)
+    trainer = Vanilla()
+    vars(trainer).update(settings)
+    with pytest.raises(ValueError, match=word):
+        trl_loss(trainer)
+
+
+def test_trl_row_names_the_loss():
+    trainer = Vanilla(lineage_loss="gspo")
+    assert trl.params_of(trainer.args)["lineage_loss"] == "gspo"
 
 
 class Trainer(trl.LineageLossMixin, GRPOTrainer):
@@ -317,25 +435,15 @@ class Trainer(trl.LineageLossMixin, GRPOTrainer):
 
 
 def test_trl_mixin():
+    """Another loss and an aggregation of its own: a mean over the micro-batch, divided by the accumulation."""
     b = batch()
-    model = types.SimpleNamespace(log_prob=b["log_prob"].clone().requires_grad_(True), training=True)
-    prompt = torch.ones((B, 3), dtype=torch.long)
-    inputs = dict(
-        prompt_ids=prompt, prompt_mask=prompt, completion_ids=torch.ones((B, T), dtype=torch.long),
-        completion_mask=b["mask"].long(), advantages=torch.tensor([1.0, -1.0, 0.5, -0.5]), old_per_token_logps=b["old"],
-    )  # fmt: skip
-    trainer = Trainer()
-    loss = trainer._compute_loss(model, inputs)
-    loss.backward()
+    trainer = Trainer(lineage_loss_agg_mode="token-mean")
     want = core.policy_loss(
         loss="cispo", loss_agg_mode="token-mean", response_mask=b["mask"], log_prob=b["log_prob"], old_log_prob=b["old"],
-        advantages=inputs["advantages"][:, None].expand(B, T), clip_ratio_low=0.2, clip_ratio_high=0.2,
+        advantages=trl_inputs()["advantages"][:, None].expand(B, T), clip_ratio_low=0.2, clip_ratio_high=0.2,
     )  # fmt: skip
-    assert float(loss) == pytest.approx(want.loss / 2, rel=1e-6)
+    assert trl_loss(trainer)[0] == pytest.approx(want.loss / 2, rel=1e-6)
     assert trainer._metrics["train"]["lineage/ppo_kl"] == [pytest.approx(want.ppo_kl)]
-    trainer.beta = 0.1
-    with pytest.raises(ValueError, match="beta"):
-        trainer._compute_loss(model, inputs)
 
 
 ARGS = types.SimpleNamespace(learning_rate=1e-5, seed=7, beta=0.0, loss_type="dapo", run_name="night", num_generations=8)

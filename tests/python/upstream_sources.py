@@ -24,9 +24,10 @@ SOURCES = {
 
 #: Packages that the sources import and the tested functions do not need. Each is replaced where it is not installed.
 STUBBED = (
-    "accelerate", "aiohttp", "beartype", "cachetools", "codetiming", "datasets", "flash_attn", "hydra", "jaxtyping", "jinja2",
-    "liger_kernel", "omegaconf", "orjson", "peft", "prime_rl.configs", "pydantic", "pydantic_config", "ray", "tensordict",
-    "transformers", "transfer_queue", "verl.utils.tokenizer", "vllm",
+    "accelerate", "aiohttp", "beartype", "bitsandbytes", "cachetools", "codetiming", "comet_ml", "datasets",
+    "flash_attn", "huggingface_hub", "hydra", "jaxtyping", "jinja2", "liger_kernel", "mlflow", "omegaconf", "orjson",
+    "pandas", "peft", "prime_rl.configs", "pyarrow", "pydantic", "pydantic_config", "ray", "rich", "tensordict",
+    "torch.distributed.fsdp", "trackio", "transfer_queue", "transformers", "verl.utils.tokenizer", "vllm", "wandb",
 )  # fmt: skip
 
 
@@ -57,10 +58,15 @@ class _StubType(type):
 
     __ror__ = __or__
 
+    def __add__(cls, other):
+        return other
+
     def __call__(cls, *args, **kwargs):
+        if cls.__module__ != "stub":  # a class of the sources that derives from a stub
+            return super().__call__(*args, **kwargs)
         if len(args) == 1 and not kwargs and callable(args[0]) and not isinstance(args[0], _StubType):
             return args[0]  # a decorator returns what it was given
-        return super().__call__()
+        return _stub(cls.__name__)
 
 
 def _stub(name):
@@ -97,15 +103,20 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
-def stub_imports(keep=()):
+def stub_imports():
     """Replace the packages of STUBBED that are not installed, from now on in this process. Returns the finder, whose
     ``used`` lists what was replaced."""
 
     def installed(name):
         return "." not in name and importlib.util.find_spec(name) is not None
 
-    finder = _Finder([name for name in STUBBED if name not in keep and not installed(name)])
+    finder = _Finder([name for name in STUBBED if not installed(name)])
     sys.meta_path.insert(0, finder)
+    import torch
+
+    if not hasattr(torch, "compile"):  # before PyTorch 2
+        torch.compile = lambda *args, **_: args[0] if args else lambda function: function
+        finder.used.add("torch.compile")
     return finder
 
 

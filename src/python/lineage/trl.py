@@ -11,7 +11,7 @@
 
 The loss is a mixin because TRL has no registry of losses (huggingface/trl#7291). It replaces ``_compute_loss(model,
 inputs)`` of GRPOTrainer, whose inputs are completion_mask, advantages, old_per_token_logps and the token ids.
-tests/python/test_adapters.py checks it against TRL 0.21.
+It is checked against huggingface/trl@f2cd577, version 1.10 (tests/python/upstream_drift.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Mapping, Optional
 import torch
 
 from .store import Store, Trial
-from .torch import PolicyLoss
+from .torch import PolicyLoss, nothing
 
 try:
     from transformers import TrainerCallback
@@ -40,6 +40,8 @@ PARAMS = (
     "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "max_steps",
     "seed", "beta", "epsilon", "epsilon_high", "num_generations", "num_iterations", "temperature", "loss_type",
     "scale_rewards", "max_completion_length", "warmup_ratio", "weight_decay", "adam_beta2", "lr_scheduler_type",
+    "importance_sampling_level", "delta", "off_policy_mask_threshold", "top_entropy_quantile", "entropy_coef", "use_vllm",
+    "vllm_importance_sampling_correction", "lineage_loss", "lineage_loss_agg_mode",
 )  # fmt: skip
 _SHORT = {"learning_rate": "lr"}
 
@@ -116,41 +118,221 @@ class LineageCallback(TrainerCallback):
         self._end(error)
 
 
-class LineageLossMixin:
-    """A base class before GRPOTrainer that replaces its loss by a policy loss of the core.
+#: Losses whose result is an average over rows whatever the aggregation. A weight makes them a sum over tokens.
+_PER_ROW = ("gspo", "sapo")
+#: How TRL's loss_type aggregates token losses. cispo and sapo also name the token loss.
+_LOSS_TYPES = ("grpo", "sapo", "bnpo", "dr_grpo", "dapo", "cispo")
+_MODEL_INPUTS = (
+    "pixel_values", "image_grid_thw", "num_images", "pixel_attention_mask", "spatial_shapes", "num_tiles", "image_sizes",
+    "token_type_ids", "mm_token_type_ids", "image_position_ids",
+)  # fmt: skip
+#: The upper bound of the ratio that stands for "none": the core bounds the logarithm of a ratio by 20.
+_NO_BOUND = 1e9
 
-    Class attributes: ``lineage_loss`` (vanilla, gspo, cispo, ...), ``lineage_loss_agg_mode``, ``lineage_settings``. The
-    trainer's KL term (``beta``) is not supported and raises ValueError."""
+
+class LineageLossMixin:
+    """A base class before GRPOTrainer that replaces its token loss by a policy loss of the core.
+
+    Class attributes: ``lineage_loss`` (vanilla, gspo, cispo, ...), ``lineage_settings`` for it, and
+    ``lineage_loss_agg_mode``, which replaces the aggregation of the trainer's ``loss_type`` (grpo, bnpo, dr_grpo, dapo; also
+    cispo and sapo, if that is the loss) by a mean over each micro-batch.
+
+    Everything else is as the trainer's configuration says: clip range, ``delta``, vLLM's importance weights,
+    ``off_policy_mask_threshold``, ``top_entropy_quantile``, a constant ``entropy_coef``, the router's auxiliary loss, and
+    accumulation, which does not divide an evaluation loss. Settings without an implementation here raise ValueError when
+    the trainer is made: ``beta``, ``use_liger_kernel`` (it would bypass the mixin), the loss types luspo and vespo, an adaptive
+    ``entropy_coef``, and combinations of loss and setting that contradict each other."""
 
     lineage_loss = "vanilla"
-    lineage_loss_agg_mode = "token-mean"
+    lineage_loss_agg_mode: Optional[str] = None
     lineage_settings: "Mapping[str, Any]" = {}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _refuse(self)
+        settings = getattr(self, "args", None)
+        if settings is not None:  # for LineageCallback, which sees only the arguments
+            settings.lineage_loss = self.lineage_loss
+            settings.lineage_loss_agg_mode = self.lineage_loss_agg_mode or ""
+
+    def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        _refuse(self)  # the trainer would choose Liger's kernel before it calls _compute_loss
+        return super().compute_loss(model, inputs, *args, **kwargs)  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> torch.Tensor:
         me: Any = self
-        if getattr(me, "beta", 0.0):
-            raise ValueError("LineageLossMixin does not support a KL term; set beta to 0")
-        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
-        mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
-        found = me._get_per_token_logps_and_entropies(model, ids, mask, inputs["completion_ids"].size(1))
-        log_prob = found[0] if isinstance(found, tuple) else found
-        old = inputs.get("old_per_token_logps")
-        old = log_prob.detach() if old is None else old
-        advantages = inputs["advantages"]
-        if advantages.dim() == 1:
-            advantages = advantages.unsqueeze(1).expand_as(log_prob)
-        settings = {
-            "clip_ratio_low": float(getattr(me, "epsilon_low", 0.2)),
-            "clip_ratio_high": float(getattr(me, "epsilon_high", 0.2)), **self.lineage_settings,
-        }  # fmt: skip
-        counted = inputs["completion_mask"]
+        _refuse(me)
+        mask = inputs["completion_mask"]
         if inputs.get("tool_mask") is not None:  # trainers with tools: tokens of tools are not trained
-            counted = counted * inputs["tool_mask"]
-        module = PolicyLoss(self.lineage_loss, self.lineage_loss_agg_mode, **settings)
-        loss: torch.Tensor = module(log_prob, old, advantages, counted)
-        metrics = getattr(me, "_metrics", None)
-        if metrics is not None:
-            mode = "train" if getattr(model, "training", True) else "eval"
-            for name, value in module.metrics.items():
-                metrics[mode][f"lineage/{name}"].append(value)
-        return loss / float(getattr(me, "current_gradient_accumulation_steps", 1))
+            mask = mask * inputs["tool_mask"]
+        log_prob, entropies, auxiliary = _forward(me, model, inputs)
+        training = bool(getattr(getattr(me, "model", model), "training", True))
+        parts = float(getattr(me, "current_gradient_accumulation_steps", 1)) if training else 1.0
+        chosen = _high_entropy(me, entropies, mask)
+        mode, count, divisor = _aggregation(me, inputs, mask, parts)
+        if bool(mask.any()):
+            loss, metrics = _token_loss(me, inputs, log_prob, mask, chosen, mode, count)
+            loss = loss / divisor
+        else:
+            loss, metrics = nothing(log_prob), {}
+        if _entropy_coef(me):
+            active = mask if chosen is None else mask * chosen
+            total = (entropies * active).sum()
+            mean = total / count if _of_whole_batch(me) else total / active.sum().clamp(min=1.0) / parts
+            loss = loss - _entropy_coef(me) * mean
+        if auxiliary is not None and getattr(me, "aux_loss_enabled", False):
+            loss = loss + me.router_aux_loss_coef * auxiliary / parts
+        _record(me, training, metrics)
+        return loss
+
+
+def _entropy_coef(me: Any) -> float:
+    return float(getattr(me, "entropy_coef", 0.0) or 0.0) if getattr(me, "_entropy_bonus_enabled", True) else 0.0
+
+
+def _refuse(me: Any) -> None:
+    """ValueError for a setting of the trainer that the mixin does not implement."""
+    args, loss = getattr(me, "args", None), me.lineage_loss
+    loss_type, level = getattr(me, "loss_type", None), getattr(me, "importance_sampling_level", "token")
+    delta, high = getattr(args, "delta", None), float(getattr(me, "epsilon_high", 0.2))
+    own = me.lineage_loss_agg_mode
+    by_tokens = own in ("token-mean", "token-sum", "seq-mean-token-sum-norm") or (own is None and loss_type not in (None, "grpo", "sapo"))
+    problems = (
+        (getattr(me, "beta", 0.0), "does not support a KL term; set beta to 0"),
+        (getattr(me, "use_liger_kernel", False), "cannot replace the loss of Liger's kernel; set use_liger_kernel to False"),
+        (own is None and loss_type is not None and loss_type not in _LOSS_TYPES,
+         f"does not support loss_type={loss_type!r}; use one of {', '.join(_LOSS_TYPES)}"),
+        (loss_type in ("cispo", "sapo") and loss != loss_type,
+         f"has lineage_loss={loss!r}, but loss_type={loss_type!r} names another loss; set both to the same or loss_type to 'dapo'"),
+        (level not in ("token", "sequence"), f"does not support importance_sampling_level={level!r}"),
+        (level == "sequence" and loss != "gspo",
+         f"has lineage_loss={loss!r}, a loss per token; importance_sampling_level='sequence' needs lineage_loss='gspo'"),
+        (delta is not None and loss != "vanilla", f"has no bound delta for lineage_loss={loss!r}; only 'vanilla' has one"),
+        (delta is not None and delta <= 1 + high, f"needs delta above 1 + epsilon_high, which is {1 + high:g}"),
+        (getattr(me, "use_adaptive_entropy", False), "does not support an adaptive entropy_coef; turn use_adaptive_entropy off"),
+        (loss == "geo_mean" and by_tokens, "cannot sum geo_mean over tokens, since it is a mean over rows; use loss_type='grpo'"),
+        (own is not None and own != "seq-mean-token-mean" and loss in _PER_ROW,
+         f"cannot use lineage_loss_agg_mode={own!r} with {loss!r}, which averages over rows"),
+    )  # fmt: skip
+    for wrong, text in problems:
+        if wrong:
+            raise ValueError(f"LineageLossMixin {text}")
+
+
+def _forward(me: Any, model: Any, inputs: Mapping[str, Any]) -> "tuple[torch.Tensor, Any, Any]":
+    """Log-probs of the completion, their entropies and the router's loss; the last two None in trainers without them."""
+    ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
+    mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
+    extra = {name: inputs[name] for name in _MODEL_INPUTS if inputs.get(name) is not None}
+    if _entropy_coef(me) or float(getattr(me, "top_entropy_quantile", 1.0)) < 1.0:
+        extra["compute_entropy"] = True
+    if getattr(me, "aux_loss_enabled", False):
+        extra["compute_aux_loss"] = True
+    found = me._get_per_token_logps_and_entropies(model, ids, mask, inputs["completion_ids"].size(1), **extra)
+    found = found if isinstance(found, tuple) else (found,)
+    log_prob, entropies, auxiliary = (*found, None, None)[:3]
+    return log_prob, entropies, auxiliary
+
+
+def _high_entropy(me: Any, entropies: Any, mask: torch.Tensor) -> Optional[torch.Tensor]:
+    """The trainer's mask of the tokens with the highest entropy, None if all tokens are trained."""
+    quantile = float(getattr(me, "top_entropy_quantile", 1.0))
+    found: Optional[torch.Tensor] = None
+    if quantile < 1.0:
+        found = me.get_high_entropy_mask(entropies, mask, 1 - quantile)
+    return found
+
+
+def _aggregation(me: Any, inputs: Mapping[str, Any], mask: torch.Tensor, parts: float) -> "tuple[str, float, float]":
+    """(mode, count, divisor): the sum is divided by the count, 0 for that of the micro-batch, and then by the divisor."""
+    loss_type = getattr(me, "loss_type", None)
+    if me.lineage_loss_agg_mode is not None or loss_type is None:
+        return me.lineage_loss_agg_mode or "token-mean", 0.0, parts
+    if loss_type in ("grpo", "sapo"):
+        return "seq-mean-token-mean", float(mask.shape[0]), parts
+    if loss_type == "bnpo":
+        return "token-mean", max(float(mask.sum()), 1.0), parts
+    if loss_type == "dr_grpo":
+        return "token-mean", float(mask.shape[0]) * float(me.max_completion_length), parts
+    if inputs.get("num_items_in_batch") is None:
+        raise ValueError(f"loss_type={loss_type!r} needs num_items_in_batch, which this version of TRL does not pass")
+    processes = float(getattr(getattr(me, "accelerator", None), "num_processes", 1))
+    return "token-mean", max(float(inputs["num_items_in_batch"]), 1.0) / processes, 1.0
+
+
+def _of_whole_batch(me: Any) -> bool:
+    """True if the loss is divided by the tokens of all micro-batches and processes."""
+    return me.lineage_loss_agg_mode is None and getattr(me, "loss_type", None) in ("dapo", "cispo")
+
+
+def _clip_settings(me: Any) -> "dict[str, Any]":
+    """The core's settings for the trainer's. TRL has no dual clip, unless delta is given."""
+    args, low, high = getattr(me, "args", None), float(getattr(me, "epsilon_low", 0.2)), float(getattr(me, "epsilon_high", 0.2))
+    settings: "dict[str, Any]" = {"clip_ratio_low": low, "clip_ratio_high": high}
+    if getattr(me, "loss_type", None) == "cispo":  # there epsilon_high bounds the ratio itself, and nothing bounds it below
+        settings = {"clip_ratio_low": 1.0, "clip_ratio_high": high - 1.0}
+    if me.lineage_loss == "vanilla":
+        delta = getattr(args, "delta", None)
+        settings["clip_ratio_c"] = _NO_BOUND if delta is None else float(delta)
+    if me.lineage_loss == "sapo":
+        for ours, theirs in (("tau_pos", "sapo_temperature_pos"), ("tau_neg", "sapo_temperature_neg")):
+            if getattr(args, theirs, None) is not None:
+                settings[ours] = float(getattr(args, theirs))
+    return {**settings, **me.lineage_settings}
+
+
+def _weights(
+    me: Any, inputs: Mapping[str, Any], log_prob: torch.Tensor, old: torch.Tensor, mask: torch.Tensor,
+    chosen: Optional[torch.Tensor],
+) -> Optional[torch.Tensor]:  # fmt: skip
+    """The product of all weights of the token losses, [B][T]; None if there are none."""
+    found: "list[torch.Tensor]" = []
+    threshold = getattr(me, "off_policy_mask_threshold", None)
+    if threshold is not None:
+        advantages = inputs["advantages"]
+        found.append(me.get_off_policy_mask(
+            advantages=advantages.unsqueeze(1) if advantages.dim() == 1 else advantages, per_token_logps=log_prob,
+            sampling_per_token_logps=inputs.get("sampling_per_token_logps", old), mask=mask, off_policy_threshold=threshold,
+        ))  # fmt: skip
+    if chosen is not None:
+        found.append(chosen)
+    if getattr(me, "use_vllm", False) and getattr(me, "vllm_importance_sampling_correction", False):
+        found.append(inputs["importance_sampling_ratio"])
+    if not found:
+        return None
+    total = torch.ones_like(log_prob, dtype=torch.promote_types(log_prob.dtype, torch.float32))
+    for part in found:
+        total = total * part.detach()
+    if getattr(me, "importance_sampling_level", "token") == "sequence":
+        # TRL has one ratio per row and sums the weights over its tokens, so that each token's gradient has their mean.
+        total = ((total * mask).sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True).clamp(min=1.0)).expand_as(log_prob)
+    return total
+
+
+def _token_loss(
+    me: Any, inputs: Mapping[str, Any], log_prob: torch.Tensor, mask: torch.Tensor, chosen: Optional[torch.Tensor], mode: str,
+    count: float,
+) -> "tuple[torch.Tensor, Mapping[str, float]]":  # fmt: skip
+    """The aggregated policy loss and its metrics."""
+    advantages, old = inputs["advantages"], inputs.get("old_per_token_logps")
+    old = log_prob.detach() if old is None else old
+    if advantages.dim() == 1:
+        advantages = advantages.unsqueeze(1)
+    advantages = advantages.expand_as(log_prob)
+    weights = _weights(me, inputs, log_prob, old, mask, chosen)
+    if me.lineage_loss in _PER_ROW and mode == "token-mean" and count:
+        # A mean over rows, each weighted by its length and with the tokens as the count, is the sum over tokens.
+        lengths = mask.sum(dim=1, keepdim=True).to(torch.promote_types(log_prob.dtype, torch.float32)).expand_as(log_prob)
+        weights = lengths if weights is None else weights * lengths
+        mode = "seq-mean-token-mean"
+    name = "batch_num_tokens" if mode == "token-mean" else "global_batch_size"
+    module = PolicyLoss(me.lineage_loss, mode, **_clip_settings(me))
+    loss: torch.Tensor = module(log_prob, old, advantages, mask, weights, **({name: count} if count else {}))
+    return loss, module.metrics
+
+
+def _record(me: Any, training: bool, numbers: Mapping[str, float]) -> None:
+    metrics = getattr(me, "_metrics", None)
+    if metrics is not None:
+        for name, value in numbers.items():
+            metrics["train" if training else "eval"][f"lineage/{name}"].append(value)
