@@ -2,7 +2,7 @@
 # Installs what is missing, builds with and without sanitizers, and runs every test. Without CTEST-ARGUMENTs the
 # tests in which threads or processes meet run once more under the thread sanitizer.
 #
-# usage: sh tests/run.sh [core|long] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
+# usage: sh tests/run.sh [core|long|arm] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
 #
 # core is for everyday work and takes a few minutes: it builds once, without sanitizers, and leaves out the tests that need
 # large things, which it does not install: a browser, a database server, PyTorch, Node, a bare Debian to install packages into,
@@ -10,12 +10,15 @@
 #
 # long runs what takes many minutes: every single fault where the other commands test a sample (label long), 20000 kills of
 # the marathon, and bits flipped in stores for five minutes.
+#
+# arm builds for aarch64 in a Debian root of its own and runs unit and golden tests under qemu (tests/arm.sh).
 set -eu
 
 usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
 case ${1:-} in
 -h | --help) usage && exit 0 ;;
 esac
+[ "${1:-}" != arm ] || exec sh "$(dirname -- "$0")/arm.sh"
 which=all
 case ${1:-} in
 core | long) which=$1 && shift ;;

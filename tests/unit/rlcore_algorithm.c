@@ -163,7 +163,7 @@ static void rows_and_trees_use_the_same_values(void **state)
     float rewardsf[B * T], advantagesf[B * T], scalef[B * T];
     struct rl_a2tgpo_stats stats;
     struct rl_algorithm_options options;
-    char memory[4096];
+    _Alignas(64) char memory[4096];
     struct rl_workspace ws = {memory, sizeof memory, 0}, none = {NULL, 0, 0};
     struct rl_error err;
     const struct rl_algorithm *max_rl = find("max_rl");
@@ -222,7 +222,7 @@ static void rows_with_values_and_baselines_are_the_kernels(void **state)
                                           .baseline = baseline};
     struct rl_a2tgpo_stats stats;
     struct rl_algorithm_options options;
-    char memory[4096];
+    _Alignas(64) char memory[4096];
     struct rl_workspace ws = {memory, sizeof memory, 0}, none = {NULL, 0, 0};
     struct rl_error err;
     (void)state;

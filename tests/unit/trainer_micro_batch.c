@@ -166,11 +166,14 @@ static void recomputed_activations_change_nothing(void **state)
         }
 }
 
-static double largest_difference(const struct outcome *a, const struct outcome *b)
+/* Compares instead of calling fmax, whose reduction over converted numbers ends GCC 12.2 for aarch64 with an internal error. */
+static double largest_difference(const float *a, const float *b, size_t n)
 {
     double most = 0;
-    for (size_t i = 0; i < a->n; i++)
-        most = fmax(most, fabs((double)a->params[i] - (double)b->params[i]));
+    for (size_t i = 0; i < n; i++) {
+        double difference = fabs((double)a[i] - (double)b[i]);
+        most = difference > most ? difference : most;
+    }
     return most;
 }
 
@@ -188,10 +191,8 @@ static void packing_changes_rounding_alone(void **state)
             const struct trainer_micro_batch micro = {.tokens = tokens};
             struct outcome packed = trained(&model, &micro, 2);
             assert_near(packed.norm, plain.norm, 1e-4 * plain.norm);
-            assert_true(largest_difference(&plain, &packed) < 2e-3);
-            for (size_t i = 0; i < ROWS * WIDTH; i++)
-                assert_near((double)packed.rows->log_prob[i], (double)plain.rows->log_prob[i],
-                            2e-3);
+            assert_true(largest_difference(plain.params, packed.params, plain.n) < 2e-3);
+            assert_true(largest_difference(packed.rows->log_prob, plain.rows->log_prob, ROWS * WIDTH) < 2e-3);
             release(&packed);
         }
         release(&plain);

@@ -9,9 +9,11 @@
 /* The vector level of this library's loops, in the wording used in rows. */
 static const char *vectors(void)
 {
+#if defined(__x86_64__)
     static const char *const names[] = {"SSE2", "AVX2", "AVX-512"};
-#ifdef __x86_64__
     return names[rl_level()];
+#elif defined(__aarch64__)
+    return "NEON";
 #else
     return "no choice";
 #endif
