@@ -208,6 +208,7 @@ until_true test -e begun || fail "no worker begins: $(squeue; tail -n 3 lineage-
 must_equal 65 "$(scontrol show job "${job}_1" | sed -n 's/.*TimeLimit=01:10:00.*/65/p')" 'the time limit'
 running=$(squeue -h -t R -o %A | sort | tr '\n' ' ')
 for id in $running; do scontrol requeue "$id"; done
+until_true sh -c '[ -z "$(squeue -h)" ]' || fail "jobs are left: $(squeue)"
 until_true sh -c "[ \"\$(\"$LINEAGE\" query -C '$db' --format tsv 2>/dev/null | sed 1d | grep -cv harness_abort)\" -eq 6 ]" ||
     fail "after preemption: $("$LINEAGE" query -C "$db" --format tsv; squeue; tail -n 5 lineage-my-sweep-*_*.log)"
 must_equal 6 "$(rows)" 'each trial has one row that counts'
@@ -215,8 +216,6 @@ must_run query -C "$db" --format tsv
 grep -q harness_abort out || fail 'the preempted trial has no row'
 checks=$((checks + 1))
 must_run verify -C "$db"
-until_true sh -c '[ -z "$(squeue -h)" ]' || fail "jobs are left: $(squeue)"
-checks=$((checks + 1))
 cat lineage-my-sweep-*_*.log >logs
 must_have logs 'all 6 trials have their rows'
 finish
