@@ -91,7 +91,7 @@ cli/trial                  *                           include/lineage cli/cli.h
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git
 cli/judge                  chat.h endpoint.h judge.h judge_case.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/agent                  agent.h agent_prompt.h      include/lineage cli/cli.h cli/support cli/judge
-cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge
+cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose
 cli/sweep                  *                           include/lineage cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
 cli/plan                   *                           include/lineage cli/cli.h cli/output cli/propose cli/trial cli/sweep cli/share
@@ -114,7 +114,7 @@ libraries()
 {
     cat <<'END'
 sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas src/store/measured cli/histories
-csv.h        src/store/format cli/histories
+csv.h        src/store/format cli/histories cli/recipe
 utf8proc.h   src/store/format src/store/search cli/output
 uthash.h     src/store/append src/store/ideas src/store/code src/store/compare cli/judge
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append

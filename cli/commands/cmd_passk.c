@@ -1,32 +1,30 @@
-/* cmd_passk.c: `lineage passk`: measures pass@k of policies. */
+/* cmd_passk.c: `lineage passk`: measures pass@k of policies, and chooses among them. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rlcore/passk.h>
 
 #include "cli.h"
+#include "recipe/passk_counts.h"
 #include "recipe/passk_ranking.h"
+#include "recipe/passk_selection.h"
+#include "recipe/passk_table.h"
 #include "recipe/policy_source.h"
 
-enum { K_MAX = 64, POLICIES_MAX = 64 };
+/* With 1000 resamples, a probability of being the best has a standard error of at most 0.016. */
+enum { K_MAX = 64, POLICIES_MAX = 64, RESAMPLES = 1000 };
 
 struct passk_options {
     struct policy_source source;
-    char *samples, *k_text, *seed, *questions, *enough, *format_text;
-    int dynamic;
+    char *samples, *k_text, *seed, *questions, *enough, *format_text, *estimate_text, *counts_file, *rates_file;
+    int dynamic, select;
     enum cli_format format;
-    size_t budget, first_seed, n_enough;
+    enum passk_estimate estimate;
+    struct passk_sampling sampling;
+    size_t n_questions; /* from the command line; 0: the recipe's */
     int64_t k[K_MAX];
     size_t n_k;
-};
-
-/* How often each question was asked and answered correctly. The counts are kept per question, because pass@k is a mean
- * over questions of a function that is not linear in their rates (arXiv:2107.03374, section 2.1). */
-struct counts {
-    size_t n;
-    int64_t *asked, *right, *more;
-    size_t *which;  /* [n]; the questions of a round */
-    uint8_t *round; /* [n]; whether each was answered correctly in that round */
 };
 
 /* The exit status is CLI_USAGE, because the core refuses only values that the user gave: the counts or k. */
@@ -35,86 +33,12 @@ static int core_fail(const struct rl_error *err)
     return cli_error(CLI_USAGE, "%s", err->text);
 }
 
-/* ---- sampling ---- */
-
-static int allocate(struct counts *counts, const struct trainer_recipe *recipe)
-{
-    counts->n = (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
-    counts->asked = calloc(counts->n, sizeof *counts->asked);
-    counts->right = calloc(counts->n, sizeof *counts->right);
-    counts->more = calloc(counts->n, sizeof *counts->more);
-    counts->which = calloc(counts->n, sizeof *counts->which);
-    counts->round = calloc(counts->n, sizeof *counts->round);
-    bool all = counts->asked && counts->right && counts->more && counts->which && counts->round;
-    return all ? CLI_GO_ON : cli_no_memory();
-}
-
-static void counts_release(struct counts *counts)
-{
-    free(counts->asked);
-    free(counts->right);
-    free(counts->more);
-    free(counts->which);
-    free(counts->round);
-}
-
-/* Sample s has seed first + s, so a call with 32 samples begins with the same 16 as an earlier call with 16. */
-static int ask_all(const struct passk_options *o, struct counts *counts)
-{
-    const struct trainer_recipe *recipe = &o->source.recipe;
-    struct trainer_error err;
-    if (trainer_evaluate(recipe, o->source.params, (int32_t)o->budget, o->first_seed,
-                         recipe->evaluation.temperature, counts->right, &err) != TRAINER_OK)
-        return policy_fail(&err);
-    for (size_t i = 0; i < counts->n; i++)
-        counts->asked[i] = (int64_t)o->budget;
-    return CLI_GO_ON;
-}
-
-/* Asks every question that needs more answers once; *n is set to their number. */
-static int ask_round(const struct passk_options *o, struct counts *counts, uint64_t seed, size_t *n)
-{
-    const struct trainer_recipe *recipe = &o->source.recipe;
-    struct trainer_error err;
-    *n = 0;
-    for (size_t i = 0; i < counts->n; i++)
-        if (counts->more[i])
-            counts->which[(*n)++] = i;
-    if (trainer_evaluate_some(recipe, o->source.params, *n, counts->which, seed,
-                              recipe->evaluation.temperature, counts->round, &err) != TRAINER_OK)
-        return policy_fail(&err);
-    for (size_t k = 0; k < *n; k++) {
-        counts->asked[counts->which[k]]++;
-        counts->right[counts->which[k]] += counts->round[k];
-    }
-    return CLI_GO_ON;
-}
-
-/* Samples each question until enough answers are correct or the budget is spent. Each round draws one sample per
- * question, because whether a question needs more depends on its last answer. Each round has its own seed; otherwise
- * every answer would repeat the first. */
-static int ask_until_enough(const struct passk_options *o, struct counts *counts)
-{
-    struct rl_passk_sampling sampling = {(int64_t)o->n_enough, (int64_t)o->budget, 1};
-    struct rl_error err;
-    size_t n = 1;
-    for (size_t round = 0; n > 0; round++) {
-        if (rl_passk_more(&sampling, counts->n, counts->asked, counts->right, counts->more, &err) !=
-            RL_OK)
-            return core_fail(&err);
-        int status = ask_round(o, counts, o->first_seed + round, &n);
-        if (status != CLI_GO_ON)
-            return status;
-    }
-    return CLI_GO_ON;
-}
-
 /* The number of values of k that have an unbiased estimate, because there are at least k samples. The others need the
  * fit. */
 static size_t k_within(const struct passk_options *o)
 {
     size_t within = 0;
-    while (within < o->n_k && o->k[within] <= (int64_t)o->budget)
+    while (within < o->n_k && o->k[within] <= (int64_t)o->sampling.budget)
         within++;
     return within;
 }
@@ -131,7 +55,7 @@ struct curves {
 /* A missing fit is not an error: if all questions are answered correctly, or all at the same rate, the likelihood has
  * no maximum. The unbiased estimate is valid anyway. */
 static int fit_curves(struct curves *curves, const struct passk_options *o,
-                      const struct counts *counts)
+                      const struct passk_counts *counts)
 {
     struct rl_error err;
     size_t within = k_within(o);
@@ -153,7 +77,7 @@ static int fit_curves(struct curves *curves, const struct passk_options *o,
 
 static bool is_measured(const struct passk_options *o, const struct curves *curves, size_t i)
 {
-    return curves->has_unbiased && o->k[i] <= (int64_t)o->budget;
+    return curves->has_unbiased && o->k[i] <= (int64_t)o->sampling.budget;
 }
 
 static int print_list(const struct passk_options *o, const struct curves *curves)
@@ -186,20 +110,12 @@ static json_t *curve_json(const struct passk_options *o, const struct curves *cu
     return list;
 }
 
-static int64_t total(const int64_t *values, size_t n)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += values[i];
-    return sum;
-}
-
-static void print_json(const struct passk_options *o, const struct counts *counts,
+static void print_json(const struct passk_options *o, const struct passk_counts *counts,
                        const struct curves *curves)
 {
     json_t *root = json_pack("{s:I, s:I, s:I}", "questions", (json_int_t)counts->n, "samples",
-                             (json_int_t)total(counts->asked, counts->n), "correct",
-                             (json_int_t)total(counts->right, counts->n));
+                             (json_int_t)passk_total(counts->asked, counts->n), "correct",
+                             (json_int_t)passk_total(counts->right, counts->n));
     json_t *fit = json_null();
     if (curves->has_fit)
         fit = json_pack("{s:f, s:f, s:f}", "alpha", curves->fit.alpha, "beta", curves->fit.beta,
@@ -210,7 +126,7 @@ static void print_json(const struct passk_options *o, const struct counts *count
     json_decref(root);
 }
 
-static int print_curves(const struct passk_options *o, const struct counts *counts,
+static int print_curves(const struct passk_options *o, const struct passk_counts *counts,
                         const struct curves *curves)
 {
     if (!curves->has_fit)
@@ -219,8 +135,8 @@ static int print_curves(const struct passk_options *o, const struct counts *coun
         return print_json(o, counts, curves), CLI_OK;
     if (o->format == CLI_TABLE) {
         printf("%lld of %lld samples of %zu questions correct",
-               (long long)total(counts->right, counts->n),
-               (long long)total(counts->asked, counts->n), counts->n);
+               (long long)passk_total(counts->right, counts->n),
+               (long long)passk_total(counts->asked, counts->n), counts->n);
         if (curves->has_fit)
             printf("; pass rates are Beta(%.4g, %.4g)", curves->fit.alpha, curves->fit.beta);
         putchar('\n');
@@ -235,7 +151,7 @@ static int print_curves(const struct passk_options *o, const struct counts *coun
 static bool parse_k(struct passk_options *o)
 {
     const char *text = o->k_text ? o->k_text : "";
-    for (int64_t k = 1; !o->k_text && k <= 8 * (int64_t)o->budget && o->n_k < K_MAX; k *= 2)
+    for (int64_t k = 1; !o->k_text && k <= 8 * (int64_t)o->sampling.budget && o->n_k < K_MAX; k *= 2)
         o->k[o->n_k++] = k;
     while (*text) {
         char *end;
@@ -252,48 +168,115 @@ static bool parse_k(struct passk_options *o)
     return true;
 }
 
+static int parse_estimate(struct passk_options *o)
+{
+    const char *text = o->estimate_text ? o->estimate_text : "beta";
+    bool is_bernoulli = strcmp(text, "bernoulli") == 0;
+    if (!is_bernoulli && strcmp(text, "beta") != 0)
+        return cli_error(CLI_USAGE, "--estimate must be beta or bernoulli, not '%s'", text);
+    if (!o->select && (o->estimate_text || o->counts_file))
+        return cli_error(CLI_USAGE, "%s needs --select", o->estimate_text ? "--estimate" : "--counts");
+    if (is_bernoulli && o->dynamic)
+        return cli_error(CLI_USAGE, "--estimate bernoulli does not work with --dynamic: sampling until an answer is correct makes the "
+                                    "share of correct answers too large");
+    o->estimate = is_bernoulli ? PASSK_BERNOULLI : PASSK_BETA;
+    return CLI_GO_ON;
+}
+
+/* With --counts nothing is sampled, so every option that says how to sample would be ignored. */
+static int check_counts(const struct passk_options *o, size_t n_policies)
+{
+    const struct policy_source *source = &o->source;
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {{"a policy", n_policies > 0},           {"--samples", o->samples},          {"--dynamic", o->dynamic},
+                   {"--enough", o->enough},                {"--questions", o->questions},      {"--checkpoint", source->checkpoint},
+                   {"--recipe", source->recipe_file},      {"--set", source->sets},            {"--threads", source->threads},
+                   {"--directory", source->store}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (o->counts_file && options[i].given)
+            return cli_error(CLI_USAGE, "passk: %s does not work with --counts, whose samples are already drawn", options[i].name);
+    if (!o->counts_file && n_policies == 0)
+        return cli_error(CLI_USAGE, "passk: needs a RECIPE, CHECKPOINT or ID");
+    return CLI_GO_ON;
+}
+
 /* The default of 16 samples costs as much as 16 evaluations. With --dynamic it is 64, because that limit is rarely
  * reached. */
-static int parse(struct passk_options *o, size_t *questions)
+static int parse(struct passk_options *o, size_t n_policies)
 {
-    o->budget = o->dynamic ? 64 : 16;
-    o->n_enough = 2;
-    o->first_seed = 1;
+    struct passk_sampling *sampling = &o->sampling;
+    int status = parse_estimate(o);
+    if (status == CLI_GO_ON)
+        status = check_counts(o, n_policies);
+    if (status != CLI_GO_ON)
+        return status;
+    *sampling = (struct passk_sampling){.budget = o->dynamic ? 64 : 16, .enough = 2, .seed = 1, .dynamic = o->dynamic};
     if (!cli_format_parse(&o->format, o->format_text) ||
-        (o->samples && !cli_count_parse(&o->budget, "samples", o->samples)) ||
-        (o->enough && !cli_count_parse(&o->n_enough, "enough", o->enough)) ||
-        (o->seed && !cli_count_parse(&o->first_seed, "seed", o->seed)) ||
-        (o->questions && !cli_count_parse(questions, "questions", o->questions)))
+        (o->samples && !cli_count_parse(&sampling->budget, "samples", o->samples)) ||
+        (o->enough && !cli_count_parse(&sampling->enough, "enough", o->enough)) ||
+        (o->seed && !cli_count_parse(&sampling->seed, "seed", o->seed)) ||
+        (o->questions && !cli_count_parse(&o->n_questions, "questions", o->questions)))
         return CLI_USAGE;
-    if (o->budget < 1 || o->budget > 65536 || o->n_enough < 1 || *questions > 1000000)
+    if (o->enough && !o->dynamic)
+        return cli_error(CLI_USAGE, "--enough needs --dynamic");
+    if (sampling->budget < 1 || sampling->budget > 65536 || sampling->enough < 1 || o->n_questions > 1000000)
         return cli_error(CLI_USAGE, "passk: --samples must be 1 to 65536, --enough at least 1, --questions 1 "
                                     "to 1000000");
-    return parse_k(o) ? CLI_GO_ON : CLI_USAGE;
+    return o->counts_file || parse_k(o) ? CLI_GO_ON : CLI_USAGE;
 }
 
-static int measure(const struct passk_options *o)
-{
-    struct counts counts = {0};
-    struct curves curves = {0};
-    int status = allocate(&counts, &o->source.recipe);
-    if (status != CLI_GO_ON)
-        goto done;
-    status = o->dynamic ? ask_until_enough(o, &counts) : ask_all(o, &counts);
-    if (status != CLI_GO_ON)
-        goto done;
-    if ((status = fit_curves(&curves, o, &counts)) == CLI_GO_ON)
-        status = print_curves(o, &counts, &curves);
-done:
-    counts_release(&counts);
-    return status;
-}
-
-/* Opens the policy to measure and applies the command's own options to its recipe. */
-static int open_policy(struct passk_options *o, const char *what, size_t questions)
+/* Opens a policy, applies the command's own options to its recipe, and asks its questions. */
+static int take_counts(struct passk_options *o, const char *what, struct passk_counts *counts)
 {
     int status = policy_source_open(&o->source, what);
-    if (questions)
-        o->source.recipe.evaluation.questions = (int32_t)questions;
+    if (status == CLI_GO_ON && o->n_questions)
+        o->source.recipe.evaluation.questions = (int32_t)o->n_questions;
+    return status == CLI_GO_ON ? passk_counts_take(counts, &o->source, &o->sampling) : status;
+}
+
+/* The file must not exist, because it is written after sampling, and a measurement that took an hour may be in it. */
+static int write_rates(const struct passk_options *o, const struct passk_selection *selection)
+{
+    FILE *out = o->rates_file ? fopen(o->rates_file, "wxe") : NULL;
+    if (!o->rates_file)
+        return CLI_GO_ON;
+    if (!out)
+        return cli_error(CLI_USAGE, "--rates: cannot write %s: %s", o->rates_file, strerror(errno));
+    int status = passk_rates_print(selection, out, o->format == CLI_JSON ? CLI_JSON : CLI_TSV);
+    bool written = !ferror(out);
+    written = fclose(out) == 0 && written;
+    if (status == CLI_OK && !written)
+        status = cli_error(CLI_USAGE, "--rates: cannot write %s: %s", o->rates_file, strerror(errno));
+    return status == CLI_OK ? CLI_GO_ON : status;
+}
+
+/* Found before anything is sampled, which can take an hour. */
+static int check_rates_file(const struct passk_options *o)
+{
+    FILE *there = o->rates_file ? fopen(o->rates_file, "re") : NULL;
+    if (!there)
+        return CLI_GO_ON;
+    fclose(there);
+    return cli_error(CLI_USAGE, "--rates: %s exists already", o->rates_file);
+}
+
+/* ---- one policy ---- */
+
+static int measure(struct passk_options *o, const char *what)
+{
+    struct passk_counts counts = {0};
+    struct curves curves = {0};
+    int status = take_counts(o, what, &counts);
+    if (status == CLI_GO_ON)
+        status = fit_curves(&curves, o, &counts);
+    const struct passk_selection rates = {.n = 1, .n_questions = counts.n, .names = &what, .asked = counts.asked, .right = counts.right};
+    if (status == CLI_GO_ON)
+        status = write_rates(o, &rates);
+    if (status == CLI_GO_ON)
+        status = print_curves(o, &counts, &curves);
+    passk_counts_release(&counts);
     return status;
 }
 
@@ -314,83 +297,152 @@ static bool asks_the_same(const struct trainer_recipe *a, const struct trainer_r
     return same;
 }
 
+/* The counts of all policies. */
 struct contest {
-    size_t questions; /* from the command line; 0: the recipe's */
+    const char *const *names;     /* [n] */
+    const char *const *questions; /* [n_questions], or NULL */
+    size_t n, n_questions;
     struct trainer_recipe first;
-    struct passk_ranking ranking;
-    double *per_question;
+    int64_t *asked, *right; /* [n][n_questions] */
 };
-
-static int take_counts(const struct passk_options *o, struct contest *contest, size_t place, const struct counts *counts)
-{
-    struct passk_ranking *r = &contest->ranking;
-    struct rl_error err;
-    if (place == 0) {
-        contest->first = o->source.recipe;
-        r->n_questions = counts->n;
-        r->per_question = contest->per_question = calloc(r->n * r->n_questions * r->n_k, sizeof *contest->per_question);
-    }
-    if (!contest->per_question)
-        return cli_no_memory();
-    if (!asks_the_same(&contest->first, &o->source.recipe))
-        return cli_error(CLI_USAGE, "passk: %s and %s are asked different questions (environments, "
-                                    "evaluation.questions, question_seed); compare policies of the same "
-                                    "evaluation",
-                         r->names[0], r->names[place]);
-    double *to = contest->per_question + place * r->n_questions * r->n_k;
-    return rl_passk(RL_PASSK_UNBIASED, counts->n, counts->asked, counts->right, r->n_k, r->k, to, NULL, &err) == RL_OK
-               ? CLI_GO_ON
-               : core_fail(&err);
-}
 
 /* Measures one policy after another, so that only one is in memory. */
 static int enter(struct passk_options *o, struct contest *contest, size_t place)
 {
-    struct counts counts = {0};
-    int status = open_policy(o, contest->ranking.names[place], contest->questions);
-    if (status != CLI_GO_ON || (status = allocate(&counts, &o->source.recipe)) != CLI_GO_ON)
-        goto done;
-    if ((status = ask_all(o, &counts)) == CLI_GO_ON)
-        status = take_counts(o, contest, place, &counts);
-done:
-    counts_release(&counts);
+    struct passk_counts counts = {0};
+    int status = take_counts(o, contest->names[place], &counts);
+    if (status == CLI_GO_ON && place == 0) {
+        contest->first = o->source.recipe;
+        contest->n_questions = counts.n;
+        contest->asked = calloc(contest->n * counts.n, sizeof *contest->asked);
+        contest->right = calloc(contest->n * counts.n, sizeof *contest->right);
+        if (!contest->asked || !contest->right)
+            status = cli_no_memory();
+    }
+    if (status == CLI_GO_ON && !asks_the_same(&contest->first, &o->source.recipe))
+        status = cli_error(CLI_USAGE, "passk: %s and %s are asked different questions (environments, "
+                                      "evaluation.questions, question_seed); compare policies of the same "
+                                      "evaluation",
+                           contest->names[0], contest->names[place]);
+    if (status == CLI_GO_ON) {
+        memcpy(contest->asked + place * counts.n, counts.asked, counts.n * sizeof *counts.asked);
+        memcpy(contest->right + place * counts.n, counts.right, counts.n * sizeof *counts.right);
+    }
+    passk_counts_release(&counts);
     policy_source_release(&o->source);
     return status;
 }
 
-static int rank(struct passk_options *o, size_t questions, const char *const *what, size_t n)
+static int rank(const struct passk_options *o, const struct contest *contest)
 {
-    struct contest contest = {.questions = questions,
-                              .ranking = {.n = n, .n_k = k_within(o), .names = what, .k = o->k}};
-    if (o->dynamic || o->source.checkpoint)
-        return cli_error(CLI_USAGE, "passk: %s works with one policy only", o->dynamic ? "--dynamic" : "--checkpoint");
-    if (o->k_text && contest.ranking.n_k < o->n_k)
+    struct passk_ranking ranking = {.n = contest->n, .n_questions = contest->n_questions, .n_k = k_within(o), .names = contest->names, .k = o->k};
+    size_t per_policy = contest->n_questions * ranking.n_k;
+    double *per_question = calloc(contest->n * per_policy, sizeof *per_question);
+    struct rl_error err;
+    int status = per_question ? CLI_GO_ON : cli_no_memory();
+    for (size_t i = 0; i < contest->n && status == CLI_GO_ON; i++) {
+        size_t at = i * contest->n_questions;
+        if (rl_passk(RL_PASSK_UNBIASED, contest->n_questions, contest->asked + at, contest->right + at, ranking.n_k, o->k,
+                     per_question + i * per_policy, NULL, &err) != RL_OK)
+            status = core_fail(&err);
+    }
+    ranking.per_question = per_question;
+    if (status == CLI_GO_ON)
+        status = passk_ranking_print(&ranking, o->format);
+    free(per_question);
+    return status;
+}
+
+static int print_selection(const struct passk_options *o, const struct passk_selection *selection)
+{
+    int status = write_rates(o, selection);
+    if (status != CLI_GO_ON)
+        return status;
+    if (o->format == CLI_TABLE)
+        printf("pass@k %s, on %zu questions; best: the share of %d resamples of the questions in which a policy is first\n",
+               o->estimate == PASSK_BETA ? "by Beta-binomial fits" : "as 1 - (1 - c/n)^k", selection->n_questions, RESAMPLES);
+    return passk_selection_print(selection, o->format);
+}
+
+static struct passk_selection selection_of(const struct passk_options *o, const struct contest *contest)
+{
+    return (struct passk_selection){.n = contest->n,
+                                    .n_questions = contest->n_questions,
+                                    .n_k = o->n_k,
+                                    .names = contest->names,
+                                    .questions = contest->questions,
+                                    .asked = contest->asked,
+                                    .right = contest->right,
+                                    .k = o->k,
+                                    .estimate = o->estimate,
+                                    .resamples = RESAMPLES,
+                                    .seed = o->sampling.seed};
+}
+
+static int compare(struct passk_options *o, const char *const *names, size_t n)
+{
+    struct contest contest = {.names = names, .n = n};
+    size_t n_within = k_within(o);
+    if (o->source.checkpoint && n > 1)
+        return cli_error(CLI_USAGE, "passk: --checkpoint works with one policy only");
+    if (o->dynamic && !o->select)
+        return cli_error(CLI_USAGE, "passk: --dynamic ranks several policies only with --select, because unbiased estimates need a fixed "
+                                    "number of samples");
+    if (!o->select && o->k_text && n_within < o->n_k)
         return cli_error(CLI_USAGE, "passk: --k %lld is above --samples %zu: several policies are ranked by unbiased "
-                                    "estimates, which need at least k samples; raise --samples",
-                         (long long)o->k[contest.ranking.n_k], o->budget);
-    if (contest.ranking.n_k == 0)
+                                    "estimates, which need at least k samples; raise --samples, or use --select",
+                         (long long)o->k[n_within], o->sampling.budget);
+    if (!o->select && n_within == 0)
         return cli_error(CLI_USAGE, "passk: several policies are ranked by values of k up to --samples, but "
                                     "--k has none of those");
     int status = CLI_GO_ON;
     for (size_t i = 0; i < n && status == CLI_GO_ON; i++)
         status = enter(o, &contest, i);
-    if (status == CLI_GO_ON)
-        status = passk_ranking_print(&contest.ranking, o->format);
-    free(contest.per_question);
+    const struct passk_selection selection = selection_of(o, &contest);
+    if (status == CLI_GO_ON && o->select)
+        status = print_selection(o, &selection);
+    else if (status == CLI_GO_ON && (status = write_rates(o, &selection)) == CLI_GO_ON)
+        status = rank(o, &contest);
+    free(contest.asked);
+    free(contest.right);
+    return status;
+}
+
+/* The default values of k depend on the largest number of samples in the file. */
+static int select_counted(struct passk_options *o)
+{
+    struct passk_table table;
+    int status = passk_table_read(&table, o->counts_file);
+    for (size_t i = 0; status == CLI_GO_ON && i < table.n * table.n_questions; i++)
+        if ((size_t)table.asked[i] > o->sampling.budget || i == 0)
+            o->sampling.budget = (size_t)table.asked[i];
+    if (status == CLI_GO_ON && !parse_k(o))
+        status = CLI_USAGE;
+    if (status == CLI_GO_ON) {
+        const struct contest contest = {.names = (const char *const *)table.names,
+                                        .questions = table.questions,
+                                        .n = table.n,
+                                        .n_questions = table.n_questions,
+                                        .asked = table.asked,
+                                        .right = table.right};
+        const struct passk_selection selection = selection_of(o, &contest);
+        status = print_selection(o, &selection);
+    }
+    passk_table_release(&table);
     return status;
 }
 
 static int work(void *context, const char *const *what, size_t n)
 {
     struct passk_options *o = context;
-    size_t questions = 0;
-    int status = parse(o, &questions);
+    int status = parse(o, n);
+    if (status == CLI_GO_ON)
+        status = check_rates_file(o);
     if (status != CLI_GO_ON)
         return status;
-    if (n > 1)
-        return rank(o, questions, what, n);
-    status = open_policy(o, what[0], questions);
-    return status == CLI_GO_ON ? measure(o) : status;
+    if (o->counts_file)
+        return select_counted(o);
+    return n > 1 || o->select ? compare(o, what, n) : measure(o, what[0]);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -401,6 +453,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "samples per question (default: 16); with --dynamic the most (default: 64)", "N"},
         {"k", 0, POPT_ARG_STRING, &o.k_text, 0,
          "values of k, ascending (default: powers of two up to 8 times the samples)", "K,..."},
+        {"select", 0, POPT_ARG_NONE, &o.select, 0, "rank policies for every k, with the probability of being the best", NULL},
+        {"estimate", 0, POPT_ARG_STRING, &o.estimate_text, 0, "with --select: beta (default) or bernoulli", "NAME"},
+        {"counts", 0, POPT_ARG_STRING, &o.counts_file, 0,
+         "with --select: samples drawn elsewhere, as a CSV file with the columns policy, question, samples, correct", "FILE"},
+        {"rates", 0, POPT_ARG_STRING, &o.rates_file, 0, "also write the pass rate of each question to a new file", "FILE"},
         {"dynamic", 0, POPT_ARG_NONE, &o.dynamic, 0, "stop asking a question after --enough correct answers", NULL},
         {"enough", 0, POPT_ARG_STRING, &o.enough, 0, "with --dynamic: number of correct answers (default: 2)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 1)", "N"},
@@ -409,7 +466,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         POLICY_OPTIONS(&o.source),
         CLI_FORMAT_OPTION(&o.format_text),
         CLI_INPUT_OPTION, POPT_TABLEEND};
-    return policies_command_run(&o.source, command, options, POLICIES_MAX, argc, argv, work, &o);
+    return policies_command_run(&o.source, command, options, 0, POLICIES_MAX, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_passk = {
@@ -423,8 +480,14 @@ const struct cli_command cmd_passk = {
         "estimate is not valid then and is left out. Nothing is recorded.\n"
         "Several policies are ranked for each k up to the samples: unbiased estimates on the same\n"
         "questions with 95 % intervals, and the distance to the best policy with the interval of\n"
-        "that difference, taken question by question (both intervals are normal, over questions).",
+        "that difference, taken question by question (both intervals are normal, over questions).\n"
+        "--select ranks them for k beyond the samples, too: by Beta-binomial fits, or by\n"
+        "1 - (1 - c/n)^k with --estimate bernoulli. Intervals, and the probability that a policy\n"
+        "is the best, come from 1000 resamples of the questions. It also takes --dynamic, and\n"
+        "counts of any other program with --counts.",
     .examples = "  lineage passk 004 007 011 -C runs/hop --samples 32 --k 1,8,32\n"
+                "  lineage passk 004 007 -C runs/hop --select --dynamic --k 1,64,256\n"
+                "  lineage passk --select --counts counts.csv --k 1,16,128\n"
                 "  lineage passk policy.ckpt --samples 32 --k 1,4,16,64,256\n"
                 "  lineage passk 004 -C runs/hop --dynamic --samples 128 --format json",
     .run = run,

@@ -305,11 +305,11 @@ void policy_source_release(struct policy_source *source)
 
 /* Releases the source itself, so that no command can forget to do so. */
 int policies_command_run(struct policy_source *source, const struct cli_command *command,
-                         struct poptOption *options, size_t most, int argc, const char **argv,
+                         struct poptOption *options, size_t least, size_t most, int argc, const char **argv,
                          policies_work_fn *work, void *context)
 {
     struct cli_args args;
-    int status = cli_parse(&args, command, options, 1, most, argc, argv);
+    int status = cli_parse(&args, command, options, least, most, argc, argv);
     if (status == CLI_GO_ON)
         status = work(context, args.positional, args.n_positional);
     policy_source_release(source);
@@ -334,5 +334,5 @@ int policy_command_run(struct policy_source *source, const struct cli_command *c
                        policy_work_fn *work, void *context)
 {
     struct one_policy one = {work, context};
-    return policies_command_run(source, command, options, 1, argc, argv, work_on_one, &one);
+    return policies_command_run(source, command, options, 1, 1, argc, argv, work_on_one, &one);
 }

@@ -1,0 +1,40 @@
+/*
+ * passk_selection.h: chooses among policies by pass@k, also for k above the number of samples.
+ *
+ * A choice needs only the order of the policies, so it can use estimates that reach beyond the samples: Bernoulli's
+ * 1 - (1 - c/n)^k, which is biased in the same direction for every policy, or the Beta-binomial fit, which also accepts
+ * unequal n. Source: arXiv:2510.05197 for the fit and for sampling hard questions longer; zoeyli.com, "What's in Pass@K",
+ * for the choice of a checkpoint.
+ */
+#ifndef CLI_PASSK_SELECTION_H
+#define CLI_PASSK_SELECTION_H
+
+#include "cli.h"
+
+enum passk_estimate { PASSK_BETA, PASSK_BERNOULLI };
+
+struct passk_selection {
+    size_t n, n_questions, n_k;
+    const char *const *names;      /* [n] */
+    const char *const *questions;  /* [n_questions], or NULL: they are numbered from 0 */
+    const int64_t *asked, *right;  /* [n][n_questions] */
+    const int64_t *k;              /* [n_k] */
+    enum passk_estimate estimate;
+    size_t resamples; /* at least 1 */
+    uint64_t seed;    /* of the resamples */
+};
+
+/*
+ * Lists for each k the policies from the best to the worst: pass@k, its 95 % interval, and the probability that the
+ * policy is the best one. Both come from resamples of the questions with replacement, the same questions for every
+ * policy; among equals the probability is divided. Returns an exit status.
+ */
+int passk_selection_print(const struct passk_selection *selection, enum cli_format format);
+
+/*
+ * Lists for each question and policy the samples, the correct ones, their share, and the pass rate that the policy's
+ * Beta-binomial fit expects in view of them (empty without a fit). Returns an exit status.
+ */
+int passk_rates_print(const struct passk_selection *selection, FILE *out, enum cli_format format);
+
+#endif
