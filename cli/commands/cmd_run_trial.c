@@ -17,6 +17,7 @@
 #include "recipe/address_space.h"
 #include "recipe/recipe_advantages.h"
 #include "recipe/recipe_judge.h"
+#include "recipe/recipe_teacher.h"
 #include "recipe/recipe_events.h"
 #include "recipe/rollout_stream.h"
 #include "ranks/launch.h"
@@ -97,10 +98,15 @@ static int train(const char *path, struct child_options *o)
     struct trainer_recipe recipe;
     struct trainer_error error;
     struct recipe_judge *judge = NULL;
+    struct recipe_teacher *teacher = NULL;
     struct rollout_stream *stream = NULL;
     enum trainer_status status = trainer_recipe_load_recorded(&recipe, path, &error);
     if (status == TRAINER_OK)
         status = open_judge(&judge, &recipe, o, &options, &error);
+    if (status == TRAINER_OK)
+        status = recipe_teacher_open(&teacher, &recipe, &error);
+    options.teacher = recipe_teacher_ask;
+    options.teacher_context = teacher;
     if (status == TRAINER_OK && o->rollouts && launch_read().rank == 0) {
         stream = rollout_stream_open(o->rollouts, o->state != NULL, &recipe, &error);
         status = stream ? TRAINER_OK : error.status;
@@ -115,6 +121,7 @@ static int train(const char *path, struct child_options *o)
     else
         say(o->events, recipe_events_failure(&error));
     recipe_judge_close(judge);
+    recipe_teacher_close(teacher);
     rollout_stream_close(stream);
     return status == TRAINER_OK ? CLI_OK : CLI_NO;
 }

@@ -21,10 +21,10 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
     return length;
 }
 
-bool chat_open(struct chat *chat, const char *address, const char *key_env, double backoff)
+bool chat_open(struct chat *chat, const char *address, const char *path, const char *key_env, double backoff)
 {
     chat->backoff = backoff;
-    if (!endpoint_open(&chat->at, address, key_env, chat->why))
+    if (!endpoint_open(&chat->at, address, path, key_env, chat->why))
         return false;
     chat->easy = chat->at.curl.easy_init();
     chat->response = malloc(CHAT_RESPONSE_MAX);

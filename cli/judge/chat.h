@@ -1,5 +1,5 @@
 /*
- * chat.h: single requests to a chat endpoint, for callers that wait for each answer. Retries, the key and what it means for
+ * chat.h: single requests to an endpoint, for callers that wait for each answer. Retries, the key and what it means for
  * the promises in schema/PROMISES.md are those of the judge (endpoint.h, retry.h).
  */
 #ifndef JUDGE_CHAT_H
@@ -28,8 +28,8 @@ struct chat {
     char why[ENDPOINT_WHY_MAX]; /* why the last call failed */
 };
 
-/* backoff: seconds before the second attempt. Returns false with chat->why; close the chat in any case. */
-bool chat_open(struct chat *chat, const char *address, const char *key_env, double backoff);
+/* path: of endpoint.h; backoff: seconds before the second attempt. Returns false with chat->why; close the chat in any case. */
+bool chat_open(struct chat *chat, const char *address, const char *path, const char *key_env, double backoff);
 void chat_close(struct chat *chat);
 
 /*

@@ -70,15 +70,14 @@ void endpoint_scrub(const struct endpoint *at, char *text)
     }
 }
 
-/* Accepts the base address of an API, which users tend to copy, or the full address of its chat endpoint. */
-static void make_url(struct endpoint *at, const char *endpoint)
+/* Accepts the base address of an API, which users tend to copy, or the full address of the endpoint. */
+static void make_url(struct endpoint *at, const char *endpoint, const char *path)
 {
-    static const char chat[] = "/chat/completions";
-    size_t n = strlen(endpoint), m = sizeof chat - 1;
+    size_t n = strlen(endpoint), m = strlen(path);
     while (n && endpoint[n - 1] == '/')
         n--;
-    bool whole = n >= m && memcmp(endpoint + n - m, chat, m) == 0;
-    snprintf(at->url, sizeof at->url, "%.*s%s", (int)n, endpoint, whole ? "" : chat);
+    bool whole = n >= m && memcmp(endpoint + n - m, path, m) == 0;
+    snprintf(at->url, sizeof at->url, "%.*s%s", (int)n, endpoint, whole ? "" : path);
 }
 
 /* Whether the host of an address is this machine, so that nobody else can read along. */
@@ -96,12 +95,12 @@ static void warn_of_plain_http(const struct endpoint *at)
         cli_error(CLI_NO, "warning: the key goes to %.*s without encryption; use https", (int)strcspn(at->url + n, "/?#"), at->url + n);
 }
 
-bool endpoint_open(struct endpoint *at, const char *address, const char *key_env, char why[ENDPOINT_WHY_MAX])
+bool endpoint_open(struct endpoint *at, const char *address, const char *path, const char *key_env, char why[ENDPOINT_WHY_MAX])
 {
     why[0] = '\0';
     if (!curl_library_load(&at->curl, why) || !read_key(at, key_env, why))
         return false;
-    make_url(at, address);
+    make_url(at, address, path);
     warn_of_plain_http(at);
     if (make_headers(at))
         return true;

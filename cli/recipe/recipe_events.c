@@ -111,6 +111,25 @@ static void set_components(json_t *line, const struct trainer_iteration *it)
     }
 }
 
+/* prime-rl's names, so that one dashboard shows runs of both. */
+static void set_streams(json_t *line, const struct trainer_streams *s)
+{
+    const struct {
+        const char *name;
+        double n, value;
+    } all[] = {{"is_masked", s->n_rl, s->is_masked},
+               {"masked_mismatch_kl", s->n_rl, s->masked_mismatch_kl},
+               {"unmasked_mismatch_kl", s->n_rl, s->unmasked_mismatch_kl},
+               {"nll", s->n_ce, s->nll},
+               {"ref_kl", s->n_ref_kl, s->ref_kl},
+               {"ref_kl/is_masked", s->n_ref_kl, s->ref_is_masked},
+               {"ref_kl/masked_mismatch_kl", s->n_ref_kl, s->ref_masked_mismatch_kl},
+               {"ref_kl/unmasked_mismatch_kl", s->n_ref_kl, s->ref_unmasked_mismatch_kl}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].n > 0)
+            set_real(line, all[i].name, all[i].value);
+}
+
 static void set_inert(json_t *line, const char *names)
 {
     json_t *list = json_array();
@@ -371,6 +390,7 @@ static void set_iteration(struct recipe_events *wire, json_t *line, const struct
     set_offpolicy(line, &it->offpolicy);
     set_ends(line, it->end_of_mix);
     set_distillation(line, &it->distillation);
+    set_streams(line, &it->streams);
     set_allocation(line, &it->allocation);
     set_aside(line, it);
     if (it->n_valued > 0)

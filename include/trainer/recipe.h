@@ -106,6 +106,16 @@ struct trainer_filter {
 /* pass@k as reward (rlcore/passk.h). */
 struct trainer_passk {
     int32_t k; /* (1) each rollout gets the best outcome of its block of k rollouts of the group */
+    /*
+     * (0) "algorithm.passk_schedule.iterations": pass@k is the reward in the first N iterations, afterwards pass@1; 0 =
+     * pass@k in all
+     */
+    int32_t iterations;
+    /*
+     * (false) "algorithm.passk_schedule.gradual": during these iterations k becomes each of its smaller divisors above 1,
+     * for equal numbers of iterations
+     */
+    bool gradual;
 };
 
 /*
@@ -159,7 +169,30 @@ struct trainer_distill {
     double pass_rate;         /* (1) teaches groups in which at most this share of rollouts was rewarded */
     int32_t horizon;          /* (0) teaches only the first N tokens of a rollout; 0 = all */
     bool normalise;           /* (true) for "advantage": z-scores over the taught tokens */
-    double coef;              /* (1) weight */
+    double coef;              /* (1) weight, verl's distillation_loss_coef */
+    /*
+     * (0.2, 0.2) "algorithm.distill_clip.low", ".high": for "loss": a token has no gradient once its ratio to the policy
+     * before the iteration's updates has passed 1 - low or 1 + high in the teacher's direction. Defaults: verl's
+     * clip_ratio of a distillation loss, which is separate from that of the policy loss
+     */
+    double clip_low, clip_high;
+    /*
+     * (0) "algorithm.distill_clip.gap": for "loss": a teacher's log-prob counts as at most this far from the policy's; 0 =
+     * no limit. verl's limit of 10 for a token's loss is a gap of sqrt(20)
+     */
+    double clip_gap;
+};
+
+/*
+ * A frozen teacher behind an OpenAI-compatible API, in place of the checkpoint algorithm.teacher. Its tokens are those of
+ * the policy.
+ */
+struct trainer_teacher_endpoint {
+    char base_url[TRAINER_PATH_MAX]; /* ("") "http://127.0.0.1:8000/v1"; "" = the teacher is a checkpoint */
+    char name[2 * TRAINER_NAME_MAX]; /* the model at the endpoint */
+    char key_env[TRAINER_NAME_MAX];  /* (LINEAGE_JUDGE_KEY) environment variable that holds the API key */
+    double deadline;                 /* (300) seconds for the log-probs of one request, all attempts together */
+    double backoff;                  /* (0.5) seconds before the second attempt */
 };
 
 /*
@@ -210,6 +243,7 @@ struct trainer_algorithm {
     struct trainer_length length;
     struct trainer_passk passk;
     struct trainer_distill distill;
+    struct trainer_teacher_endpoint endpoint;
     struct trainer_prefix prefix;
     struct trainer_episodes episodes;
     struct trainer_adca adca;

@@ -44,6 +44,18 @@ struct trainer_end_of_mix {
     uint64_t rollouts; /* 0 if k_min equals k_max */
 };
 
+/*
+ * Telemetry of the loss components under prime-rl's names (rlcore/stream_loss.h): means over the rollouts of all updates
+ * that have tokens of the component, of means over these tokens.
+ */
+struct trainer_streams {
+    double n_rl, n_ce, n_ref_kl; /* rollouts; n_rl is 0 unless the policy loss is dppo or ipo */
+    double is_masked, masked_mismatch_kl, unmasked_mismatch_kl; /* rl */
+    double nll;                                                 /* ce */
+    /* ref_kl: the teacher's log-prob minus the policy's, and the trust region of this component */
+    double ref_kl, ref_is_masked, ref_masked_mismatch_kl, ref_unmasked_mismatch_kl;
+};
+
 /* What algorithm.distill taught on the rollouts of an iteration. */
 struct trainer_distillation {
     uint64_t groups, taught_groups; /* taught: pass rate at most the limit, and with a failure */
@@ -143,6 +155,7 @@ struct trainer_iteration {
     struct trainer_offpolicy offpolicy;
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
     struct trainer_distillation distillation;
+    struct trainer_streams streams;
     struct trainer_allocation allocation;
     uint64_t n_valued; /* ppo: number of values trained in all updates .. */
     struct trainer_values values;
@@ -219,6 +232,20 @@ struct trainer_credit_batch {
 /* Called in every iteration for each task with algorithm.custom.command. An error ends the run with that status. */
 typedef enum trainer_status trainer_credit_fn(void *context, struct trainer_credit_batch *batch, struct trainer_error *err);
 
+/* Rows [first, first + n) of rollouts, all of one task with algorithm.endpoint. */
+struct trainer_teacher_batch {
+    const struct trainer_recipe *recipe;
+    const struct trainer_rollouts *rollouts; /* read by trainer_rollouts_get */
+    size_t first, n;
+    int32_t task, iteration;
+    size_t width; /* of a row of log_prob */
+    /* [n][width] out: the teacher's log-prob of each of the policy's tokens, given all tokens before it; 0 at first */
+    float *log_prob;
+};
+
+/* Called on rank 0 in every iteration for each task with algorithm.endpoint.base_url. An error ends the run with that status. */
+typedef enum trainer_status trainer_teacher_fn(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err);
+
 struct trainer_run_options {
     const char *checkpoint;  /* path of the trained policy; NULL: no checkpoint is written */
     trainer_event_fn *event; /* NULL: nothing is reported */
@@ -229,6 +256,8 @@ struct trainer_run_options {
     void *rollouts_context;
     trainer_credit_fn *credit; /* may be NULL; a recipe with algorithm.custom.command is then refused */
     void *credit_context;
+    trainer_teacher_fn *teacher; /* may be NULL; a recipe with algorithm.endpoint.base_url is then refused */
+    void *teacher_context;
 };
 
 /*

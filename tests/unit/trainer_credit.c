@@ -249,6 +249,29 @@ static void groups_may_differ_in_size(void **state)
     release(c);
 }
 
+/* With k = 4 in eight iterations, gradually: 4 in the first four, 2 in the others, and then every rollout's own outcome. */
+static void passk_returns_to_passone(void **state)
+{
+    static const struct {
+        int32_t k, iterations, at;
+        bool gradual;
+        int32_t is;
+    } cases[] = {{4, 8, 0, false, 4}, {4, 8, 7, false, 4}, {4, 8, 8, false, 1}, {4, 8, 3, true, 4},  {4, 8, 4, true, 2},
+                 {4, 8, 7, true, 2},  {4, 8, 8, true, 1},  {2, 5, 4, true, 2},  {4, 0, 99, false, 4}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct credited *other = make(RL_ALGORITHM_DR_GRPO), *c = make(RL_ALGORITHM_DR_GRPO);
+        algorithm(other)->passk.k = cases[i].is;
+        assign(other, 0);
+        algorithm(c)->passk = (struct trainer_passk){cases[i].k, cases[i].iterations, cases[i].gradual};
+        assign(c, cases[i].at);
+        for (size_t cell = 0; cell < ROWS * WIDTH; cell++)
+            assert_near((double)advantages(c)[cell], (double)advantages(other)[cell], 1e-12);
+        release(other);
+        release(c);
+    }
+}
+
 static void max_rl_divides_by_the_mean(void **state)
 {
     (void)state;
@@ -1265,6 +1288,7 @@ int main(void)
         cmocka_unit_test(grpo_without_the_division_is_the_difference),
         cmocka_unit_test(rloo_leaves_one_out),
         cmocka_unit_test(passk_credits_the_best),
+        cmocka_unit_test(passk_returns_to_passone),
         cmocka_unit_test(max_rl_divides_by_the_mean),
         cmocka_unit_test(groups_may_differ_in_size),
         cmocka_unit_test(reward_is_the_outcome),

@@ -24,6 +24,7 @@ enum kind { RL, DISTILLED, IMITATED, ECHOED };
 struct given {
     struct trainer_rollouts *r;
     struct minibatch *b;
+    struct trainer_task tasks[2]; /* every third row is of the second one, which has another clip range and a limit */
     struct workspace workspace;
     float log_prob[ROWS * WIDTH], entropy[ROWS * WIDTH],
         advantage[ROWS * WIDTH]; /* indexed by the token's place in the rollouts */
@@ -98,6 +99,11 @@ static struct given *given(const enum kind *kinds, size_t n_kinds)
     g->r = rollouts_new(ROWS, WIDTH);
     g->r->n = ROWS;
     g->b = minibatch_new(ROWS, WIDTH);
+    g->b->tasks = g->tasks;
+    for (size_t i = 0; i < 2; i++)
+        g->tasks[i].algorithm.distill = (struct trainer_distill){.clip_low = 0.2, .clip_high = i ? 0.1 : 0.28, .clip_gap = i ? 0.5 : 0};
+    for (size_t row = 0; row < ROWS; row++)
+        g->r->task[row] = row % 3 == 2;
     for (size_t row = 0; row < ROWS; row++)
         fill_row(g, row, kinds[row % n_kinds], &rng);
     return g;
@@ -694,8 +700,8 @@ static void the_penalty_is_added_to_every_loss(void **state)
 }
 
 /*
- * The loss adds half of the weighted squared distance at taught tokens. Beyond the edge of the clip range this term
- * has no gradient.
+ * The loss adds half of the weighted squared distance at taught tokens. Beyond the edge of the task's own clip range, which
+ * is not that of the policy loss, this term has no gradient. A distance counts up to the task's limit.
  */
 static void a_teachers_square_distance_is_added(void **state)
 {
@@ -703,7 +709,7 @@ static void a_teachers_square_distance_is_added(void **state)
     float without[ROWS * WIDTH];
     struct given *g = given(all_rl, 1);
     struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
-    double plain = evaluate(g, &loss).loss, n = 0, square = 0, edges = 0;
+    double plain = evaluate(g, &loss).loss, n = 0, square = 0, edges = 0, limited = 0;
     memcpy(without, g->b->d_log_prob, sizeof without);
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         g->r->kd[i] = g->r->mask[i] && i % 3 ? (i % 2 ? 0.5f : 2) : 0;
@@ -713,7 +719,10 @@ static void a_teachers_square_distance_is_added(void **state)
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
         double gap = (double)g->b->log_prob[i] - (double)g->b->reference[i];
         double ratio = exp((double)g->b->log_prob[i] - (double)g->b->old[i]);
-        bool edge = gap < 0 ? ratio > 1 + loss.clip_high : ratio < 1 - loss.clip_low;
+        bool second = g->b->row[i / WIDTH] % 3 == 2;
+        bool edge = gap < 0 ? ratio > (second ? 1.1 : 1.28) : ratio < 0.8;
+        limited += second && g->b->kd[i] > 0 && fabs(gap) > 0.5;
+        gap = second ? fmax(-0.5, fmin(0.5, gap)) : gap;
         if (!(g->b->kd[i] > 0)) {
             assert_true(g->b->d_log_prob[i] == without[i]);
             continue;
@@ -724,10 +733,46 @@ static void a_teachers_square_distance_is_added(void **state)
                     edge ? 0 : (double)g->b->kd[i] * gap / n, 1e-6);
     }
     assert_true(edges > 0.05 && edges < 0.6);
+    assert_true(limited > 3);
     assert_near(result.distilled, square, 1e-9);
     assert_near(result.distill_clipped, edges, 1e-9);
     assert_near(result.loss - plain, square, 1e-9);
     release(g);
+}
+
+/* Sums over rows of means over a row's tokens, as prime-rl's telemetry averages. */
+static void check_streams(const struct given *g, const struct trainer_streams *streams)
+{
+    const struct minibatch *b = g->b;
+    struct trainer_streams sums = {0};
+    for (size_t row = 0; row < ROWS; row++) {
+        double ce = 0, ref = 0, out = 0, nll = 0, distance = 0, masked = 0, unmasked = 0;
+        for (size_t i = row * WIDTH; i < (row + 1) * WIDTH; i++) {
+            double now = (double)b->log_prob[i], l = now - (double)b->sampled[i], mismatch = exp(l) - l - 1;
+            if (b->ce[i] > 0) {
+                ce++;
+                nll -= now;
+            }
+            if (!(b->ref_kl[i] > 0))
+                continue;
+            bool is_out = exp(now) - exp((double)b->sampled[i]) < -0.2;
+            ref++;
+            out += is_out;
+            distance += (double)b->reference[i] - now;
+            *(is_out ? &masked : &unmasked) += mismatch;
+        }
+        sums.n_ce += ce > 0;
+        sums.n_ref_kl += ref > 0;
+        sums.nll += nll / fmax(1, ce);
+        sums.ref_kl += distance / fmax(1, ref);
+        sums.ref_is_masked += out / fmax(1, ref);
+        sums.ref_masked_mismatch_kl += masked / fmax(1, out);
+        sums.ref_unmasked_mismatch_kl += unmasked / fmax(1, ref - out);
+    }
+    assert_true(sums.n_ce > 1 && sums.n_ref_kl > 1 && sums.ref_is_masked > 0);
+    const double *is = &streams->n_rl, *must_be = &sums.n_rl;
+    for (size_t i = 0; i < sizeof sums / sizeof *is; i++)
+        assert_near(is[i], must_be[i], 1e-6);
 }
 
 /* Distilled rows change only the order of the other rows, and vice versa. */
@@ -736,7 +781,13 @@ static void components_are_independent(void **state)
     (void)state;
     struct given *g = given(mixed, 5);
     const struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
-    double whole = evaluate(g, &loss).loss, imitated = 0, distilled = 0, ce = 0, ref_kl = 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i += 3)
+        if (g->r->ref_kl[i] > 0) { /* outside the trust region */
+            g->r->log_prob[i] = -0.2f;
+            g->log_prob[i] = -0.7f;
+        }
+    const struct loss_result result = evaluate(g, &loss);
+    double whole = result.loss, imitated = 0, distilled = 0, ce = 0, ref_kl = 0;
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
         if (!g->b->wanted[i])
             continue;
@@ -748,6 +799,7 @@ static void components_are_independent(void **state)
         imitated -= (double)g->b->ce[i] * now;
         distilled += (double)g->b->ref_kl[i] * ((out ? 0 : -k * exp(l)) + 1e-3 * l * l);
     }
+    check_streams(g, &result.streams);
     memset(g->r->ce, 0, ROWS * WIDTH * sizeof *g->r->ce);
     memset(g->r->ref_kl, 0, ROWS * WIDTH * sizeof *g->r->ref_kl);
     double rl = evaluate(g, &loss).loss;

@@ -127,14 +127,34 @@ static enum rl_status penalise_length(struct credit *c, double *anchors, struct 
     return status;
 }
 
+/*
+ * The k of this iteration. A return from pass@k to pass@1 lets the policy explore first (arXiv:2508.10751). Gradual: k
+ * becomes each of its smaller divisors, because a group is a whole number of blocks only for these.
+ */
+static int32_t passk_now(const struct trainer_passk *passk, int32_t iteration)
+{
+    int32_t steps = 0, k = passk->k;
+    if (passk->iterations == 0)
+        return k;
+    if (iteration >= passk->iterations)
+        return 1;
+    for (int32_t d = 2; d <= k; d++)
+        steps += k % d == 0;
+    for (int64_t step = passk->gradual ? (int64_t)iteration * steps / passk->iterations : 0; step > 0; step--)
+        do
+            k--;
+        while (passk->k % k != 0);
+    return k;
+}
+
 /* Computes pass@k as reward, group by group, so that no block holds answers to two questions. */
 static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
 {
     enum rl_status status = RL_OK;
+    size_t k = (size_t)passk_now(&c->settings->passk, c->task->iteration);
     for (size_t i = 0, end; i < c->task->n && status == RL_OK; i = end) {
         end = group_end(c, i);
-        status = rl_passk_reward(end - i, c->outcome + i, (size_t)c->settings->passk.k,
-                                 c->outcome + i, core);
+        status = rl_passk_reward(end - i, c->outcome + i, k, c->outcome + i, core);
     }
     return status;
 }

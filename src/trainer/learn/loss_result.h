@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include <trainer/train.h>
+
 /* Metrics of the tokens after a tool's first answer, if they have their own clip range. */
 struct loss_after_tool {
     double share; /* share of the rl component's tokens */
@@ -25,6 +27,7 @@ struct loss_component {
 
 struct loss_result {
     struct loss_component component[3]; /* enum rl_component */
+    struct trainer_streams streams; /* sums over rows, not means */
     double dropped; /* share of the rl component's tokens that OPSM dropped */
     struct loss_after_tool after_tool;
     struct loss_composed composed;

@@ -25,6 +25,8 @@ static void carve_minibatch(struct minibatch *b, struct carve *block)
     b->length = carve(block, b->capacity, sizeof(int32_t));
     b->first = carve(block, b->capacity + 1, sizeof(size_t));
     b->row = carve(block, b->capacity, sizeof(size_t));
+    b->task = carve(block, b->capacity, sizeof(int32_t));
+    b->streams = carve(block, b->capacity, sizeof(struct rl_stream_metrics));
 }
 
 size_t minibatch_bytes(size_t rows, size_t width)
@@ -120,6 +122,7 @@ static bool gather_row(struct minibatch *b, const struct trainer_rollouts *r, si
     memcpy(b->tokens + to, r->tokens + from, b->width * sizeof *b->tokens);
     b->length[i] = r->length[row];
     b->row[i] = row;
+    b->task[i] = r->task[row];
     for (size_t t = 0; t < b->width; t++)
         if (b->mask[to + t])
             return true;

@@ -2,6 +2,8 @@
 #ifndef TRAINER_MINIBATCH_H
 #define TRAINER_MINIBATCH_H
 
+#include <rlcore/stream_loss.h>
+
 #include "rollout/rollouts.h"
 
 /*
@@ -13,6 +15,7 @@ struct minibatch {
     size_t n, n_rl, capacity, width;
     bool clip_scaled; /* whether losses read clip_scale; set once by the owner */
     const struct trainer_correction *bypass; /* the correction bypass, or NULL; set by the owner */
+    const struct trainer_task *tasks;        /* the recipe's tasks; set by the owner */
     int32_t *tokens, *length, *turn;
     uint8_t *mask;       /* tokens of the rl component */
     uint8_t *written;    /* tokens of the policy */
@@ -28,6 +31,8 @@ struct minibatch {
     uint8_t *valued;                             /* tokens of the rl component with a return */
     size_t *first;                               /* [n+1] place of each row's first token */
     size_t *row;                                 /* [n] number of each row in the rollouts */
+    int32_t *task;                               /* [n] task of each row */
+    struct rl_stream_metrics *streams;           /* [n] scratch: metrics of the components of each row */
 };
 
 /*

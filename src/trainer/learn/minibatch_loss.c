@@ -73,7 +73,7 @@ enum trainer_status minibatch_loss(struct minibatch *b, const struct trainer_los
     if (status == RL_OK)
         status = stream_losses(b, loss, result, &core);
     if (status == RL_OK)
-        teacher_distance(b, loss, result);
+        teacher_distance(b, result);
     if (status == RL_OK && loss->kl_coef > 0 && loss->kl_place != TRAINER_KL_REWARD)
         status = reference_kl(b, loss, &result->loss, &core);
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "loss", status, &core);

@@ -15,6 +15,21 @@ static bool has_weights(const struct minibatch *b, const float *weight)
     return false;
 }
 
+static void add_row(struct trainer_streams *sums, const struct rl_stream_metrics *row)
+{
+    sums->n_rl += row->rl_ran;
+    sums->n_ce += row->ce_ran;
+    sums->n_ref_kl += row->ref_kl_ran;
+    sums->is_masked += row->is_masked;
+    sums->masked_mismatch_kl += row->masked_mismatch_kl;
+    sums->unmasked_mismatch_kl += row->unmasked_mismatch_kl;
+    sums->nll += row->nll;
+    sums->ref_kl += row->ref_kl;
+    sums->ref_is_masked += row->ref_is_masked;
+    sums->ref_masked_mismatch_kl += row->ref_masked_mismatch_kl;
+    sums->ref_unmasked_mismatch_kl += row->ref_unmasked_mismatch_kl;
+}
+
 /*
  * The rl component is computed here only for stream losses, with its weights multiplied by the importance weights;
  * otherwise a policy loss has already handled it. Scales are counts of this minibatch, but at least 1: an empty stream
@@ -47,11 +62,13 @@ enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *los
     options.ce_scale = fmax(1, (double)counts.ce);
     options.ref_kl_scale = fmax(1, (double)counts.ref_kl);
     enum rl_status status =
-        rl_stream_lossf(&sequences, &streams, &options, b->d_part, NULL, &result, core);
+        rl_stream_lossf(&sequences, &streams, &options, b->d_part, b->streams, &result, core);
     for (size_t i = 0; i < b->n * b->width && status == RL_OK; i++)
         b->d_log_prob[i] += b->wanted[i] ? b->d_part[i] : 0;
     if (status != RL_OK)
         return status;
+    for (size_t i = 0; i < b->n; i++)
+        add_row(&total->streams, &b->streams[i]);
     const double losses[] = {result.rl, result.ce, result.ref_kl};
     for (size_t i = 0; i < 3; i++)
         total->component[i].loss += losses[i];

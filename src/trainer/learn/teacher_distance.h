@@ -7,10 +7,10 @@
 
 /*
  * Computes the mean of (s - t)^2 / 2 over the taught tokens of the minibatch, each with its weight kd, where s is the
- * policy's and t the teacher's log-prob. The gradient s - t is 0 where the policy has reached the edge of the clip
- * range. Adds to batch->d_log_prob and result->loss; does nothing if no token is taught.
+ * policy's and t the teacher's log-prob, at most the task's clip_gap away from s. The gradient s - t is 0 where the policy
+ * has reached the edge of the task's clip range. Adds to batch->d_log_prob and result->loss; does nothing if no token is
+ * taught.
  */
-void teacher_distance(struct minibatch *batch, const struct trainer_loss *loss,
-                      struct loss_result *result);
+void teacher_distance(struct minibatch *batch, struct loss_result *result);
 
 #endif

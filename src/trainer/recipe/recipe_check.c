@@ -53,13 +53,17 @@ static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
  * A block must be smaller than the group, because one block for a whole group would give all of its rows the same
  * reward.
  */
-static enum trainer_status check_passk(const struct trainer_algorithm *algorithm,
-                                       int32_t group_size, struct trainer_error *err)
+static enum trainer_status check_passk(const struct trainer_algorithm *algorithm, const struct trainer_training *training,
+                                       struct trainer_error *err)
 {
-    int32_t k = algorithm->passk.k;
+    int32_t k = algorithm->passk.k, group_size = training->group_size;
     if (k > 1 && (k >= group_size || group_size % k != 0))
         REFUSE("algorithm.passk.k is %d, but must divide training.group_size = %d and be smaller", k,
                group_size);
+    if (k > 1 && training->iterations > 0 && algorithm->passk.iterations >= training->iterations)
+        REFUSE("algorithm.passk_schedule.iterations is %d, but must be below training.iterations = %d: pass@1 would never be the "
+               "reward",
+               algorithm->passk.iterations, training->iterations);
     return TRAINER_OK;
 }
 
@@ -97,22 +101,54 @@ static enum trainer_status check_distill(const struct trainer_algorithm *algorit
     if (distils && row->loss != RL_COMPONENT_RL)
         REFUSE("algorithm.distill.how must be none with algorithm.name %s, which has no advantages",
                row->name);
-    if (distils && distill->teacher == TRAINER_TEACHER_CHECKPOINT && !algorithm->teacher[0])
-        REFUSE("algorithm.teacher is missing: algorithm.distill needs a checkpoint");
+    if (distils && distill->teacher == TRAINER_TEACHER_CHECKPOINT && !algorithm->teacher[0] && !algorithm->endpoint.base_url[0])
+        REFUSE("algorithm.teacher is missing: algorithm.distill needs a checkpoint, or algorithm.endpoint.base_url");
     if (distill->shown == TRAINER_SHOWN_DEMONSTRATION && !shows)
         REFUSE("algorithm.distill.shown needs algorithm.name opsd or algorithm.distill.teacher policy");
     return TRAINER_OK;
 }
 
-/* Compares what the core's table says an algorithm needs with what the recipe has. */
-static enum trainer_status check_algorithm(const struct trainer_task *task,
-                                           int32_t group_size, struct trainer_error *err)
+/* A key in the address would appear in rows, logs and process lists. */
+static enum trainer_status check_address(const char *path, const char *key_env, const char *address, struct trainer_error *err)
 {
+    size_t scheme = strncmp(address, "https://", 8) == 0  ? 8
+                    : strncmp(address, "http://", 7) == 0 ? 7
+                                                          : 0;
+    if (scheme == 0 || !address[scheme])
+        REFUSE("%s must begin with http:// or https://", path);
+    if (address[scheme + strcspn(address + scheme, "/?#@")] == '@')
+        REFUSE("%s must not hold a password: a key is read from the variable that %s names", path, key_env);
+    if (strpbrk(address, "?#"))
+        REFUSE("%s must be an address without ? and #", path);
+    return TRAINER_OK;
+}
+
+static enum trainer_status check_endpoint(const struct trainer_algorithm *algorithm, struct trainer_error *err)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
+    const struct trainer_teacher_endpoint *endpoint = &algorithm->endpoint;
+    bool distils = algorithm->distill.how != TRAINER_DISTILL_NONE && algorithm->distill.teacher == TRAINER_TEACHER_CHECKPOINT;
+    bool scores = row->needs & RL_NEED_FROZEN_REFERENCE || distils;
+    if (!endpoint->base_url[0] || !scores)
+        return TRAINER_OK;
+    if (!endpoint->name[0])
+        REFUSE("algorithm.endpoint.name is missing: the endpoint needs the name of a model");
+    if (algorithm->teacher[0])
+        REFUSE("algorithm.teacher and algorithm.endpoint.base_url are two teachers; give one of them");
+    return check_address("algorithm.endpoint.base_url", "algorithm.endpoint.key_env", endpoint->base_url, err);
+}
+
+/* Compares what the core's table says an algorithm needs with what the recipe has. */
+static enum trainer_status check_algorithm(const struct trainer_task *task, const struct trainer_training *training,
+                                           struct trainer_error *err)
+{
+    int32_t group_size = training->group_size;
     const struct trainer_algorithm *algorithm = &task->algorithm;
     const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
     bool sourced = algorithm->teacher[0] || task->data[0];
     bool taught = row->needs & RL_NEED_FROZEN_REFERENCE || (row->needs & RL_NEED_FROZEN_SOURCE && !task->data[0]);
-    enum rl_model frozen = algorithm->teacher[0] ? RL_MODEL_FROZEN : RL_MODEL_NONE;
+    bool scores = row->needs & RL_NEED_FROZEN_REFERENCE && algorithm->endpoint.base_url[0];
+    enum rl_model frozen = algorithm->teacher[0] || scores ? RL_MODEL_FROZEN : RL_MODEL_NONE;
     const struct rl_algorithm_setting setting = {
         .group_size = (size_t)group_size,
         .source = !(row->needs & RL_NEED_FROZEN_SOURCE) ? RL_MODEL_POLICY : sourced ? RL_MODEL_FROZEN : RL_MODEL_NONE,
@@ -124,8 +160,9 @@ static enum trainer_status check_algorithm(const struct trainer_task *task,
     if (algorithm->schedule.kind == TRAINER_ADAPTIVE &&
         algorithm->name != RL_ALGORITHM_TURN_GROUP_V1D)
         REFUSE("algorithm.schedule.kind adaptive needs algorithm.name turn-group-v1d");
-    if (taught && !algorithm->teacher[0])
-        REFUSE("algorithm.teacher is missing: %s needs a checkpoint", row->name);
+    if (taught && !algorithm->teacher[0] && !scores)
+        REFUSE("algorithm.teacher is missing: %s needs a checkpoint%s", row->name,
+               row->needs & RL_NEED_FROZEN_REFERENCE ? ", or algorithm.endpoint.base_url" : "");
     if (row->needs & RL_NEED_CALLBACK && !task->data[0] && !algorithm->command[0])
         REFUSE("algorithm.name: %s needs algorithm.custom.command, or data.file, whose rollouts have an advantage", row->name);
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
@@ -133,11 +170,13 @@ static enum trainer_status check_algorithm(const struct trainer_task *task,
     if (row->needs & RL_NEED_AGENTS && group_size % algorithm->hierarchy.branches != 0)
         REFUSE("algorithm.hierarchy.branches is %d, which does not divide training.group_size %d",
                algorithm->hierarchy.branches, group_size);
-    enum trainer_status status = check_passk(algorithm, group_size, err);
+    enum trainer_status status = check_passk(algorithm, training, err);
     if (status == TRAINER_OK)
         status = check_own_settings(algorithm, err);
     if (status == TRAINER_OK)
         status = check_prefix(algorithm, err);
+    if (status == TRAINER_OK)
+        status = check_endpoint(algorithm, err);
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
 }
 
@@ -254,7 +293,7 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
                    task->questions);
         if (task->hardness > 0 && task->pool == 0)
             REFUSE("%s.allocation.hardness needs pool.questions", name);
-        status = check_algorithm(task, recipe->training.group_size, err);
+        status = check_algorithm(task, &recipe->training, err);
         if (status == TRAINER_OK)
             status = check_data(recipe, task, err);
         if (status == TRAINER_OK)
@@ -433,22 +472,6 @@ static enum trainer_status check_routing(const struct trainer_recipe *recipe,
     return TRAINER_OK;
 }
 
-/* A key in the address would appear in rows, logs and process lists. */
-static enum trainer_status check_endpoint(const char *endpoint, struct trainer_error *err)
-{
-    size_t scheme = strncmp(endpoint, "https://", 8) == 0  ? 8
-                    : strncmp(endpoint, "http://", 7) == 0 ? 7
-                                                           : 0;
-    if (scheme == 0 || !endpoint[scheme])
-        REFUSE("judge.endpoint must begin with http:// or https://");
-    if (endpoint[scheme + strcspn(endpoint + scheme, "/?#@")] == '@')
-        REFUSE("judge.endpoint must not hold a password: a key is read from the variable that "
-               "judge.key_env names");
-    if (strpbrk(endpoint, "?#"))
-        REFUSE("judge.endpoint must be an address without ? and #");
-    return TRAINER_OK;
-}
-
 /* A judge that would not be asked is refused, because the trial's row would claim that it was. */
 static enum trainer_status check_judge(const struct trainer_recipe *recipe,
                                        struct trainer_error *err)
@@ -465,7 +488,7 @@ static enum trainer_status check_judge(const struct trainer_recipe *recipe,
         REFUSE("judge.endpoint needs an algorithm that asks a judge (adca)");
     if (!judge->model[0])
         REFUSE("judge.endpoint needs judge.model");
-    return check_endpoint(judge->endpoint, err);
+    return check_address("judge.endpoint", "judge.key_env", judge->endpoint, err);
 }
 
 /* Demonstrations are included, so that a policy and its warm start have the same shape. */

@@ -68,11 +68,6 @@ static bool distils(const struct trainer_task *task)
     return task->algorithm.distill.how != TRAINER_DISTILL_NONE;
 }
 
-static bool distils_by_loss(const struct trainer_task *task)
-{
-    return task->algorithm.distill.how == TRAINER_DISTILL_LOSS;
-}
-
 static bool has_hops(const struct trainer_task *task)
 {
     return task->env.kind == TRAINER_HOPWORLD;
@@ -132,11 +127,11 @@ static bool is_aggregated(const struct looked_at *at)
     return has_policy_loss(at) && loss != TRAINER_LOSS_GSPO && loss != TRAINER_LOSS_SAPO && loss != TRAINER_LOSS_GEO_MEAN;
 }
 
-/* The weighted KL penalty and the distance to a teacher have the loss's clip range, too. */
+/* The weighted KL penalty has the loss's clip range, too. */
 static bool is_clipped(const struct looked_at *at)
 {
     const struct trainer_loss *loss = &at->recipe->loss;
-    return (has_policy_loss(at) && recipe_loss_clips(loss->name)) || any_task(at->recipe, distils_by_loss) ||
+    return (has_policy_loss(at) && recipe_loss_clips(loss->name)) ||
            (loss->kl_coef > 0 && loss->kl_place == TRAINER_KL_WEIGHTED);
 }
 
@@ -307,6 +302,18 @@ static bool is_taught(const struct looked_at *at)
     return frozen || (distils(at->task) && at->task->algorithm.distill.teacher == TRAINER_TEACHER_CHECKPOINT);
 }
 
+/* A frozen teacher that gives log-probs; sft's source also samples, which an endpoint does not do here. */
+static bool is_scored(const struct looked_at *at)
+{
+    return algorithm_of(at->task)->needs & RL_NEED_FROZEN_REFERENCE ||
+           (has_advantages(at->task) && distils(at->task) && at->task->algorithm.distill.teacher == TRAINER_TEACHER_CHECKPOINT);
+}
+
+static bool is_remote(const struct looked_at *at)
+{
+    return is_scored(at) && at->task->algorithm.endpoint.base_url[0];
+}
+
 static bool is_shortened(const struct looked_at *at)
 {
     return has_advantages(at->task) && at->task->algorithm.length_penalty != TRAINER_LENGTH_NONE;
@@ -357,6 +364,21 @@ static bool is_distilled(const struct looked_at *at)
 static bool is_distilled_by_advantage(const struct looked_at *at)
 {
     return has_advantages(at->task) && at->task->algorithm.distill.how == TRAINER_DISTILL_ADVANTAGE;
+}
+
+static bool is_distilled_by_loss(const struct looked_at *at)
+{
+    return has_advantages(at->task) && at->task->algorithm.distill.how == TRAINER_DISTILL_LOSS;
+}
+
+static bool has_passk(const struct looked_at *at)
+{
+    return is_rewarded(at) && at->task->algorithm.passk.k > 1;
+}
+
+static bool has_end_of_passk(const struct looked_at *at)
+{
+    return has_passk(at) && at->task->algorithm.passk.iterations > 0;
 }
 
 static bool is_shown(const struct looked_at *at)
@@ -490,6 +512,11 @@ static const struct {
     [RECIPE_WHEN_CONTINUED] = {is_continued, "algorithm.prefix.value continuations, and " GAIN_ALGORITHMS, false},
     [RECIPE_WHEN_DISTILLED] = {is_distilled, "algorithm.distill.how advantage or loss", false},
     [RECIPE_WHEN_DISTILLED_K1] = {is_distilled_by_advantage, "algorithm.distill.how advantage", false},
+    [RECIPE_WHEN_DISTILLED_K2] = {is_distilled_by_loss, "algorithm.distill.how loss", false},
+    [RECIPE_WHEN_SCORED] = {is_scored, "algorithm.name opd, or algorithm.distill with the teacher checkpoint", false},
+    [RECIPE_WHEN_REMOTE] = {is_remote, "algorithm.endpoint.base_url, and algorithm.name opd or algorithm.distill with the teacher checkpoint", false},
+    [RECIPE_WHEN_PASSK] = {has_passk, "algorithm.passk.k above 1", false},
+    [RECIPE_WHEN_PASSK_ENDS] = {has_end_of_passk, "algorithm.passk.k above 1 and algorithm.passk_schedule.iterations above 0", false},
     [RECIPE_WHEN_SHOWN] = {is_shown, "algorithm.name opsd or algorithm.distill.teacher policy", false},
     [RECIPE_WHEN_ADCA] = {is_adca, "algorithm.name adca", false},
     [RECIPE_WHEN_PRM_STEPS] = {counts_iterations, "algorithm.name adca without algorithm.prm.epochs", false},

@@ -62,6 +62,9 @@ static const struct {
     {"algorithm.length_coef", "length_coef", RECIPE_SHOWN_CHANGED},
     {"algorithm.gain", "gain", RECIPE_SHOWN_CHANGED},
     {"algorithm.teacher", "teacher", RECIPE_SHOWN_CHANGED},
+    {"algorithm.endpoint.key_env", "algorithm.endpoint.key_env", RECIPE_SHOWN_NEVER}, /* these settings do not affect log-probs */
+    {"algorithm.endpoint.deadline", "algorithm.endpoint.deadline", RECIPE_SHOWN_NEVER},
+    {"algorithm.endpoint.backoff", "algorithm.endpoint.backoff", RECIPE_SHOWN_NEVER},
     {"judge.key_env", "judge.key_env", RECIPE_SHOWN_NEVER}, /* these settings do not affect flags */
     {"judge.cache", "judge.cache", RECIPE_SHOWN_NEVER},
     {"judge.concurrency", "judge.concurrency", RECIPE_SHOWN_NEVER},
@@ -420,6 +423,53 @@ static enum trainer_status place_names(json_t *root, struct trainer_error *err)
     return status;
 }
 
+/* ---- teachers ------------------------------------------------------------------------------ */
+
+/* "policy" names the live policy as the teacher, as in prime-rl. Returns whether the algorithm has such a teacher. */
+static bool teach_by_policy(json_t *algorithm)
+{
+    const char *name = json_string_value(json_object_get(algorithm, "name"));
+    json_t *distill = json_object_get(algorithm, "distill");
+    const char *how = json_string_value(json_object_get(distill, "how"));
+    bool by_itself = name && strcmp(name, "opsd") == 0;
+    if (!by_itself && (!how || strcmp(how, "none") == 0))
+        return false;
+    if (!by_itself)
+        json_object_set_new(distill, "teacher", json_string("policy"));
+    json_object_del(algorithm, "teacher");
+    return true;
+}
+
+/*
+ * Besides a checkpoint, algorithm.teacher may be the word "policy" or an object with name and base_url, as in prime-rl.
+ * Both are moved to where these settings are.
+ */
+static enum trainer_status place_teacher(json_t *algorithm, struct trainer_error *err)
+{
+    json_t *teacher = json_object_get(algorithm, "teacher");
+    const char *word = json_string_value(teacher);
+    if (word && strcmp(word, "policy") == 0 && !teach_by_policy(algorithm))
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "algorithm.teacher policy needs algorithm.name opsd, or algorithm.distill.how advantage or loss: the live "
+                            "policy teaches nothing without a hint, because its distance to itself is 0");
+    if (!json_is_object(teacher))
+        return TRAINER_OK;
+    if (json_object_get(algorithm, "endpoint"))
+        return twice("algorithm.teacher", "algorithm.endpoint", err);
+    json_object_set(algorithm, "endpoint", teacher);
+    json_object_del(algorithm, "teacher");
+    return TRAINER_OK;
+}
+
+static enum trainer_status place_teachers(json_t *root, struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    json_t *list = json_object_get(root, "environments");
+    for (size_t i = 0; i < json_array_size(list) && status == TRAINER_OK; i++)
+        status = place_teacher(json_object_get(json_array_get(list, i), "algorithm"), err);
+    return status;
+}
+
 /*
  * Older keys are renamed first, so that a name and an older key of the same setting end up at the same path and are
  * found to be duplicates.
@@ -427,5 +477,7 @@ static enum trainer_status place_names(json_t *root, struct trainer_error *err)
 enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err)
 {
     enum trainer_status status = renew_keys(object, err);
-    return status == TRAINER_OK ? place_names(object, err) : status;
+    if (status == TRAINER_OK)
+        status = place_names(object, err);
+    return status == TRAINER_OK ? place_teachers(object, err) : status;
 }

@@ -160,6 +160,12 @@ enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *obje
     return status == TRAINER_OK ? recipe_check_read(recipe, err) : status;
 }
 
+/* The word that recipe_canonical moves elsewhere, or refuses. */
+static bool is_moved(const struct trainer_change *change)
+{
+    return strcmp(change->value, "policy") == 0 && recipe_same_setting(change->setting, "algorithm.teacher");
+}
+
 /*
  * A change is refused if nothing reads its setting, even if it sets the default: somebody asked for it, and it would do
  * nothing.
@@ -169,7 +175,7 @@ static enum trainer_status check_changes(const struct trainer_recipe *recipe, co
 {
     for (size_t i = 0; i < n; i++) {
         char needs[256];
-        if (!recipe_setting_is_read(recipe, changes[i].setting, needs))
+        if (!is_moved(&changes[i]) && !recipe_setting_is_read(recipe, changes[i].setting, needs))
             return trainer_fail(err, TRAINER_EINVAL, "%s is %.60s, but nothing reads it: it needs %s",
                                 changes[i].setting, changes[i].value, needs);
     }

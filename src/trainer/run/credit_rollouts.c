@@ -24,7 +24,7 @@ static enum trainer_status assign_credit(struct run *run, int32_t iteration,
         struct credit_task at = {run->recipe, task, first, n, iteration};
         struct rl_a2tgpo_stats stats = {1, 0};
         status = reference_policies_score_task(&run->references, &run->learner, run->recipe,
-                                               run->rollouts, task, first, n, err);
+                                               run->rollouts, task, iteration, first, n, &run->ranks, err);
         if (status == TRAINER_OK)
             status = credit_assign(run->rollouts, &at, &run->memory, &run->workspace, &stats, err);
         struct rl_turn_stat part = {rollouts_tokens(run->rollouts, first, n),

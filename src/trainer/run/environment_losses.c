@@ -33,6 +33,7 @@ enum trainer_status environment_losses_open(struct environment_losses *losses, c
         return trainer_no_memory(err, (size_t)environment_losses_bytes(recipe));
     losses->part->clip_scaled = recipe_scales_clips(recipe);
     losses->part->bypass = recipe_bypass(recipe);
+    losses->part->tasks = recipe->tasks;
     return TRAINER_OK;
 }
 

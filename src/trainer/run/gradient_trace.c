@@ -102,8 +102,10 @@ static enum trainer_status losses(struct run *run, const struct trainer_recipe *
     minibatch_gather(b, trace->rollouts, trace->order + epoch * rows + first, n);
     recall(trace, b, epoch * rows * b->width);
     b->bypass = recipe_bypass(recipe);
+    b->tasks = recipe->tasks;
     enum trainer_status status = minibatch_loss(b, &recipe->loss, &run->workspace, &result, err);
     b->bypass = recipe_bypass(run->recipe);
+    b->tasks = run->recipe->tasks;
     return status == TRAINER_OK && b->value ? minibatch_value_loss(b, recipe, &run->workspace, &result, err) : status;
 }
 

@@ -93,6 +93,35 @@ static enum trainer_status update(struct run *run, const struct place *at, const
     return status;
 }
 
+static void add_streams(struct trainer_streams *sums, const struct trainer_streams *part)
+{
+    sums->n_rl += part->n_rl;
+    sums->n_ce += part->n_ce;
+    sums->n_ref_kl += part->n_ref_kl;
+    sums->is_masked += part->is_masked;
+    sums->masked_mismatch_kl += part->masked_mismatch_kl;
+    sums->unmasked_mismatch_kl += part->unmasked_mismatch_kl;
+    sums->nll += part->nll;
+    sums->ref_kl += part->ref_kl;
+    sums->ref_is_masked += part->ref_is_masked;
+    sums->ref_masked_mismatch_kl += part->ref_masked_mismatch_kl;
+    sums->ref_unmasked_mismatch_kl += part->ref_unmasked_mismatch_kl;
+}
+
+/* A rollout without tokens of a component does not count for it. */
+static void take_stream_means(struct trainer_streams *s)
+{
+    double rl = fmax(1, s->n_rl), ref_kl = fmax(1, s->n_ref_kl);
+    s->is_masked /= rl;
+    s->masked_mismatch_kl /= rl;
+    s->unmasked_mismatch_kl /= rl;
+    s->nll /= fmax(1, s->n_ce);
+    s->ref_kl /= ref_kl;
+    s->ref_is_masked /= ref_kl;
+    s->ref_masked_mismatch_kl /= ref_kl;
+    s->ref_unmasked_mismatch_kl /= ref_kl;
+}
+
 static void add(struct trainer_iteration *metrics, const struct loss_result *result, double norm)
 {
     struct trainer_offpolicy *off = &metrics->offpolicy;
@@ -121,6 +150,7 @@ static void add(struct trainer_iteration *metrics, const struct loss_result *res
     off->compose_ess += result->composed.ess;
     metrics->distillation.loss += result->distilled;
     metrics->distillation.clipped += result->distill_clipped;
+    add_streams(&metrics->streams, &result->streams);
 }
 
 /* Means are taken over updates and not over rollouts, because the policy differs from update to update. */
@@ -152,6 +182,7 @@ static void take_means(struct trainer_iteration *metrics, double n)
         metrics->component[i].loss /= n;
         metrics->component[i].kl /= n;
     }
+    take_stream_means(&metrics->streams);
 }
 
 /*

@@ -68,6 +68,7 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         return trainer_no_memory(err, 2 * rollouts_bytes(rows, width));
     run->minibatch->clip_scaled = recipe_scales_clips(recipe);
     run->minibatch->bypass = recipe_bypass(recipe);
+    run->minibatch->tasks = recipe->tasks;
     if (side_rows(recipe) > 0 && !(run->side = rollouts_new(side_rows(recipe), width)))
         return trainer_no_memory(err, rollouts_bytes(side_rows(recipe), width));
     if (environment_losses_open(&run->environment_losses, recipe, err) != TRAINER_OK)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "learn/warm_start.h"
+#include "recipe/recipe_needs.h"
 #include "references/shared_weights.h"
 #include "rollout/evaluate.h"
 #include "run/collect_rollouts.h"
@@ -197,12 +198,27 @@ static trainer_credit_fn *credit_asker(const struct run *run)
     return ranks_mine(&run->ranks) == 0 ? run->options.credit : nobody_asks;
 }
 
-/* Without a callback the run would train on advantages of 0. */
-static enum trainer_status look_for_credit(const struct run *run, struct trainer_error *err)
+static enum trainer_status no_teacher(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err)
 {
-    for (int32_t i = 0; i < run->recipe->n_tasks; i++)
+    (void)context;
+    (void)batch;
+    return trainer_fail(err, TRAINER_EINVAL, "only rank 0 asks a teacher");
+}
+
+static trainer_teacher_fn *teacher_asker(const struct run *run)
+{
+    return ranks_mine(&run->ranks) == 0 ? run->options.teacher : no_teacher;
+}
+
+/* Without a callback the run would train on advantages, or on a teacher's log-probs, of 0. */
+static enum trainer_status look_for_callbacks(const struct run *run, struct trainer_error *err)
+{
+    for (int32_t i = 0; i < run->recipe->n_tasks; i++) {
         if (run->recipe->tasks[i].algorithm.command[0] && !run->memory.given.ask)
             return trainer_fail(err, TRAINER_EINVAL, "algorithm.custom.command is set, but this program cannot run it");
+        if (recipe_has_remote_teacher(run->recipe, i) && !run->references.remote.ask)
+            return trainer_fail(err, TRAINER_EINVAL, "algorithm.endpoint.base_url is set, but this program cannot ask it");
+    }
     return TRAINER_OK;
 }
 
@@ -228,7 +244,8 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
     run.memory.judging = (struct judging){
         .ask = run.options.judge, .context = run.options.judge_context, .ranks = &run.ranks};
     run.memory.given = (struct given_credit){credit_asker(&run), run.options.credit_context, &run.ranks};
-    enum trainer_status status = look_for_credit(&run, &local);
+    run.references.remote = (struct remote_teacher){teacher_asker(&run), run.options.teacher_context};
+    enum trainer_status status = look_for_callbacks(&run, &local);
     if (status == TRAINER_OK)
         status = memory_bound_check(recipe, &local);
     if (status == TRAINER_OK)
