@@ -39,7 +39,10 @@ printf '%s\n' "$compared" | LC_ALL=C awk -F '\t' '
     NR == 1 { print "| variant | seeds | exact match | difference, all held together | Holm p | seen with 80 % power |"
               print "|---|---|---|---|---|---|" }
     NR == 2 { printf "| %s | %d | %.3f ± %.3f | | | |\n", $1, $2, $3, $4 }
-    NR > 2 && $5 > 1 {
+    NR > 2 && $5 > 1 && $12 == "" { # all differences are equal, so they have no spread
+        printf "| %s | %d | %.3f ± %.3f | %+.3f | n/a | n/a |\n", $1, $5, $3, $4, $6
+    }
+    NR > 2 && $5 > 1 && $12 != "" {
         error = ($8 - $7) / 2 / quantile(1.959964, $5 - 1)
         printf "| %s | %d | %.3f ± %.3f | %+.3f [%+.3f, %+.3f] | %s | %.3f |\n", $1, $5, $3, $4, $6, $10, $11,
             $12 < 0.0001 ? "< 0.0001" : sprintf("%.4f", $12), ($11 - $10) / 2 + quantile(0.841621, $5 - 1) * error

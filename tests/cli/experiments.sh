@@ -98,6 +98,51 @@ weighed='old tis,old tis cap 5,old compose,old compose engine 1'
 table settings "old,$weighed,old opsm,old opsm product,old opsm both signs,old kl,old kl k1,old kl abs,old kl k2"
 rows reverse
 table reverse warm,grpo,rloo,max_rl
+rows routing-n
+for n in 1 2 4 8; do table routing-n "none N=$n,R2 N=$n,R3 N=$n"; done
+rows sampler-kernels
+table sampler-kernels 'ppo float,ppo bf16,ppo int8,ppo old,ppo bf16 tis,ppo int8 tis'
+for range in gspo 'gspo wide'; do table sampler-kernels "$range float,$range bf16,$range int8,$range old"; done
+rows later-settings
+table later-settings 'grpo,truncated,zero,rf++ baseline,linear,linear output only,step 16,adca 2 epochs'
+echoes='echo,echo roles,echo content,echo found'
+table later-settings "grpo,$echoes,echo 0.01,echo 0.01 roles,echo 0.002,echo 0.002 content,echo 0.002 found"
+sh "$bench/ladder_table.sh" "$LINEAGE" later-settings grpo 'passk 4' 'passk 4 then 1' 'passk 4, 2, 1' >told || fail "ladder_table.sh: exit status $?"
+must_tell
+table later-settings 'grpo,kl,kl straight,kl lagged,kl ema'
+table later-settings 'old,old bypass,old bypass rejects'
+rows distill-clip
+table distill-clip 'k2,k2 to 1.28,k2 without a range,k2 gap 4.47,k2 gap 1'
+rows length-split
+table length-split 'none,uniform,group,anchor,linear,step 16'
+rows length-bias
+table length-bias token-mean,seq-mean-token-mean,seq-mean-token-sum,seq-mean-token-sum-norm
+{
+    sh "$bench/ends_table.sh" "$shipped/length-bias/results.tsv" warm token-mean seq-mean-token-mean seq-mean-token-sum \
+        seq-mean-token-sum-norm &&
+        sh "$bench/ends_table.sh" "$shipped/length-growth/results.tsv" warm easy mix hard 'mix kl 0.02' 'mix kl 0.1' 'hard kl 0.1'
+} >told || fail "ends_table.sh: exit status $?"
+must_tell
+if command -v python3 >/dev/null; then
+    python3 "$bench/early_split.py" table "$shipped/length-split/questions.tsv" none uniform group anchor linear 'step 16' >told ||
+        fail "early_split.py: exit status $?"
+    must_tell
+    # A rollout of a file is cut into its questions, the first two and the last four iterations of each.
+    i=0
+    while [ $i -lt 8 ]; do
+        echo '{"question": "7", "iteration": '$i', "reward": '$((i > 3))', "mask": [0, 1, 1], "tokens": [1, 2, 3]}'
+        echo '{"question": "7", "iteration": '$i', "reward": 1, "mask": [0, 1, 0], "tokens": [1, 2, 3]}'
+        i=$((i + 1))
+    done >rollouts.jsonl
+    python3 "$bench/early_split.py" questions 1 none rollouts.jsonl >told
+    must_equal "1${tab}none${tab}0${tab}0.5${tab}1.5${tab}1${tab}1.5" "$(cat told)"
+else
+    echo 'skipped: no python3, the questions of length-split were not counted again'
+fi
+# Each recipe that has no sweep passes its preflight.
+for recipe in "$SOURCE"/fixtures/recipes/*.json; do
+    grep -qE '"(recipe|trials|grid|planner|checkpoint)"' "$recipe" || must_run preflight "$recipe"
+done
 rows judge-skips
 table judge-skips 'all,rules,all_neg,all_neg by outcome'
 rows distill-teacher
