@@ -132,6 +132,15 @@ bool cli_asks_table(int argc, const char **argv);
 
 bool cli_format_parse(enum cli_format *format, const char *text); /* NULL gives CLI_TABLE; prints on failure */
 
+/*
+ * Loads a library of the system with flags of dlopen besides RTLD_NOW; close it with dlclose. Returns NULL with the reason in why
+ * [size].
+ */
+void *cli_load_library(const char *name, int flags, char *why, size_t size);
+
+/* Sets the function pointer of `size` bytes at `function` to a function of the library; false if it has none of that name. */
+bool cli_find_function(void *function, size_t size, void *library, const char *name);
+
 /* Accepts "lower" and "higher"; NULL gives the store's default. Prints a message and returns false on other texts. */
 bool cli_direction_parse(enum lineage_direction *direction, const char *text);
 

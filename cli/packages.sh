@@ -3,19 +3,50 @@
 # lineage-mpi (one trial by several processes), liblineage0, librlcore0, librlcase0, libtrainer0, liblineage-dev and python3-lineage. Installs what is missing for that.
 #
 # usage: sh cli/packages.sh [DIRECTORY]      (default: build-packages; a build is kept there and goes on)
+#        sh cli/packages.sh --portable [x86_64|aarch64] [DIRECTORY]
 #
 # Then, as root: apt-get install ./build-packages/lineage_*.deb ./build-packages/lineage-train_*.deb
+#
+# --portable makes one file instead, lineage-VERSION-ARCHITECTURE: the command with all it needs, libc included, for any Linux
+# with a kernel from 3.2 on. It has no `serve`, no language models, no logs on servers and no trainer, and says so. For aarch64
+# it is made with a cross compiler in a Debian root, which takes root, debootstrap and a mirror (default directory: build-arm).
 set -eu
 
 usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
+portable=
 case ${1:-} in
 -h | --help) usage && exit 0 ;;
+--portable)
+    shift
+    portable=$(uname -m)
+    case ${1:-} in x86_64 | aarch64) portable=$1 && shift ;; esac
+    ;;
 -*) printf 'packages.sh: unknown option %s; see sh %s --help\n' "$1" "$0" >&2 && exit 2 ;;
 esac
 [ $# -le 1 ] || { printf 'packages.sh: one DIRECTORY at most; see sh %s --help\n' "$0" >&2 && exit 2; }
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$here/cli/install-deps.sh"
+version=$(sed -n 's/^project(lineage VERSION \([0-9.]*\).*/\1/p' "$here/CMakeLists.txt")
+as_portable='-G Ninja -DCMAKE_BUILD_TYPE=Release -DLINEAGE_PORTABLE=ON -DLINEAGE_BUILD_TESTS=OFF -DLINEAGE_BUILD_BENCH=OFF'
+if [ "$portable" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then
+    . "$here/cli/aarch64-root.sh"
+    # shellcheck disable=SC2154 # aarch64_root sets it
+    aarch64_root "${1:-$here/build-arm}" || { printf 'packages.sh: %s\n' "$lacks" >&2 && exit 3; }
+    in_aarch64_root "cmake -S /src -B /portable -DCMAKE_TOOLCHAIN_FILE=/src/src/cmake/aarch64.cmake $as_portable && ninja -C /portable lineage" >&2
+    cp "$place/root/portable/cli/lineage" "$place/lineage-$version-aarch64"
+    echo "$place/lineage-$version-aarch64" && exit 0
+fi
+if [ "$portable" ]; then
+    # shellcheck disable=SC2086 # lists of words
+    need_packages $build_packages zlib1g-dev
+    build=${1:-$here/build-portable}
+    # shellcheck disable=SC2086
+    cmake -S "$here" -B "$build" $as_portable >&2
+    ninja -C "$build" lineage >&2
+    cp "$build/cli/lineage" "$build/lineage-$version-$portable"
+    echo "$build/lineage-$version-$portable" && exit 0
+fi
 # shellcheck disable=SC2086
 need_packages $build_packages libopenmpi-dev dpkg-dev file
 

@@ -6,25 +6,19 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 
-/* Copies a data pointer to a function pointer bit by bit, which is how POSIX intends dlsym to be used. */
-static bool find(void *function, size_t size, void *library, const char *name)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, size);
-    return found != NULL;
-}
+#include "cli.h"
 
 bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX])
 {
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    char reason[CURL_LIBRARY_WHY_MAX - 80];
+    void *library = cli_load_library("libcurl.so.4", RTLD_LOCAL | RTLD_NODELETE, reason, sizeof reason);
     bool all = library != NULL;
     if (!library) {
-        snprintf(why, CURL_LIBRARY_WHY_MAX, "a language model is asked through libcurl (Debian: apt-get install libcurl4): %s", dlerror());
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "a language model is asked through libcurl (Debian: apt-get install libcurl4): %s", reason);
         return false;
     }
-#define CURL_FIND(name) all = find(&curl->name, sizeof curl->name, library, "curl_" #name) && all;
+#define CURL_FIND(name) all = cli_find_function(&curl->name, sizeof curl->name, library, "curl_" #name) && all;
     CURL_FUNCTIONS(CURL_FIND)
 #undef CURL_FIND
     all = all && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;

@@ -5,27 +5,19 @@
 #include "serve/microhttpd.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
 #include "cli.h"
 
-/* Copies a data pointer to a function pointer bit by bit, which is how POSIX intends dlsym to be used. */
-static bool find(void *function, size_t size, void *library, const char *name)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, size);
-    return found != NULL;
-}
-
 int microhttpd_load(struct microhttpd *http)
 {
-    *http = (struct microhttpd){.library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL)};
+    char why[512];
+    *http = (struct microhttpd){.library = cli_load_library("libmicrohttpd.so.12", RTLD_LOCAL, why, sizeof why)};
     if (!http->library)
-        return cli_error(CLI_SYSTEM, "serve needs libmicrohttpd (Debian: apt-get install libmicrohttpd12): %s", dlerror());
+        return cli_error(CLI_SYSTEM, "serve needs libmicrohttpd (Debian: apt-get install libmicrohttpd12): %s", why);
     /* Looks up every function at the start, so that a missing one is reported now instead of crashing at the first
      * request. */
     bool all = true;
-#define MICROHTTPD_FIND(name) all = find(&http->name, sizeof http->name, http->library, "MHD_" #name) && all;
+#define MICROHTTPD_FIND(name) all = cli_find_function(&http->name, sizeof http->name, http->library, "MHD_" #name) && all;
     MICROHTTPD_FUNCTIONS(MICROHTTPD_FIND)
 #undef MICROHTTPD_FIND
     return all ? CLI_GO_ON : cli_error(CLI_SYSTEM, "serve: this libmicrohttpd lacks a function that is "

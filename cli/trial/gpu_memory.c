@@ -10,6 +10,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "cli.h"
+
 enum { NVML_SUCCESS = 0, NVML_ERROR_INSUFFICIENT_SIZE = 7 };
 
 /* A driver may list this many processes of one GPU; beyond it, the list is read in part. */
@@ -46,7 +48,8 @@ static struct nvml *load(void)
     unsigned n = 0;
     if (!nvml)
         return NULL;
-    nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    char why[256]; /* not shown: most machines have no GPU */
+    nvml->library = cli_load_library("libnvidia-ml.so.1", RTLD_LOCAL, why, sizeof why);
     if (!nvml->library) {
         free(nvml);
         return NULL;
