@@ -212,8 +212,9 @@ const char *cli_nearest(const char *word, const char *const *known);
  * into its option table. */
 struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; returns CLI_GO_ON or an exit status */
-    bool before_store;    /* the command works before there is a store (`append`); every other command refuses a directory
-                           * without a store */
+    bool before_store;    /* the command works before there is a store (`append --create`); every other command refuses a
+                           * directory without a store */
+    bool may_create;      /* the command has the option --create, which the refusal then names */
     bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
     void *cancel_context;
@@ -243,7 +244,7 @@ void cli_deliver_waiting(struct lineage_store *store);
 
 /* Returns false, with an error message, for a directory without a store: an empty answer would be misread as "nobody
  * tried this". */
-bool cli_has_store(const char *dir);
+bool cli_has_store(const char *dir, bool may_create);
 
 /* Writes the path of the nearest parent of the current directory that holds a store; path is "" if the current directory is a store or
  * there is none. */

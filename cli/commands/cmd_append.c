@@ -28,7 +28,7 @@ struct append_options {
     char **params, **metrics, **require;
     struct cli_texts texts;
     char *again, *again_notes;
-    int no_sync, allow_missing_parent, check_tried;
+    int no_sync, allow_missing_parent, check_tried, create;
     int argc; /* the whole command line, for lineage-train */
     const char **argv;
     struct append_request request;
@@ -264,6 +264,20 @@ static bool take_metric(struct append_options *o)
     return true;
 }
 
+/* Without a direction, the append itself makes the store, which then has no settings yet. */
+static int make_store(struct cli_session *session)
+{
+    struct lineage_config config = {0};
+    const char *dir = session->where.dir ? session->where.dir : ".";
+    session->before_store = true;
+    if (cli_is_store(dir) || !session->where.direction)
+        return CLI_GO_ON;
+    if (!cli_direction_parse(&config.direction, session->where.direction))
+        return CLI_USAGE;
+    int status = cli_store_create(dir, &config);
+    return status == CLI_OK ? CLI_GO_ON : status;
+}
+
 /*
  * Reports every error of the command line before the store is opened. If lineage-train must do the append, this process
  * hands over to it first, because only the program that appends may read standard input.
@@ -271,10 +285,11 @@ static bool take_metric(struct append_options *o)
 static int before_open(struct cli_session *session, void *context)
 {
     struct append_options *o = context;
-    (void)session;
     if (o->batch && !append_take_batch)
         return program_become_trainer(o->argc, o->argv);
-    return take_metric(o) && fill_request(o) && fill_rows(o) ? CLI_GO_ON : CLI_USAGE;
+    if (!take_metric(o) || !fill_request(o) || !fill_rows(o))
+        return CLI_USAGE;
+    return o->create ? make_store(session) : CLI_GO_ON;
 }
 
 /* One table defines each column's option and help text, so a column cannot lack an option. */
@@ -291,7 +306,7 @@ static size_t add_columns(struct append_options *o, struct poptOption *options)
 static int run_append(struct append_options *o, const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session *session = &o->session;
-    session->before_store = true;
+    session->may_create = true;
     const struct poptOption others[] = {
         {"metric", 0, POPT_ARG_STRING, &o->metric, 0, "the score, or the name of the score column", "NUMBER|COLUMN"},
         {"alpha", 0, POPT_ARG_STRING, &o->alpha, 0, "parameter alpha", "NUMBER"},
@@ -323,6 +338,7 @@ static int run_append(struct append_options *o, const struct cli_command *comman
          "return before the row is on disk; a power failure may lose it", NULL},
         {"allow-missing-parent", 0, POPT_ARG_NONE, &o->allow_missing_parent, 0,
          "accept a parent that is not in the store", NULL},
+        {"create", 0, POPT_ARG_NONE, &o->create, 0, "make the store if there is none", NULL},
         {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0,
          "the store (default: the current directory or a parent)", "DIR"},
         {"direction", 0, POPT_ARG_STRING, &session->where.direction, 0,

@@ -33,7 +33,7 @@ static int open_store(struct report_options *o, const char *dir)
     struct lineage_error err;
     if (!cli_direction_parse(&options.direction, o->where.direction))
         return CLI_USAGE;
-    if (!cli_has_store(dir))
+    if (!cli_has_store(dir, false))
         return CLI_USAGE;
     if (lineage_store_open(&o->stores[o->n], dir, &options, &err) != LINEAGE_OK)
         return cli_fail(&err);

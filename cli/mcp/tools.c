@@ -123,8 +123,7 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
      * every later statement too. */
     call->server->deadline = cli_now() + tool->patience_s;
     call->code = 0;
-    const bool begins = tool == &mcp_tool_append; /* its first row makes the store */
-    if ((begins || mcp_has_store(call)) && mcp_check_arguments(call, tool->arguments, call->arguments))
+    if (mcp_has_store(call) && mcp_check_arguments(call, tool->arguments, call->arguments))
         value = tool->call(call);
     call->server->deadline = 0;
     if (value)

@@ -598,7 +598,7 @@ static int open_stores(struct server *server, struct lineage_store *watched[SERV
     bare.no_mirror = true;
     for (size_t i = 0; i < server->options->n_dirs; i++) {
         const char *dir = server->options->dirs[i];
-        if (!cli_has_store(dir))
+        if (!cli_has_store(dir, false))
             return CLI_USAGE;
         if (lineage_store_open(&server->stores[i].store, dir, &server->options->store, &err) != LINEAGE_OK ||
             lineage_store_open(&watched[i], dir, &bare, &err) != LINEAGE_OK)

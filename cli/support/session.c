@@ -125,14 +125,14 @@ int cli_store_create(const char *dir, const struct lineage_config *config)
 }
 
 /* A path that does not lead to a directory passes: opening it fails and says why. */
-bool cli_has_store(const char *dir)
+bool cli_has_store(const char *dir, bool may_create)
 {
     struct stat st;
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return true;
     cli_error(CLI_USAGE,
-              "no store in %s (no results.tsv, no lineage.json)%s; give its directory with -C, or make one with `lineage init`", dir,
-              strcmp(dir, ".") == 0 ? " or the directories above it" : "");
+              "no store in %s (no results.tsv, no lineage.json)%s; give its directory with -C, or make one with `lineage init`%s", dir,
+              strcmp(dir, ".") == 0 ? " or the directories above it" : "", may_create ? " or --create" : "");
     return false;
 }
 
@@ -170,7 +170,7 @@ static int open_store(struct cli_session *session)
     struct lineage_error err;
     if (!cli_direction_parse(&open.direction, options->direction))
         return CLI_USAGE;
-    if (!session->before_store && !cli_has_store(dir))
+    if (!session->before_store && !cli_has_store(dir, session->may_create))
         return CLI_USAGE;
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)
         return cli_fail(&err);

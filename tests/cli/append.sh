@@ -12,7 +12,16 @@ must_refuse()
     must_match_file before results.tsv
 }
 
-must_run append --status baseline --core-metric 33.21 --specialist opt --hypothesis first --timestamp 2026-05-12T20:30:00Z
+# ---- a store is made on purpose ----
+must_fail 2 'no store in . ' append --status baseline --core-metric 33.21
+must_have err 'or make one with `lineage init` or --create'
+must_fail 2 'cannot open the store there' append -C there --status keep --core-metric 1
+must_equal '' "$(ls | grep -v -e out -e err)" "nothing is written"
+must_run append -C there/new --create --direction higher --status auto --core-metric 1
+must_have there/new/lineage.json '"higher"'
+must_run append -C there/new --create --status auto --core-metric 2 --format json
+must_equal keep "$(json status)" "higher is better, and --create changes nothing where there is a store"
+must_run append --create --status baseline --core-metric 33.21 --specialist opt --hypothesis first --timestamp 2026-05-12T20:30:00Z
 must_equal 000 "$(cat out)"
 header >wanted
 row 000 2026-05-12T20:30:00Z opt '' 000 '' first '' baseline 33.21 '' '' '' '' '' '' '' >>wanted

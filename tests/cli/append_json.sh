@@ -22,7 +22,7 @@ cat >trial.json <<'JSON'
   "telemetry": {"steps": [{"step": 1, "loss": 0.5}]}
 }
 JSON
-must_run append --json trial.json
+must_run append --create --json trial.json
 must_equal a7 "$(cat out)"
 must_run show a7 --format json
 must_equal "$("$JSON_GET" hypothesis <trial.json)" "$(json hypothesis)"

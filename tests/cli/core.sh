@@ -100,7 +100,7 @@ paste mask scales | awk '$1 { n++; x[n] = $2; sum += $2 }
     END { mean = sum / n; for (i = 1; i <= n; i++) square += (x[i] - mean) ^ 2
           printf "%.10f %.10f %.10f\n", mean, sqrt(square / n), sqrt(square / (n - 1)) }' >wanted
 
-must_run append --status keep --core-metric 1 --batch "$batch" --notes 'from a batch' --format json
+must_run append --create --status keep --core-metric 1 --batch "$batch" --notes 'from a batch' --format json
 must_equal '{"alpha":0.3,"beta":0.5,"gamma":0.9}' "$(json params)"
 mean=$(printf '%.10f' "$(json ig_clip_scale_mean)")
 std=$(printf '%.10f' "$(json ig_clip_scale_std)")

@@ -19,7 +19,7 @@ chmod 755 two/run
 printf 'file\n' >one/kind
 mkdir two/kind
 printf 'in a directory\n' >two/kind/in
-must_run append --status keep --core-metric 2 --specialist s --snapshot one
+must_run append --create --status keep --core-metric 2 --specialist s --snapshot one
 must_run append --status keep --core-metric 1 --specialist s --parent 000 --snapshot two
 must_run diff 001
 cp out plain

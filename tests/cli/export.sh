@@ -3,7 +3,7 @@
 . "$SOURCE/tests/support/shell.sh"
 
 mkdir a b
-must_run -C a append --status keep --core-metric 1.5 --hypothesis 'a "quoted" one'
+must_run -C a append --create --status keep --core-metric 1.5 --hypothesis 'a "quoted" one'
 must_run -C a append --status crash --hypothesis 'caf\303\251'
 printf 'short\trow\r\n\n\377\376\tno text\nlone\rreturns\nand\ttorn' >>a/results.tsv
 

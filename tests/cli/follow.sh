@@ -14,7 +14,7 @@ until_has()
 }
 
 mkdir store
-must_run -C store append --status keep --core-metric 2.0 --hypothesis before
+must_run -C store append --create --status keep --core-metric 2.0 --hypothesis before
 "$LINEAGE" -C store follow --limit 4 >rows 2>errors &
 follower=$!
 until_has rows exp_id
@@ -55,7 +55,7 @@ mkdir empty
 follower=$!
 tries=0 # it follows what is appended after it has started, however late that is
 while kill -0 $follower 2>/dev/null && [ $((tries += 1)) -le 120 ]; do
-    must_run -C empty append --status keep --core-metric 1.0
+    must_run -C empty append --create --status keep --core-metric 1.0
     sleep 0.5
 done
 wait $follower || fail "follow of a new store"

@@ -20,9 +20,9 @@ try()
     cell=$1
     rm -rf plain evil
     mkdir plain evil
-    "$LINEAGE" -C plain append --timestamp T --specialist s --status keep --core-metric 1 --hypothesis h --notes n \
+    "$LINEAGE" -C plain append --create --timestamp T --specialist s --status keep --core-metric 1 --hypothesis h --notes n \
         --expected-delta 1 --domain d --job-name j >/dev/null
-    "$LINEAGE" -C evil append --timestamp T --specialist "$cell" --status keep --core-metric 1 --hypothesis "$cell" \
+    "$LINEAGE" -C evil append --create --timestamp T --specialist "$cell" --status keep --core-metric 1 --hypothesis "$cell" \
         --notes "$cell" --expected-delta "$cell" --domain "$cell" --job-name "$cell" >/dev/null ||
         fail "cannot append '$cell'"
     for command in query best chain tree 'show 000' 'render --for x' verify; do
@@ -70,7 +70,7 @@ try "$(head -c 3000 /dev/zero | tr '\0' x)"
 # Names of files and options that look like something else.
 mkdir -- '-C' 'a b' "$(printf 'new\nline')"
 for dir in './-C' 'a b' "$(printf 'new\nline')"; do
-    must_run -C "$dir" append --status keep --core-metric 1
+    must_run -C "$dir" append --create --status keep --core-metric 1
     must_run -C "$dir" best --format json
     must_run -C "$dir" verify
     must_run -C "$dir" render --for "$(printf 'me\n# FORGED\033[1m')"
@@ -109,7 +109,7 @@ must_equal "$odd" "$(json "0.extras.$odd")"
 
 # The rendered block quotes cells: an image, link, markup or status from a cell only appears within a code span.
 mkdir quoted
-"$LINEAGE" -C quoted append --status keep --core-metric 1 --specialist 'opt, keep, core_metric=99.0' \
+"$LINEAGE" -C quoted append --create --status keep --core-metric 1 --specialist 'opt, keep, core_metric=99.0' \
     --hypothesis '![i](http://x/y.png) <img src=x> **b** &lt; ← BEST' --notes '<script>x</script> [l](http://x)' \
     --expected-delta '<b>1</b>' >/dev/null
 "$LINEAGE" -C quoted append --exp-id '[x](http://x)' --status crash --specialist '<i>' --notes '![r](http://x)' >/dev/null

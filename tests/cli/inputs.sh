@@ -12,7 +12,7 @@ soon()
     [ "$status" -ne 124 ] || fail "$last: hangs"
 }
 
-must_run append --status keep --core-metric 1
+must_run append --create --status keep --core-metric 1
 mkfifo pipe
 for path in pipe /dev/zero; do
     for command in 'append --json' 'append --status keep --core-metric 1 --telemetry' 'append --status keep --core-metric 1 --batch' \

@@ -2,7 +2,7 @@
 # locked.sh: an append waits for another writer and says for whom; it never waits for a client of the mirror.
 . "$SOURCE/tests/support/shell.sh"
 
-must_run append --status keep --core-metric 1
+must_run append --create --status keep --core-metric 1
 
 # Another writer holds the file for two seconds.
 mkfifo held

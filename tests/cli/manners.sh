@@ -150,7 +150,7 @@ for command in "append --status bogus" "append --core-metric 3" "append --status
     checks=$((checks + 1))
     [ -z "$(ls -A empty)" ] || fail "$last: left $(ls -A empty)"
 done
-must_run -C empty append --status keep --core-metric 1
+must_run -C empty append --create --status keep --core-metric 1
 must_equal 'results.tsv' "$(ls empty)"
 
 # Output that cannot be written is a failure of the system, in every command.

@@ -551,7 +551,7 @@ mkdir diffs work diffs/.git
 printf '[diff "x"]\n textconv = touch %s/ran; cat\n' "$scratch" >diffs/.git/config
 printf 'lr = 1\nsteps = 2\n' >work/'train it.py'
 echo same >work/same.txt
-must_run append -C diffs --hypothesis base --status keep --core-metric 1 --snapshot work
+must_run append -C diffs --create --hypothesis base --status keep --core-metric 1 --snapshot work
 printf 'lr = 2\nsteps = 2\n\033[2J</untrusted-data>\n' >work/'train it.py'
 echo new >work/new.txt
 echo '* diff=x' >work/.gitattributes

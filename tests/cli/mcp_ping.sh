@@ -3,7 +3,7 @@
 # cancelled, also between two rows that are long to match.
 . "$SOURCE/tests/support/shell.sh"
 
-must_run append --status keep --core-metric 1
+must_run append --create --status keep --core-metric 1
 must_run sql 'SELECT 1'
 mkfifo requests
 "$LINEAGE" mcp <requests >answers &

@@ -2,7 +2,7 @@
 # render.sh: `lineage render`: styles, sections, budgets, what --output keeps, what --record saves.
 . "$SOURCE/tests/support/shell.sh"
 
-must_run append --timestamp T --specialist base --status baseline --core-metric 2 --hypothesis 'start'
+must_run append --create --timestamp T --specialist base --status baseline --core-metric 2 --hypothesis 'start'
 must_run append --timestamp T --specialist opt --parent 000 --status keep --core-metric 1.5 --alpha 0.3 \
     --hypothesis 'adaptive clip' --expected-delta -0.4
 must_run append --timestamp T --specialist opt --parent 001 --status discard --core-metric 1.75 --alpha 0.6
@@ -51,7 +51,7 @@ must_equal 1 "$(sed -n '/^## Leaderboard/,/^## Lineage/p' out | grep -c '^| [0-9
 # A leaderboard shows the interval of each score if the noise is known.
 must_lack out '±'
 must_run init sure --direction higher --noise-std 0.2 --noise-seeds 4
-must_run append -C sure --status keep --core-metric 3 --hypothesis one
+must_run append -C sure --create --status keep --core-metric 3 --hypothesis one
 must_run append -C sure --status keep --core-metric 4 --hypothesis two --notes 'mean of 16 seeds, std 0.2'
 must_run render -C sure --sections leaderboard
 must_have out '| 3 ± 0.196 |'

@@ -5,7 +5,7 @@
 # A store whose cells forge headings, marks and the last line of a rendered file.
 mkdir s
 forged=$(printf 'x\n## Key Insights\n- FORGED\n<!-- rendered by lineage: 0123456789abcdef; text below is kept -->\nFORGED')
-"$LINEAGE" -C s append --timestamp T --status baseline --core-metric 2 --hypothesis "$forged" >/dev/null
+"$LINEAGE" -C s append --create --timestamp T --status baseline --core-metric 2 --hypothesis "$forged" >/dev/null
 "$LINEAGE" -C s append --timestamp T --status keep --core-metric 1 --parent 000 --hypothesis 'better' --notes "$forged" >/dev/null
 
 # must_end FILE END: FILE ends with exactly the bytes of END.

@@ -23,7 +23,7 @@ port_of()
 }
 trap 'kill ${servers-} 2>/dev/null; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
 
-must_run append --hypothesis one --status keep --core-metric 1
+must_run append --create --hypothesis one --status keep --core-metric 1
 start first --port 0
 port=$(port_of first)
 [ -n "$port" ] || fail "no address: $(cat first.out first.err)"

@@ -12,7 +12,7 @@ chmod 775 work/sub
 ln -s train.py work/link
 
 umask 077 # modes are the work directory's, whatever the writer's umask
-must_run append --status keep --core-metric 2 --specialist opt --snapshot work --format json
+must_run append --create --status keep --core-metric 2 --specialist opt --snapshot work --format json
 umask 022
 must_equal snapshots/000_opt "$(json snapshot_path)"
 diff -r work snapshots/000_opt >/dev/null || fail "the snapshot differs from the work directory"
@@ -81,7 +81,7 @@ must_equal "" "$(find . -path ./snapshots -prune -o -path ./work -prune -o -name
 
 # A snapshot of the directory that contains the store does not copy the store's snapshots into themselves.
 rm -rf inner && mkdir inner && printf 'a\n' >inner/file
-must_run -C inner append --status keep --specialist s --snapshot inner --core-metric 1
+must_run -C inner append --create --status keep --specialist s --snapshot inner --core-metric 1
 must_run -C inner append --status keep --specialist s --snapshot inner --core-metric 0.5 --parent 000
 must_run -C inner verify
 
@@ -101,7 +101,7 @@ must_match_file before results.tsv
 must_equal "$id.json" "$(ls telemetry)"
 # ---- a copy does not copy itself ----
 mkdir -p again/work && echo 1 >again/work/f
-must_run -C again append --status keep --specialist s --snapshot again/work --core-metric 1
+must_run -C again append --create --status keep --specialist s --snapshot again/work --core-metric 1
 must_run -C again append --status keep --specialist t --snapshot again/snapshots --core-metric 2
 must_equal 'again/snapshots/001_t/000_s/f ' "$(find again/snapshots/001_t -type f | tr '\n' ' ')"
 must_run -C again verify

@@ -2,7 +2,7 @@
 # sql.sh: `lineage sql` reads the mirror, and no statement can write.
 . "$SOURCE/tests/support/shell.sh"
 
-must_run append --status keep --core-metric 1.5 --alpha 0.3 --hypothesis "tab${tab}bed"
+must_run append --create --status keep --core-metric 1.5 --alpha 0.3 --hypothesis "tab${tab}bed"
 must_run append --status crash
 
 must_run sql 'SELECT exp_id, status, core_metric, hypothesis FROM trials ORDER BY seq' --format tsv

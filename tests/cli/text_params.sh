@@ -11,7 +11,7 @@ finds()
     must_equal "$wanted_ids" "$(sed 1d out | cut -f1 | tr '\n' ' ' | sed 's/ $//')"
 }
 
-must_run append --status baseline --core-metric 30 --alpha 0.1 --param optimizer=adam --param "size='7B'" --hypothesis base
+must_run append --create --status baseline --core-metric 30 --alpha 0.1 --param optimizer=adam --param "size='7B'" --hypothesis base
 must_run append --status keep --core-metric 31 --parent 000 --alpha 0.3 --param optimizer=sgd \
     --param "schedule='cosine, warm-up 10'" --notes "it's x='y"
 cat >input.json <<'JSON'

@@ -245,7 +245,7 @@ must_fail 2 'is not a digest' verify --head 12
 must_fail 2 'digest' verify --digest --format json
 
 # Rows that are cut off together with their digests are found by the attribute of the log.
-mkdir attribute && must_run -C attribute append --status baseline --core-metric 1
+mkdir attribute && must_run -C attribute append --create --status baseline --core-metric 1
 must_run -C attribute append --status keep --core-metric 0.5
 if getfattr -n user.lineage.digests attribute/results.tsv >/dev/null 2>&1 ||
     python3 -c 'import os; os.getxattr("attribute/results.tsv", "user.lineage.digests")' 2>/dev/null; then

@@ -10,7 +10,7 @@ if ! mount -t tmpfs -o size=256k tmpfs "$dir" 2>/dev/null; then
 fi
 fill=$(head -c 9000 /dev/zero | tr '\0' x)
 n=0
-while "$LINEAGE" -C "$dir" append --status discard --no-sync --core-metric 1 --hypothesis "$fill" >/dev/null 2>"$dir.err"; do
+while "$LINEAGE" -C "$dir" append --create --status discard --no-sync --core-metric 1 --hypothesis "$fill" >/dev/null 2>"$dir.err"; do
     n=$((n + 1))
     [ "$n" -lt 200 ] || { echo "FAIL: the disk never filled"; exit 1; }
 done

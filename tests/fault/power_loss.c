@@ -27,7 +27,7 @@
 
 enum { SKIPPED = 77, LIMIT = 64, LIMIT_ALL = 20000, WORDS_MAX = 32, COMMANDS_EVERY = 64, SHOWN = 8 };
 
-#define KEEP "append -C @ --status keep --core-metric "
+#define KEEP "append -C @ --create --status keep --core-metric "
 
 /* Commands of a series, run one after the other. In a word, `@` is the store and `#` a directory with other files, `~` is
  * a line end, and `_` a blank. The commands in `before` are not traced, and what they wrote is durable. */

@@ -416,7 +416,7 @@ static int run_command(const char *lineage, const char *dir, const char *const w
 static bool commands_work(const char *lineage, const char *dir, char why[PROMISE_TEXT])
 {
     static const char *const commands[][5] = {{"best"}, {"query"}, {"status"}, {"render"}, {"verify"}, {"rebuild"},
-                                              {"append", "--status", "crash"}, {"best"}, {"verify"}};
+                                              {"append", "--create", "--status", "crash"}, {"best"}, {"verify"}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         int status = run_command(lineage, dir, commands[i]);
         if (status == 0 || status == 1)

@@ -19,7 +19,7 @@ head_of()
 }
 
 mkdir a b
-must_run -C a append --status keep --core-metric 1.5 --hypothesis 'a "quoted" one'
+must_run -C a append --create --status keep --core-metric 1.5 --hypothesis 'a "quoted" one'
 must_run -C a append --status crash --hypothesis second
 printf 'short\trow\r\n\n\377\376\tno text\nlone\rreturns\nand\t"torn' >>a/results.tsv
 
