@@ -265,6 +265,12 @@ double cli_now(void);
  * step may be a year. */
 void cli_duration_format(char text[32], double seconds);
 
+/*
+ * Returns one of two signs of the same width: the second one if the environment asks for plain ASCII, that is if the first
+ * of LC_ALL, LC_CTYPE and LANG that is set is C or POSIX. Files have the same bytes everywhere and do not use it.
+ */
+const char *cli_sign(const char *unicode, const char *ascii);
+
 /* ---- output -------------------------------------------------------------------------------------- */
 
 /* Prints JSON with the shortest form of each number and a final newline, on several indented lines if indent is

@@ -75,7 +75,7 @@ static char *values(const struct lineage_ideas *ideas, const struct lineage_knob
     for (size_t i = 0; out && i < knob->n; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
         bool named = idea->running || !idea->delta_vs_best.present || idea->status != LINEAGE_DISCARD;
-        fprintf(out, "%s%s", i ? " · " : "", knob->tries[i].change->to);
+        fprintf(out, "%s%s", i ? cli_sign(" · ", " / ") : "", knob->tries[i].change->to);
         if (named)
             fprintf(out, " %s", idea->running ? "running" : lineage_label_name(idea->status));
         if (idea->delta_vs_best.present && !idea->running)

@@ -17,7 +17,7 @@ static void print_idea(const struct cli_session *session, const struct lineage_i
 {
     for (size_t i = 0; i < idea->n_changes; i++) {
         const struct lineage_change *c = &idea->changes[i];
-        json_t *text = json_sprintf("%s %s%s%s (%s)", c->name, c->from ? c->from : "", c->from ? " → " : "= ", c->to,
+        json_t *text = json_sprintf("%s %s%s%s (%s)", c->name, c->from ? c->from : "", c->from ? cli_sign(" → ", " > ") : "= ", c->to,
                                     lineage_change_source_name(c->source));
         char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
         if (line)

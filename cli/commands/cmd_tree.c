@@ -51,7 +51,7 @@ static bool draw_node(void *context, const struct lineage_tree_node *node)
     print->failed = !id || !hypothesis;
     if (!print->failed)
         printf("%*s%s%s  %s%s  %s%s%s%s%s  %s\n", deep ? DEEPEST_INDENT * 2 : (int)(node->depth * 2), "",
-               node->depth ? "└─ " : "", id, cli_style_on(print->screen, style), lineage_label_name(trial->status), score,
+               node->depth ? cli_sign("└─ ", "`- ") : "", id, cli_style_on(print->screen, style), lineage_label_name(trial->status), score,
                cli_style_off(print->screen, style), depth, node->parent_missing ? "  (parent missing)" : "", node->in_cycle ? "  (in a cycle)" : "", hypothesis);
     free(id);
     free(hypothesis);

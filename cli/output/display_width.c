@@ -8,6 +8,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "cli.h"
+
 /* Decodes the code point at text and returns its bytes; an invalid byte counts as one column. */
 static size_t decode(const char *text, utf8proc_int32_t *point)
 {
@@ -76,7 +78,7 @@ size_t display_cut(FILE *out, const char *text, size_t columns)
     while (bytes && text[bytes - 1] == ' ')
         bytes--, taken--;
     fwrite(text, 1, bytes, out);
-    fputs("…", out);
+    fputs(cli_sign("…", "~"), out);
     return taken + 1;
 }
 

@@ -144,7 +144,7 @@ static void fill_tile(struct tile *tile, const struct lineage_sweep_cell *cell, 
     tile->shade = part >= 1 ? SHADES - 1 : part > 0 ? (int)(part * SHADES) : 0;
     /* The star marks the best score, so that it can be seen without colour too, for example on paper. */
     bool best = cell->best.value == range->best;
-    strcpy(tile->score, best ? "★" : "");
+    strcpy(tile->score, best ? cli_sign("★", "*") : "");
     score_text(tile->score + strlen(tile->score), cell->best.value, range);
 }
 
@@ -159,8 +159,10 @@ static size_t find_value(double value, const char *text, const double *values, c
 /* A nan value has no position on an axis, so it is in no tile. */
 static void fill_tiles(struct map *map, const struct lineage_sweep *sweep, const struct range *range, bool turned)
 {
-    for (size_t i = 0; i < map->down.n * map->across.n; i++)
-        map->tiles[i] = (struct tile){.score = "·", .shade = -1};
+    for (size_t i = 0; i < map->down.n * map->across.n; i++) {
+        map->tiles[i] = (struct tile){.shade = -1};
+        strcpy(map->tiles[i].score, cli_sign("·", "."));
+    }
     for (size_t i = 0; i < sweep->n_cells; i++) {
         const struct lineage_sweep_cell *cell = &sweep->cells[i];
         size_t x = find_value(cell->x, cell->x_text, sweep->xs, sweep->x_texts, sweep->n_xs);
@@ -202,7 +204,8 @@ static void shade_off(const struct map *map, int shade)
 static const char *block(const struct map *map, int shade)
 {
     static const char *const blocks[SHADES] = {"▁", "▂", "▄", "▅", "▇", "█"};
-    return map->screen->color ? "" : shade >= 0 ? blocks[shade] : " ";
+    static const char *const plain[SHADES] = {"_", ".", "-", "=", "+", "#"};
+    return map->screen->color ? "" : shade >= 0 ? cli_sign(blocks[shade], plain[shade]) : " ";
 }
 
 /* Pads by terminal columns, not by printf's bytes: the star and the dot have three bytes and one column. */
@@ -268,7 +271,7 @@ static void print_scale(const struct map *map)
 {
     bool narrow = map->screen->width < NARROW;
     if (!map->best[0]) {
-        puts("· untried");
+        printf("%s untried\n", cli_sign("·", "."));
         return;
     }
     printf("%s ", map->worst);
@@ -277,7 +280,7 @@ static void print_scale(const struct map *map)
         fputs(!map->screen->color ? block(map, shade) : narrow ? " " : "  ", stdout);
         shade_off(map, shade);
     }
-    printf("%s★%s best%s· untried\n", narrow ? "\n" : " ", map->best, narrow ? "\n" : "   ");
+    printf("%s%s%s best%s%s untried\n", narrow ? "\n" : " ", cli_sign("★", "*"), map->best, narrow ? "\n" : "   ", cli_sign("·", "."));
 }
 
 static size_t per_block(const struct map *map)
@@ -313,7 +316,7 @@ static bool fill(struct map *map, const struct lineage_sweep *sweep, const char 
     if (isnan(range->best))
         return true;
     if (range->open)
-        strcpy(map->worst, range->best > range->worst ? "≤" : "≥");
+        strcpy(map->worst, range->best > range->worst ? cli_sign("≤", "<=") : cli_sign("≥", ">="));
     score_text(map->worst + strlen(map->worst), range->worst, range);
     score_text(map->best, range->best, range);
     return true;

@@ -126,11 +126,11 @@ static size_t draw(char out[DRAWING_MAX + 1], size_t level, bool begins, bool en
     size_t n = 0, through = begins && level ? level - 1 : level;
     out[0] = '\0';
     for (size_t i = 0; i < through && n + 24 < DRAWING_MAX; i++)
-        n += (size_t)snprintf(out + n, DRAWING_MAX - n, "│ ");
+        n += (size_t)snprintf(out + n, DRAWING_MAX - n, "%s", cli_sign("│ ", "| "));
     if (!begins)
-        return n + (size_t)snprintf(out + n, DRAWING_MAX - n, "%s ", ends ? "└" : "├");
-    return n + (size_t)snprintf(out + n, DRAWING_MAX - n, "%s%s ", level ? "├─" : "",
-                                !ends ? (level ? "┬" : "┌") : "─");
+        return n + (size_t)snprintf(out + n, DRAWING_MAX - n, "%s ", ends ? cli_sign("└", "`") : cli_sign("├", "|"));
+    return n + (size_t)snprintf(out + n, DRAWING_MAX - n, "%s%s ", level ? cli_sign("├─", "|-") : "",
+                                !ends ? (level ? cli_sign("┬", "+") : cli_sign("┌", ".")) : cli_sign("─", "-"));
 }
 
 static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool ends)
@@ -142,7 +142,7 @@ static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool e
     /* The drawing is the lead of the cell: it keeps its own colour and is shortened like the rest if there is no
      * room. */
     size_t lead = draw(text, level, begins, ends);
-    snprintf(text + lead, sizeof text - lead, "%s%s", node->id, i == g->best ? " ★" : "");
+    snprintf(text + lead, sizeof text - lead, "%s%s", node->id, i == g->best ? cli_sign(" ★", " *") : "");
     cli_list_text(g->list, text);
     cli_list_style(g->list, style, lead);
     cli_list_text(g->list, lineage_label_name(node->status));

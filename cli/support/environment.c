@@ -2,7 +2,10 @@
 #include "support/environment.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
 
 bool cli_blames_environment(const char *text)
 {
@@ -14,4 +17,13 @@ bool cli_blames_environment(const char *text)
         if (strstr(text, messages[i]))
             return true;
     return false;
+}
+
+const char *cli_sign(const char *unicode, const char *ascii)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !(locale && *locale); i++)
+        locale = getenv(names[i]);
+    return locale && (strcmp(locale, "C") == 0 || strcmp(locale, "POSIX") == 0) ? ascii : unicode;
 }

@@ -36,6 +36,18 @@ done
 must_run help lineage-tutorial
 must_match_file "$SOURCE/cli/man/tutorial.md" out
 
+# Under LC_ALL=C the signs of tables, trees and maps are ASCII, of the same width; files and the texts of trials keep their bytes.
+for command in tree chain knobs 'sweep alpha gamma' 'show 003'; do
+    # shellcheck disable=SC2086 # a command and its arguments
+    LC_ALL=C "$LINEAGE" $command -C "$SOURCE/fixtures/first-day" >plain 2>err || fail "$command under LC_ALL=C"
+    must_equal "" "$(LC_ALL=C tr -d ' -~\n' <plain)" "$command under LC_ALL=C: other than ASCII"
+    # shellcheck disable=SC2086
+    LC_ALL=C.UTF-8 "$LINEAGE" $command -C "$SOURCE/fixtures/first-day" >signs 2>err
+    must_equal "$(wc -l <signs)" "$(wc -l <plain)" "$command: lines"
+done
+must_equal 0 "$(LC_ALL=C "$LINEAGE" tree -C "$SOURCE/fixtures/first-day" | grep -c '└')"
+must_equal 1 "$(LC_ALL=C.UTF-8 "$LINEAGE" tree -C "$SOURCE/fixtures/first-day" | grep -q '└' && echo 1)"
+
 for command in $commands; do
     must_run "$command" --help
     must_have out "Usage: lineage $command"
