@@ -255,6 +255,8 @@ static int write_rates(const struct passk_options *o, const struct passk_selecti
 /* Found before anything is sampled, which can take an hour. */
 static int check_rates_file(const struct passk_options *o)
 {
+    if (o->rates_file && strcmp(o->rates_file, "-") == 0)
+        return cli_error(CLI_USAGE, "--rates needs a file; standard output has the ranking");
     FILE *there = o->rates_file ? fopen(o->rates_file, "re") : NULL;
     if (!there)
         return CLI_GO_ON;

@@ -183,6 +183,7 @@ must_equal '1 000' "$(awk '$1 == 1 && $2 == 1 { print $2, $3 }' out)" "the warm 
 must_equal 65 "$(wc -l <rates.tsv)"
 awk -F'\t' 'NR > 1 && ($3 > 8 || $4 > 2 || ($3 < 8 && $4 < 2)) { bad = 1 } END { exit bad }' rates.tsv || fail "dynamic n"
 must_fail 2 'exists already' passk 000 -C t --samples 2 --rates rates.tsv
+must_fail 2 '--rates needs a file' passk 000 -C t --samples 2 --rates -
 must_fail 2 'needs --select' passk 000 -C t --estimate beta
 must_fail 2 'does not work with --dynamic' passk 000 -C t --select --dynamic --estimate bernoulli
 must_fail 2 "beta or bernoulli, not 'x'" passk 000 -C t --select --estimate x
