@@ -5,7 +5,8 @@
 # usage: sh cli/wheel.sh [DIRECTORY]      (default: build-wheel; a build is kept there and goes on)
 #
 # The libraries of lineage, and those that they need beyond glibc, lie in lineage/_lib and find each other there. The tag names the
-# oldest glibc that has every function they call (PEP 600), so the wheel is for systems with that glibc or a newer one.
+# oldest glibc that has every function they call (PEP 600), so the wheel is for systems with that glibc or a newer one. The command
+# `lineage` in it is the portable one (`cli/packages.sh --portable`).
 set -eu
 
 usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
@@ -27,6 +28,7 @@ build=$(CDPATH='' cd -- "$build" && pwd)
 cmake -S "$here" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON '-DCMAKE_INSTALL_RPATH=$ORIGIN' \
     -DLINEAGE_BUILD_CLI=OFF -DLINEAGE_BUILD_TESTS=OFF -DLINEAGE_BUILD_BENCH=OFF >&2
 ninja -C "$build" liblineage.so librlcore.so librlcase.so >&2
+command=$(sh "$here/cli/packages.sh" --portable "$build/portable")
 
 # ---- the package with its libraries ----
 stage=$build/stage
@@ -53,6 +55,9 @@ tag=py3-none-manylinux_2_${glibc#GLIBC_2.}_$(uname -m)
     cd "$build/wheels"
     /usr/bin/python3 -m wheel unpack ./*.whl >&2
     rm ./*.whl
+    package=$(basename lineage-*)
+    mkdir -p "$package/$package.data/scripts"
+    install -m 755 "$command" "$package/$package.data/scripts/lineage"
     sed -i "s/^Root-Is-Purelib:.*/Root-Is-Purelib: false/; s/^Tag:.*/Tag: $tag/" lineage-*/lineage-*.dist-info/WHEEL
     /usr/bin/python3 -m wheel pack lineage-* >&2
     rm -r lineage-*/

@@ -39,4 +39,6 @@ must_equal 000 "$(sed -n 1p out)"
 must_equal 0.5 "$(sed -n 2p out)" 'a kernel of the core'
 must_equal 'libjansson.so.4 liblineage.so.0 librlcase.so.0 librlcore.so.0' "$(sed -n 3p out)"
 must_equal '' "$(sed -n 4p out)" 'libraries of the machine'
+must_equal "$("$LINEAGE" --version)" "$(env -i site/bin/lineage --version)" 'the command in the wheel'
+must_equal 000 "$(env -i site/bin/lineage -C runs/from-python best --format tsv | awk 'NR == 2 { print $1 }')" 'it reads what Python wrote'
 finish
