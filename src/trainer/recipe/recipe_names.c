@@ -448,10 +448,12 @@ static enum trainer_status place_teacher(json_t *algorithm, struct trainer_error
 {
     json_t *teacher = json_object_get(algorithm, "teacher");
     const char *word = json_string_value(teacher);
-    if (word && strcmp(word, "policy") == 0 && !teach_by_policy(algorithm))
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "algorithm.teacher policy needs algorithm.name opsd, or algorithm.distill.how advantage or loss: the live "
-                            "policy teaches nothing without a hint, because its distance to itself is 0");
+    if (word && strcmp(word, "policy") == 0) /* teacher is deleted in the algorithm if this succeeds */
+        return teach_by_policy(algorithm)
+                   ? TRAINER_OK
+                   : trainer_fail(err, TRAINER_EINVAL,
+                                  "algorithm.teacher policy needs algorithm.name opsd, or algorithm.distill.how advantage or loss: the live "
+                                  "policy teaches nothing without a hint, because its distance to itself is 0");
     if (!json_is_object(teacher))
         return TRAINER_OK;
     if (json_object_get(algorithm, "endpoint"))
