@@ -257,6 +257,10 @@ bool cli_is_store(const char *dir);
  * status. */
 int cli_store_create(const char *dir, const struct lineage_config *config);
 
+/* Makes a directory, with its missing parents, whose lineage.json says that its log is on a server. On failure the new
+ * directories are removed again. Returns an exit status. */
+int cli_store_attach(const char *dir, const char *server);
+
 /* Seconds of a monotonic clock. Timeouts and progress never use the time of day, because it can be set at any
  * moment. */
 double cli_now(void);

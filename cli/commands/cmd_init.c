@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <lineage/render.h>
+#include <lineage/trust.h>
+
 #include "cli.h"
 #include "output/finding.h"
 #include "run/imported_code.h"
@@ -13,7 +16,7 @@
 struct init_options {
     struct cli_store_options where;
     char *label, *min_delta, *noise_std, *noise_seeds, *night_trials, *second, *second_noise;
-    char *from, **columns;
+    char *from, *log, **columns;
     int json_columns;
 };
 
@@ -146,6 +149,43 @@ static int make_from_log(const struct init_options *o, const struct lineage_conf
     return stats.n_rows ? keep_commits(o->from, dir) : CLI_OK;
 }
 
+static bool has_settings(const struct init_options *o)
+{
+    const char *const given[] = {o->where.direction, o->where.metric, o->label,  o->min_delta,   o->noise_std,
+                                 o->noise_seeds,     o->night_trials, o->second, o->second_noise};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i])
+            return true;
+    return false;
+}
+
+/*
+ * Makes the store on the server, then a directory that names it, and trusts the directory, because its user has just typed the
+ * name. A store that exists is joined if no settings are given; settings that differ from its own are refused.
+ */
+static int make_on_server(const struct init_options *o, const struct lineage_config *config, const char *dir)
+{
+    struct lineage_error err;
+    char *server;
+    if (!lineage_is_server(o->log) || lineage_is_server(dir))
+        return cli_error(CLI_USAGE, "--log takes the name of a log on a server (postgres://HOST/DATABASE/STORE) and a directory for this machine's files");
+    if (o->from || o->json_columns)
+        return cli_error(CLI_USAGE, "--log does not work with %s", o->from ? "--from; use `lineage import`" : "--json-columns");
+    if (cli_is_store(dir))
+        return cli_error(CLI_USAGE, "%s is a store already; `lineage help machines` says how to move its rows", dir);
+    enum lineage_status status = lineage_store_create(o->log, config, &err);
+    if (status != LINEAGE_OK && !(status == LINEAGE_EEXIST && !has_settings(o)))
+        return cli_fail(&err);
+    int written = cli_store_attach(dir, o->log);
+    if (written != CLI_OK)
+        return written;
+    if (lineage_trust(dir, &server, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    printf("the log of %s is %s\n", dir, server);
+    lineage_free(server);
+    return CLI_OK;
+}
+
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct init_options o = {0};
@@ -168,6 +208,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "standard deviation of the second score between seeds (default: 0)", "NUMBER"},
         {"json-columns", 0, POPT_ARG_NONE, &o.json_columns, 0,
          "add the columns params and metrics, which repeat both as JSON for tools that read tables", NULL},
+        {"log", 0, POPT_ARG_STRING, &o.log, 0,
+         "keep the log on this server, and this machine's files in DIR, which is then trusted", "postgres://.."},
         {"from", 0, POPT_ARG_STRING, &o.from, 0, "convert the log FILE, which another tool or an agent has kept", "FILE"},
         {"column", 0, POPT_ARG_ARGV, &o.columns, 0,
          "with --from: the column NAME of FILE is this column of the store; may be repeated", "NAME=COLUMN"},
@@ -182,6 +224,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
             status = CLI_USAGE;
         else if (!o.from && o.columns)
             status = cli_error(CLI_USAGE, "--column belongs to --from");
+        else if (o.log)
+            status = make_on_server(&o, &config, dir);
         else if (o.from && o.json_columns)
             status = cli_error(CLI_USAGE, "--json-columns is for a new store without rows, not for --from");
         else if (o.json_columns && lineage_is_server(dir))
@@ -203,10 +247,12 @@ const struct cli_command cmd_init = {
     .description = "Creates the directory and its parents if needed and writes lineage.json: which column "
                    "is\n"
                    "the score, whether lower or higher is better, and how large an improvement must be. A\n"
-                   "store whose score is core_metric or val_bpb, with lower being better, needs no `init`.\n"
+                   "store whose score is core_metric or val_bpb, with lower being better, needs no settings.\n"
                    "postgres://HOST/DATABASE/STORE creates a store in a database that exists (createdb\n"
                    "creates one): its schema, the roles lineage_writer and lineage_reader, its settings. It\n"
-                   "also upgrades an older schema.\n"
+                   "also upgrades an older schema. With --log that store is the log of DIR, which keeps this\n"
+                   "machine's mirror, snapshots and telemetry; DIR is trusted with the server at once. A store\n"
+                   "that exists there is joined.\n"
                    "\n"
                    "--from makes the store from a log, such as the five columns of karpathy/autoresearch or a\n"
                    "CSV file. --metric then names the score column of FILE. Without parents in FILE, each row\n"
@@ -216,6 +262,7 @@ const struct cli_command cmd_init = {
     .examples = "  lineage init runs/atpo --direction higher\n"
                 "  lineage -C runs/cifar init --metric train_s --metric-label time\n"
                 "  lineage init --from results.tsv\n"
+                "  lineage init runs/atpo --log postgres://db.example/trials/atpo\n"
                 "  lineage init runs/mine --from log.csv --metric loss --direction lower \\\n"
                 "      --column run=exp_id --column note=hypothesis",
     .run = run,

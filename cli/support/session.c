@@ -124,6 +124,43 @@ int cli_store_create(const char *dir, const struct lineage_config *config)
     return cli_fail(&err);
 }
 
+/* Written aside and renamed, so that nobody reads half of it. */
+static bool write_settings(const char *dir, const char *text)
+{
+    char aside[PATH_MAX + 32], file[PATH_MAX + 32];
+    snprintf(aside, sizeof aside, "%s/.lineage.json.new", dir);
+    snprintf(file, sizeof file, "%s/lineage.json", dir);
+    int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    bool written = fd >= 0 && cli_write_all(fd, text, strlen(text)) && fsync(fd) == 0;
+    if (fd >= 0)
+        written = close(fd) == 0 && written;
+    written = written && rename(aside, file) == 0;
+    if (!written)
+        unlink(aside);
+    return written;
+}
+
+int cli_store_attach(const char *dir, const char *server)
+{
+    char path[PATH_MAX];
+    size_t made = 0;
+    json_t *settings = json_pack("{s:s}", "log", server);
+    char *text = settings ? json_dumps(settings, JSON_INDENT(2)) : NULL;
+    json_decref(settings);
+    if (!text)
+        return cli_no_memory();
+    int status = CLI_OK;
+    if (snprintf(path, sizeof path, "%s", dir) >= PATH_MAX)
+        status = cli_error(CLI_USAGE, "the path of the store is too long");
+    else if (!make_parents(path, &made) || (mkdir(path, 0777) != 0 && errno != EEXIST) || !write_settings(path, text)) {
+        status = cli_error(CLI_SYSTEM, "cannot write %s/lineage.json: %s", dir, strerror(errno));
+        rmdir(path); /* unless something is in it */
+        remove_parents(path, made);
+    }
+    free(text);
+    return status;
+}
+
 /* A path that does not lead to a directory passes: opening it fails and says why. */
 bool cli_has_store(const char *dir, bool may_create)
 {
