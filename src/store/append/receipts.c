@@ -84,20 +84,23 @@ static bool is_own(json_t *about, const struct lineage_store *store, const struc
     return log && strcmp(log, identity) == 0 && outbox_is_bound(about, store);
 }
 
-/* The receipts in the last `most` lines of the bytes, oldest first. */
+/* The receipts in the last `most` lines of the bytes, oldest first. They are read from the end, so they are collected newest first. */
 static json_t *read_receipts(struct lineage_store *store, const struct log_state *now, const struct buf *bytes, size_t most)
 {
-    json_t *all = json_array();
+    json_t *newest_first = json_array(), *all = json_array();
     size_t end = bytes->length;
     for (size_t n = 0, from; end > 0 && n < most; end = from ? from - 1 : 0) {
         const char *before = memrchr(bytes->data, '\n', end);
         from = before ? (size_t)(before - bytes->data) + 1 : 0;
         json_t *about = end > from ? json_loadb(bytes->data + from, end - from, JSON_REJECT_DUPLICATES, NULL) : NULL;
         if (about && is_own(about, store, now))
-            json_array_insert(all, 0, about);
+            json_array_append(newest_first, about);
         n += about != NULL;
         json_decref(about);
     }
+    for (size_t i = json_array_size(newest_first); i-- > 0;)
+        json_array_append(all, json_array_get(newest_first, i));
+    json_decref(newest_first);
     return all;
 }
 
