@@ -15,6 +15,7 @@
 #include "agent/exchanges.h"
 #include "agent/tool_server.h"
 #include "cli.h"
+#include "judge/answer.h"
 #include "judge/chat.h"
 
 /* CALLS: function calls in one answer. RESULT_BYTES: of one result; lists have cursors. ANSWER_TOKENS: of one answer. */
@@ -153,26 +154,54 @@ static bool remind(struct conversation *c)
     return true;
 }
 
-/* The message as the endpoint wrote it, so that its own fields go back to it; the role is ours to know. */
+/* Results refer to calls by id, and llama-server and OpenAI refuse a result without one. */
+static void name_calls(const struct conversation *c, const json_t *calls)
+{
+    size_t i;
+    json_t *call;
+    json_array_foreach(calls, i, call)
+        if (!json_is_string(json_object_get(call, "id")))
+            json_object_set_new(call, "id", json_sprintf("call_%zu_%zu", json_array_size(c->messages), i));
+}
+
+/*
+ * The model's message goes back to it in the next request. DeepSeek refuses a call of a function without the reasoning that led to
+ * it, which endpoints return under three names. A content that is null is refused beside no call.
+ */
+static json_t *returned_message(const json_t *message, const json_t *calls)
+{
+    static const char *const reasoning[] = {"reasoning_content", "reasoning", "reasoning_details", NULL};
+    json_t *content = json_object_get(message, "content");
+    bool none = !content || json_is_null(content);
+    json_t *back = json_pack("{s:s, s:o, s:O*}", "role", "assistant", "content",
+                             none && !calls ? json_string("") : none ? json_null() : json_incref(content), "tool_calls", calls);
+    for (size_t i = 0; reasoning[i]; i++)
+        if (json_object_get(message, reasoning[i]))
+            json_object_set(back, reasoning[i], json_object_get(message, reasoning[i]));
+    return back;
+}
+
 static bool take_answer(struct conversation *c, const json_t *response)
 {
     const json_t *choice = json_array_get(json_object_get(response, "choices"), 0);
     json_t *message = json_object_get(choice, "message"), *call;
     const json_t *calls = json_object_get(message, "tool_calls");
-    const char *text = json_string_value(json_object_get(message, "content"));
     size_t i;
     if (!json_is_object(message))
         return give_up(c, "the response has no message");
-    add_message(c, json_pack("{s:s, s:O?, s:O*}", "role", "assistant", "content", json_object_get(message, "content"), "tool_calls",
-                             json_array_size(calls) ? calls : NULL));
+    calls = json_array_size(calls) ? calls : NULL;
+    name_calls(c, calls);
+    add_message(c, returned_message(message, calls));
     if (json_array_size(calls) > CALLS)
         return give_up(c, "the model called more than 16 functions at once");
     json_array_foreach(calls, i, call)
         if (!take_call(c, call))
             return false;
-    if (!json_array_size(calls) && text)
-        take_text(c, text);
-    return json_array_size(c->proposals) || json_array_size(calls) || remind(c);
+    char *text = calls ? NULL : answer_text(json_object_get(message, "content"));
+    if (text)
+        take_text(c, answer_after_thinking(text));
+    free(text);
+    return json_array_size(c->proposals) || calls || remind(c);
 }
 
 /* ---- rounds ---- */

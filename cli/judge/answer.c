@@ -133,14 +133,15 @@ static void read_steps(struct answer *answer, const json_t *steps, uint8_t *flag
 
 enum { OBJECT_TRIES = 1000 }; /* braces in prose at which an object may begin */
 
-/* Skips the model's reasoning, which some servers leave before the answer in <think> tags. */
-static void pass_thinking(const char **from, const char *to)
+/* An end tag in a text that begins with an object belongs to that object. */
+const char *answer_after_thinking(const char *text)
 {
     static const char begin[] = "<think>", end[] = "</think>";
-    if ((size_t)(to - *from) < sizeof begin - 1 || memcmp(*from, begin, sizeof begin - 1) != 0)
-        return;
-    const char *found = strstr(*from, end);
-    *from = found ? found + sizeof end - 1 : to;
+    text += strspn(text, " \t\r\n");
+    const char *found = *text != '{' ? strstr(text, end) : NULL;
+    if (found)
+        return found + sizeof end - 1;
+    return strncmp(text, begin, sizeof begin - 1) == 0 ? text + strlen(text) : text;
 }
 
 /*
@@ -172,11 +173,8 @@ static json_t *find_object(const char *from, const char *to, const char **why)
 
 static void read_content(struct answer *answer, uint8_t *flags, size_t n_steps)
 {
-    const char *from = answer->content, *to = from + strlen(from), *why;
-    while (from < to && strchr(" \t\r\n", *from))
-        from++;
-    pass_thinking(&from, to);
-    json_t *object = find_object(from, to, &why);
+    const char *from = answer_after_thinking(answer->content), *why;
+    json_t *object = find_object(from, from + strlen(from), &why);
     if (object)
         read_steps(answer, json_object_get(object, "steps"), flags, n_steps);
     else
@@ -221,9 +219,7 @@ static bool is_text(const json_t *message, const char *name)
     return json_string_length(json_object_get(message, name)) > 0;
 }
 
-/* Returns the text of a content (free): a string, or a list of parts, of which those of other types are left out. NULL if there
- * is none, or no memory. */
-static char *text_of(const json_t *content)
+char *answer_text(const json_t *content)
 {
     char *text = NULL;
     size_t length = 0, i;
@@ -250,7 +246,7 @@ static void read_message(struct answer *answer, const json_t *message, uint8_t *
     const json_t *content = json_object_get(message, "content");
     if (is_text(message, "refusal")) {
         give_up(answer, ANSWER_REFUSED, "the model refused");
-    } else if (!(answer->content = text_of(content))) {
+    } else if (!(answer->content = answer_text(content))) {
         bool thought = is_text(message, "reasoning_content") || is_text(message, "reasoning");
         give_up(answer, ANSWER_UNUSABLE, thought ? "the message has reasoning, but no content" : "the message has no content");
     } else {
@@ -288,13 +284,11 @@ static void copy_word(char *out, size_t size, const json_t *value)
 {
     if (json_is_string(value))
         snprintf(out, size, "%s", json_string_value(value));
-    else if (json_is_integer(value))
-        snprintf(out, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 }
 
 /*
  * Servers use four forms: {"error": {"code", "type", "message"}}, {"error": ".."}, {"code", "message"} and {"detail":
- * ".."}.
+ * ".."}. A code that is a number repeats the status, as llama-server's and vLLM's do; then the type says more.
  */
 void answer_error_read(struct answer_error *error, const char *body, size_t length)
 {

@@ -38,6 +38,16 @@ struct answer {
 void answer_read(struct answer *answer, const char *body, size_t length, uint8_t *flags, size_t n_steps);
 void answer_release(struct answer *answer);
 
+/* Returns the text of a message's content (free): a string, or a list of parts, of which those of other types are left out. NULL
+ * if there is none, or no memory. */
+char *answer_text(const json_t *content);
+
+/*
+ * Returns the part of a text behind the model's reasoning, which some servers leave before the answer: <think>..</think>, or
+ * only the end tag if the chat template itself began it. An unfinished reasoning leaves "".
+ */
+const char *answer_after_thinking(const char *text);
+
 /* The code or type, the field of the request, and the message in the body of an error response; "" if missing. */
 struct answer_error {
     char code[64], param[64], message[ANSWER_WHY_MAX];

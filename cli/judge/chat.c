@@ -50,6 +50,8 @@ static CURLcode post(struct chat *chat, const json_t *body, size_t max_tokens, d
     json_t *whole = json_copy((json_t *)(uintptr_t)body);
     json_object_set_new(whole, chat->dialect.newer_limit ? "max_completion_tokens" : "max_tokens",
                         json_integer((json_int_t)max_tokens));
+    if (chat->dialect.free_choice)
+        json_object_del(whole, "tool_choice");
     char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
     json_decref(whole);
     CURLcode result = CURLE_OUT_OF_MEMORY;
@@ -85,13 +87,14 @@ static json_t *parse(struct chat *chat)
 
 enum next { NEXT_DONE, NEXT_LATER, NEXT_AT_ONCE, NEXT_STOP };
 
-static enum next take_status(struct chat *chat, json_t **answer, double *server_asks)
+static enum next take_status(struct chat *chat, const json_t *body, json_t **answer, double *server_asks)
 {
     struct answer_error error;
     long status = 0;
     curl_off_t seconds = 0;
     struct judge_dialect sent = chat->dialect;
     sent.plain = sent.no_temperature = true; /* neither is sent */
+    sent.free_choice = sent.free_choice || !json_object_get(body, "tool_choice");
     (void)chat->at.curl.easy_getinfo(chat->easy, CURLINFO_RESPONSE_CODE, &status);
     if (chat->at.curl.easy_getinfo(chat->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK)
         *server_asks = (double)seconds;
@@ -101,6 +104,7 @@ static enum next take_status(struct chat *chat, json_t **answer, double *server_
     case RETRY_ANSWERED: return (*answer = parse(chat)) ? NEXT_DONE : NEXT_LATER;
     case RETRY_LATER: return NEXT_LATER;
     case RETRY_LIMIT: chat->dialect.newer_limit = true; return NEXT_AT_ONCE;
+    case RETRY_CHOICE: chat->dialect.free_choice = true; return NEXT_AT_ONCE;
     case RETRY_PLAIN:
     case RETRY_COOL:
     case RETRY_ROW:
@@ -109,10 +113,10 @@ static enum next take_status(struct chat *chat, json_t **answer, double *server_
     return NEXT_STOP;
 }
 
-static enum next take(struct chat *chat, CURLcode result, json_t **answer, double *server_asks)
+static enum next take(struct chat *chat, const json_t *body, CURLcode result, json_t **answer, double *server_asks)
 {
     if (result == CURLE_OK)
-        return take_status(chat, answer, server_asks);
+        return take_status(chat, body, answer, server_asks);
     snprintf(chat->why, sizeof chat->why, "%s", chat->overflows ? "the response is longer than a mebibyte"
                                                                 : chat->at.curl.easy_strerror(result));
     return chat->overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY ? NEXT_STOP : NEXT_LATER;
@@ -136,7 +140,7 @@ json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, doubl
     snprintf(chat->why, sizeof chat->why, "there is no time left");
     for (double now; (now = cli_now()) < deadline;) {
         double server_asks = 0;
-        enum next next = take(chat, post(chat, body, max_tokens, deadline - now), &answer, &server_asks);
+        enum next next = take(chat, body, post(chat, body, max_tokens, deadline - now), &answer, &server_asks);
         if (next == NEXT_DONE || next == NEXT_STOP)
             break;
         if (next == NEXT_AT_ONCE)

@@ -86,8 +86,9 @@ static void keep(struct judge *judge, const struct judge_errand *errand, const j
 /* An answered request shows what the server accepts. What it refuses is remembered in the cache, for other processes too. */
 static void learn(struct judge *judge, const struct judge_dialect *answered)
 {
-    struct judge_dialect *known = &judge->dialect, now = {known->plain || answered->plain, known->newer_limit || answered->newer_limit,
-                                                          known->no_temperature || answered->no_temperature};
+    struct judge_dialect *known = &judge->dialect, now = {.plain = known->plain || answered->plain,
+                                                          .newer_limit = known->newer_limit || answered->newer_limit,
+                                                          .no_temperature = known->no_temperature || answered->no_temperature};
     bool news = now.plain != known->plain || now.newer_limit != known->newer_limit || now.no_temperature != known->no_temperature;
     *known = now;
     judge->form_is_taken = judge->form_is_taken || !answered->plain;
@@ -147,6 +148,7 @@ static void take_response(struct judge *judge, struct judge_slot *slot, struct j
     endpoint_tell(&judge->at, why, sizeof why, status, &error);
     struct judge_dialect sent = errand->dialect;
     sent.plain = sent.plain || judge->form_is_taken;
+    sent.free_choice = true; /* a judge names no function */
     switch (retry_kind_of(status, &error, &sent)) {
     case RETRY_ANSWERED: take_answer(judge, slot, errand); break;
     case RETRY_LATER: try_later(judge, errand, asked_to_wait(judge, slot), why, now); break;
@@ -154,6 +156,7 @@ static void take_response(struct judge *judge, struct judge_slot *slot, struct j
     case RETRY_LIMIT: again_with(errand, &errand->dialect.newer_limit); break;
     case RETRY_COOL: again_with(errand, &errand->dialect.no_temperature); break;
     case RETRY_ROW: outcome_settle(errand, TRAINER_JUDGE_REFUSED, why); break;
+    case RETRY_CHOICE:
     case RETRY_STOP: stop(judge, errand, why); break;
     }
 }

@@ -10,7 +10,7 @@
 static bool has_word(const struct answer_error *error, const char *const *words)
 {
     for (size_t i = 0; words[i]; i++)
-        if (strstr(error->code, words[i]) || strstr(error->message, words[i]))
+        if (strcasestr(error->code, words[i]) || strcasestr(error->message, words[i]))
             return true;
     return false;
 }
@@ -22,12 +22,25 @@ static bool is_used_up(const struct answer_error *error)
     return has_word(error, words);
 }
 
-/* Whether the text was too long or filtered, which is a failure of this trajectory only. */
-static bool is_about_the_row(const struct answer_error *error)
+/*
+ * Whether the text was too long or filtered, which is a failure of this trajectory only. llama-server says "context size", also
+ * with status 500 if the text outgrows it while the model writes; vLLM says "maximum model length".
+ */
+static bool is_about_the_row(long status, const struct answer_error *error)
 {
-    static const char *const words[] = {"context_length", "maximum context length", "content_filter",
-                                        "content_policy", NULL};
-    return has_word(error, words);
+    static const char *const too_long[] = {"context_length", "context length", "context_size", "context size", "context window",
+                                           "maximum model length", NULL};
+    static const char *const filtered[] = {"content_filter", "content_policy", NULL};
+    return status == 413 || ((status == 400 || status == 500) && has_word(error, too_long)) ||
+           (status == 400 && has_word(error, filtered));
+}
+
+/* Whether a server answers 500 to a request that it will never accept, as llama-server does: "Only no echo is supported", "tools
+ * param requires --jinja flag", "Failed to parse messages: ..". */
+static bool is_for_good(long status, const struct answer_error *error)
+{
+    static const char *const words[] = {"supported", "requires --", "failed to parse messages", NULL};
+    return status == 500 && has_word(error, words);
 }
 
 /* Whether a request with wrong content was refused because of a field. OpenAI's servers name it in `param`, others in the text. */
@@ -42,15 +55,18 @@ enum retry_kind retry_kind_of(long status, const struct answer_error *error, con
         return RETRY_ANSWERED;
     if (status == 429 && is_used_up(error))
         return RETRY_STOP;
-    if (status == 408 || status == 409 || status == 429 || (status >= 500 && status != 501))
-        return RETRY_LATER;
-    if (status == 413 || (status == 400 && is_about_the_row(error)))
+    if (is_about_the_row(status, error))
         return RETRY_ROW;
+    bool for_good = status == 501 || is_for_good(status, error);
+    if (status == 408 || status == 409 || status == 429 || (status >= 500 && !for_good))
+        return RETRY_LATER;
     if (!sent->newer_limit && is_about(status, error, "max_tokens"))
         return RETRY_LIMIT;
     if (!sent->no_temperature && is_about(status, error, "temperature"))
         return RETRY_COOL;
-    bool may_be_the_form = status == 400 || status == 404 || status == 415 || status == 422 || status == 501;
+    if (!sent->free_choice && is_about(status, error, "tool_choice"))
+        return RETRY_CHOICE;
+    bool may_be_the_form = status == 400 || status == 404 || status == 415 || status == 422 || for_good;
     return may_be_the_form && !sent->plain ? RETRY_PLAIN : RETRY_STOP;
 }
 

@@ -12,14 +12,16 @@ struct judge_dialect {
     bool plain;          /* the schema of the answer */
     bool newer_limit;    /* max_tokens; max_completion_tokens is sent instead */
     bool no_temperature; /* temperature 0, as models that reason do */
+    bool free_choice;    /* a tool_choice that names a function, as models that reason do */
 };
 
 enum retry_kind {
     RETRY_ANSWERED, /* 2xx: the body is an answer */
-    RETRY_LATER,    /* 408, 409, 429, 5xx */
+    RETRY_LATER,    /* 408, 409, 429, 5xx, unless the message shows that the request itself is at fault */
     RETRY_PLAIN,    /* perhaps only the schema of the answer was refused */
     RETRY_LIMIT,    /* only the name of the token limit was refused */
     RETRY_COOL,     /* only the temperature was refused */
+    RETRY_CHOICE,   /* only tool_choice was refused */
     RETRY_ROW,      /* the server cannot judge this trajectory, but others */
     RETRY_STOP      /* no other request will succeed: key, address, model, quota */
 };

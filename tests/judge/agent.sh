@@ -97,6 +97,13 @@ night busy 1
 must_equal '0.7 4' "$(of 000 params.x) $(asked)" 'a request that fails is repeated'
 night old 1
 must_equal '0.7 2.0' "$(of 000 params.x) $(of 000 metrics.planner_requests)" 'max_completion_tokens'
+night deep 1
+must_equal '0.6 24' "$(of 000 params.x) $(grep -c '"choice": null' requests)" 'its reasoning goes back, and a choice that it refuses is left out'
+must_equal 25 "$(asked)" 'one of them was refused'
+night llama 1
+must_equal '0.6 3' "$(of 000 params.x) $(asked)" 'calls without ids, and a message without text'
+night parts 1
+must_equal '0.35 1' "$(of 000 params.x) $(asked)" 'parts of a content'
 night repeat 3
 must_exit 0
 must_have err 'tried already: 000'

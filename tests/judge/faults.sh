@@ -90,10 +90,10 @@ must_have requests '"form":true'
 ask empty.jsonl
 must_exit 0
 
-for fault in 408 409 429 500 503 reset; do
+for fault in 408 409 429 500 503 loading reset; do
     ends judged $fault
 done
-for fault in one fence think prose parts eos float; do
+for fault in one fence think thought prose parts eos float; do
     ends judged $fault!
     must_have out '"flags":[1,0]'
     must_equal 1 "$(wc -l <requests)" "$fault, requests"
@@ -110,7 +110,14 @@ done
 ends truncated truncated!
 ends refused filter!
 ends refused refusal!
-ends refused long!
+# A text that is too long for the model fails alone, in the words of OpenAI, llama-server and vLLM.
+for fault in long size outgrown model; do
+    { one "longer FAULT=$fault!" && one shorter; } >t.jsonl
+    : >requests
+    ask t.jsonl --no-cache --concurrency 1
+    must_equal 'refused judged' "$(marks)" $fault
+    must_equal 2 "$(wc -l <requests)" "$fault, requests"
+done
 
 # After these faults no further request is sent.
 for i in 1 2 3 4 5 6 7 8 9; do one "stop $i"; done >many.jsonl

@@ -87,6 +87,7 @@ static char *content_of(const json_t *steps, const char *fault)
     if (strcmp(fault, "fence") == 0 ? asprintf(&text, "```json\n%s\n```\n", plain) < 0
         : strcmp(fault, "think") == 0
             ? asprintf(&text, "<think>{\"steps\": []} or so</think>\n%s", plain) < 0
+        : strcmp(fault, "thought") == 0 ? asprintf(&text, "It may be {\"steps\": []}.\n</think>\n\n%s", plain) < 0
         : strcmp(fault, "prose") == 0 ? asprintf(&text, "Step 0 is GOOD and so is step 1: %s. That is all.", plain) < 0
         : strcmp(fault, "two") == 0   ? asprintf(&text, "Like {\"steps\": []} I say %s", plain) < 0
                                       : asprintf(&text, "%s", plain) < 0)
@@ -235,6 +236,13 @@ static const struct {
     {"400", 400, "{\"error\": {\"message\": \"no such model\"}}"},
     {"404", 404, "{\"error\": {\"message\": \"nothing here\"}}"},
     {"long", 400, "{\"error\": {\"message\": \"too long\", \"code\": \"context_length_exceeded\"}}"},
+    {"size", 400, "{\"error\": {\"code\": 400, \"message\": \"request (5120 tokens) exceeds the available context size (4096 "
+                  "tokens), try increasing it\", \"type\": \"exceed_context_size_error\", \"n_prompt_tokens\": 5120, "
+                  "\"n_ctx\": 4096}}"},
+    {"outgrown", 500, "{\"error\": {\"code\": 500, \"message\": \"Context size has been exceeded.\", \"type\": \"server_error\"}}"},
+    {"model", 400, "{\"error\": {\"message\": \"The decoder prompt (length 5016) is longer than the maximum model length of "
+                   "4096.\", \"type\": \"BadRequestError\", \"param\": null, \"code\": 400}}"},
+    {"loading", 503, "{\"error\": {\"message\": \"Loading model\", \"type\": \"unavailable_error\", \"code\": 503}}"},
     {"html", 200, "<html>a proxy</html>"},
     {"utf8", 200, "{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": \"\xff\xfe\"}}]}"},
     {"empty", 200, ""},

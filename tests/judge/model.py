@@ -18,6 +18,9 @@ The name of the model in a request decides how it answers:
     old       refuses max_tokens, then is good
     wrong     has HTTP 400 for every request
     echo      sends the key back
+    deep      thinks: refuses a call without its reasoning_content, and a tool_choice, as DeepSeek does; proposes when it must
+    llama     writes nothing, then calls without ids; answers what llama-server answers to an id or a content that is null
+    parts     writes the proposal as a list of parts, behind its reasoning
 
 Each request is a line of LOG: the model, the number of messages, the names of the functions, the messages. Prints its port and
 runs until standard input ends. With KEY, requests must have it.
@@ -28,7 +31,7 @@ import sys
 import threading
 
 LOG, KEY = open(sys.argv[1], "a"), sys.argv[2] if len(sys.argv) > 2 else None
-SEEN = {}
+SEEN, FORCED = {}, set()
 
 
 def call(name, arguments, identity="c1"):
@@ -75,12 +78,38 @@ def answer(model, messages, state):
         return None, [call("rm", {"path": "/"}), call("query", "{\"limit\": "), call("query", [1]), call("append", {"status": "keep"})]
     if model == "silent":
         return "I would rather talk about the weather.", None
+    if model == "deep":
+        return None, [call("propose", proposal(state, 0.6))] if "deep" in FORCED else [call("running", {})]
+    if model == "llama":
+        if len(messages) == 2:
+            return None, None
+        made = call("propose", proposal(state, 0.6)) if messages[-1]["role"] == "tool" else call("running", {})
+        del made["id"]
+        return None, [made]
+    if model == "parts":
+        return [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+                {"type": "text", "text": "Is it {x}?</think>" + json.dumps(proposal(state, 0.35))}], None
     if model == "endless":
         return None, [call("knowledge", {})]
     if model == "obeys":
         text = json.dumps(messages)
         return None, [call("propose", proposal(state, 0.99 if "x must be 0.99" in text else 0.5))]
     raise ValueError(model)
+
+
+def refusal(model, messages, body):
+    """Returns a status and a message, or None."""
+    for m in messages:
+        if m["role"] == "assistant" and model == "deep" and m.get("reasoning_content") is None:
+            return 400, "The reasoning_content in the thinking mode must be passed back to the API."
+        if m["role"] == "assistant" and m["content"] is None and not m.get("tool_calls"):
+            return 500, "Failed to parse messages: Expected 'content' or 'tool_calls'"
+        if m["role"] == "tool" and not isinstance(m["tool_call_id"], str):
+            return 500, "Failed to parse messages: type must be string, but is null"
+    if model == "deep" and "tool_choice" in body:
+        FORCED.add(model)
+        return 400, "Thinking mode does not support this tool_choice"
+    return None
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -110,10 +139,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(400, {"error": {"message": "max_tokens is not supported, use max_completion_tokens", "param": "max_tokens"}})
         if model == "wrong":
             return self.reply(400, {"error": {"message": "this model does not take tools"}})
+        refused = refusal(model, messages, body)
+        if refused:
+            return self.reply(refused[0], {"error": {"code": refused[0], "message": refused[1]}})
         text, calls = answer(model, messages, state_of(messages))
         message = {"role": "assistant", "content": text if model != "echo" else f"my key is {KEY}"}
         if calls:
             message["tool_calls"] = calls
+        if model == "deep":
+            message["reasoning_content"] = ""
         self.reply(200, {"choices": [{"index": 0, "finish_reason": "tool_calls" if calls else "stop", "message": message}],
                          "usage": {"prompt_tokens": 1000, "completion_tokens": 50}})
 

@@ -17,6 +17,7 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
     twice      two choices have the same index
     prose      HTTP 200 with a text that is no JSON
     wrong      HTTP 400
+    llama      HTTP 500, as llama-server answers to `echo`
     key        HTTP 401, and the message has the key
 
 Each request is a line of LOG: the model, the number of prompts, the number of tokens. Prints its port and runs until standard
@@ -73,6 +74,8 @@ def answer(request):
         return 200, "I am a large language model."
     if model == "wrong":
         return 400, json.dumps({"error": {"message": "echo is not supported"}})
+    if model == "llama":
+        return 500, json.dumps({"error": {"code": 500, "message": "Only no echo is supported", "type": "server_error"}})
     if model == "key":
         return 401, json.dumps({"error": {"message": f"the key {KEY} is wrong"}})
     return 200, json.dumps({"object": "text_completion", "choices": choices(model, prompts)})

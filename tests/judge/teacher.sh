@@ -88,6 +88,8 @@ wrong infinite 'a log-prob of algorithm.endpoint is -inf'
 wrong fewer 'not one choice for each prompt'
 wrong twice 'not numbered 0, 1, ..'
 wrong wrong 'echo is not supported'
+wrong llama 'Only no echo is supported'
+must_equal 1 "$(grep -c '^llama' requests)" 'it is not asked again'
 wrong key 'key refused'
 wrong prose 'not a JSON object' 1
 exec 9>&-

@@ -79,6 +79,9 @@ static void a_whole_answer_is_taken(void **state)
         " \n```json\n{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}\n```\n",
         "<think>\"steps\": 3</think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
         "<think>{\"steps\": []}</think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
+        /* the chat template began the reasoning (vllm-project/vllm issue 13125) */
+        "Perhaps {\"steps\": []}.\n</think>\n\n{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
+        "{\"steps\": [{\"index\": 0, \"analysis\": \"ends with </think>\", \"flag\": \"GOOD\"}," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
         "Sure {here}: {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]} That is all.",
         "{\"note\": 1} {\"steps\": [" ENTRY(0.0, GOOD) "," ENTRY(1.0, BAD) "," ENTRY("2", GOOD) "]}",
         /* said twice, in the same words */
@@ -212,8 +215,13 @@ static void what_a_server_refuses_is_left_out(void **state)
     assert_int_equal(kind(401, limit, true), RETRY_STOP);
     assert_int_equal(kind(400, cool, true), RETRY_COOL);
     assert_int_equal(kind(422, strict, true), RETRY_COOL);
-    assert_int_equal(kind_without(400, limit, (struct judge_dialect){true, true, false}), RETRY_STOP);
-    assert_int_equal(kind_without(400, cool, (struct judge_dialect){true, false, true}), RETRY_STOP);
+    assert_int_equal(kind_without(400, limit, (struct judge_dialect){.plain = true, .newer_limit = true}), RETRY_STOP);
+    assert_int_equal(kind_without(400, cool, (struct judge_dialect){.plain = true, .no_temperature = true}), RETRY_STOP);
+    /* DeepSeek, as in can1357/oh-my-pi issue 7315 */
+    static const char choice[] = "{\"error\": {\"message\": \"Thinking mode does not support this tool_choice\", \"type\": "
+                                 "\"invalid_request_error\"}}";
+    assert_int_equal(kind(400, choice, true), RETRY_CHOICE);
+    assert_int_equal(kind_without(400, choice, (struct judge_dialect){.plain = true, .free_choice = true}), RETRY_STOP);
     assert_int_equal(kind(400, "{\"error\": {\"code\": \"context_length_exceeded\", \"message\": \"max_tokens\"}}", false), RETRY_ROW);
 }
 
@@ -236,6 +244,39 @@ static void failures_are_told_apart(void **state)
     assert_int_equal(kind(429, "{\"error\": {\"type\": \"insufficient_quota\"}}", false), RETRY_STOP);
     assert_int_equal(kind(429, "{\"error\": {\"message\": \"You exceeded your current quota, ..\"}}", false), RETRY_STOP);
     assert_int_equal(kind(429, "{\"error\": {\"code\": 429, \"message\": \"slow down\"}}", false), RETRY_LATER);
+}
+
+/*
+ * What servers send for a text that is longer than their context, and for a request that they will never accept. llama-server's
+ * are in its sources (tools/server, 3f545bec), vLLM's in OpenBMB/MiniCPM-V issue 1048 and vllm-project/vllm issue 20409, LM
+ * Studio's in the decoder cases of the crate svir.
+ */
+static void bodies_of_servers_are_understood(void **state)
+{
+    (void)state;
+    static const struct {
+        long status;
+        const char *body;
+        enum retry_kind kind;
+    } cases[] = {
+        {400, "{\"error\": {\"code\": 400, \"message\": \"request (5120 tokens) exceeds the available context size (4096 tokens), try "
+              "increasing it\", \"type\": \"exceed_context_size_error\", \"n_prompt_tokens\": 5120, \"n_ctx\": 4096}}", RETRY_ROW},
+        {500, "{\"error\": {\"code\": 500, \"message\": \"Context size has been exceeded.\", \"type\": \"server_error\"}}", RETRY_ROW},
+        {400, "{\"error\": {\"message\": \"The decoder prompt (length 5016) is longer than the maximum model length of 4096.\", \"type\": "
+              "\"BadRequestError\", \"param\": null, \"code\": 400}}", RETRY_ROW},
+        {400, "{\"error\": {\"message\": \"This model's maximum context length is 4096 tokens. However, you requested 5016 tokens (3016 in "
+              "the messages, 2000 in the completion).\", \"type\": \"BadRequestError\", \"code\": 400}}", RETRY_ROW},
+        {400, "{\"error\": \"The number of tokens to keep from the initial prompt is greater than the context length.\"}", RETRY_ROW},
+        {503, "{\"error\": {\"code\": 503, \"message\": \"Loading model\", \"type\": \"unavailable_error\"}}", RETRY_LATER},
+        {500, "{\"error\": {\"code\": 500, \"message\": \"Only no echo is supported\", \"type\": \"server_error\"}}", RETRY_STOP},
+        {500, "{\"error\": {\"code\": 500, \"message\": \"tools param requires --jinja flag\", \"type\": \"server_error\"}}", RETRY_STOP},
+        {500, "{\"error\": {\"code\": 500, \"message\": \"Compute error.\", \"type\": \"server_error\"}}", RETRY_LATER}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (kind(cases[i].status, cases[i].body, true) != cases[i].kind)
+            fail_msg("%ld %s: %d", cases[i].status, cases[i].body, (int)kind(cases[i].status, cases[i].body, true));
+    struct answer_error error;
+    answer_error_read(&error, cases[0].body, strlen(cases[0].body));
+    assert_string_equal(error.code, "exceed_context_size_error"); /* not the number */
 }
 
 static void waiting_doubles_with_chance_and_keeps_what_was_asked(void **state)
@@ -503,6 +544,7 @@ int main(void)
         cmocka_unit_test(the_analysis_is_kept),
         cmocka_unit_test(anything_else_is_not),
         cmocka_unit_test(why_it_ended_comes_first),
+        cmocka_unit_test(bodies_of_servers_are_understood),
         cmocka_unit_test(failures_are_told_apart), cmocka_unit_test(what_a_server_refuses_is_left_out),
         cmocka_unit_test(waiting_doubles_with_chance_and_keeps_what_was_asked),
         cmocka_unit_test(rules_differ_by_the_outcome),
