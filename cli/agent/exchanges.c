@@ -13,21 +13,13 @@
 
 #include <lineage/render.h>
 #include <lineage/time.h>
-#include <xxhash.h>
 
 #include "cli.h"
+#include "judge/request_digest.h"
 
 bool exchange_digest(char digest[EXCHANGE_DIGEST_MAX], const char *url, const json_t *request)
 {
-    json_t *whole = json_pack("{s:s, s:O}", "endpoint", url, "request", request);
-    char *text = whole ? json_dumps(whole, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    json_decref(whole);
-    if (!text)
-        return false;
-    XXH128_hash_t hash = XXH3_128bits(text, strlen(text));
-    snprintf(digest, EXCHANGE_DIGEST_MAX, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
-    free(text);
-    return true;
+    return judge_digest(digest, json_pack("{s:s, s:O}", "endpoint", url, "request", request));
 }
 
 /* Creates the directories if `make`. */

@@ -24,7 +24,7 @@
 #include "ranks/team.h"
 
 struct child_options {
-    char *checkpoint, *judge_cache, *state, *rollouts;
+    char *checkpoint, *judge_cache, *teacher_cache, *state, *rollouts;
     int events, state_every;
     struct recipe_events wire;
 };
@@ -104,7 +104,7 @@ static int train(const char *path, struct child_options *o)
     if (status == TRAINER_OK)
         status = open_judge(&judge, &recipe, o, &options, &error);
     if (status == TRAINER_OK)
-        status = recipe_teacher_open(&teacher, &recipe, &error);
+        status = recipe_teacher_open(&teacher, &recipe, o->teacher_cache, &error);
     options.teacher = recipe_teacher_ask;
     options.teacher_context = teacher;
     if (status == TRAINER_OK && o->rollouts && launch_read().rank == 0) {
@@ -134,6 +134,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0,
          "file of the judge's answers, unless the recipe names one",
          "FILE"},
+        {"teacher-cache", 0, POPT_ARG_STRING, &o.teacher_cache, 0, "file of the answers of teachers behind an endpoint", "FILE"},
         {"state", 0, POPT_ARG_STRING, &o.state, 0, "file of the run's state: continue from it if it exists", "FILE"},
         {"state-every", 0, POPT_ARG_INT, &o.state_every, 0, "save the state every N iterations", "N"},
         {"rollouts", 0, POPT_ARG_STRING, &o.rollouts, 0, "file for the token streams of all rollouts", "FILE"},

@@ -20,9 +20,10 @@
 
 #include <jansson.h>
 
+#include "judge/request_digest.h"
 #include "judge/retry.h"
 
-enum { CACHE_DIGEST_MAX = 33, CACHE_WHY_MAX = 256 };
+enum { CACHE_DIGEST_MAX = JUDGE_DIGEST_MAX, CACHE_WHY_MAX = 256 };
 
 struct cache;
 

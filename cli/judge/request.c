@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "cli.h"
+#include "judge/request_digest.h"
 #include "judge/judge_internal.h"
 #include "judge/wording.h"
 
@@ -82,32 +81,18 @@ static json_t *make_body(const struct judge *judge, const json_t *messages, cons
     return body;
 }
 
-/* Takes the object. Returns false if it is NULL or there is no memory. */
-static bool digest_of(char digest[CACHE_DIGEST_MAX], json_t *object)
-{
-    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    if (text) {
-        XXH128_hash_t hash = XXH3_128bits(text, strlen(text));
-        snprintf(digest, CACHE_DIGEST_MAX, "%016llx%016llx", (unsigned long long)hash.high64,
-                 (unsigned long long)hash.low64);
-    }
-    free(text);
-    json_decref(object);
-    return text != NULL;
-}
-
 /* What a server refuses does not change the question, so the digest is that of one fixed form. */
 bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
 {
     const struct judge_dialect fixed = {.plain = true};
     json_t *body = make_body(judge, messages, &fixed);
     json_object_set_new(body, "endpoint", json_string(judge->at.url));
-    return digest_of(digest, body);
+    return judge_digest(digest, body);
 }
 
 bool request_endpoint_digest(const struct judge *judge, char digest[CACHE_DIGEST_MAX])
 {
-    return digest_of(digest, json_pack("{s:s, s:s}", "endpoint", judge->at.url, "model", judge->settings.model));
+    return judge_digest(digest, json_pack("{s:s, s:s}", "endpoint", judge->at.url, "model", judge->settings.model));
 }
 
 bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double seconds)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "judge/judge.h"
+#include "recipe/recipe_teacher.h"
 #include "support/program.h"
 
 /* Writes the full text with every default, because the work directory becomes the snapshot: a trial that starts from its
@@ -57,10 +58,11 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     workdir_file(trial->policy, dir, RECIPE_POLICY);
     if (!program_self(trial->self) || !write_recipe(trial))
         return false;
-    if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE))
+    if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE) || !workdir_file(trial->teacher_cache, dir, "../" TEACHER_CACHE))
         return false;
     const char *const argv[] = {"lineage",      "run-trial",   "--events",      "3",         "--checkpoint",
-                                trial->policy,  "--judge-cache", trial->cache, trial->file};
+                                trial->policy,  "--judge-cache", trial->cache,  "--teacher-cache", trial->teacher_cache,
+                                trial->file};
     const char *const state[] = {"--state", trial->state, "--state-every", trial->state_every};
     size_t n = sizeof argv / sizeof *argv;
     memcpy(trial->argv, argv, sizeof argv);

@@ -1,11 +1,13 @@
 /* recipe_teacher.c: see recipe_teacher.h. */
 #include "recipe/recipe_teacher.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"
 #include "judge/chat.h"
+#include "judge/score_cache.h"
 
 /* A server answers with about 100 bytes per token, and a response may have a mebibyte. */
 enum { TOKENS_PER_REQUEST = 4096 };
@@ -13,6 +15,7 @@ enum { TOKENS_PER_REQUEST = 4096 };
 struct recipe_teacher {
     const struct trainer_recipe *recipe;
     struct chat chat[TRAINER_ENVS_MAX]; /* zero without an endpoint */
+    struct score_cache *cache;          /* NULL: none */
 };
 
 static enum trainer_status fail(struct trainer_error *err, enum trainer_status status, const char *url, const char *why)
@@ -22,8 +25,10 @@ static enum trainer_status fail(struct trainer_error *err, enum trainer_status s
     return status;
 }
 
-enum trainer_status recipe_teacher_open(struct recipe_teacher **teacher, const struct trainer_recipe *recipe, struct trainer_error *err)
+enum trainer_status recipe_teacher_open(struct recipe_teacher **teacher, const struct trainer_recipe *recipe, const char *cache,
+                                        struct trainer_error *err)
 {
+    char why[SCORE_CACHE_WHY_MAX];
     bool any = false;
     *teacher = NULL;
     for (int32_t i = 0; i < recipe->n_tasks; i++)
@@ -34,6 +39,8 @@ enum trainer_status recipe_teacher_open(struct recipe_teacher **teacher, const s
     if (!*teacher)
         return fail(err, TRAINER_ENOMEM, "", "out of memory");
     (*teacher)->recipe = recipe;
+    if (cache && !((*teacher)->cache = score_cache_open(cache, TEACHER_CACHE_BYTES, why)))
+        return fail(err, TRAINER_EINVAL, "", why);
     for (int32_t i = 0; i < recipe->n_tasks; i++) {
         const struct trainer_teacher_endpoint *at = &recipe->tasks[i].algorithm.endpoint;
         struct chat *chat = &(*teacher)->chat[i];
@@ -49,6 +56,8 @@ void recipe_teacher_close(struct recipe_teacher *teacher)
     for (int32_t i = 0; teacher && i < teacher->recipe->n_tasks; i++)
         if (teacher->recipe->tasks[i].algorithm.endpoint.base_url[0])
             chat_close(&teacher->chat[i]);
+    if (teacher)
+        score_cache_close(teacher->cache);
     free(teacher);
 }
 
@@ -119,22 +128,90 @@ static const char *take_response(struct trainer_teacher_batch *batch, size_t fir
     return why;
 }
 
+/* ---- earlier answers ---- */
+
+/*
+ * Copies the log-probs of a request's rows, those of the policy's tokens only, between the batch and a list. Returns their number;
+ * values NULL only counts.
+ */
+static size_t copy_values(struct trainer_teacher_batch *batch, size_t first, size_t n, float *values, bool to_batch)
+{
+    size_t count = 0;
+    for (size_t row = first; row < first + n; row++) {
+        struct trainer_rollout r = trainer_rollouts_get(batch->rollouts, batch->first + row);
+        for (int32_t t = 0; t < r.length; t++) {
+            float *at = &batch->log_prob[row * batch->width + (size_t)t];
+            if (values && r.mask[t])
+                *(to_batch ? at : &values[count]) = to_batch ? values[count] : *at;
+            count += r.mask[t] != 0;
+        }
+    }
+    return count;
+}
+
+/* The trainer refuses other numbers, and what it refuses is asked again by the next trial. */
+static bool are_log_probs(const float *values, size_t n)
+{
+    bool good = true;
+    for (size_t i = 0; i < n; i++)
+        good = good && isfinite(values[i]) && values[i] <= 0;
+    return good;
+}
+
+/* One request of a batch: rows [first, first + n). */
+struct lesson {
+    struct trainer_teacher_batch *batch;
+    size_t first, n, n_values;
+    float *values; /* [n_values] */
+    char digest[JUDGE_DIGEST_MAX];
+};
+
+static bool find_lesson(struct recipe_teacher *teacher, const struct lesson *lesson)
+{
+    if (!teacher->cache || !score_cache_find(teacher->cache, lesson->digest, lesson->values, lesson->n_values))
+        return false;
+    copy_values(lesson->batch, lesson->first, lesson->n, lesson->values, true);
+    return true;
+}
+
+static void keep_lesson(struct recipe_teacher *teacher, const struct lesson *lesson)
+{
+    copy_values(lesson->batch, lesson->first, lesson->n, lesson->values, false);
+    if (teacher->cache && are_log_probs(lesson->values, lesson->n_values))
+        (void)score_cache_add(teacher->cache, lesson->digest, lesson->values, lesson->n_values);
+}
+
+/* Returns NULL, or what is wrong. */
+static const char *ask(struct recipe_teacher *teacher, struct lesson *lesson, const json_t *request)
+{
+    const struct trainer_teacher_endpoint *at = &lesson->batch->recipe->tasks[lesson->batch->task].algorithm.endpoint;
+    struct chat *chat = &teacher->chat[lesson->batch->task];
+    if (!judge_digest(lesson->digest, json_pack("{s:s, s:O}", "endpoint", chat->at.url, "request", request)))
+        return "out of memory";
+    if (find_lesson(teacher, lesson))
+        return NULL;
+    json_t *response = chat_ask(chat, request, 1, cli_now() + at->deadline);
+    const char *why = response ? take_response(lesson->batch, lesson->first, lesson->n, response) : chat->why;
+    if (!why)
+        keep_lesson(teacher, lesson);
+    json_decref(response);
+    return why;
+}
+
 enum trainer_status recipe_teacher_ask(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err)
 {
     struct recipe_teacher *teacher = context;
     const struct trainer_teacher_endpoint *at = &batch->recipe->tasks[batch->task].algorithm.endpoint;
-    struct chat *chat = &teacher->chat[batch->task];
     const char *why = NULL;
-    for (size_t first = 0, n; first < batch->n && !why; first += n) {
-        n = rows_of_request(batch, first);
-        json_t *request = make_request(batch, at->name, first, n);
-        json_t *response = request ? chat_ask(chat, request, 1, cli_now() + at->deadline) : NULL;
-        if (!request)
-            why = "out of memory";
-        else
-            why = response ? take_response(batch, first, n, response) : chat->why;
+    for (size_t first = 0; first < batch->n && !why;) {
+        struct lesson lesson = {.batch = batch, .first = first, .n = rows_of_request(batch, first)};
+        lesson.n_values = copy_values(batch, first, lesson.n, NULL, false);
+        lesson.values = malloc((lesson.n_values + 1) * sizeof *lesson.values);
+        json_t *request = make_request(batch, at->name, first, lesson.n);
+        why = request && lesson.values ? ask(teacher, &lesson, request) : "out of memory";
         json_decref(request);
-        json_decref(response);
+        free(lesson.values);
+        first += lesson.n;
     }
     return why ? fail(err, TRAINER_EIO, at->base_url, why) : TRAINER_OK;
 }

@@ -10,13 +10,18 @@
 
 #include <trainer/train.h>
 
+/* The name of the file with earlier answers in a store, and the most bytes that it and its predecessor may have. */
+#define TEACHER_CACHE "teacher-cache.jsonl"
+enum { TEACHER_CACHE_BYTES = 64 << 20 };
+
 struct recipe_teacher;
 
 /*
- * Opens the endpoints of a recipe; *teacher is NULL if it has none. Returns TRAINER_EINVAL with the reason if libcurl is
- * missing or a key is not set. The caller closes it in any case.
+ * Opens the endpoints of a recipe; *teacher is NULL if it has none. cache: path of the file with earlier answers, or NULL: a
+ * request whose answer is there is not made. Returns TRAINER_EINVAL with the reason if libcurl is missing, a key is not set, or
+ * the file cannot be opened. The caller closes it in any case.
  */
-enum trainer_status recipe_teacher_open(struct recipe_teacher **teacher, const struct trainer_recipe *recipe,
+enum trainer_status recipe_teacher_open(struct recipe_teacher **teacher, const struct trainer_recipe *recipe, const char *cache,
                                         struct trainer_error *err);
 void recipe_teacher_close(struct recipe_teacher *teacher);
 

@@ -7,6 +7,7 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
 
     good       nothing; there is a generated token behind each prompt
     backwards  the choices come in the opposite order
+    pauses     the eighth request waits until there is a file `go`, and is not answered
     busy       HTTP 503 for each first request, then good
     plain      the server does not know `echo`: no log-probs
     short      a log-prob is missing
@@ -20,14 +21,17 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
     llama      HTTP 500, as llama-server answers to `echo`
     key        HTTP 401, and the message has the key
 
-Each request is a line of LOG: the model, the number of prompts, the number of tokens. Prints its port and runs until standard
+Each request is a line of LOG: the model, the number of prompts, the number of tokens, a checksum. Prints its port and runs until standard
 input ends. With KEY, requests must have it.
 """
 import http.server
 import json
+import os
 import subprocess
 import sys
 import threading
+import time
+import zlib
 
 LOG, KEY = open(sys.argv[1], "a"), sys.argv[4] if len(sys.argv) > 4 else None
 SCORES = subprocess.Popen(sys.argv[2:4], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -66,7 +70,12 @@ def answer(request):
     assert request["echo"] is True and request["max_tokens"] == 1 and request["logprobs"] == 1, request
     first = (model, json.dumps(prompts)) not in SEEN
     SEEN.add((model, json.dumps(prompts)))
-    LOG.write(f"{model} {len(prompts)} {sum(map(len, prompts))}\n")
+    if model == "pauses" and not os.path.exists("go") and sum(name == model for name, _ in SEEN) == 8:
+        while not os.path.exists("go"):
+            open("paused", "w").close()
+            time.sleep(0.02)
+        return 503, "{}"
+    LOG.write(f"{model} {len(prompts)} {sum(map(len, prompts))} {zlib.crc32(json.dumps(prompts).encode())}\n")
     LOG.flush()
     if model == "busy" and first:
         return 503, "{}"

@@ -49,10 +49,39 @@ must_run train student.json -C t -q --set algorithm=opd --set teacher="$teacher"
 by_file=$(steps ref_kl) masked=$(steps ref_kl/is_masked)
 must_equal 3 "$(echo $by_file | wc -w)" "ref_kl of three iterations"
 must_run train student.json -C t -q --set algorithm=opd --set algorithm.endpoint.base_url="$url" --set algorithm.endpoint.name=good
-near "$by_file" "$(steps ref_kl)" "the distance to the teacher"
+by_cache=$(steps ref_kl)
+near "$by_file" "$by_cache" "the distance to the teacher"
 near "$masked" "$(steps ref_kl/is_masked)" "the trust region"
 must_have t/results.tsv "algorithm.endpoint.base_url=$url; algorithm.endpoint.name=good"
 must_equal 3 "$(grep -c '^good 32 ' requests)" "32 rollouts of an iteration in one request"
+
+# ---- answers are kept by the request: a trial that is repeated, or resumed after it was killed, asks nothing twice ----
+must_equal 3 "$(grep -c '^{"request":"[0-9a-f]\{32\}","log_probs":\[-' t/teacher-cache.jsonl)" 'one line for each request'
+: >requests
+must_run train student.json -C t -q --set algorithm=opd --set algorithm.endpoint.base_url="$url" --set algorithm.endpoint.name=good
+must_equal 0 "$(wc -l <requests)" 'requests of a trial that is repeated'
+must_equal "$by_cache" "$(steps ref_kl)" 'the same numbers to the last digit'
+must_run -C t verify
+: >requests
+set -- train student.json -C again -q --set algorithm=opd --set iterations=12 --set algorithm.endpoint.base_url="$url" \
+    --set algorithm.endpoint.name=pauses
+"$LINEAGE" "$@" --resume run.state --save-every 5 >out 2>err </dev/null &
+training=$!
+wait_for test -e paused || fail 'no eighth request'
+must_equal 7 "$(wc -l <requests)" 'answered before the kill'
+kill -KILL "$(child_of "$training")"
+wait "$training"
+: >go
+must_run "$@" --resume run.state --save-every 5
+must_have again/results.tsv 'resumed_after=5'
+must_equal 12 "$(sort -u requests | wc -l)" 'different requests'
+must_equal 12 "$(wc -l <requests)" 'none is made twice'
+cp t/teacher-cache.jsonl bad.jsonl
+sed 's/"log_probs":\[/"log_probs":[0,/' bad.jsonl >t/teacher-cache.jsonl
+printf '{"request":"0000' >>t/teacher-cache.jsonl
+must_run train student.json -C t -q --set algorithm=opd --set algorithm.endpoint.base_url="$url" --set algorithm.endpoint.name=good
+must_equal "$by_cache" "$(steps ref_kl)" 'a damaged file spoils nothing'
+rm -f t/teacher-cache.jsonl
 for model in backwards busy; do
     : >requests
     must_run train student.json -C t -q --set algorithm=opd --set algorithm.endpoint.base_url="$url" \
