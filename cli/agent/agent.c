@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "judge/answer.h"
 #include "judge/chat.h"
+#include "plan/spent_tokens.h"
 
 /* CALLS: function calls in one answer. RESULT_BYTES: of one result; lists have cursors. ANSWER_TOKENS: of one answer. */
 enum { CALLS = 16, PROPOSALS = 8, REMINDERS = 2, RESULT_BYTES = 16000, ANSWER_TOKENS = 16384, LEAST_TOKENS = 256 };
@@ -24,6 +25,7 @@ enum { CALLS = 16, PROPOSALS = 8, REMINDERS = 2, RESULT_BYTES = 16000, ANSWER_TO
 struct conversation {
     const struct agent_settings *settings;
     struct lineage_store *store;
+    const char *sweep; /* whose tokens are counted; NULL: nobody's */
     struct agent_cost *cost;
     struct chat chat;
     struct tool_server server;
@@ -133,6 +135,8 @@ static void count_tokens(struct conversation *c, const json_t *request, const js
         completion = json_dumpb(response, NULL, 0, JSON_COMPACT) / 4;
     c->cost->prompt_tokens += prompt;
     c->cost->completion_tokens += completion;
+    if (c->sweep)
+        (void)spent_tokens_add(c->store, c->sweep, c->settings->model, prompt, completion);
 }
 
 /* Models without functions, and some with them, write the proposal as text. Each line or the whole text may be an object. */
@@ -263,7 +267,7 @@ json_t *agent_plan(const struct agent_settings *settings, struct lineage_store *
                    struct agent_cost *cost, char why[AGENT_WHY_MAX])
 {
     double begun = cli_now();
-    struct conversation c = {.settings = settings, .store = store, .cost = cost, .end = begun + settings->seconds, .why = why};
+    struct conversation c = {.settings = settings, .store = store, .cost = cost, .sweep = json_string_value(json_object_get(request, "sweep")), .end = begun + settings->seconds, .why = why};
     *cost = (struct agent_cost){.requests = 0};
     snprintf(why, AGENT_WHY_MAX, "out of memory");
     c.proposals = json_array();

@@ -24,7 +24,7 @@ static void add(struct planning *planning, const json_t *cost)
     for (size_t i = 0; texts[i]; i++)
         if (json_is_string(json_object_get(cost, texts[i])))
             json_object_set(planning->cost, texts[i], json_object_get(cost, texts[i]));
-    planning->tokens_used += (uint64_t)(amount(cost, "prompt_tokens") + amount(cost, "completion_tokens"));
+    planning->tokens_reported += (uint64_t)(amount(cost, "prompt_tokens") + amount(cost, "completion_tokens"));
 }
 
 void planner_cost_take(struct planning *planning)
@@ -41,13 +41,26 @@ void planner_cost_take(struct planning *planning)
     }
 }
 
+/* If the lines could not be written, what this execution used is counted all the same. */
+static uint64_t tokens_used(struct planning *planning)
+{
+    spent_tokens_read(&planning->spent, planning->list->store, planning->list->sweep.name);
+    return planning->spent.sum > planning->tokens_reported ? planning->spent.sum : planning->tokens_reported;
+}
+
+uint64_t planner_cost_tokens_left(struct planning *planning)
+{
+    uint64_t used = tokens_used(planning);
+    return used < planning->tokens ? planning->tokens - used : 0;
+}
+
 bool planner_cost_is_too_high(struct planning *planning)
 {
-    if (!planning->tokens || planning->tokens_used < planning->tokens)
+    if (!planning->tokens || planner_cost_tokens_left(planning) > 0)
         return false;
     if (planning->planner)
-        fprintf(stderr, "lineage: the planner has used %llu tokens, and the night has %zu (--agent-tokens); the proposer takes over\n",
-                (unsigned long long)planning->tokens_used, planning->tokens);
+        fprintf(stderr, "lineage: the planner has used %llu tokens, and the sweep has %zu (--agent-tokens); the proposer takes over\n",
+                (unsigned long long)tokens_used(planning), planning->tokens);
     planning->planner = NULL;
     return true;
 }

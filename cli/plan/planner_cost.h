@@ -8,10 +8,13 @@
 
 #include "plan/planning.h"
 
-/* Takes the objects with a cost out of planning->answers, and adds them to planning->cost and planning->tokens_used. */
+/* Takes the objects with a cost out of planning->answers, and adds them to planning->cost and planning->tokens_reported. */
 void planner_cost_take(struct planning *planning);
 
-/* Whether the tokens of the night are used up. Reports that once. */
+/* The tokens that this sweep has left for its planner, 0 if they are used up; only with planning->tokens. */
+uint64_t planner_cost_tokens_left(struct planning *planning);
+
+/* Whether the tokens of the sweep are used up. Reports that once. */
 bool planner_cost_is_too_high(struct planning *planning);
 
 #endif

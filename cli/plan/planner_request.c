@@ -8,6 +8,7 @@
 #include <lineage/render.h>
 
 #include "plan/draw_parent.h"
+#include "plan/planner_cost.h"
 #include "plan/planner_facts.h"
 #include "sweep/trial_files.h"
 
@@ -166,14 +167,14 @@ static json_t *parents_json(const struct planning *planning, const struct lineag
 
 /* ---- all of it ---- */
 
-static json_t *budget_json(const struct planning *planning)
+static json_t *budget_json(struct planning *planning)
 {
     double left = night_hours_left(planning->hours);
     size_t trials = planning_left(planning);
     json_t *budget = json_object();
     json_object_set_new(budget, "trials_left", planning->list->sweep.plan.trials ? json_integer((json_int_t)trials) : json_null());
     if (planning->tokens)
-        json_object_set_new(budget, "tokens_left", json_integer((json_int_t)(planning->tokens - planning->tokens_used)));
+        json_object_set_new(budget, "tokens_left", json_integer((json_int_t)planner_cost_tokens_left(planning)));
     json_object_set_new(budget, "seconds_left", isfinite(left) ? cli_json_number(left) : json_null());
     json_object_set_new(budget, "seconds_per_trial", planning->list->pace > 0 && planning->list->sweep.of_commands
                                                          ? cli_json_number(planning->list->pace)
@@ -222,7 +223,7 @@ static json_t *block_json(const struct planning *planning)
     return json;
 }
 
-json_t *planner_request(const struct planning *planning, const json_t *refused)
+json_t *planner_request(struct planning *planning, const json_t *refused)
 {
     struct lineage_store *store = planning->list->store;
     struct lineage_trial best = {0};

@@ -12,6 +12,6 @@
 
 /* refused: the planner's proposals that the gate refused in this turn, with reasons, or NULL. Returns a new reference, or
  * NULL after printing the error. */
-json_t *planner_request(const struct planning *planning, const json_t *refused);
+json_t *planner_request(struct planning *planning, const json_t *refused);
 
 #endif

@@ -3,7 +3,7 @@
  * external command). If the planner has no valid proposal, the proposer is used for that turn.
  *
  *   next_proposal     the next trial, from the planner or the proposer
- *   planner           asks the planner, and keeps its answers; planner_request, planner_call, planner_cost
+ *   planner           asks the planner, and keeps its answers; planner_request, planner_call, planner_cost, spent_tokens
  *   planner_facts     the block's facts about ideas, as JSON
  *   planner_ideas     the store's trials as a set of ideas, for one turn
  *   proposal_gate     checks a proposal before it becomes a trial
@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #include "plan/night_hours.h"
+#include "plan/spent_tokens.h"
 #include "propose/propose_past.h"
 #include "share/other_workers.h"
 #include "trial/interrupts.h"
@@ -31,8 +32,9 @@ struct planning {
     bool on;                    /* false: only the sweep's list is run */
     enum propose_method method; /* method of the proposer */
     const char *planner;        /* shell command; NULL: none */
-    size_t tokens;              /* that the planner may use in this night; 0: it is not told, and nothing is counted */
-    uint64_t tokens_used;       /* as it reported them */
+    size_t tokens;              /* that the planner may use for this sweep; 0: it is not told, and nothing is counted */
+    uint64_t tokens_reported;   /* by the planner in this execution */
+    struct spent_tokens spent;  /* by all executions and workers; read by planner_cost_tokens */
     json_t *cost;               /* what it reported since the last trial that it proposed; NULL: nothing */
     double planner_seconds;     /* a planner that takes longer is stopped */
     json_t *answers;            /* the planner's proposals that have not been looked at yet, best first; NULL: none */

@@ -137,6 +137,32 @@ must_equal sobol "$(of 001 params.proposer)"
 checks=$((checks + 1))
 [ "$(asked)" -le 6 ] || fail "$(asked) requests with a budget of 5000 tokens, 1050 each"
 
+# The next night of the sweep, in an own process, has what is left; a larger budget is asked again. Other sweeps have their own.
+night endless 3 --propose sobol --agent-tokens 5000
+must_exit 0
+must_have err 'the planner has used'
+must_equal 'sobol 0' "$(of 002 params.proposer) $(asked)" 'nothing is left'
+night endless 4 --propose sobol --agent-tokens 1000000
+[ "$(asked)" -gt 0 ] || fail 'a larger budget'
+sed 's/"space"/"another"/' space.json >another.json
+: >requests
+run night another.json -C endless --agent-endpoint "http://127.0.0.1:$port/v1" --agent-model endless --trials 1 --propose sobol --agent-tokens 5000
+[ "$(asked)" -gt 0 ] || fail 'another sweep'
+
+# Each answer is counted when it comes: a night that was killed in its first turn has paid, too. A damaged line adds nothing.
+run append -C killed --create --direction lower --status baseline --core-metric 9
+echo '{"sweep": "space", "ranges": {"x": {"low": 0, "high": 1}}, "chain": [], "refused": []}' >state.json
+"$LINEAGE" agent -C killed --endpoint "http://127.0.0.1:$port/v1" --model endless --rounds 3 <state.json >out 2>err
+must_equal 3 "$(grep -c '"sweep":"space","model":"endless","prompt_tokens":1000,"completion_tokens":50' killed/telemetry/planner-tokens.jsonl)"
+printf '{"sweep": "space", "prompt_tokens": "many"}\nnot JSON\n{"sweep": "spa' >>killed/telemetry/planner-tokens.jsonl
+model=killed
+: >requests
+run night space.json -C killed --agent-endpoint "http://127.0.0.1:$port/v1" --agent-model endless --trials 1 --propose sobol --agent-tokens 3150
+must_exit 0
+must_have err 'the planner has used 3150 tokens'
+must_equal 0 "$(asked)"
+must_run verify -C killed
+
 # ---- a diff of the sweep's files ----
 
 mkdir d

@@ -1,0 +1,76 @@
+/* spent_tokens.c: see spent_tokens.h. */
+#include "plan/spent_tokens.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+#include <lineage/render.h>
+#include <lineage/time.h>
+
+#include "cli.h"
+
+static bool find_path(char path[PATH_MAX], struct lineage_store *store)
+{
+    struct lineage_error err;
+    char *dir = NULL;
+    if (lineage_store_path(&dir, store, LINEAGE_PLACE_TELEMETRY, &err) != LINEAGE_OK)
+        return false;
+    mkdir(dir, 0777);
+    int n = snprintf(path, PATH_MAX, "%s/planner-tokens.jsonl", dir);
+    lineage_free(dir);
+    return n > 0 && n < PATH_MAX;
+}
+
+bool spent_tokens_add(struct lineage_store *store, const char *sweep, const char *model, uint64_t prompt, uint64_t completion)
+{
+    char path[PATH_MAX] = "", now[LINEAGE_TIME_MAX];
+    json_t *line = json_pack("{s:s, s:s, s:s, s:I, s:I}", "time", lineage_time_format(now, (int64_t)time(NULL)), "sweep", sweep,
+                             "model", model, "prompt_tokens", (json_int_t)prompt, "completion_tokens", (json_int_t)completion);
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    size_t length = text ? strlen(text) : 0;
+    int fd = text && find_path(path, store) ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (text)
+        text[length] = '\n';
+    bool good = fd >= 0 && write(fd, text, length + 1) == (ssize_t)length + 1;
+    if (!good)
+        cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(text);
+    json_decref(line);
+    return good;
+}
+
+static uint64_t tokens_of(const json_t *line, const char *name)
+{
+    json_int_t n = json_integer_value(json_object_get(line, name));
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, const char *sweep)
+{
+    char path[PATH_MAX], *text = NULL;
+    size_t capacity = 0;
+    int fd = find_path(path, store) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    FILE *in = fd >= 0 && lseek(fd, spent->read, SEEK_SET) >= 0 ? fdopen(fd, "r") : NULL;
+    for (ssize_t n; in && (n = getline(&text, &capacity, in)) > 0 && text[n - 1] == '\n'; spent->read += n) {
+        json_t *line = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+        const char *name = json_string_value(json_object_get(line, "sweep"));
+        if (name && strcmp(name, sweep) == 0)
+            spent->sum += tokens_of(line, "prompt_tokens") + tokens_of(line, "completion_tokens");
+        json_decref(line);
+    }
+    free(text);
+    if (in)
+        fclose(in);
+    else if (fd >= 0)
+        close(fd);
+}
