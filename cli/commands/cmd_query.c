@@ -178,7 +178,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"sort", 0, POPT_ARG_STRING, &o.sort, 0,
          "sort by a column, parameter or metric; -NAME: descending (default: file order)", "[-]NAME"},
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print at most N trials (default: all)", "N"},
-        {"front", 0, POPT_ARG_NONE, &o.front, 0, "one of the kept trials that are best in both scores of the store", NULL},
+        {"front", 0, POPT_ARG_NONE, &o.front, 0, "a kept trial that no other kept trial beats in both scores of the store", NULL},
         {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit with 1 if nothing matches", NULL},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};

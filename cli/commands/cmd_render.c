@@ -141,7 +141,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 
-#define SECTIONS "best leaderboard chain recent full sweep failures calibration\ninfo_gain insights"
+#define SECTIONS                                                                                                  \
+    "best standing claims leaderboard chain made_of recent full near_misses sweep knobs\n"                     \
+    "elsewhere walls again failures calibration info_gain other_ideas insights"
 
 static const char *choices(const char *name, char *out, size_t size)
 {

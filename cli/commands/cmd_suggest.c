@@ -109,7 +109,7 @@ static void print_basis(const json_t *answer)
 {
     json_t *trials = json_object_get(answer, "trials");
     fprintf(stderr, "lineage: %s, after %" JSON_INTEGER_FORMAT " measured and %" JSON_INTEGER_FORMAT
-            " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " others outside of them\n",
+            " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " outside of them\n",
             json_string_value(json_object_get(answer, "method")), json_integer_value(json_object_get(trials, "measured")),
             json_integer_value(json_object_get(trials, "failed")), json_integer_value(json_object_get(trials, "running")),
             json_integer_value(json_object_get(trials, "elsewhere")));

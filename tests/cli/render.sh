@@ -27,6 +27,13 @@ rm -f lineage.db*
 must_run render --for optimizer --timestamp 2026-05-12T20:30:00Z
 must_match_file first out
 
+# The help lists every section that the option takes.
+must_fail 2 "no section 'nonsense'" render --sections nonsense
+sed -n 's/.*known are //p' err | tr -d , | tr ' ' '\n' | sort >known
+must_run render --help
+sed -n '/Sections of the native style:/,/\.$/p' out | tr ' ' '\n' | grep '^[a-z_]*\.*$' | tr -d . | grep -vx -e '' -e native -e of -e the -e same -e store -e and -e options -e give -e bytes | sort >listed
+must_match_file known listed
+
 # Every budget is respected.
 full=$(wc -c <first)
 for budget in 1 20 100 200 300 400 500 700 900 1200 1500 2000 $((full - 1)) "$full" 100000; do
