@@ -23,16 +23,19 @@ static bool is_used_up(const struct answer_error *error)
 }
 
 /*
- * Whether the text was too long or filtered, which is a failure of this trajectory only. llama-server says "context size", also
- * with status 500 if the text outgrows it while the model writes; vLLM says "maximum model length".
+ * Whether the text was too long or filtered, or its answer useless, which is a failure of this trajectory only. llama-server says
+ * "context size", also with status 500 if the text outgrows it while the model writes; vLLM says "maximum model length". At an
+ * answer that breaks the schema, for example because max_tokens cut it, llama-server says 500 and that the output does not match; at
+ * temperature 0 the next answer would be the same.
  */
 static bool is_about_the_row(long status, const struct answer_error *error)
 {
     static const char *const too_long[] = {"context_length", "context length", "context_size", "context size", "context window",
                                            "maximum model length", NULL};
+    static const char *const useless[] = {"model produced output that does not match", NULL};
     static const char *const filtered[] = {"content_filter", "content_policy", NULL};
     return status == 413 || ((status == 400 || status == 500) && has_word(error, too_long)) ||
-           (status == 400 && has_word(error, filtered));
+           (status == 500 && has_word(error, useless)) || (status == 400 && has_word(error, filtered));
 }
 
 /* Whether a server answers 500 to a request that it will never accept, as llama-server does: "Only no echo is supported", "tools

@@ -110,8 +110,9 @@ done
 ends truncated truncated!
 ends refused filter!
 ends refused refusal!
-# A text that is too long for the model fails alone, in the words of OpenAI, llama-server and vLLM.
-for fault in long size outgrown model; do
+# A text that is too long for the model fails alone, in the words of OpenAI, llama-server and vLLM, and so does an answer that
+# llama-server finds unlike the schema.
+for fault in long size outgrown peg model; do
     { one "longer FAULT=$fault!" && one shorter; } >t.jsonl
     : >requests
     ask t.jsonl --no-cache --concurrency 1

@@ -240,6 +240,8 @@ static const struct {
                   "tokens), try increasing it\", \"type\": \"exceed_context_size_error\", \"n_prompt_tokens\": 5120, "
                   "\"n_ctx\": 4096}}"},
     {"outgrown", 500, "{\"error\": {\"code\": 500, \"message\": \"Context size has been exceeded.\", \"type\": \"server_error\"}}"},
+    {"peg", 500, "{\"error\":{\"code\":500,\"message\":\"The model produced output that does not match the expected peg-native "
+                 "format\",\"type\":\"server_error\"}}"},
     {"model", 400, "{\"error\": {\"message\": \"The decoder prompt (length 5016) is longer than the maximum model length of "
                    "4096.\", \"type\": \"BadRequestError\", \"param\": null, \"code\": 400}}"},
     {"loading", 503, "{\"error\": {\"message\": \"Loading model\", \"type\": \"unavailable_error\", \"code\": 503}}"},

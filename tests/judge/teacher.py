@@ -18,7 +18,8 @@ The log-probs are those of the checkpoint, by the program TOKEN_SCORES. The name
     twice      two choices have the same index
     prose      HTTP 200 with a text that is no JSON
     wrong      HTTP 400
-    llama      HTTP 500, as llama-server answers to `echo`
+    llama      HTTP 500, as llama-server answered to `echo`
+    generated  log-probs of generated tokens only, in the form of chats, as llama-server (3f545bec) answers to `echo`
     key        HTTP 401, and the message has the key
 
 Each request is a line of LOG: the model, the number of prompts, the number of tokens, a checksum. Prints its port and runs until standard
@@ -52,6 +53,9 @@ def choices(model, prompts):
         found.reverse()
     elif model == "plain":
         found[-1]["logprobs"] = None
+    elif model == "generated":
+        for choice in found:
+            choice["logprobs"] = {"content": [{"id": 468, "token": "lo", "bytes": [108, 111], "logprob": -5.02, "top_logprobs": []}]}
     elif model == "short":
         del last[-2:]
     elif model in ("text", "positive", "infinite"):

@@ -110,6 +110,7 @@ wrong()
     grep -qF -- "$2" last || fail "$1: the row does not say '$2': $(cat last)"
 }
 wrong plain 'does not return log-probs of a prompt'
+wrong generated 'does not return log-probs of a prompt'
 wrong short 'fewer log-probs than its prompt has tokens'
 wrong text 'the log-prob of a token is not a number'
 wrong positive 'a log-prob of algorithm.endpoint is 0.5, not a number up to 0'

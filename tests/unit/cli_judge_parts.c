@@ -264,6 +264,8 @@ static void bodies_of_servers_are_understood(void **state)
         {400, "{\"error\": {\"code\": 400, \"message\": \"request (5120 tokens) exceeds the available context size (4096 tokens), try "
               "increasing it\", \"type\": \"exceed_context_size_error\", \"n_prompt_tokens\": 5120, \"n_ctx\": 4096}}", RETRY_ROW},
         {500, "{\"error\": {\"code\": 500, \"message\": \"Context size has been exceeded.\", \"type\": \"server_error\"}}", RETRY_ROW},
+        {500, "{\"error\":{\"code\":500,\"message\":\"The model produced output that does not match the expected peg-native format\","
+              "\"type\":\"server_error\"}}", RETRY_ROW},
         {400, "{\"error\": {\"message\": \"The decoder prompt (length 5016) is longer than the maximum model length of 4096.\", \"type\": "
               "\"BadRequestError\", \"param\": null, \"code\": 400}}", RETRY_ROW},
         {400, "{\"error\": {\"message\": \"This model's maximum context length is 4096 tokens. However, you requested 5016 tokens (3016 in "
