@@ -33,11 +33,12 @@ static void read_error(const char *body, size_t length)
     struct answer_error error;
     answer_error_read(&error, body, length);
     fuzz_assert(memchr(error.code, 0, sizeof error.code) && memchr(error.message, 0, sizeof error.message));
-    const struct judge_dialect least = {true, true, true};
+    const struct judge_dialect least = {true, true, true, true};
     fuzz_assert(memchr(error.param, 0, sizeof error.param));
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
         enum retry_kind kind = retry_kind_of(statuses[i], &error, &least);
-        fuzz_assert(kind != RETRY_PLAIN && kind != RETRY_LIMIT && kind != RETRY_COOL); /* otherwise it would ask without end */
+        /* Otherwise it would ask without end. */
+        fuzz_assert(kind != RETRY_PLAIN && kind != RETRY_LIMIT && kind != RETRY_COOL && kind != RETRY_CHOICE);
     }
 }
 

@@ -4,7 +4,7 @@
 #   ```sh                        runs, in order, all blocks of a page in one shell; a command that fails is a fault
 #   ```sh elsewhere: PATH        does not run here (it needs a server, ssh, Slurm, sudo ..); the test PATH runs it or its like
 #   ```text                      what the block before it prints on standard output; `...` stands for any text, and on a
-#                                line of its own for any lines
+#                                line of its own for any lines. Behind a block that runs elsewhere, its lines are in PATH
 #   ```text numbers vary         likewise, but any number matches a number, and blanks match blanks
 #   ```c|python|json shows: PATH the lines are in PATH, one after another
 #   ```json                      is JSON
@@ -123,9 +123,19 @@ run_page()
         tail -n 8 "$page/$n.err"
         return
     }
+    elsewhere=
     while read -r n kind info; do
+        case $kind:$info in
+        sh:*) elsewhere=${info#elsewhere:} ;;
+        esac
         [ "$kind" = text ] || continue
         checks=$((checks + 1))
+        if [ -n "$elsewhere" ]; then
+            while read -r line; do
+                grep -qF -- "$line" "$SOURCE/${elsewhere# }" || fail "$1: the test${elsewhere} does not compare the line: $line"
+            done <"$page/$n.text"
+            continue
+        fi
         difference=$(shown "$page/$n.text" "$page/$n.out" "$([ "$info" = 'numbers vary' ] && echo 1)")
         [ -z "$difference" ] || {
             fail "$1: what is shown is not what is printed: $difference"
