@@ -186,7 +186,8 @@ static enum lineage_status count_params(struct mirror *mirror, struct lineage_er
         " GROUP BY p.key, p.value, t.status", err);
 }
 
-enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct lineage_error *err)
+enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct moved_rows *moved,
+                                    struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     if (!rows->n)
@@ -198,5 +199,7 @@ enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirro
         status = count_specialists(mirror, err);
     if (status == LINEAGE_OK)
         status = count_params(mirror, err);
+    if (status == LINEAGE_OK)
+        status = moved_rows_add_voids(moved, mirror, err);
     return status == LINEAGE_OK ? mirror_exec(mirror, "DELETE FROM void_changes", err) : status;
 }

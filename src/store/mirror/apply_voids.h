@@ -2,6 +2,7 @@
 #ifndef MIRROR_APPLY_VOIDS_H
 #define MIRROR_APPLY_VOIDS_H
 
+#include "ancestors.h"
 #include "mirror.h"
 
 /* The rows of a sync that void a trial or take it back, in the order of the log. Zeroed: none. */
@@ -16,8 +17,10 @@ void void_rows_release(struct void_rows *rows);
 
 /*
  * Changes the trials that the noted rows name, computes the sums that these trials are part of again, and forgets the
- * rows. Everything before must be written: rows, parameters and sums.
+ * rows. Everything before must be written: rows, parameters and sums. Adds the trials that became kept or are not kept any
+ * more to `moved`.
  */
-enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct lineage_error *err);
+enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct moved_rows *moved,
+                                    struct lineage_error *err);
 
 #endif

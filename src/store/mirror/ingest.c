@@ -10,6 +10,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "ancestors.h"
 #include "apply_voids.h"
 #include "connection.h"
 #include "insert.h"
@@ -46,6 +47,7 @@ struct ingest {
     struct specialist_sums *sums;
     struct param_batch *params;
     struct void_rows voids;
+    struct moved_rows moved;
     bool in_bulk; /* there are no indexes meanwhile */
     bool much;
     bool telemetry; /* the store has, or may have, a telemetry directory */
@@ -64,7 +66,7 @@ static enum lineage_status apply_voids(struct ingest *in, struct lineage_error *
     enum lineage_status status = LINEAGE_OK;
     if (in->voids.n && in->in_bulk)
         status = mirror_make_indexes(in->mirror, err);
-    return status == LINEAGE_OK ? void_rows_apply(&in->voids, in->mirror, err) : status;
+    return status == LINEAGE_OK ? void_rows_apply(&in->voids, in->mirror, &in->moved, err) : status;
 }
 
 /* Adds the row of a record without a line end. The row counts everywhere except in `rows`, and it can be removed again.
@@ -228,13 +230,16 @@ static enum lineage_status take_batches(struct ingest *in, struct lineage_error 
 }
 
 /* Removes the row that the last sync made of an unterminated record. The record is then read again. */
-static enum lineage_status drop_provisional(struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status drop_provisional(struct ingest *in, struct lineage_error *err)
 {
+    struct mirror *mirror = in->mirror;
     struct mirror_meta *meta = &mirror->meta;
     enum lineage_status status = LINEAGE_OK;
     if (meta->at.log.size == meta->at.watermark)
         return LINEAGE_OK;
     if (meta->provisional)
+        status = moved_rows_add_children(&in->moved, mirror, meta->provisional, err);
+    if (meta->provisional && status == LINEAGE_OK)
         status = provisional_undo(mirror, meta->provisional, err);
     if (status == LINEAGE_OK)
         status = mirror_exec(
@@ -249,7 +254,7 @@ static enum lineage_status drop_provisional(struct mirror *mirror, struct lineag
 
 static enum lineage_status ingest_bytes(struct ingest *in, struct lineage_error *err)
 {
-    enum lineage_status status = drop_provisional(in->mirror, err);
+    enum lineage_status status = drop_provisional(in, err);
     in->reading = (struct reading){.offset = in->mirror->meta.at.watermark, .line = in->mirror->meta.at.line, .want = CHUNK};
     if (status == LINEAGE_OK)
         status = start_parser(in, NULL, err);
@@ -305,7 +310,9 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     if (status == LINEAGE_OK)
         status = flush(&in, err);
     if (status == LINEAGE_OK)
-        status = void_rows_apply(&in.voids, mirror, err);
+        status = void_rows_apply(&in.voids, mirror, &in.moved, err);
+    if (status == LINEAGE_OK)
+        status = ancestors_update(mirror, &in.moved, err);
     meta->at.log = *log;
     if (!meta->provisional) {
         meta->next_id = meta->at.next_id;
@@ -314,6 +321,7 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     if (status == LINEAGE_OK)
         status = mirror_save_meta(mirror, err);
     void_rows_release(&in.voids);
+    moved_rows_release(&in.moved);
     specialist_sums_free(in.sums);
     param_batch_free(in.params);
     row_parser_free(in.parser); /* freed before the batches, one of which it may be reading */
