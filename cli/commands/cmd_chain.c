@@ -38,6 +38,8 @@ static int print_json(const struct lineage_chain *chain)
     json_object_set_new(object, "passed_over", passed);
     json_object_set_new(object, "passed_over_above_top",
                         json_integer(chain->n ? (json_int_t)chain->passed_over[0] : 0));
+    if (chain->left_out)
+        json_object_set_new(object, "left_out", json_integer((json_int_t)chain->left_out));
     json_object_set_new(object, "ended", ended_json(chain));
     cli_json_print(stdout, object, true);
     json_decref(object);
@@ -65,6 +67,8 @@ static void print_end(const struct lineage_chain *chain)
     char *end_id = cli_text_line(chain->end_id, 60);
     if (chain->end != LINEAGE_CHAIN_ROOT)
         printf("!! %s: %s\n", end_name(chain->end), end_id);
+    if (chain->left_out)
+        printf("    (%zu ancestors not shown)\n", chain->left_out);
     free(end_id);
 }
 
@@ -74,7 +78,7 @@ static int print_lines(const struct lineage_chain *chain, const struct cli_scree
     for (size_t i = 0; i < chain->n; i++) {
         if (chain->passed_over[i])
             printf("    (%zu passed over)\n", chain->passed_over[i]);
-        print_line(screen, &chain->trials[i], i);
+        print_line(screen, &chain->trials[i], i + chain->left_out);
     }
     return CLI_OK;
 }
@@ -165,7 +169,7 @@ static int print_chain(const struct lineage_chain *chain, enum cli_format format
 
 /* Loads the chain of the best trial if no ID was given. In a store without a best trial the answer is no, which is not
  * an error. */
-static int load(struct lineage_store *store, const char *id, struct lineage_chain *chain)
+static int load(struct lineage_store *store, const char *id, size_t last, struct lineage_chain *chain)
 {
     struct lineage_trial best = {0};
     struct lineage_error err;
@@ -175,7 +179,7 @@ static int load(struct lineage_store *store, const char *id, struct lineage_chai
     if (status == LINEAGE_ENOTFOUND)
         return cli_error(CLI_NO, "%s", err.text);
     if (status == LINEAGE_OK)
-        status = lineage_chain_load(store, id ? id : best.exp_id, chain, &err);
+        status = lineage_chain_load_last(store, id ? id : best.exp_id, last, chain, &err);
     lineage_trial_release(&best);
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
@@ -183,8 +187,13 @@ static int load(struct lineage_store *store, const char *id, struct lineage_chai
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_chain chain = {0};
-    (void)context;
-    int status = load(session->store, session->args.n_positional ? session->args.positional[0] : NULL, &chain);
+    const char *limit = *(char **)context;
+    size_t last = SIZE_MAX;
+    if (limit && !cli_count_parse(&last, "limit", limit))
+        return CLI_USAGE;
+    if (!last)
+        return cli_error(CLI_USAGE, "--limit 0 would print nothing; give at least 1");
+    int status = load(session->store, session->args.n_positional ? session->args.positional[0] : NULL, last, &chain);
     if (status == CLI_GO_ON)
         status = print_chain(&chain, session->format, &session->screen);
     lineage_chain_release(&chain);
@@ -194,8 +203,13 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, NULL);
+    char *limit = NULL;
+    struct poptOption options[] = {
+        {"limit", 0, POPT_ARG_STRING, &limit, 0, "print only the last N trials of the chain (default: all)", "N"},
+        CLI_SESSION_OPTIONS(&session),
+        CLI_SCREEN_OPTIONS(&session.screen),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &limit);
 }
 
 const struct cli_command cmd_chain = {
@@ -204,6 +218,6 @@ const struct cli_command cmd_chain = {
     .description = "Prints a trial (default: the best) and its kept or baseline ancestors, root first.\n"
                    "Ancestors with another status are skipped and counted in place. If a parent is missing\n"
                    "or the parents form a cycle, the chain ends there with a remark.",
-    .examples = "  lineage chain\n  lineage chain 014 --format json | jq -r '.chain[].exp_id'",
+    .examples = "  lineage chain\n  lineage chain --limit 10\n  lineage chain 014 --format json | jq -r '.chain[].exp_id'",
     .run = run,
 };

@@ -39,11 +39,19 @@ struct lineage_chain {
     size_t n;
     enum lineage_chain_end end;
     char *end_id; /* the missing or repeated id, "" for a root */
+    size_t left_out; /* trials of the chain above trials[0] that were not loaded */
+    void *memory;
 };
 
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_chain_load(struct lineage_store *store, const char *id, struct lineage_chain *chain,
                    struct lineage_error *err);
+
+/* Like lineage_chain_load, but loads only the last trials of the chain, at most `last` and at least one. It takes the same time
+ * for a chain of any length. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_chain_load_last(struct lineage_store *store, const char *id, size_t last, struct lineage_chain *chain,
+                        struct lineage_error *err);
 LINEAGE_API void lineage_chain_release(struct lineage_chain *chain);
 
 /* A closed interval; an absent bound means no limit on that side. */

@@ -76,6 +76,19 @@ must_have out 'gone'
 must_run chain --format tsv
 must_equal '000 002 005 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
 must_fail 2 "no trial '4711'" chain 4711
+must_run chain 006 --limit 2 --format json
+must_equal '005 006 ' "$(ids)"
+must_equal 2 "$(json left_out)"
+must_equal root "$(json ended)"
+must_run chain 009 --limit 1 --format json # parents in a cycle
+must_equal '009 ' "$(ids)"
+must_equal 1 "$(json left_out)"
+must_run chain --limit 1
+must_have out '(2 ancestors not shown)'
+must_have out ' └─ 005'
+must_run chain --limit 9
+must_equal 0 "$(grep -c 'not shown' out)"
+must_fail 2 'would print nothing' chain --limit 0
 
 must_run tree --format tsv
 must_equal 'exp_id parent_exp depth specialist status score delta_vs_best hypothesis' "$(head -n 1 out | tr '\t' ' ')"

@@ -1,88 +1,218 @@
 /*
- * chain.c: follows a trial's parents up to the root.
+ * chain.c: the chain of a trial: the trial and its kept ancestors.
  *
- * A parent is a name, not a row: it may be missing, come after its child, or lead back into the walk. So visited rows
- * are recorded (in a hash table of seqs, which is cheap compared with reading a row), and the result of the walk tells
- * how it ended. Trials are loaded only when it is known which of them are shown: for most rows of a chain of a hundred
- * thousand, only three columns are read.
+ * By the native rule, the table `ancestors` of the mirror has the length of the chain, how it ends, and pointers by which an
+ * ancestor at any depth is found in a few steps. So both ends of a chain of a hundred thousand trials cost about as much as a
+ * chain of three, and only trials that are shown are read from the wide table.
+ *
+ * Two walks go from parent to parent: that of the tools that share the file, which compare ids as text, and that of a trial
+ * whose parents lead into a cycle. They record the rows that they visited.
  */
 #include <lineage/query.h>
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "../mirror/ancestors.h"
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* One trial of the walk; the walk starts at the given trial and goes up. */
+/* One trial of a chain; links are listed from the given trial up. */
 struct link {
     int64_t seq;
     size_t passed_over; /* trials not shown between this one and the next one up */
 };
 
-struct walk {
+/* A chain without the trials themselves. */
+struct found_chain {
     struct mirror *mirror;
     enum mirror_chain_rule rule;
-    struct link *links;
+    struct link *links;    /* [n] the last ones, and behind them the first ones */
     size_t n, capacity;
+    size_t first;          /* number of links before the gap */
+    size_t total;          /* length of the chain; total - n links are left out */
+    bool by_keeps;
+    enum lineage_chain_end end;
+    char *end_id;
     sqlite3_int64 *visited; /* open addressing; the number of slots is a power of two, and 0 is an empty slot */
     size_t n_visited, slots;
-    struct lineage_chain *chain;
 };
+
+static void release(struct found_chain *found)
+{
+    free(found->links);
+    free(found->visited);
+    free(found->end_id);
+}
+
+static bool add_link(struct found_chain *found, int64_t seq, size_t passed_over)
+{
+    if (found->n == found->capacity) {
+        size_t capacity = found->capacity ? found->capacity * 2 : 32;
+        struct link *links = realloc(found->links, capacity * sizeof *links);
+        if (!links)
+            return false;
+        found->links = links;
+        found->capacity = capacity;
+    }
+    found->links[found->n++] = (struct link){seq, passed_over};
+    return true;
+}
+
+/* Records how the chain ends and the name of the last parent, because a reader who sees "missing" needs to know which name is
+ * missing: another tool may have misspelled it. */
+static enum lineage_status end_at(struct found_chain *found, enum lineage_chain_end end, const char *id,
+                                  struct lineage_error *err)
+{
+    found->end = end;
+    found->end_id = strdup(id);
+    return found->end_id ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* ---- by the table of ancestors ---- */
+
+/* A row of the table (schema/009_ancestors.sql). */
+struct ancestor {
+    int64_t seq, above, jump, top;
+    size_t passed_over, depth;
+    bool kept;
+    enum ancestors_kind kind;
+};
+
+static enum lineage_status damaged(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+{
+    mirror_note_damage(mirror);
+    return store_fail(err, LINEAGE_EDB, "lineage.db: the ancestors of row %lld are wrong", (long long)seq);
+}
+
+static enum lineage_status read_ancestor(struct ancestor *ancestor, struct mirror *mirror, int64_t seq,
+                                         struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT above, jump, top, passed_over, depth, kept, kind FROM ancestors WHERE seq = ?", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *ancestor = (struct ancestor){.seq = seq,
+                                      .above = sqlite3_column_int64(stmt, 0),
+                                      .jump = sqlite3_column_int64(stmt, 1),
+                                      .top = sqlite3_column_int64(stmt, 2),
+                                      .passed_over = (size_t)sqlite3_column_int64(stmt, 3),
+                                      .depth = (size_t)sqlite3_column_int64(stmt, 4),
+                                      .kept = sqlite3_column_int(stmt, 5) != 0,
+                                      .kind = (enum ancestors_kind)sqlite3_column_int(stmt, 6)};
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? damaged(mirror, seq, err) : status;
+}
+
+/* Goes to another ancestor. The depth must fall, so that a table that is wrong cannot make a walk endless. */
+static enum lineage_status go_to(struct ancestor *at, struct mirror *mirror, int64_t seq, struct lineage_error *err)
+{
+    size_t depth = at->depth;
+    enum lineage_status status = read_ancestor(at, mirror, seq, err);
+    return status == LINEAGE_OK && at->depth >= depth ? damaged(mirror, seq, err) : status;
+}
+
+/* Goes up to the kept ancestor that has `depth` kept ancestors itself. */
+static enum lineage_status go_to_depth(struct ancestor *at, struct mirror *mirror, size_t depth, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    while (status == LINEAGE_OK && at->depth > depth) {
+        struct ancestor far = {.depth = 0};
+        status = read_ancestor(&far, mirror, at->jump, err);
+        if (status == LINEAGE_OK && far.depth >= depth && far.depth < at->depth)
+            *at = far;
+        else if (status == LINEAGE_OK)
+            status = go_to(at, mirror, at->above, err);
+    }
+    return status;
+}
+
+/* Adds n links, from `at` up. */
+static enum lineage_status add_links(struct found_chain *found, struct ancestor *at, size_t n, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
+        if (i)
+            status = go_to(at, found->mirror, at->above, err);
+        if (status == LINEAGE_OK && !add_link(found, at->seq, at->passed_over))
+            status = store_no_memory(err);
+    }
+    return status;
+}
+
+/* The trial at the top has no parent, or names one that is missing. */
+static enum lineage_status find_end(struct found_chain *found, int64_t top, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(found->mirror, &stmt, "SELECT parent_exp FROM trials WHERE seq = ?", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, top);
+    status = mirror_step(found->mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        status = end_at(found, *mirror_text(stmt, 0) ? LINEAGE_CHAIN_MISSING : LINEAGE_CHAIN_ROOT, mirror_text(stmt, 0), err);
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? damaged(found->mirror, top, err) : status;
+}
+
+/* Finds the `first` first and the `last` last links of a chain of found->total links that ends with `at`. */
+static enum lineage_status find_ends(struct found_chain *found, struct ancestor *at, size_t first, size_t last,
+                                     struct lineage_error *err)
+{
+    bool whole = first >= found->total || last >= found->total - first;
+    found->first = whole ? found->total : first;
+    enum lineage_status status = add_links(found, at, whole ? found->total : last, err);
+    if (status != LINEAGE_OK || whole || !first)
+        return status;
+    status = go_to_depth(at, found->mirror, first - 1, err);
+    return status == LINEAGE_OK ? add_links(found, at, first, err) : status;
+}
+
+/* ---- by a walk ---- */
 
 /* Multiplies by 2^64 divided by the golden ratio (Knuth 6.4), which spreads the close row numbers of a chain over the
  * slots. */
-static size_t slot_of(const struct walk *walk, int64_t seq)
+static size_t slot_of(const struct found_chain *found, int64_t seq)
 {
-    size_t slot = (size_t)((uint64_t)seq * 0x9e3779b97f4a7c15u) & (walk->slots - 1);
-    while (walk->visited[slot] && walk->visited[slot] != seq)
-        slot = (slot + 1) & (walk->slots - 1);
+    size_t slot = (size_t)((uint64_t)seq * 0x9e3779b97f4a7c15u) & (found->slots - 1);
+    while (found->visited[slot] && found->visited[slot] != seq)
+        slot = (slot + 1) & (found->slots - 1);
     return slot;
 }
 
 /* The table is kept at most half full, so that a search reaches an empty slot, where it ends, after a step or two. */
-static bool grow_visited(struct walk *walk)
+static bool grow_visited(struct found_chain *found)
 {
-    struct walk larger = *walk;
-    larger.slots = walk->slots ? walk->slots * 2 : 64;
+    struct found_chain larger = *found;
+    larger.slots = found->slots ? found->slots * 2 : 64;
     larger.visited = calloc(larger.slots, sizeof *larger.visited);
     if (!larger.visited)
         return false;
-    for (size_t i = 0; i < walk->slots; i++)
-        if (walk->visited[i])
-            larger.visited[slot_of(&larger, walk->visited[i])] = walk->visited[i];
-    free(walk->visited);
-    *walk = larger;
+    for (size_t i = 0; i < found->slots; i++)
+        if (found->visited[i])
+            larger.visited[slot_of(&larger, found->visited[i])] = found->visited[i];
+    free(found->visited);
+    *found = larger;
     return true;
 }
 
 /* Returns false if seq was visited before (then *again is true) or if memory ran out. The seq is recorded before the
  * row is read, so that a row that is its own parent ends the walk at the second step. */
-static bool visit(struct walk *walk, int64_t seq, bool *again)
+static bool visit(struct found_chain *found, int64_t seq, bool *again)
 {
     *again = false;
-    if (walk->n_visited * 2 >= walk->slots && !grow_visited(walk))
+    if (found->n_visited * 2 >= found->slots && !grow_visited(found))
         return false;
-    size_t slot = slot_of(walk, seq);
-    *again = walk->visited[slot] == seq;
+    size_t slot = slot_of(found, seq);
+    *again = found->visited[slot] == seq;
     if (*again)
         return false;
-    walk->visited[slot] = seq;
-    walk->n_visited++;
-    return true;
-}
-
-static bool add_link(struct walk *walk, int64_t seq)
-{
-    if (walk->n == walk->capacity) {
-        size_t capacity = walk->capacity ? walk->capacity * 2 : 32;
-        struct link *links = realloc(walk->links, capacity * sizeof *links);
-        if (!links)
-            return false;
-        walk->links = links;
-        walk->capacity = capacity;
-    }
-    walk->links[walk->n++] = (struct link){.seq = seq};
+    found->visited[slot] = seq;
+    found->n_visited++;
     return true;
 }
 
@@ -116,34 +246,25 @@ static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct 
     return status;
 }
 
-/* Records how the walk ended and the name of the last parent, because a reader who sees "missing" needs to know which
- * name is missing: another tool may have misspelled it. If memory runs out the name stays NULL, which the loaders
- * check. */
-static void end_at(struct lineage_chain *chain, enum lineage_chain_end end, const char *id)
-{
-    chain->end = end;
-    chain->end_id = strdup(id);
-}
-
 /* Adds the trial to the walk, or counts it as passed over. The trial at which the walk starts is always added, kept or
  * not. */
-static enum lineage_status take(struct walk *walk, int64_t seq, bool kept,
+static enum lineage_status take(struct found_chain *found, int64_t seq, bool kept,
                                 struct lineage_error *err)
 {
-    if (!kept && walk->n && walk->rule == MIRROR_CHAIN_KEPT) {
-        walk->links[walk->n - 1].passed_over++;
+    if (!kept && found->n && found->rule == MIRROR_CHAIN_KEPT) {
+        found->links[found->n - 1].passed_over++;
         return LINEAGE_OK;
     }
-    return add_link(walk, seq) ? LINEAGE_OK : store_no_memory(err);
+    return add_link(found, seq, 0) ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* Uses the id as spelled in the row, because the child may name its parent in the other spelling. */
-static enum lineage_status end_in_cycle(struct walk *walk, int64_t seq, struct lineage_error *err)
+static enum lineage_status end_in_cycle(struct found_chain *found, int64_t seq, struct lineage_error *err)
 {
     struct step again = {0};
-    enum lineage_status status = read_step(walk->mirror, seq, &again, err);
+    enum lineage_status status = read_step(found->mirror, seq, &again, err);
     if (status == LINEAGE_OK)
-        end_at(walk->chain, LINEAGE_CHAIN_CYCLE, again.id);
+        status = end_at(found, LINEAGE_CHAIN_CYCLE, again.id, err);
     free(again.parent);
     free(again.id);
     return status;
@@ -151,171 +272,177 @@ static enum lineage_status end_in_cycle(struct walk *walk, int64_t seq, struct l
 
 /* *seq becomes the seq of the parent, or 0 at the end of the walk. The two chain rules differ only in this look-up:
  * fieldkit compares ids as text, so a chain for its printer must not find exp_014 for 014. */
-static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *seq,
+static enum lineage_status go_up(struct found_chain *found, const char *name, int64_t *seq,
                                  struct lineage_error *err)
 {
     bool again;
     *seq = 0;
-    if (!name[0]) {
-        end_at(walk->chain, LINEAGE_CHAIN_ROOT, "");
-        return LINEAGE_OK;
-    }
-    enum lineage_status status = walk->rule == MIRROR_CHAIN_KEPT
-                                     ? mirror_find(walk->mirror, name, seq, err)
-                                     : mirror_find_exact(walk->mirror, name, seq, err);
-    if (status == LINEAGE_ENOTFOUND) {
-        end_at(walk->chain, LINEAGE_CHAIN_MISSING, name);
-        return LINEAGE_OK;
-    }
-    if (status != LINEAGE_OK || visit(walk, *seq, &again))
+    if (!name[0])
+        return end_at(found, LINEAGE_CHAIN_ROOT, "", err);
+    enum lineage_status status = found->rule == MIRROR_CHAIN_KEPT
+                                     ? mirror_find(found->mirror, name, seq, err)
+                                     : mirror_find_exact(found->mirror, name, seq, err);
+    if (status == LINEAGE_ENOTFOUND)
+        return end_at(found, LINEAGE_CHAIN_MISSING, name, err);
+    if (status != LINEAGE_OK || visit(found, *seq, &again))
         return status;
-    status = again ? end_in_cycle(walk, *seq, err) : store_no_memory(err);
+    status = again ? end_in_cycle(found, *seq, err) : store_no_memory(err);
     *seq = 0;
     return status;
 }
 
-static enum lineage_status climb(struct walk *walk, int64_t *seq, struct lineage_error *err)
+static enum lineage_status climb(struct found_chain *found, int64_t *seq, struct lineage_error *err)
 {
     struct step step = {0};
-    enum lineage_status status = read_step(walk->mirror, *seq, &step, err);
+    enum lineage_status status = read_step(found->mirror, *seq, &step, err);
     if (status == LINEAGE_OK)
-        status = take(walk, *seq, step.kept, err);
+        status = take(found, *seq, step.kept, err);
     if (status == LINEAGE_OK)
-        status = go_up(walk, step.parent, seq, err);
+        status = go_up(found, step.parent, seq, err);
     free(step.parent);
     free(step.id);
     return status;
 }
 
-/* Links are loaded in reverse, because the walk goes up and a chain is listed from its root. */
-static enum lineage_status load_links(struct walk *walk, struct lineage_error *err)
+/* Collects the links from the trial up to the end of the walk, and leaves the middle out. The first row is marked as visited
+ * too; otherwise a cycle that leads back to it would be walked twice. */
+static enum lineage_status walk_up(struct found_chain *found, int64_t seq, size_t first, size_t last,
+                                   struct lineage_error *err)
 {
-    struct lineage_chain *chain = walk->chain;
+    bool again;
     enum lineage_status status = LINEAGE_OK;
-    chain->trials = calloc(walk->n, sizeof *chain->trials);
-    chain->passed_over = calloc(walk->n, sizeof *chain->passed_over);
-    if (!chain->trials || !chain->passed_over || !chain->end_id)
-        return store_no_memory(err);
-    for (size_t i = 0; status == LINEAGE_OK && i < walk->n; i++) {
-        const struct link *link = &walk->links[walk->n - 1 - i];
-        status = mirror_load(walk->mirror, link->seq, &chain->trials[i], err);
-        chain->passed_over[i] = link->passed_over;
-        chain->n = i + 1;
-    }
-    return status;
+    if (!visit(found, seq, &again))
+        status = store_no_memory(err);
+    while (status == LINEAGE_OK && seq)
+        status = climb(found, &seq, err);
+    if (status != LINEAGE_OK)
+        return status;
+    found->total = found->first = found->n;
+    if (first >= found->total || last >= found->total - first)
+        return LINEAGE_OK;
+    memmove(&found->links[last], &found->links[found->total - first], first * sizeof *found->links);
+    found->n = first + last;
+    found->first = first;
+    return LINEAGE_OK;
 }
 
-/* Trials in the middle of the chain are not loaded, because loading is most of the cost of a deep chain. */
-static enum lineage_status load_ends(struct walk *walk, size_t first, size_t last, struct mirror_chain_ends *ends,
-                                     struct arena *arena, struct lineage_error *err)
+/* ---- both ---- */
+
+/* Many tools write no parents: each trial changes the files that the last keep left. With `by_keeps`, the chain of such a trial
+ * are the kept trials up to it. */
+static enum lineage_status find_by_keeps(struct found_chain *found, struct ancestor *at, bool by_keeps, size_t first,
+                                         size_t last, struct lineage_error *err)
 {
-    bool whole = first >= walk->n || last >= walk->n - first;
-    const char *end_id = walk->chain->end_id;
-    *ends = (struct mirror_chain_ends){.total = walk->n, .first = whole ? walk->n : first, .end = walk->chain->end};
-    ends->n = whole ? walk->n : first + last;
-    ends->trials = arena_alloc(arena, ends->n, sizeof *ends->trials);
-    ends->passed_over = arena_alloc(arena, ends->n, sizeof *ends->passed_over);
-    ends->end_id = end_id ? arena_text(arena, end_id, strlen(end_id)) : NULL;
-    enum lineage_status status = ends->trials && ends->passed_over && ends->end_id ? LINEAGE_OK : store_no_memory(err);
-    for (size_t i = 0; status == LINEAGE_OK && i < ends->n; i++) {
-        size_t from_root = i < ends->first ? i : walk->n - ends->n + i;
-        const struct link *link = &walk->links[walk->n - 1 - from_root];
-        status = mirror_borrow(walk->mirror, link->seq, &ends->trials[i], arena, err);
-        ends->passed_over[i] = link->passed_over;
+    enum lineage_status status = LINEAGE_OK;
+    found->by_keeps = by_keeps && (at->kept || at->above);
+    if (found->by_keeps && !at->kept)
+        status = go_to(at, found->mirror, at->above, err);
+    found->total = found->by_keeps ? at->depth + 1 : 1;
+    if (status == LINEAGE_OK)
+        status = find_ends(found, at, first, last, err);
+    return status == LINEAGE_OK ? end_at(found, LINEAGE_CHAIN_ROOT, "", err) : status;
+}
+
+static enum lineage_status find_chain(struct found_chain *found, int64_t seq, bool by_keeps, size_t first, size_t last,
+                                      struct lineage_error *err)
+{
+    struct ancestor at = {.depth = 0};
+    if (found->rule == MIRROR_CHAIN_ALL)
+        return walk_up(found, seq, first, last, err);
+    enum lineage_status status = read_ancestor(&at, found->mirror, seq, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (at.kind == ANCESTORS_CYCLE)
+        return walk_up(found, seq, first, last, err);
+    if (at.kind == ANCESTORS_NO_PARENTS)
+        return find_by_keeps(found, &at, by_keeps, first, last, err);
+    found->total = at.depth + 1;
+    status = find_end(found, at.top, err);
+    return status == LINEAGE_OK ? find_ends(found, &at, first, last, err) : status;
+}
+
+/* Links are loaded in reverse, because they lead up and a chain is listed from its root. */
+static enum lineage_status load_links(const struct found_chain *found, struct lineage_trial *trials, size_t *passed_over,
+                                      struct arena *arena, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < found->n; i++) {
+        const struct link *link = &found->links[found->n - 1 - i];
+        status = mirror_borrow(found->mirror, link->seq, &trials[i], arena, err);
+        passed_over[i] = link->passed_over;
     }
     return status;
 }
 
-/* The new row is not in the log yet, so the walk cannot reach it. If an ancestor names the new row as its parent, in
- * either spelling, the walk ends with that name. */
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor,
                                     bool *descends, struct lineage_error *err)
 {
-    struct lineage_chain chain = {0};
+    struct found_chain found = {.mirror = mirror, .rule = MIRROR_CHAIN_KEPT};
     int64_t seq;
     *descends = false;
     enum lineage_status status = mirror_find(mirror, from, &seq, err);
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = mirror_chain(mirror, seq, MIRROR_CHAIN_KEPT, &chain, err);
-    if (status == LINEAGE_OK && chain.end == LINEAGE_CHAIN_MISSING)
+        status = find_chain(&found, seq, false, 0, 1, err);
+    /* The new row is not in the log yet, so the walk cannot reach it. If an ancestor names the new row as its parent, in
+     * either spelling, the chain ends with that name. */
+    if (status == LINEAGE_OK && found.end == LINEAGE_CHAIN_MISSING)
         *descends =
-            strcmp(chain.end_id, ancestor) == 0 ||
-            (strncmp(chain.end_id, "exp_", 4) == 0 && strcmp(chain.end_id + 4, ancestor) == 0) ||
-            (strncmp(ancestor, "exp_", 4) == 0 && strcmp(ancestor + 4, chain.end_id) == 0);
-    lineage_chain_release(&chain);
+            strcmp(found.end_id, ancestor) == 0 ||
+            (strncmp(found.end_id, "exp_", 4) == 0 && strcmp(found.end_id + 4, ancestor) == 0) ||
+            (strncmp(ancestor, "exp_", 4) == 0 && strcmp(ancestor + 4, found.end_id) == 0);
+    release(&found);
     return status;
 }
 
-/* Collects the links from the trial up to the end of the walk. The first row is marked as visited too; otherwise a
- * cycle that leads back to it would be walked twice. */
-static enum lineage_status walk_up(struct walk *walk, int64_t seq, struct lineage_error *err)
+/* All trials share one arena: a chain may have a hundred thousand. */
+enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last, struct lineage_chain *chain,
+                                 struct lineage_error *err)
 {
-    bool again;
-    enum lineage_status status = LINEAGE_OK;
-    if (!visit(walk, seq, &again))
-        status = store_no_memory(err);
-    while (status == LINEAGE_OK && seq)
-        status = climb(walk, &seq, err);
-    return status;
-}
-
-enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule,
-                                 struct lineage_chain *chain, struct lineage_error *err)
-{
-    struct walk walk = {.mirror = mirror, .rule = rule, .chain = chain};
+    struct found_chain found = {.mirror = mirror, .rule = MIRROR_CHAIN_KEPT};
     *chain = (struct lineage_chain){0};
-    enum lineage_status status = walk_up(&walk, seq, err);
-    if (status == LINEAGE_OK)
-        status = load_links(&walk, err);
-    if (status != LINEAGE_OK)
-        lineage_chain_release(chain);
-    free(walk.links);
-    free(walk.visited);
-    return status;
-}
-
-/* Many tools write no parents: each trial changes the files that the last keep left. Collects the kept and baseline trials up
- * to the given one, newest first, if no row names a parent. */
-static enum lineage_status walk_keeps(struct walk *walk, int64_t seq, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(walk->mirror, &stmt,
-                       "SELECT seq FROM trials WHERE status IN ('keep', 'baseline') AND seq <= ?1"
-                       " AND NOT EXISTS (SELECT 1 FROM trials WHERE parent_exp <> '') ORDER BY seq DESC", err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_int64(stmt, 1, seq);
-    while ((status = mirror_step(walk->mirror, stmt, err)) == LINEAGE_OK)
-        if (!add_link(walk, sqlite3_column_int64(stmt, 0))) {
+    enum lineage_status status = find_chain(&found, seq, false, 0, last, err);
+    if (status == LINEAGE_OK) {
+        chain->memory = calloc(1, sizeof(struct arena));
+        chain->trials = calloc(found.n, sizeof *chain->trials);
+        chain->passed_over = calloc(found.n, sizeof *chain->passed_over);
+        if (!chain->memory || !chain->trials || !chain->passed_over)
             status = store_no_memory(err);
-            break;
-        }
-    if (status == LINEAGE_ENOTFOUND && walk->n)
-        end_at(walk->chain, LINEAGE_CHAIN_ROOT, "");
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    }
+    if (status == LINEAGE_OK)
+        status = load_links(&found, chain->trials, chain->passed_over, chain->memory, err);
+    if (status == LINEAGE_OK) {
+        chain->n = found.n;
+        chain->left_out = found.total - found.n;
+        chain->end = found.end;
+        chain->end_id = found.end_id;
+        found.end_id = NULL;
+    } else {
+        lineage_chain_release(chain);
+    }
+    release(&found);
+    return status;
 }
 
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
                                       size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                       struct lineage_error *err)
 {
-    struct lineage_chain chain = {0}; /* used only for how the walk ends */
-    struct walk walk = {.mirror = mirror, .rule = rule, .chain = &chain};
-    enum lineage_status status = rule == MIRROR_CHAIN_KEPT ? walk_keeps(&walk, seq, err) : LINEAGE_OK;
-    bool by_keeps = walk.n > 0;
-    if (status == LINEAGE_OK && !by_keeps)
-        status = walk_up(&walk, seq, err);
+    struct found_chain found = {.mirror = mirror, .rule = rule};
+    enum lineage_status status = find_chain(&found, seq, true, first, last, err);
+    if (status == LINEAGE_OK) {
+        *ends = (struct mirror_chain_ends){.n = found.n, .total = found.total, .first = found.first, .end = found.end,
+                                           .by_keeps = found.by_keeps};
+        ends->trials = arena_alloc(arena, ends->n, sizeof *ends->trials);
+        ends->passed_over = arena_alloc(arena, ends->n, sizeof *ends->passed_over);
+        ends->end_id = arena_text(arena, found.end_id, strlen(found.end_id));
+        if (!ends->trials || !ends->passed_over || !ends->end_id)
+            status = store_no_memory(err);
+    }
     if (status == LINEAGE_OK)
-        status = load_ends(&walk, first, last, ends, arena, err);
-    if (status == LINEAGE_OK)
-        ends->by_keeps = by_keeps;
-    lineage_chain_release(&chain);
-    free(walk.links);
-    free(walk.visited);
+        status = load_links(&found, ends->trials, ends->passed_over, arena, err);
+    release(&found);
     return status;
 }
 
@@ -331,13 +458,13 @@ enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* This also works for a chain whose loading failed half-way, because n counts the trials that were loaded. */
 void lineage_chain_release(struct lineage_chain *chain)
 {
     if (!chain)
         return;
-    for (size_t i = 0; i < chain->n; i++)
-        lineage_trial_release(&chain->trials[i]);
+    if (chain->memory)
+        arena_release(chain->memory);
+    free(chain->memory);
     free(chain->trials);
     free(chain->passed_over);
     free(chain->end_id);

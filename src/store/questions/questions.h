@@ -60,9 +60,10 @@ enum mirror_chain_rule {
     MIRROR_CHAIN_ALL   /* every ancestor, parents by exact id: the rule of the tools that share the file */
 };
 
-/* The chain of the trial with that seq; release it with lineage_chain_release. */
-enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule,
-                                 struct lineage_chain *chain, struct lineage_error *err);
+/* The chain of the trial with that seq by the native rule, without all but its `last` last trials; release it with
+ * lineage_chain_release. */
+enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last, struct lineage_chain *chain,
+                                 struct lineage_error *err);
 
 /* The first and last trials of a chain, in an arena. */
 struct mirror_chain_ends {
@@ -75,8 +76,9 @@ struct mirror_chain_ends {
     bool by_keeps; /* no row of the log names a parent: these are the kept and baseline trials up to the given one */
 };
 
-/* Like mirror_chain, but loads only the `first` first and the `last` last trials. A shorter chain is complete. With
- * MIRROR_CHAIN_KEPT, a log without any parent is taken for one whose keeps go on from each other. */
+/* Like mirror_chain, but loads the `first` first and the `last` last trials. A shorter chain is complete. By the native rule, a
+ * chain of any length costs about as much as these trials, and a log without any parent is taken for one whose keeps go on from
+ * each other. */
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
                                       size_t last, struct mirror_chain_ends *ends, struct arena *arena,
                                       struct lineage_error *err);

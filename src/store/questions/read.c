@@ -13,6 +13,7 @@ struct question {
     const char *id;
     struct lineage_trial *trial;
     struct lineage_chain *chain;
+    size_t last; /* number of trials of the chain */
 };
 
 /* Sets *seq to the trial that the user named. The message about a missing id is made here, because the mirror does not
@@ -83,16 +84,23 @@ static enum lineage_status ask_chain(void *question, struct lineage_error *err)
     if (status != LINEAGE_OK)
         return status;
     bool began = mirror_begin_reading(q->store->mirror);
-    status = mirror_chain(q->store->mirror, seq, MIRROR_CHAIN_KEPT, q->chain, err);
+    status = mirror_chain(q->store->mirror, seq, q->last, q->chain, err);
     mirror_end_reading(q->store->mirror, began);
     return status;
 }
 
 /* Uses the native rule: the chain contains the kept ancestors, and exp_014 and 014 are the same id. */
+enum lineage_status lineage_chain_load_last(struct lineage_store *store, const char *id, size_t last,
+                                            struct lineage_chain *chain, struct lineage_error *err)
+{
+    struct question question = {.store = store, .id = id, .chain = chain, .last = last ? last : 1};
+    return mirror_ask(store->mirror, ask_chain, &question, err);
+}
+
 enum lineage_status lineage_chain_load(struct lineage_store *store, const char *id,
                                        struct lineage_chain *chain, struct lineage_error *err)
 {
-    return mirror_ask(store->mirror, ask_chain, &(struct question){.store = store, .id = id, .chain = chain}, err);
+    return lineage_chain_load_last(store, id, SIZE_MAX, chain, err);
 }
 
 struct sql_question {
