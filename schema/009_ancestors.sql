@@ -18,6 +18,12 @@ CREATE TABLE ancestors (
                                   -- about the kept trials before this one
 );
 
+-- Rows that run a trial again, as their notes say (struct lineage_replicate in include/lineage/notes.h).
+CREATE TABLE again_rows (
+    seq INTEGER PRIMARY KEY REFERENCES trials(seq),
+    trial TEXT NOT NULL           -- id of the trial as written, without exp_
+);
+
 DELETE FROM metric_rows;
 DELETE FROM voided;
 DELETE FROM night_rows;

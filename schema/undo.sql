@@ -15,6 +15,7 @@ DELETE FROM extras WHERE seq = ?1;
 DELETE FROM metric_rows WHERE seq = ?1;
 DELETE FROM night_rows WHERE seq = ?1;
 DELETE FROM ancestors WHERE seq = ?1;
+DELETE FROM again_rows WHERE seq = ?1;
 DELETE FROM readings WHERE seq = ?1;
 DELETE FROM change_rows WHERE seq = ?1;
 DELETE FROM citation_rows WHERE seq = ?1;

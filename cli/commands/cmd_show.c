@@ -66,7 +66,12 @@ static int print_evidence(struct cli_session *session, const struct lineage_tria
     struct lineage_evidence evidence;
     struct lineage_error err;
     char text[CLI_EVIDENCE_TEXT_MAX];
+    bool again = false;
     if (session->format != CLI_TABLE)
+        return CLI_OK;
+    if (lineage_ran_again(&again, session->store, trial, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    if (!again)
         return CLI_OK;
     if (lineage_evidence_load(&evidence, session->store, NULL, &err) != LINEAGE_OK)
         return cli_fail(&err);
@@ -160,7 +165,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
     if (session->format != CLI_TSV) {
         status = load_void(&entry, session, trial->exp_id);
         if (status == CLI_OK)
-            status = cli_ideas_load(&ideas, session->store);
+            status = cli_ideas_near(&ideas, session->store, trial->exp_id);
         if (status != CLI_OK)
             goto done;
         if (lineage_ideas_find(&at, ideas, trial->exp_id))

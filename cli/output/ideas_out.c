@@ -65,14 +65,14 @@ static void add_running(void *context, const char *name, int dir, bool held)
     json_decref(object);
 }
 
-enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
-                                   void *context, struct lineage_error *err)
+static enum lineage_status read_ideas(struct lineage_ideas **ideas, struct lineage_store *store, const char *near,
+                                      cli_ideas_more *more, void *context, struct lineage_error *err)
 {
     struct adding a = {0};
     *ideas = NULL;
     a.status = lineage_ideas_new(&a.ideas, &a.err);
     if (a.status == LINEAGE_OK)
-        a.status = lineage_ideas_add_store(a.ideas, store, &a.err);
+        a.status = near ? lineage_ideas_add_near(a.ideas, store, near, &a.err) : lineage_ideas_add_store(a.ideas, store, &a.err);
     if (a.status == LINEAGE_OK)
         running_each_dir(lineage_store_dir(store), add_running, &a);
     if (a.status == LINEAGE_OK && more)
@@ -85,6 +85,18 @@ enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_
         lineage_ideas_release(a.ideas);
     *err = a.err;
     return a.status;
+}
+
+enum lineage_status cli_ideas_read(struct lineage_ideas **ideas, struct lineage_store *store, cli_ideas_more *more,
+                                   void *context, struct lineage_error *err)
+{
+    return read_ideas(ideas, store, NULL, more, context, err);
+}
+
+int cli_ideas_near(struct lineage_ideas **ideas, struct lineage_store *store, const char *exp_id)
+{
+    struct lineage_error err;
+    return read_ideas(ideas, store, exp_id, NULL, NULL, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
 }
 
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)

@@ -14,6 +14,9 @@
  */
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store);
 
+/* Likewise, with the trials of the store that say most about the trial exp_id (lineage_ideas_add_near). */
+int cli_ideas_near(struct lineage_ideas **ideas, struct lineage_store *store, const char *exp_id);
+
 /* Loads the set as above, without printing. Calls `more`, if it is not NULL, before the set is settled, to add trials
  * that run elsewhere. */
 typedef enum lineage_status cli_ideas_more(void *context, struct lineage_ideas *ideas, struct lineage_error *err);

@@ -148,6 +148,11 @@ LINEAGE_API bool lineage_evidence_best_first(size_t trial_runs, size_t best_runs
 
 /* ---- the evidence in a store ---- */
 
+/* Whether a trial ran more than once: some row says that it runs the trial again, or the trial's own notes name another trial.
+ * Takes the same time in a store of any size. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ran_again(bool *again, struct lineage_store *store,
+                                                                    const struct lineage_trial *trial, struct lineage_error *err);
+
 /* All runs of one trial: its first row, and the rows that run it again (struct lineage_replicate in lineage/notes.h). */
 struct lineage_evidence_trial {
     const char *exp_id;    /* of the first row */

@@ -100,6 +100,18 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_store(struct
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas,
                                                                        struct lineage_error *err);
 
+/*
+ * Adds the trials of a store that say most about one of them, so that a description of it takes the same time in a store of any
+ * size. In a store of less than 1,000 trials these are all trials. In a larger one they are the first trial; this one with
+ * LINEAGE_IDEAS_NEAR_AROUND trials before and after it in the log; its nearest ancestors, or in a log without any parent the
+ * kept trials before it; and the trials that it cites.
+ */
+#define LINEAGE_IDEAS_NEAR_AROUND 50
+#define LINEAGE_IDEAS_NEAR_ANCESTORS 128
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas,
+                                                                         struct lineage_store *store, const char *exp_id,
+                                                                         struct lineage_error *err);
+
 /* Adds the trials of a store that a query finds, in the order of the log; NULL adds all. query->sort must be NULL. */
 struct lineage_query;
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas,

@@ -20,6 +20,7 @@
  *   replicas.c     trials with equal settings
  *   ideas.c        a set: trials in, short words and long ones matched, postings
  *   ideas_store.c  the trials of a store as a set; other sources of changes are read here
+ *   ideas_near.c   the trials of a store that say most about one of them
  *   similar.c      the nearest trials and the verdict `same`
  *   similar_features.c, similar_weights.c  how the verdict on one of them is found
  *   novelty.c      claims of novelty and the trials that contradict them

@@ -22,6 +22,7 @@
 #include "../internal.h"
 #include "../measured/measured_cache.h"
 #include "../mirror/statement.h"
+#include "ideas_store.h"
 #include "reading_cache.h"
 
 /* A trial whose program differs in more settings than this comes from another program. Its first settings are kept, and
@@ -76,6 +77,21 @@ static enum lineage_status add_measured(struct lineage_ideas *ideas, struct line
     return measured_each(store, ideas->rows[first].idea.seq, ideas->rows[ideas->n - 1].idea.seq, add_trial, &adding, err);
 }
 
+enum lineage_status ideas_add_measured(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
+                                       const int64_t *seqs, size_t n, struct lineage_error *err)
+{
+    struct adding adding = {ideas, first};
+    return measured_some(store, seqs, n, add_trial, &adding, err);
+}
+
+enum lineage_status ideas_add_rules_of(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err)
+{
+    if (ideas->ruled_by == store)
+        return LINEAGE_OK;
+    ideas->ruled_by = store;
+    return lineage_ideas_add_rules(ideas, store->more->rules, store->more->n_rules, err);
+}
+
 static enum lineage_status add_rows(struct lineage_ideas *ideas, struct lineage_store *store,
                                     const struct lineage_query *query, struct lineage_error *err)
 {
@@ -102,10 +118,8 @@ enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas, struct 
         return store_fail(err, LINEAGE_EINVAL, "a set of ideas takes trials in the order of the log, not sorted by '%s'",
                           query->sort);
     enum lineage_status status = add_rows(ideas, store, query ? query : &all, err);
-    if (status == LINEAGE_OK && ideas->ruled_by != store) {
-        ideas->ruled_by = store;
-        status = lineage_ideas_add_rules(ideas, store->more->rules, store->more->n_rules, err);
-    }
+    if (status == LINEAGE_OK)
+        status = ideas_add_rules_of(ideas, store, err);
     if (status == LINEAGE_OK)
         status = reading_cache_read(ideas, store, first, err);
     return status == LINEAGE_OK ? add_measured(ideas, store, first, err) : status;

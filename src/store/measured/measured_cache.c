@@ -8,6 +8,7 @@
 #include "measured_cache.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,10 +36,17 @@ struct names {
     size_t n, capacity;
 };
 
+/* Trials first..last, counted from 1. */
+struct stretch {
+    int64_t first, last;
+};
+
 struct cache {
     struct lineage_store *store;
     struct mirror *mirror;
-    uint64_t first, last;
+    const struct stretch *stretches; /* [n_stretches] which trials, ascending */
+    size_t n_stretches;
+    bool listed;             /* provenance was listed; otherwise each trial's is looked for */
     struct names provenance; /* ids of the trials that have one, sorted */
     struct candidate *items;
     size_t n, capacity;
@@ -76,6 +84,12 @@ static enum lineage_status list_provenance(struct cache *c, struct lineage_error
 
 static bool has_provenance(const struct cache *c, const char *exp_id)
 {
+    char path[sizeof PLACE_PROVENANCE "/" + LINEAGE_NAME_MAX];
+    struct stat st;
+    if (!c->listed) {
+        int n = !*exp_id || *exp_id == '.' || strchr(exp_id, '/') ? -1 : snprintf(path, sizeof path, "%s/%s", PLACE_PROVENANCE, exp_id);
+        return n > 0 && (size_t)n < sizeof path && fs_stat(c->store->dir_fd, path, AT_SYMLINK_NOFOLLOW, &st) == 0;
+    }
     return c->provenance.n && bsearch(&exp_id, c->provenance.items, c->provenance.n, sizeof *c->provenance.items, by_name);
 }
 
@@ -244,11 +258,27 @@ static enum lineage_status load_parts(struct cache *c, sqlite3_stmt *stmt, struc
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+/* Steps to the next row of a statement, of which the first two values are those of a stretch. *at: the next stretch; 0 before
+ * the first step. */
+static enum lineage_status step(struct cache *c, sqlite3_stmt *stmt, size_t *at, struct lineage_error *err)
+{
+    enum lineage_status status = *at ? mirror_step(c->mirror, stmt, err) : LINEAGE_ENOTFOUND;
+    while (status == LINEAGE_ENOTFOUND && *at < c->n_stretches) {
+        sqlite3_reset(stmt);
+        sqlite3_bind_int64(stmt, 1, c->stretches[*at].first);
+        sqlite3_bind_int64(stmt, 2, c->stretches[*at].last);
+        ++*at;
+        status = mirror_step(c->mirror, stmt, err);
+    }
+    return status;
+}
+
 static enum lineage_status load_saved(struct cache *c, sqlite3_stmt *rows, sqlite3_stmt *changes, sqlite3_stmt *lines,
                                       struct lineage_error *err)
 {
     enum lineage_status status;
-    while ((status = mirror_step(c->mirror, rows, err)) == LINEAGE_OK) {
+    size_t at = 0;
+    while ((status = step(c, rows, &at, err)) == LINEAGE_OK) {
         struct candidate *item = find(c, (uint64_t)sqlite3_column_int64(rows, 0));
         if (!item)
             continue;
@@ -289,11 +319,8 @@ static enum lineage_status load(void *question, struct lineage_error *err)
         return status;
     for (size_t i = 0; i < 4 && status == LINEAGE_OK; i++)
         status = prepare(c, &stmts[i], statements[i], err);
-    for (size_t i = 0; i < 2 && status == LINEAGE_OK; i++) {
-        sqlite3_bind_int64(stmts[i], 1, (int64_t)c->first);
-        sqlite3_bind_int64(stmts[i], 2, (int64_t)c->last);
-    }
-    while (status == LINEAGE_OK && (status = mirror_step(c->mirror, stmts[0], err)) == LINEAGE_OK)
+    size_t at = 0;
+    while (status == LINEAGE_OK && (status = step(c, stmts[0], &at, err)) == LINEAGE_OK)
         status = add_candidate(c, stmts[0], err);
     if (status == LINEAGE_ENOTFOUND)
         status = LINEAGE_OK;
@@ -405,14 +432,12 @@ static bool has_files(const struct lineage_store *store)
            fs_is_dir(store->dir_fd, PLACE_CODE);
 }
 
-enum lineage_status measured_each(struct lineage_store *store, uint64_t first, uint64_t last, measured_visit *visit,
-                                  void *context, struct lineage_error *err)
+static enum lineage_status visit_stretches(struct lineage_store *store, const struct stretch *stretches, size_t n, bool listed,
+                                           measured_visit *visit, void *context, struct lineage_error *err)
 {
-    struct cache c = {.store = store, .mirror = store->mirror, .first = first, .last = last};
+    struct cache c = {.store = store, .mirror = store->mirror, .stretches = stretches, .n_stretches = n, .listed = listed};
     bool unsaved = false;
-    if (!has_files(store))
-        return LINEAGE_OK;
-    enum lineage_status status = list_provenance(&c, err);
+    enum lineage_status status = listed ? list_provenance(&c, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = mirror_ask(store->mirror, load, &c, err);
     for (size_t i = 0; i < c.n && status == LINEAGE_OK; i++)
@@ -433,6 +458,30 @@ enum lineage_status measured_each(struct lineage_store *store, uint64_t first, u
         free(c.provenance.items[i]);
     free(c.provenance.items);
     free(c.items);
+    return status;
+}
+
+/* For a few trials, looking for each one's provenance costs less than listing that of all trials. */
+enum lineage_status measured_each(struct lineage_store *store, uint64_t first, uint64_t last, measured_visit *visit,
+                                  void *context, struct lineage_error *err)
+{
+    enum { FEW = 100 };
+    const struct stretch all = {(int64_t)first, (int64_t)last};
+    return has_files(store) ? visit_stretches(store, &all, 1, last - first >= FEW, visit, context, err) : LINEAGE_OK;
+}
+
+enum lineage_status measured_some(struct lineage_store *store, const int64_t *seqs, size_t n, measured_visit *visit,
+                                  void *context, struct lineage_error *err)
+{
+    if (!n || !has_files(store))
+        return LINEAGE_OK;
+    struct stretch *stretches = malloc(n * sizeof *stretches);
+    if (!stretches)
+        return store_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        stretches[i] = (struct stretch){seqs[i], seqs[i]};
+    enum lineage_status status = visit_stretches(store, stretches, n, false, visit, context, err);
+    free(stretches);
     return status;
 }
 

@@ -168,6 +168,20 @@ enum lineage_status mirror_insert_night(struct mirror *mirror, const struct line
     return mirror_run(mirror, stmt, err);
 }
 
+static enum lineage_status insert_again(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    struct lineage_replicate replicate;
+    if (!lineage_replicate_parse(&replicate, trial->notes))
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO again_rows VALUES (?,?)", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
+    bind_text(stmt, 2, strncmp(replicate.exp_id, "exp_", 4) == 0 ? replicate.exp_id + 4 : replicate.exp_id);
+    return mirror_run(mirror, stmt, err);
+}
+
 /* The row of the trial is inserted first, because the rows of the other tables refer to it. */
 enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
                                   const struct tsv_record *record, int64_t digest, struct param_batch *params,
@@ -190,6 +204,8 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
         status = insert_metrics(mirror, trial, err);
     if (status == LINEAGE_OK)
         status = mirror_insert_night(mirror, trial, err);
+    if (status == LINEAGE_OK)
+        status = insert_again(mirror, trial, err);
     return status;
 }
 

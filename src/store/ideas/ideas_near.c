@@ -1,0 +1,173 @@
+/*
+ * ideas_near.c: the trials of a store that say most about one of them, as a set of ideas.
+ *
+ * A set of all trials takes memory and time in proportion to the log, most of it for trials that have nothing to do with the one
+ * that is asked about. What a description of a trial shows comes from its ancestors, from the trials that it cites, and from
+ * those around it, which cite it and use the same names.
+ */
+#include "ideas_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/query.h>
+
+#include "../internal.h"
+#include "../mirror/statement.h"
+#include "../questions/questions.h"
+#include "ideas_store.h"
+
+/* Smaller logs are read as a whole. */
+enum { SMALL_LOG = 1000 };
+
+struct near {
+    struct lineage_store *store;
+    const char *id;
+    struct mirror_seqs seqs;
+    bool whole;       /* the log is small: the set is to have all trials */
+    bool has_parents; /* some row of the log names a parent */
+};
+
+static enum lineage_status add(struct near *near, int64_t seq, struct lineage_error *err)
+{
+    return mirror_seqs_add(&near->seqs, seq) ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* Adds the parents of the trial, or in a log without any the kept trials before it. */
+static enum lineage_status add_ancestors(struct near *near, int64_t seq, struct lineage_error *err)
+{
+    static const char sql[] = "SELECT CASE kind WHEN 2 THEN above ELSE parent END, kind <> 2 FROM ancestors WHERE seq = ?";
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && seq && i < LINEAGE_IDEAS_NEAR_ANCESTORS; i++) {
+        sqlite3_stmt *stmt;
+        status = mirror_prepare(near->store->mirror, &stmt, sql, err);
+        if (status != LINEAGE_OK)
+            return status;
+        sqlite3_bind_int64(stmt, 1, seq);
+        status = mirror_step(near->store->mirror, stmt, err);
+        seq = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
+        near->has_parents = near->has_parents || (status == LINEAGE_OK && sqlite3_column_int(stmt, 1));
+        status = mirror_end_rows(stmt, status);
+        if (status == LINEAGE_OK && seq)
+            status = add(near, seq, err);
+    }
+    return status;
+}
+
+/* A mention may leave out the zeros in front of an id. The first trial of the log shows how long ids are. */
+static enum lineage_status add_mention(struct near *near, const char *mention, size_t width, struct lineage_error *err)
+{
+    char padded[8];
+    int64_t seq = 0;
+    size_t length = strlen(mention);
+    enum lineage_status status = mirror_find(near->store->mirror, mention, &seq, err);
+    if (status == LINEAGE_ENOTFOUND && length < width && width < sizeof padded) {
+        memset(padded, '0', width - length);
+        memcpy(padded + width - length, mention, length + 1);
+        status = mirror_find(near->store->mirror, padded, &seq, err);
+    }
+    if (status == LINEAGE_OK)
+        status = add(near, seq, err);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Reads the texts of the trial by itself, to know what it cites. */
+static enum lineage_status add_cited(struct near *near, int64_t seq, struct lineage_error *err)
+{
+    struct lineage_trial trial = {0}, first = {0};
+    struct lineage_ideas *alone = NULL;
+    enum lineage_status status = mirror_load(near->store->mirror, seq, &trial, err);
+    if (status == LINEAGE_OK)
+        status = mirror_load(near->store->mirror, 1, &first, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_new(&alone, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_add(alone, &trial, false, err);
+    if (status == LINEAGE_OK && !row_make_reading(alone, &alone->rows[0], &alone->arena))
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK) {
+        const struct reading *reading = &alone->rows[0].reading;
+        size_t width = strlen(strncmp(first.exp_id, "exp_", 4) == 0 ? first.exp_id + 4 : first.exp_id);
+        for (uint32_t i = 0; status == LINEAGE_OK && i < reading->n_cites; i++)
+            status = add_mention(near, alone->book.words[reading->cites[i]].text + 1, width, err);
+    }
+    lineage_ideas_release(alone);
+    lineage_trial_release(&first);
+    lineage_trial_release(&trial);
+    return status;
+}
+
+/* A question of mirror_ask: lists the rows of the set, ascending and each once. The first trial is always one of them, because
+ * it shows how long ids are. */
+static enum lineage_status find_near(void *question, struct lineage_error *err)
+{
+    struct near *near = question;
+    struct mirror *mirror = near->store->mirror;
+    int64_t seq = 0;
+    near->seqs.n = 0;
+    enum lineage_status status = mirror_sync(mirror, err);
+    const int64_t rows = (int64_t)mirror_position(mirror)->rows + 1; /* one more for a provisional row */
+    near->whole = status == LINEAGE_OK && rows <= SMALL_LOG;
+    if (status != LINEAGE_OK || near->whole)
+        return status;
+    status = mirror_find(mirror, near->id, &seq, err);
+    if (status == LINEAGE_OK)
+        status = add(near, 1, err);
+    for (int64_t at = seq - LINEAGE_IDEAS_NEAR_AROUND; status == LINEAGE_OK && at <= seq + LINEAGE_IDEAS_NEAR_AROUND; at++)
+        if (at > 1 && (at == seq || at < rows))
+            status = add(near, at, err);
+    if (status == LINEAGE_OK)
+        status = add_ancestors(near, seq, err);
+    if (status == LINEAGE_OK)
+        status = add_cited(near, seq, err);
+    if (status != LINEAGE_OK)
+        return status;
+    mirror_seqs_sort(&near->seqs);
+    size_t n = 0;
+    for (size_t i = 0; i < near->seqs.n; i++)
+        if (!i || near->seqs.items[i] != near->seqs.items[i - 1])
+            near->seqs.items[n++] = near->seqs.items[i];
+    near->seqs.n = n;
+    return LINEAGE_OK;
+}
+
+static enum lineage_status add_rows(struct lineage_ideas *ideas, const struct near *near, struct lineage_error *err)
+{
+    struct mirror_rows *rows = calloc(1, sizeof *rows);
+    enum lineage_status status = rows ? LINEAGE_OK : store_no_memory(err);
+    for (size_t at = 0; status == LINEAGE_OK && at < near->seqs.n; at += rows->n) {
+        status = mirror_borrow_rows(near->store->mirror, near->seqs.items + at, near->seqs.n - at, rows, err);
+        for (size_t i = 0; status == LINEAGE_OK && i < rows->n; i++)
+            if (rows->found[i])
+                status = lineage_ideas_add(ideas, &rows->trials[i], false, err);
+    }
+    if (rows)
+        arena_release(&rows->arena);
+    free(rows);
+    return status;
+}
+
+enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas, struct lineage_store *store, const char *exp_id,
+                                           struct lineage_error *err)
+{
+    struct near near = {.store = store, .id = exp_id};
+    size_t first = lineage_ideas_count(ideas);
+    enum lineage_status status = mirror_ask(store->mirror, find_near, &near, err);
+    if (status == LINEAGE_ENOTFOUND)
+        status = store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", exp_id, store->dir);
+    if (status == LINEAGE_OK && near.whole)
+        status = lineage_ideas_add_store(ideas, store, err);
+    else if (status == LINEAGE_OK) {
+        status = add_rows(ideas, &near, err);
+        ideas->has_parents = ideas->has_parents || near.has_parents;
+        if (status == LINEAGE_OK)
+            status = ideas_add_rules_of(ideas, store, err);
+        for (size_t i = first; status == LINEAGE_OK && i < ideas->n; i++)
+            if (!row_make_reading(ideas, &ideas->rows[i], &ideas->arena))
+                status = store_no_memory(err);
+        if (status == LINEAGE_OK)
+            status = ideas_add_measured(ideas, store, first, near.seqs.items, near.seqs.n, err);
+    }
+    free(near.seqs.items);
+    return status;
+}
