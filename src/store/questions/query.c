@@ -20,6 +20,7 @@
 #include <lineage/time.h>
 
 #include "query_conditions.h"
+#include "query_narrow.h"
 
 #define SECONDS_PER_DAY 86400
 #define KEPT_LABELS (1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE)
@@ -115,6 +116,19 @@ static void add_value(struct builder *b, const struct order *order, const char *
         builder_bind_text(b, order->by.name);
 }
 
+/* Parses a time of a query. `day` is a date that comes before all timestamps in question for `since`, and after them
+ * otherwise. */
+static enum lineage_status read_time(int64_t *seconds, char day[LINEAGE_TIME_MAX], const char *text, bool since,
+                                     struct lineage_error *err)
+{
+    enum lineage_status status = lineage_time_parse(seconds, text, time(NULL), err);
+    if (status == LINEAGE_OK) {
+        lineage_time_format(day, since ? *seconds - SECONDS_PER_DAY : *seconds + 2 * SECONDS_PER_DAY);
+        day[10] = '\0';
+    }
+    return status;
+}
+
 /* Times are compared as instants, because timestamps of other tools may have a time zone, or a blank instead of T. A
  * wider comparison of texts comes first, because the index can answer it; it is wide enough, because a zone shifts an
  * instant by less than a day. */
@@ -124,10 +138,9 @@ static enum lineage_status add_time(struct builder *b, const char *text, bool si
     int64_t seconds;
     if (!text)
         return LINEAGE_OK;
-    enum lineage_status status = lineage_time_parse(&seconds, text, time(NULL), err);
+    enum lineage_status status = read_time(&seconds, day, text, since, err);
     if (status != LINEAGE_OK)
         return status;
-    lineage_time_format(day, since ? seconds - SECONDS_PER_DAY : seconds + 2 * SECONDS_PER_DAY);
     buf_printf(&b->sql, " AND t.timestamp %s '%.10s' AND unixepoch(t.timestamp) %s ?", since ? ">=" : "<", day,
                since ? ">=" : "<");
     builder_bind_number(b, (double)seconds);
@@ -213,13 +226,14 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
  * after a few rows, unless matching rows come late in that order. So the number of rows to walk is limited and grows
  * with each try, until reading all rows of the narrowest condition is cheaper.
  */
-enum { SHORT_LIST = 1000, FIRST_WALK = 400, WALK_GROWTH = 4 };
+enum { SHORT_LIST = 1000, FIRST_WALK = 64, WALK_GROWTH = 4 };
 
 /* How a statement reaches its trials. */
 struct plan {
     enum { COUNT, LIST, WALK } what;
     size_t walked; /* maximum number of rows that a walk looks at */
     struct lead lead;
+    struct narrow narrow; /* instead of a lead */
     struct order order;
 };
 
@@ -227,9 +241,10 @@ struct plan {
  * the requested order. A list without a limit reads all rows anyway, and a long list most of them. */
 static bool can_walk(const struct plan *plan, const struct lineage_query *query)
 {
-    static const char *const indexed[] = {"score", "timestamp", "exp_id"};
+    static const char *const indexed[] = {"score", "core_metric", "val_bpb", "timestamp", "exp_id"};
     const struct named *by = &plan->order.by;
-    if (!query->limit || query->limit > SHORT_LIST || (plan->lead.found && plan->lead.n < FEW))
+    if (!query->limit || query->limit > SHORT_LIST || (plan->narrow.source && plan->narrow.n < FIRST_WALK) ||
+        (plan->lead.found && plan->lead.n < FEW))
         return false;
     if (plan->order.by_seq)
         return true;
@@ -347,6 +362,28 @@ static enum lineage_status add_conditions(struct builder *b, const struct plan *
     return status;
 }
 
+/* Without a condition that leads to few rows, labels and times may. */
+static enum lineage_status find_narrow(struct builder *b, const struct lineage_query *query, struct plan *plan,
+                                       struct lineage_error *err)
+{
+    char since[LINEAGE_TIME_MAX], until[LINEAGE_TIME_MAX];
+    int64_t seconds;
+    enum lineage_status status = LINEAGE_OK;
+    plan->narrow = (struct narrow){NULL, 0};
+    if (plan->lead.found && plan->lead.n < FEW)
+        return LINEAGE_OK;
+    if (query->since)
+        status = read_time(&seconds, since, query->since, true, err);
+    if (query->until && status == LINEAGE_OK)
+        status = read_time(&seconds, until, query->until, false, err);
+    if (status == LINEAGE_OK)
+        status = query_find_narrow(&plan->narrow, b->mirror, query, query->since ? since : NULL, query->until ? until : NULL,
+                                   err);
+    if (plan->narrow.source)
+        plan->lead = (struct lead){.named = {NAME_UNKNOWN, NULL}, .limit = plan->lead.limit, .at = SIZE_MAX};
+    return status;
+}
+
 /* List, count and walk are built from the same parts, so that a count covers exactly the rows that a list would
  * show. */
 static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct plan *plan,
@@ -356,11 +393,15 @@ static enum lineage_status build(struct builder *b, const struct lineage_query *
     enum lineage_status status = resolve_sort(b->mirror, query->sort, &order->by, &order->down, err);
     if (status == LINEAGE_OK && plan->what != WALK)
         status = find_lead(b, query, &order->by, &plan->lead, err);
+    if (status == LINEAGE_OK && plan->what != WALK)
+        status = find_narrow(b, query, plan, err);
     if (status != LINEAGE_OK)
         return status;
     describe_order(b->mirror, order, &plan->lead);
     if (plan->what == WALK)
         status = add_walk(b, plan, query, err);
+    else if (plan->narrow.source)
+        buf_puts(&b->sql, plan->narrow.source);
     else
         lead_add_source(b, &plan->lead);
     if (status == LINEAGE_OK)
@@ -390,14 +431,18 @@ static enum lineage_status is_wider(struct mirror *mirror, const struct lead *le
 
 /* *filled is true if the walk found the whole list or there are no more rows. Each try walks four times as many rows,
  * so that all tries together cost at most a third more than the last one. */
-static enum lineage_status walk(struct mirror *mirror, const struct lineage_query *query, const struct lead *lead,
+static enum lineage_status walk(struct mirror *mirror, const struct lineage_query *query, const struct plan *list,
                                 struct mirror_seqs *found, bool *filled, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     bool wider = true;
+    const size_t enough = list->narrow.source ? list->narrow.n : SIZE_MAX; /* the list reads no more rows */
     *filled = false;
+    const bool tested = query->labels || query->specialist || query->since || query->until || query->n_conditions;
     size_t first = query->limit * 2 > FIRST_WALK ? query->limit * 2 : FIRST_WALK;
-    for (size_t rows = first; status == LINEAGE_OK && wider && !*filled; rows *= WALK_GROWTH) {
+    if (!tested) /* each row that is walked over is an answer */
+        first = query->limit;
+    for (size_t rows = first; status == LINEAGE_OK && wider && !*filled && rows <= enough; rows *= WALK_GROWTH) {
         struct builder b = {.mirror = mirror};
         struct plan plan = {.what = WALK, .walked = rows};
         found->n = 0;
@@ -406,7 +451,7 @@ static enum lineage_status walk(struct mirror *mirror, const struct lineage_quer
             status = builder_collect(found, &b, err);
         *filled = found->n >= query->limit || rows > mirror_position(mirror)->rows + 1; /* the provisional row may add one */
         if (status == LINEAGE_OK && !*filled)
-            status = is_wider(mirror, lead, rows * WALK_GROWTH, &wider, err);
+            status = is_wider(mirror, &list->lead, rows * WALK_GROWTH, &wider, err);
         buf_release(&b.sql);
     }
     return status;
@@ -422,7 +467,7 @@ enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_que
     bool filled = false;
     enum lineage_status status = build(&b, query, &plan, err);
     if (status == LINEAGE_OK && can_walk(&plan, query)) {
-        status = walk(mirror, query, &plan.lead, found, &filled, err);
+        status = walk(mirror, query, &plan, found, &filled, err);
         found->n = filled ? found->n : 0;
         b.n = 0;
         b.sql.length = 0;
