@@ -46,7 +46,11 @@ struct lineage_report_options {
     size_t full;           /* number of newest trials that are shown with what they changed */
     size_t chain;          /* trials of the best trial's chain, taken from both of its ends (native rules) */
     const char *best_json; /* board: path of best.json; NULL = best.json in the store, which may be absent */
+    unsigned without;      /* bits of parts that are left empty (native rules) */
 };
+
+/* Parts of a report that may be left out, because they take most of its time. */
+enum lineage_report_part { LINEAGE_REPORT_FAILURES = 1, LINEAGE_REPORT_NEAR_MISSES = 2, LINEAGE_REPORT_CALIBRATION = 4 };
 
 /* Sets the defaults: native rules, 20 leaders, 30 recent, 10 full, 30 of the chain. */
 LINEAGE_API void lineage_report_options_init(struct lineage_report_options *options);

@@ -1,18 +1,19 @@
 #!/bin/sh
-# calls.sh: how many system calls a command makes more for each thousand rows of a deep store. Counts do not depend on the load
-# of the machine. A command that opens a transaction for each row makes about 3,000.
+# calls.sh: how many system calls a command makes more for each thousand rows of a deep store, and of a wide one. Counts do not
+# depend on the load of the machine. A command that opens a transaction for each row makes about 3,000.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 
 [ "${INSTRUMENTED:-no}" = no ] || skip 'the sanitizers cannot work beside strace'
 strace -f -c -o probe true 2>probe.err || skip 'strace is not there or may not trace'
 
-# deep DIR ROWS: every tenth trial is kept, and each trial has the last kept one as its parent.
-deep()
+# make DIR ROWS SHAPE: every tenth trial is kept. In a deep store each trial has the last kept one as its parent, in a wide one
+# the first one.
+make()
 {
     must_run init "$1"
     must_run append -C "$1" --status baseline --core-metric 10 --hypothesis first
-    awk -F "$tab" -v OFS="$tab" -v rows="$2" '
+    awk -F "$tab" -v OFS="$tab" -v rows="$2" -v shape="$3" '
         { print }
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
         NR == 2 {
@@ -24,7 +25,7 @@ deep()
                 $at["core_metric"] = 10 - n / 100000
                 $at["notes"] = "alpha=" n % 97 / 97 "; beta=" n % 11 "; seed=" n % 7
                 print
-                if (n % 10 == 1)
+                if (n % 10 == 1 && shape == "deep")
                     parent = id
             }
         }' "$1/results.tsv" >rows && cp rows "$1/results.tsv"
@@ -42,32 +43,54 @@ count()
     calls=$(awk '$NF == "total" { print $4 }' calls)
 }
 
-deep small 1000
-deep large 10000
-# The limit of calls for each further 1,000 rows, and the command. They are about twice what was counted, because the number of
-# pages that SQLite reads depends on its version.
-while read -r limit command; do
+# compare LIMIT SHAPE COMMAND
+compare()
+{
+    limit=$1 shape=$2 command=$3
     # shellcheck disable=SC2046,SC2086
-    count small $(echo "$command" | sed s/LAST/1000991/) && few=$calls
+    count "small-$shape" $(echo "$command" | sed 's/LAST/1002991/; s/MIDDLE/1001500/') && few=$calls
     # shellcheck disable=SC2046,SC2086
-    count large $(echo "$command" | sed s/LAST/1009991/)
+    count "large-$shape" $(echo "$command" | sed 's/LAST/1011991/; s/MIDDLE/1006000/')
     more=$(((calls - few) / 9))
     checks=$((checks + 1))
-    printf '%-32s %6d %6d %6d of %d\n' "$command" "$few" "$calls" "$more" "$limit"
-    [ "$more" -le "$limit" ] || fail "lineage $command: $more system calls for each 1,000 rows, more than $limit"
+    printf '%-5s %-40s %6d %6d %6d of %d\n' "$shape" "$command" "$few" "$calls" "$more" "$limit"
+    [ "$more" -le "$limit" ] || fail "lineage $command ($shape): $more system calls for each 1,000 rows, more than $limit"
+}
+
+for shape in deep wide; do
+    make "small-$shape" 3000 "$shape"
+    make "large-$shape" 12000 "$shape"
+done
+# Commands with a bounded answer. The limit of calls for each further 1,000 rows is about twice what was counted, because the
+# number of pages that SQLite reads depends on its version.
+while read -r limit command; do
+    compare "$limit" deep "$command"
+    compare "$limit" wide "$command"
 done <<END
 5 best
+10 render
+5 chain LAST --limit 10
+10 show MIDDLE
+10 show LAST --format json
 5 query --limit 5
+5 query --since 2099-01-01
+5 query --status train_budget_overrun
+5 query --specialist nobody
+5 query --sort -core_metric --limit 5
+5 query --status keep --sort core_metric --limit 5
+END
+# Commands that read or print more the more there is.
+while read -r limit command; do
+    compare "$limit" deep "$command"
+done <<END
 30 sweep alpha
 120 sweep alpha beta
 150 chain LAST
-150 render
 150 compare --by beta
 200 suggest --range alpha=0:1
 250 query
 300 tree
 600 report
-130 query --since 2099-01-01
 300 verify
 END
 finish

@@ -501,12 +501,8 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
     return mirror_end_rows(stmt, status);
 }
 
-/* The seq of t's parent, found as everywhere: the newest row with its id, before those with or without exp_. SQLite refuses
- * the outer table's columns in ORDER BY, so that a maximum finds it. */
-#define PARENT \
-    "(SELECT max((p.exp_id = t.parent_exp) << 60 | p.seq) & ((1 << 60) - 1) FROM trials p WHERE p.exp_id IN (t.parent_exp, " \
-    "'exp_' || t.parent_exp, CASE WHEN t.parent_exp LIKE 'exp\\_%' ESCAPE '\\' THEN substr(t.parent_exp, 5) END) " \
-    "AND t.parent_exp <> '')"
+/* The seq of t's parent, NULL if it has none or it is missing. */
+#define PARENT "(SELECT nullif(a.parent, 0) FROM ancestors a WHERE a.seq = t.seq)"
 /* The number of rows is bounded by their seq and not by LIMIT, so that a store without such rows is not searched to its
  * beginning. */
 #define NEWEST "t.seq > (SELECT coalesce(max(seq), 0) FROM trials) - 1000 "

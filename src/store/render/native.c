@@ -230,6 +230,23 @@ static void print_block(struct buf *out, const struct native *n, struct block *b
     buf_release(&note);
 }
 
+/* Parts of the report that take long to load and that no chosen section shows. */
+static unsigned not_needed(unsigned chosen)
+{
+    static const struct {
+        section_fn *add;
+        unsigned part;
+    } needs[] = {{section_failures, LINEAGE_REPORT_FAILURES},
+                 {section_near_misses, LINEAGE_REPORT_NEAR_MISSES},
+                 {section_calibration, LINEAGE_REPORT_CALIBRATION}};
+    unsigned without = 0;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        for (size_t k = 0; k < N_SECTIONS; k++)
+            if (sections[k].add == needs[i].add && !(chosen & 1u << k))
+                without |= needs[i].part;
+    return without;
+}
+
 /* All sections are written, asked for or not, because the choice then needs no special case, which would cost more. */
 static void add_sections(struct block *block, const struct native *n, unsigned chosen)
 {
@@ -292,6 +309,7 @@ enum lineage_status render_native(struct buf *out, struct lineage_store *store,
     what.leaders = options->top_k;
     what.recent = options->recent;
     what.full = options->full;
+    what.without = not_needed(chosen);
     status = lineage_report_load(&report, store, &what, err);
     if (status != LINEAGE_OK)
         return status;

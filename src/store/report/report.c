@@ -141,9 +141,9 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
         status = report_coverage(load, err);
     if (status == LINEAGE_OK)
         status = report_full(load, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && !(o->without & LINEAGE_REPORT_FAILURES))
         status = report_failures(load, err);
-    if (status == LINEAGE_OK && report->best)
+    if (status == LINEAGE_OK && report->best && !(o->without & LINEAGE_REPORT_NEAR_MISSES))
         status = mirror_near_misses(load->store->mirror, report->best->score.value, report->needed, NEAR_MISSES, &near_misses,
                                     &report->n_near_misses, &load->arena, err);
     report->near_misses = near_misses;
@@ -154,7 +154,7 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     report->front = front;
     if (status == LINEAGE_OK)
         status = mirror_median_seconds(load->store->mirror, &report->median_seconds, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && !(o->without & LINEAGE_REPORT_CALIBRATION))
         status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
                                     err);
     if (status == LINEAGE_OK)
