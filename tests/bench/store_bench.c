@@ -2,10 +2,11 @@
  * store_bench.c: compares the speed of the store with the fastest simple program for the same job, in one run on one
  * machine.
  *
- *     store_bench [--json] [--deep] [--rows N]... [--appends N]
+ *     store_bench [--json] [--deep] [--commands] [--rows N]... [--appends N]
  *
- * With --deep, every tenth trial is kept and the others have the last kept trial as their parent: one chain through the whole
- * store. Without it, chains have about a dozen trials.
+ * In a deep store, every tenth trial is kept and the others have the last kept trial as their parent: one chain through the
+ * whole store. In a wide one, all trials have the first as their parent. In others, chains have about a dozen trials; --deep
+ * makes these deep too.
  *
  *   append                 appends with one handle: without sync, against a bare write loop; with sync, against
  *                          write + fdatasync
@@ -16,6 +17,8 @@
  *   follow                 sees rows as another process appends them, against the appends alone
  *   lineage best           runs the command (the one of this build, or $LINEAGE) on a small store, against an empty
  *                          program
+ *   deep, wide             the processor time of commands with a bounded answer on a deep and on a wide store of N rows,
+ *                          against `best`, and their largest peak of memory, against 64 MiB; with --commands only these
  *
  * The output is a table on stdout, or with --json a list of {case, rows, per_s, seconds, ratio}.
  */
@@ -40,7 +43,7 @@
 enum { MAX_SIZES = 8, REPEATS = 5 };
 
 struct bench {
-    bool json, any, deep;
+    bool json, any, deep, commands;
     size_t sizes[MAX_SIZES], n_sizes, appends;
     double first[4]; /* open, render and two queries at the first N */
 };
@@ -58,7 +61,7 @@ static void report(struct bench *bench, const char *name, size_t rows, double co
         printf("%s\n {\"case\": \"%s\", \"rows\": %zu, \"per_s\": %.6g, \"seconds\": %.6g, \"ratio\": %.4g}",
                bench->any ? "," : "[", name, rows, count / seconds, seconds, ratio);
     else
-        printf("%-34s %9zu %14.1f %12.6f %8.2f\n", name, rows, count / seconds, seconds, ratio);
+        printf("%-44s %9zu %14.1f %12.6f %8.2f\n", name, rows, count / seconds, seconds, ratio);
     bench->any = true;
     fflush(stdout);
 }
@@ -294,7 +297,9 @@ static void bench_follow(struct bench *bench)
 
 /* ---- reading ---- */
 
-static void write_rows(const char *path, size_t n, bool deep)
+enum shape { MIXED, DEEP, WIDE };
+
+static void write_rows(const char *path, size_t n, enum shape shape)
 {
     static const char *const labels[] = {"discard", "discard", "discard", "keep", "crash", "discard", "harness_abort"};
     static const char *const specialists[] = {"opt", "arch", "quant", "reg"};
@@ -306,10 +311,12 @@ static void write_rows(const char *path, size_t n, bool deep)
         const char *label = i ? labels[(size_t)rand_r(&seed) % 7] : "baseline";
         double metric = 1 + 0.1 * (double)(rand_r(&seed) % 100000) / 100000;
         fprintf(out, "%03zu\t2026-05-12T00:00:00Z\t%s\t", i, specialists[(size_t)rand_r(&seed) % 4]);
-        if (deep)
+        if (shape == DEEP)
             label = !i ? "baseline" : i % 10 ? "discard" : "keep";
-        if (i && deep)
+        if (i && shape == DEEP)
             fprintf(out, "%03zu", (i - 1) / 10 * 10);
+        else if (i && shape == WIDE)
+            fputs("000", out);
         else if (i) /* the parent; this gives chains of about a dozen rows */
             fprintf(out, "%03zu", i - 1 - (size_t)rand_r(&seed) % (i < 12 ? i : i / 2 + 1));
         fprintf(out, "\t000\topt\t%s %zu\t-0.0015\t%s\t", hypothesis, i, label);
@@ -502,7 +509,7 @@ static void bench_size(struct bench *bench, size_t i)
                                         "alpha-gamma query / at first size", "20 of two wide ranges / at first"};
     size_t n = bench->sizes[i];
     char *dir = make_dir(), *path = join(dir, "results.tsv");
-    write_rows(path, n, bench->deep);
+    write_rows(path, n, bench->deep ? DEEP : MIXED);
     double import = time_import(dir), start = now();
     struct lineage_store *store = open_store(dir);
     render_once(store);
@@ -526,6 +533,75 @@ static void bench_size(struct bench *bench, size_t i)
     remove_dir(dir);
 }
 
+/* ---- commands with a bounded answer ---- */
+
+struct cost {
+    double seconds; /* of the processor, user and system */
+    double bytes;   /* peak of memory */
+};
+
+/* Returns the least time of several runs and the largest memory. A command may answer no. */
+static struct cost cost_of(const char *command)
+{
+    struct cost cost = {.seconds = 1e9};
+    for (int i = 0; i < 3 * REPEATS; i++) {
+        struct rusage usage = {0};
+        int state;
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            if (freopen("/dev/null", "w", stdout))
+                execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+            _exit(127);
+        }
+        if (child < 0 || wait4(child, &state, 0, &usage) != child || !WIFEXITED(state) || WEXITSTATUS(state) > 1) {
+            fprintf(stderr, "store_bench: %s failed\n", command);
+            exit(1);
+        }
+        double seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                         1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+        cost.seconds = seconds < cost.seconds ? seconds : cost.seconds;
+        cost.bytes = (double)usage.ru_maxrss * 1024 > cost.bytes ? (double)usage.ru_maxrss * 1024 : cost.bytes;
+    }
+    return cost;
+}
+
+static void bench_commands(struct bench *bench, size_t n, enum shape shape)
+{
+    static const char *const commands[] = {"best", "render", "show MIDDLE", "show LAST --format json", "chain LAST --limit 10",
+                                           "query --limit 5", "query --since 2099-01-01", "query --status train_budget_overrun",
+                                           "query --sort -core_metric --limit 5", "tried --alpha 0.77"};
+    const char *program = getenv("LINEAGE"), *of = shape == DEEP ? "deep" : "wide";
+    char *dir = make_dir(), *path = join(dir, "results.tsv");
+    double best = 0, most = 0;
+#ifdef LINEAGE_PROGRAM
+    if (!program)
+        program = LINEAGE_PROGRAM;
+#endif
+    write_rows(path, n, shape);
+    for (size_t i = 0; program && i < sizeof commands / sizeof *commands; i++) {
+        char command[2048], name[80], words[80], *at;
+        snprintf(words, sizeof words, "%s", commands[i]);
+        while ((at = strstr(words, "MIDDLE")) || (at = strstr(words, "LAST"))) {
+            char id[24], rest[80];
+            snprintf(rest, sizeof rest, "%s", at + (*at == 'M' ? 6 : 4));
+            snprintf(id, sizeof id, "%03zu", *at == 'M' ? n / 2 : (n - 1) / 10 * 10);
+            snprintf(at, sizeof words - (size_t)(at - words), "%s%s", id, rest);
+        }
+        snprintf(command, sizeof command, "exec '%s' %s -C '%s'", program, words, dir);
+        if (i == 0)
+            cost_of(command); /* makes the mirror */
+        struct cost cost = cost_of(command);
+        best = i ? best : cost.seconds;
+        most = cost.bytes > most && i ? cost.bytes : most;
+        snprintf(name, sizeof name, "%s: %s", of, commands[i]);
+        report(bench, name, n, 1, cost.seconds, cost.seconds / best);
+    }
+    report(bench, shape == DEEP ? "deep: largest memory / 64 MiB" : "wide: largest memory / 64 MiB", n, 1, best, most / (64 << 20));
+    free(path);
+    remove_dir(dir);
+}
+
 static bool parse(struct bench *bench, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -533,6 +609,8 @@ static bool parse(struct bench *bench, int argc, char **argv)
             bench->json = true;
         else if (strcmp(argv[i], "--deep") == 0)
             bench->deep = true;
+        else if (strcmp(argv[i], "--commands") == 0)
+            bench->commands = true;
         else if (strcmp(argv[i], "--rows") == 0 && i + 1 < argc && bench->n_sizes < MAX_SIZES)
             bench->sizes[bench->n_sizes++] = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--appends") == 0 && i + 1 < argc)
@@ -542,7 +620,7 @@ static bool parse(struct bench *bench, int argc, char **argv)
     }
     static const size_t usual[] = {1000, 100000, 1000000};
     bool given = bench->n_sizes > 0;
-    for (size_t i = 0; !given && i < 3; i++)
+    for (size_t i = bench->commands; !given && i < 3; i++)
         bench->sizes[bench->n_sizes++] = usual[i];
     return true;
 }
@@ -551,16 +629,22 @@ int main(int argc, char **argv)
 {
     struct bench bench = {.appends = 20000};
     if (!parse(&bench, argc, argv)) {
-        fputs("usage: store_bench [--json] [--deep] [--rows N]... [--appends N]\n", stderr);
+        fputs("usage: store_bench [--json] [--deep] [--commands] [--rows N]... [--appends N]\n", stderr);
         return 2;
     }
     if (!bench.json)
-        printf("%-34s %9s %14s %12s %8s\n", "case", "rows", "per second", "seconds", "ratio");
-    bench_append(&bench, false);
-    bench_append(&bench, true);
-    bench_follow(&bench);
-    for (size_t i = 0; i < bench.n_sizes; i++)
-        bench_size(&bench, i);
+        printf("%-44s %9s %14s %12s %8s\n", "case", "rows", "per second", "seconds", "ratio");
+    if (!bench.commands) {
+        bench_append(&bench, false);
+        bench_append(&bench, true);
+        bench_follow(&bench);
+    }
+    for (size_t i = 0; i < bench.n_sizes; i++) {
+        if (!bench.commands)
+            bench_size(&bench, i);
+        bench_commands(&bench, bench.sizes[i], DEEP);
+        bench_commands(&bench, bench.sizes[i], WIDE);
+    }
     if (bench.json)
         puts("\n]");
     return 0;
