@@ -40,8 +40,8 @@ const struct picture_kind picture_kinds[] = {
      "along an axis to keep only the lines that pass there; the table and the tree follow.",
      picture_parallel, true},
     {"knobs", "Settings",
-     "The settings that most trials changed, in a parameter, in the program or in words: every value over the trials in "
-     "the order of the log. Blue was kept, grey was discarded, crosses failed; the dashed line is the value in force for "
+     "The settings that most of the newest 10,000 trials changed, in a parameter, in the program or in words: every value "
+     "over the trials in the order of the log. Blue was kept, grey was discarded, crosses failed; the dashed line is the value in force for "
      "the best trial. lineage knobs lists all settings.",
      picture_knobs, true},
     {"calibration", "Calibration",

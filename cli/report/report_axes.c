@@ -252,19 +252,22 @@ struct classed {
     size_t n, classes;
 };
 
-/* 1 - (n-1)/(n-k) SSW/SST */
-static double epsilon_squared(const struct classed *c)
+/* Mean of the scores and the sum of their squared differences from it, which do not depend on the classes. */
+static double spread_of(const struct classed *c, double *mean)
 {
-    double sum[IMPORTANCE_CLASSES] = {0}, all = 0, total = 0, between = 0;
-    size_t count[IMPORTANCE_CLASSES] = {0};
-    for (size_t i = 0; i < c->n; i++) {
-        sum[c->class[i]] += c->score[i];
-        count[c->class[i]]++;
-        all += c->score[i];
-    }
-    double mean = all / (double)c->n;
+    double all = 0, total = 0;
     for (size_t i = 0; i < c->n; i++)
-        total += (c->score[i] - mean) * (c->score[i] - mean);
+        all += c->score[i];
+    *mean = all / (double)c->n;
+    for (size_t i = 0; i < c->n; i++)
+        total += (c->score[i] - *mean) * (c->score[i] - *mean);
+    return total;
+}
+
+/* 1 - (n-1)/(n-k) SSW/SST, from the sums and sizes of the classes */
+static double epsilon_squared(const struct classed *c, const double *sum, const size_t *count, double mean, double total)
+{
+    double between = 0;
     for (size_t k = 0; k < c->classes; k++)
         if (count[k])
             between += (double)count[k] * pow(sum[k] / (double)count[k] - mean, 2);
@@ -285,18 +288,21 @@ static uint64_t next_random(uint64_t *state)
 
 /* A permutation test instead of an F table, because scores with crashes near 0 are far from normal. Shuffling in place
  * is safe: it only destroys the pairing, and the share was computed before. */
-static double chance_of(struct classed *c)
+static double chance_of(struct classed *c, const size_t *count, double mean, double total)
 {
     double shares[SHUFFLES];
     uint64_t state = 88172645463325252u;
     for (int s = 0; s < SHUFFLES; s++) {
+        double sum[IMPORTANCE_CLASSES] = {0};
         for (size_t i = c->n - 1; i > 0; i--) {
-            size_t j = next_random(&state) % (i + 1);
+            size_t j = (size_t)((next_random(&state) >> 32) * (i + 1) >> 32); /* a division takes most of the time of a shuffle */
             double held = c->score[i];
             c->score[i] = c->score[j];
             c->score[j] = held;
+            sum[c->class[i]] += c->score[i]; /* nothing moves it any more */
         }
-        shares[s] = epsilon_squared(c);
+        sum[c->class[0]] += c->score[0];
+        shares[s] = epsilon_squared(c, sum, count, mean, total);
     }
     qsort(shares, SHUFFLES, sizeof *shares, by_number);
     return shares[SHUFFLES * 95 / 100];
@@ -334,9 +340,15 @@ bool axis_importance(struct axis_importance *out, const struct model *model, con
     out->classes = c.classes;
     /* Otherwise n - k is 0 or almost 0, and the share is meaningless. */
     if (ok && c.classes > 1 && c.n > c.classes + 1) {
-        double share = epsilon_squared(&c);
+        double sum[IMPORTANCE_CLASSES] = {0}, mean;
+        size_t count[IMPORTANCE_CLASSES] = {0};
+        for (size_t i = 0; i < c.n; i++) {
+            sum[c.class[i]] += c.score[i];
+            count[c.class[i]]++;
+        }
+        const double total = spread_of(&c, &mean), share = epsilon_squared(&c, sum, count, mean, total);
         out->share = (struct lineage_number){isfinite(share), share};
-        out->chance = out->share.present ? chance_of(&c) : 0;
+        out->chance = out->share.present ? chance_of(&c, count, mean, total) : 0;
     }
     free(c.score);
     free(c.class);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <lineage/query.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
 
@@ -123,7 +124,7 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     return out->params && out->metrics && out->turns && out->odd;
 }
 
-/* Doubles the array, because the number of trials is known only at the end of the walk. */
+/* Doubles the array: trials may be appended before the walk. */
 static bool grow(void **array, size_t *room, size_t need, size_t size)
 {
     if (need <= *room)
@@ -158,48 +159,54 @@ static bool take_node(void *context, const struct lineage_tree_node *node)
     return !walk->failed;
 }
 
-struct place {
-    size_t seq, index;
-};
-
-static int by_seq(const void *a, const void *b)
+/* Where each trial of the walk is in file order. The walk visits each row once, so positions follow from the row numbers, which
+ * have hardly any gaps. */
+static bool find_file_order(size_t *to, size_t n, const size_t *seq)
 {
-    const struct place *x = a, *y = b;
-    return (x->seq > y->seq) - (x->seq < y->seq);
+    size_t last = 0, next = 0;
+    for (size_t i = 0; i < n; i++)
+        last = seq[i] > last ? seq[i] : last;
+    size_t *at = calloc(last + 1, sizeof *at); /* by row number: index + 1 of the trial */
+    for (size_t i = 0; at && i < n; i++)
+        at[seq[i]] = i + 1;
+    for (size_t row = 0; at && row <= last; row++)
+        if (at[row])
+            to[at[row] - 1] = next++;
+    free(at);
+    return at != NULL;
 }
 
-/* Sorts from the order of the walk into file order. */
+/* Moves the trials from the order of the walk into file order, in place, because they are most of the memory of a report. */
 static bool into_file_order(struct model *model, const size_t *seq)
 {
-    size_t n = model->n, *moved = malloc((n + 1) * sizeof *moved);
-    struct place *places = malloc((n + 1) * sizeof *places);
-    struct model_trial *sorted = malloc((n + 1) * sizeof *sorted);
-    bool ok = moved && places && sorted;
-    for (size_t i = 0; ok && i < n; i++)
-        places[i] = (struct place){seq[i], i};
-    if (ok)
-        qsort(places, n, sizeof *places, by_seq);
-    for (size_t i = 0; ok && i < n; i++) {
-        moved[places[i].index] = i;
-        sorted[i] = model->trials[places[i].index];
-    }
-    for (size_t i = 0; ok && i < n; i++)
-        if (sorted[i].parent != MODEL_NONE)
-            sorted[i].parent = moved[sorted[i].parent];
-    free(moved);
-    free(places);
-    if (!ok) {
-        free(sorted);
-        return false;
-    }
-    free(model->trials);
-    model->trials = sorted;
-    return true;
+    struct model_trial *trials = model->trials;
+    size_t *to = malloc((model->n + 1) * sizeof *to);
+    bool ok = to && find_file_order(to, model->n, seq);
+    for (size_t i = 0; ok && i < model->n; i++)
+        if (trials[i].parent != MODEL_NONE)
+            trials[i].parent = to[trials[i].parent];
+    for (size_t i = 0; ok && i < model->n; i++)
+        while (to[i] != i) {
+            const size_t there = to[i];
+            const struct model_trial held = trials[there];
+            trials[there] = trials[i];
+            trials[i] = held;
+            to[i] = to[there];
+            to[there] = there;
+        }
+    free(to);
+    return ok;
 }
 
 static enum lineage_status load_trials(struct model *model, struct lineage_error *err)
 {
     struct walk walk = {.model = model};
+    const size_t room = (size_t)model->summary->rows + 1;
+    if (!grow((void **)&model->trials, &walk.room, room, sizeof *model->trials))
+        return cli_no_memory_error(err);
+    walk.seq = malloc(walk.room * sizeof *walk.seq);
+    if (!walk.seq)
+        return cli_no_memory_error(err);
     enum lineage_status status = lineage_tree_walk(model->store, take_node, &walk, err);
     if (status == LINEAGE_OK && (walk.failed || !into_file_order(model, walk.seq)))
         status = cli_no_memory_error(err);
@@ -246,11 +253,18 @@ static void find_night(struct model *model)
     }
 }
 
-/* Both lists are in the order of the log, so they are joined like two sorted files. Rows that were appended between the
+/* What trials changed and cite is shown for the newest MODEL_IDEAS of them: it takes more time and memory than all other parts.
+ * Both lists are in the order of the log, so they are joined like two sorted files. Rows that were appended between the
  * two loads are in one of them only. */
 static enum lineage_status load_ideas(struct model *model, struct lineage_error *err)
 {
-    enum lineage_status status = lineage_ideas_load(&model->ideas, model->store, err);
+    const uint64_t rows = model->summary->rows;
+    const struct lineage_query newest = {.after = rows > MODEL_IDEAS ? rows - MODEL_IDEAS : 0};
+    enum lineage_status status = lineage_ideas_new(&model->ideas, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_add_query(model->ideas, model->store, &newest, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_settle(model->ideas, err);
     if (status != LINEAGE_OK)
         return status;
     size_t n = lineage_ideas_count(model->ideas);

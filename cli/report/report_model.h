@@ -10,6 +10,7 @@
 #include <lineage/report.h>
 
 #define MODEL_NONE ((size_t)-1)
+#define MODEL_IDEAS 10000 /* trials, the newest ones, whose changes and citations are loaded */
 
 enum {
     MODEL_AXES = 12, /* most parameters that pictures show */
@@ -28,7 +29,7 @@ struct model_trial {
     struct lineage_hypothesis prediction;
     struct lineage_number before; /* the best score when it was appended */
     uint64_t seq; /* row number in the store */
-    size_t idea;  /* index in model.ideas; MODEL_NONE if the row was not there when they were loaded */
+    size_t idea;  /* index in model.ideas; MODEL_NONE if the row is older, or was not there when they were loaded */
     size_t parent;                /* index; MODEL_NONE for a root */
     bool parent_missing;
     bool on_chain; /* of the best trial: this is the trial or one of its kept ancestors */

@@ -279,4 +279,18 @@ must_run report -C store --svg history -o picture.svg
 must_equal picture.svg "$(cat out)"
 run report -C store --svg history
 must_match_file out picture.svg
+
+# In a large store, only the changes of the newest 10,000 trials are read.
+mkdir large
+awk 'BEGIN {
+    OFS = "\t"
+    print "exp_id", "parent_exp", "specialist", "hypothesis", "status", "core_metric"
+    for (i = 0; i < 10400; i++)
+        print sprintf("%05d", i), i ? sprintf("%05d", i - 1) : "", "s",
+            "Lower " (i < 300 ? "oldknob" : "newknob") " from " i + 1 " to " i, i ? "discard" : "baseline", 1
+}' >large/results.tsv
+must_run report -C large -o large.html
+must_have large.html 'newest 10,000 trials'
+must_have large.html '<th scope="row">newknob'
+must_equal 0 "$(grep -c '<th scope="row">oldknob' large.html)"
 finish
