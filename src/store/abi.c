@@ -24,6 +24,7 @@
 #include <lineage/replicas.h>
 #include <lineage/report.h>
 #include <lineage/require.h>
+#include <lineage/rows.h>
 #include <lineage/search.h>
 #include <lineage/settings.h>
 #include <lineage/snapshot.h>
@@ -121,6 +122,9 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_report_reason),
     SIZE(lineage_report_value),
     SIZE(lineage_requirement),
+    SIZE(lineage_row_texts),
+    SIZE(lineage_row_values),
+    SIZE(lineage_rows),
     SIZE(lineage_runs),
     SIZE(lineage_scatter),
     SIZE(lineage_setting),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import lineage
-from lineage import _case, _library, _stubs, store
+from lineage import _case, _library, _rows, _stubs, store
 
 
 def python(code, **environment):
@@ -54,5 +54,6 @@ def test_another_layout_is_refused():
 
 def test_every_declared_struct_is_compared():
     declared = {s for s in vars(store).values() if isinstance(s, type) and issubclass(s, ctypes.Structure)}
+    declared |= {_rows.RowTexts, _rows.RowValues, _rows.Rows}
     assert declared == set(store._STRUCTS.values())
     assert ctypes.sizeof(_case._Array) == _case._lib.rl_case_array_size()

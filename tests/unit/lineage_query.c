@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/rows.h>
+
 #include "support/files.h"
 #include "support/rows.h"
 
@@ -296,6 +298,54 @@ static void a_cursor_survives_other_calls_on_its_store(void **state)
     lineage_trial_release(&other);
     assert_string_equal(trial.exp_id, "0");
     assert_string_equal(ids_of_cursor(cursor), "1 2 3 4 5 ");
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* The text at that position; texts end with NULs. */
+static const char *text_of(const struct lineage_row_texts *texts, size_t at)
+{
+    const char *text = texts->bytes;
+    while (at--)
+        text += strlen(text) + 1;
+    assert_true(text < texts->bytes + texts->n_bytes);
+    return text;
+}
+
+/* Rows that lineage_cursor_next did not return, as arrays. */
+static void rows_come_as_arrays_too(void **state)
+{
+    (void)state;
+    const struct row rows[] = {{"0", "s", .status = "baseline", .metric = "3"},
+                               {"1", "s", .status = "discard", .metric = "nan", .notes = "alpha=0.3; optimizer=adam"},
+                               {"2", .status = "crash", .notes = "lr=2; metrics loss=0.5"},
+                               {.id = NULL}};
+    char *dir = make_dir();
+    add_rows(dir, rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    struct lineage_cursor *cursor;
+    struct lineage_trial first;
+    struct lineage_rows found;
+    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err), LINEAGE_OK);
+    assert_int_equal(lineage_cursor_next(cursor, &first, &err), LINEAGE_OK);
+    assert_int_equal(lineage_cursor_rows(cursor, &found, &err), LINEAGE_OK);
+    assert_int_equal(found.n, 2);
+    assert_string_equal(text_of(&found.texts, 0), "1");
+    assert_string_equal(text_of(&found.texts, LINEAGE_ROW_TEXTS), "2");
+    assert_string_equal(text_of(&found.texts, 2 * LINEAGE_ROW_TEXTS - 1), "lr=2; metrics loss=0.5");
+    assert_true(found.present[0] && isnan(found.numbers[0]) && !found.present[LINEAGE_ROW_NUMBERS]);
+    assert_int_equal(found.labels[1], LINEAGE_CRASH);
+    assert_int_equal(found.seqs[1], 3);
+    assert_int_equal(found.params.n, 3);
+    assert_int_equal(found.params.ends[0], 2);
+    assert_int_equal(found.params.ends[1], 3);
+    assert_string_equal(text_of(&found.params.names, 1), "optimizer");
+    assert_true(!found.params.is_text[0] && found.params.is_text[1] && found.params.values[2] == 2);
+    assert_string_equal(text_of(&found.params.texts, 1), "adam");
+    assert_true(found.metrics.n == 1 && found.metrics.ends[0] == 0 && found.metrics.values[0] == 0.5);
+    assert_int_equal(lineage_cursor_rows(cursor, &found, &err), LINEAGE_OK);
+    assert_int_equal(found.n, 0);
+    lineage_cursor_close(cursor);
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -904,6 +954,7 @@ int main(void)
         cmocka_unit_test(a_sweep_shows_cells_and_what_lacks_them),
         cmocka_unit_test(tried_finds_what_lies_within_tolerance),
         cmocka_unit_test(a_cursor_survives_other_calls_on_its_store),
+        cmocka_unit_test(rows_come_as_arrays_too),
         cmocka_unit_test(pages_go_on_behind_a_trial_in_any_order),
         cmocka_unit_test(a_page_of_a_wide_range_is_the_same_as_of_the_list),
         cmocka_unit_test(a_short_list_is_the_beginning_of_the_list_in_any_order),

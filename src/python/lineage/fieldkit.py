@@ -34,7 +34,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Optional
 
-from . import store as _store
+from . import _rows, store as _store
 
 __all__ = ["FailureLabel", "LineageSnapshot", "LineageStore", "RecipeEdit", "Trial"]
 
@@ -95,7 +95,7 @@ class Trial:
         """The trial of a row given by column names, as csv.DictReader yields it. A missing status means discard;
         ValueError if a number or the status cannot be read."""
         cells: "dict[str, Any]" = {name: row.get(name, "") for name in cls.header()}
-        cells.update({name: float(cells[name]) if cells[name] else None for name in _store._NUMBERS})
+        cells.update({name: float(cells[name]) if cells[name] else None for name in _rows.NUMBERS})
         cells["status"] = FailureLabel(row.get("status", "discard"))
         return cls(**cells)
 

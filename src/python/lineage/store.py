@@ -22,7 +22,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
-import functools
 import html
 import itertools
 import json
@@ -31,7 +30,6 @@ import numbers
 import os
 import re
 import shutil
-import struct
 import subprocess
 import threading
 import time
@@ -39,7 +37,8 @@ import warnings
 import weakref
 from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
-from . import _library, _running
+from . import _library, _rows, _running
+from ._rows import LAST_TEXTS as _LAST_TEXTS, NUMBERS as _NUMBERS, SCALES as _SCALES, TEXTS as _TEXTS
 
 __all__ = ["LABELS", "NotFound", "SOURCES", "Store", "StoreError", "Trial"]
 
@@ -114,11 +113,6 @@ class _TurnStat(ctypes.Structure):
 class _Extra(ctypes.Structure):
     _fields_ = [("column", ctypes.c_char_p), ("text", ctypes.c_char_p)]
 
-
-_TEXTS = ("exp_id", "timestamp", "specialist", "parent_exp", "baseline_exp", "domain", "hypothesis", "expected_delta")
-_NUMBERS = ("core_metric", "val_bpb", "delta_vs_best", "train_s", "total_s")
-_LAST_TEXTS = ("job_name", "snapshot_path", "notes")
-_SCALES = ("ig_clip_scale_mean", "ig_clip_scale_std")
 
 
 class _Trial(ctypes.Structure):
@@ -290,7 +284,8 @@ _STRUCTS = {
     "lineage_sweep": _Sweep, "lineage_render_options": _RenderOptions, "lineage_void": _Void,
     "lineage_sql_limits": _SqlLimits, "lineage_open_options": _OpenOptions, "lineage_change": _Change, "lineage_idea": _Idea, "lineage_similar": _Similar, "lineage_similar_list": _SimilarList,
     "lineage_knob_try": _KnobTry, "lineage_knob": _Knob, "lineage_knobs": _Knobs,
-    "lineage_setting_name": _SettingName, "lineage_settings": _Settings,
+    "lineage_setting_name": _SettingName, "lineage_settings": _Settings, "lineage_row_texts": _rows.RowTexts,
+    "lineage_row_values": _rows.RowValues, "lineage_rows": _rows.Rows,
 }  # fmt: skip
 
 _handle = ctypes.c_void_p
@@ -314,7 +309,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_query_open": (ctypes.c_int, [ctypes.POINTER(_handle), _handle, ctypes.POINTER(_Query), _err]),
     "lineage_query_count": (ctypes.c_int, [ctypes.POINTER(ctypes.c_size_t), _handle, ctypes.POINTER(_Query), _err]),
     "lineage_store_path": (ctypes.c_int, [ctypes.POINTER(ctypes.c_void_p), _handle, ctypes.c_int, _err]),
-    "lineage_cursor_next": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), _err]),
+    "lineage_cursor_rows": (ctypes.c_int, [_handle, ctypes.POINTER(_rows.Rows), _err]),
     "lineage_cursor_close": (None, [_handle]),
     "lineage_tried": (ctypes.c_int, [
         ctypes.POINTER(_handle), _handle, ctypes.POINTER(_Param), ctypes.c_size_t, ctypes.c_double, _err]),
@@ -380,77 +375,24 @@ def _number(value: Optional[float]) -> _Number:
 # ---- trials in and out ----
 
 
-#: Status and numbers of a trial, and what comes behind its last text: all in one call, because reading each field by itself
-#: takes most of the time of a large query. The test of the struct's size and _check_layout keep them right.
-_NUMBER = "?7xd"
-_MIDDLE = struct.Struct("=i4x" + _NUMBER * len(_NUMBERS))
-_END = struct.Struct("=" + _NUMBER * len(_SCALES) + "8Q" + _NUMBER + "QQ")
-
-
-class _Row:
-    """Reads a trial of the library as a dict. The trial may be filled again for the next row."""
-
-    def __init__(self, trial: _Trial) -> None:
-        self.trial = trial
-        self.texts = (ctypes.c_char_p * len(_TEXTS)).from_buffer(trial)
-        self.last_texts = (ctypes.c_char_p * len(_LAST_TEXTS)).from_buffer(trial, _Trial.job_name.offset)
-
-    def read(self) -> "dict[str, Any]":
-        """Empty columns are None for numbers and "" for texts."""
-        out: "dict[str, Any]" = {name: text.decode("utf-8", "replace") if text else "" for name, text in zip(_TEXTS, self.texts[:])}
-        label, *numbers_ = _MIDDLE.unpack_from(self.trial, _Trial.status.offset)
-        out["status"] = LABELS[label]
-        for name, present, value in zip(_NUMBERS, numbers_[0::2], numbers_[1::2]):
-            out[name] = value if present else None
-        (
-            has_mean, mean, has_std, std, params, n_params, turns, n_turns, metrics, n_metrics, extras, n_extras, has_score, score,
-            seq, line,
-        ) = _END.unpack_from(self.trial, _Trial.ig_clip_scale_mean.offset)  # fmt: skip
-        out["ig_clip_scale_mean"], out["ig_clip_scale_std"] = mean if has_mean else None, std if has_std else None
-        out["score"] = score if has_score else None
-        out.update(zip(_LAST_TEXTS, map(_text, self.last_texts[:])))
-        out["params"] = _settings(params, n_params) if n_params else {}
-        out["metrics"] = _settings(metrics, n_metrics) if n_metrics else {}
-        out["turns"] = [
-            dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in (self.trial.turns[i] for i in range(n_turns))
-        ] if n_turns else []  # fmt: skip
-        out["extras"] = {
-            _text(e.column): _text(e.text) for e in (self.trial.extras[i] for i in range(n_extras))
-        } if n_extras else {}  # fmt: skip
-        out["seq"], out["line"] = seq, line
-        return out
-
-
-@functools.lru_cache(maxsize=256)
-def _setting_arrays(n: int) -> "tuple[Any, Any]":
-    return ctypes.c_char_p * (3 * n), ctypes.c_double * (3 * n)
-
-
-def _settings(address: int, n: int) -> "dict[str, Any]":
-    """An array of lineage_param: name, value and text of each. Slices read only what is of their type."""
-    texts, values = _setting_arrays(n)
-    words = texts.from_address(address)
-    return {
-        name.decode(): value if text is None else _text(text)
-        for name, value, text in zip(words[0::3], values.from_address(address)[1::3], words[2::3])
-    }
-
-
-def _check_layout() -> None:
-    """LibraryError if the fields that _Row reads together are not neighbours on this machine."""
-    fields = [name for name, *_ in _Trial._fields_]
-    order = [*_TEXTS, "status", *_NUMBERS, *_LAST_TEXTS, *_SCALES, "params", "n_params", "turns", "n_turns", "metrics"]
-    order += ["n_metrics", "extras", "n_extras", "score", "seq", "line", "memory"]
-    ends = (_Trial.status.offset + _MIDDLE.size, _Trial.ig_clip_scale_mean.offset + _END.size)
-    if fields != order or ends != (_Trial.job_name.offset, _Trial.memory.offset) or ctypes.sizeof(_Param) != 24:
-        raise _library.LibraryError("struct lineage_trial has another layout on this machine than this package reads")
-
-
-_check_layout()
+def _settings(items: Any, n: int) -> "dict[str, Any]":
+    """Parameters or metrics by name."""
+    return {_text(one.name): one.value if one.text is None else _text(one.text) for one in items[:n]}
 
 
 def _dict(trial: _Trial) -> "dict[str, Any]":
-    return _Row(trial).read()
+    """One trial in the form of _rows.dicts, which reads many. A test compares both."""
+    out: "dict[str, Any]" = {name: _text(getattr(trial, name)) for name in _TEXTS}
+    out["status"] = LABELS[trial.status]
+    for name in (*_NUMBERS, *_SCALES, "score"):
+        number = getattr(trial, name)
+        out[name] = number.value if number.present else None
+    out.update((name, _text(getattr(trial, name))) for name in _LAST_TEXTS)
+    out["params"], out["metrics"] = _settings(trial.params, trial.n_params), _settings(trial.metrics, trial.n_metrics)
+    out["turns"] = [dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in trial.turns[: trial.n_turns]]
+    out["extras"] = {_text(one.column): _text(one.text) for one in trial.extras[: trial.n_extras]}
+    out["seq"], out["line"] = trial.seq, trial.line
+    return out
 
 
 def _telemetry(folder: str, exp_id: str) -> "dict[str, Any]":
@@ -558,15 +500,13 @@ def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
 def _drain(cursor: ctypes.c_void_p) -> "list[dict[str, Any]]":
     """The trials of a cursor, which is then closed."""
     out: "list[dict[str, Any]]" = []
-    trial, error = _Trial(), _Error()
-    row, next_trial, to_trial, to_error = _Row(trial), _lib.lineage_cursor_next, ctypes.byref(trial), ctypes.byref(error)
+    rows, error = _rows.Rows(), _Error()
     try:
         while True:
-            status = next_trial(cursor, to_trial, to_error)
-            if status == _NOT_FOUND:
+            _check(_lib.lineage_cursor_rows(cursor, ctypes.byref(rows), ctypes.byref(error)), error)
+            if not rows.n:
                 return out
-            _check(status, error)
-            out.append(row.read())
+            out += _rows.dicts(rows, LABELS)
     finally:
         _lib.lineage_cursor_close(cursor)
 

@@ -7,6 +7,7 @@
 
 #include <lineage/move.h>
 
+#include "flat_rows.h"
 #include "questions.h"
 
 /* The list belongs to the cursor and not to the mirror, so that two cursors of one handle, or a sync between two
@@ -18,6 +19,7 @@ struct lineage_cursor {
     size_t shown; /* trials of the batch that were passed to the caller */
     size_t batch; /* seqs to load next: 1, 2, 4, ..., so that a caller that wants one trial pays for one */
     struct mirror_rows rows;
+    struct flat_rows flat; /* lineage_cursor_rows */
 };
 
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
@@ -106,11 +108,33 @@ enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct li
     return LINEAGE_ENOTFOUND;
 }
 
+/* A batch of which lineage_cursor_next has returned a part is finished first. A batch without trials is not the end. */
+enum lineage_status lineage_cursor_rows(struct lineage_cursor *cursor, struct lineage_rows *rows,
+                                        struct lineage_error *err)
+{
+    size_t n = 0;
+    flat_rows_reset(&cursor->flat);
+    while (n == 0 && (cursor->shown < cursor->rows.n || cursor->next < cursor->found.n)) {
+        cursor->batch = MIRROR_ROWS;
+        enum lineage_status status =
+            cursor->shown == cursor->rows.n ? load_batch(cursor, err) : LINEAGE_OK;
+        if (status != LINEAGE_OK)
+            return status;
+        for (; cursor->shown < cursor->rows.n; cursor->shown++)
+            if (cursor->rows.found[cursor->shown]) {
+                flat_rows_add(&cursor->flat, &cursor->rows.trials[cursor->shown]);
+                n++;
+            }
+    }
+    return flat_rows_view(&cursor->flat, n, rows) ? LINEAGE_OK : store_no_memory(err);
+}
+
 void lineage_cursor_close(struct lineage_cursor *cursor)
 {
     if (!cursor)
         return;
     free(cursor->found.items);
     arena_release(&cursor->rows.arena);
+    flat_rows_release(&cursor->flat);
     free(cursor);
 }
