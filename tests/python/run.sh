@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh: the tests of the Python package: pytest, mypy, and pip's installation of it. Skipped without Debian's
-# python3-numpy, python3-torch and python3-pytest.
+# run.sh: the tests of the Python package: pytest, mypy, pyright from npm, and pip's installation of it. Skipped without
+# Debian's python3-numpy, python3-torch and python3-pytest; pyright without npm or a network.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -16,10 +16,33 @@ cd "$SOURCE/tests/python"
 $python -m pytest -q -p no:cacheprovider .
 
 if $python -m mypy --version >/dev/null 2>&1; then
-    $python -m mypy --cache-dir "$scratch/mypy" --config-file "$SOURCE/src/python/pyproject.toml" "$SOURCE/src/python/lineage"
+    MYPYPATH=$PYTHONPATH $python -m mypy --cache-dir "$scratch/mypy" --config-file "$SOURCE/src/python/pyproject.toml" \
+        "$SOURCE/src/python/lineage" use_of_types.py
 else
     echo 'SKIP mypy: it is not installed'
 fi
+
+# pyright is installed into the build directory. It reads everything near its configuration, so it gets a copy.
+pyright()
+{
+    where=$BUILD/npm-pyright
+    if ! command -v npm >/dev/null; then
+        echo 'SKIP pyright: npm, which has it, is not installed'
+        return
+    fi
+    if [ ! -x "$where/node_modules/.bin/pyright" ]; then
+        mkdir -p "$where"
+        echo '{"private":true}' >"$where/package.json"
+        if ! (cd "$where" && npm install --no-audit --no-fund --no-save pyright@1.1.414 >log 2>&1); then
+            echo "SKIP pyright: npm cannot install it (no network?): $(tail -n 1 "$where/log")"
+            return
+        fi
+    fi
+    mkdir "$scratch/pyright"
+    cp -R "$SOURCE/src/python/." use_of_types.py "$scratch/pyright"
+    "$where/node_modules/.bin/pyright" --project "$scratch/pyright" --pythonpath $python --warnings
+}
+pyright
 
 # Install from the tree with pip, without a compiler and a network; then import it from there.
 if $python -m pip --version >/dev/null 2>&1 && $python -c 'import setuptools' 2>/dev/null; then

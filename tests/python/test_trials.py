@@ -316,14 +316,47 @@ def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_handles_close_with_their_thread(store):
-    store.best_id()
-    before = descriptors()
-    for _ in range(40):
-        thread = threading.Thread(target=store.best_id)
+def test_handles_close_with_their_thread(tmp_path):
+    """A handle has about three descriptors, so that 336 threads used to exhaust the usual limit of 1024. Here the limit is low,
+    in a process of its own: 400 threads one after another, then 100 that have their handles open at the same time."""
+    code = """
+import os, resource, sys, threading
+from lineage import Store
+store = Store(sys.argv[1], create=True, direction="higher")
+store.append(status="baseline", score=1.0)
+count = lambda: len(os.listdir("/proc/self/fd"))
+before, failed, barrier = count(), [], threading.Barrier(100)
+def ask(wait):
+    try:
+        assert store.best_id() == "000"
+        if wait:
+            barrier.wait(60)
+    except BaseException as error:
+        failed.append(error)
+        barrier.abort()
+def start(n, wait):
+    threads = [threading.Thread(target=ask, args=(wait,)) for _ in range(n)]
+    for thread in threads:
         thread.start()
+    for thread in threads:
         thread.join()
-    assert descriptors() <= before + 3
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 1024))
+for _ in range(400):
+    start(1, False)
+assert count() == before, (count(), before)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64 + 100 * 5, 1024))
+start(100, True)
+assert not failed, failed[:3]
+assert count() == before, (count(), before)
+resource.setrlimit(resource.RLIMIT_NOFILE, (before + 40, 1024))
+start(100, True)
+assert failed, "100 handles fit where 40 descriptors are free?"
+assert all(isinstance(error, (OSError, threading.BrokenBarrierError)) for error in failed), failed[:3]
+assert count() == before, (count(), before)
+assert store.best_id() == "000"
+"""
+    run = subprocess.run([sys.executable, "-c", code, str(tmp_path / "s")], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 def test_a_closed_store_opens_again(store):

@@ -5,6 +5,7 @@ and zip makes the rows."""
 
 from __future__ import annotations
 
+import array
 import ctypes
 import itertools
 import struct
@@ -43,9 +44,12 @@ class Rows(ctypes.Structure):
     ]  # fmt: skip
 
 
-def _array(address: "int | None", code: str, n: int) -> "list[Any]":
-    """The n items of 8 bytes at an address; code: "d" for doubles, "Q" for unsigned integers."""
-    return memoryview(ctypes.string_at(address or 0, 8 * n)).cast(code).tolist()
+def _doubles(address: "int | None", n: int) -> "list[float]":
+    return array.array("d", ctypes.string_at(address or 0, 8 * n)).tolist()
+
+
+def _counts(address: "int | None", n: int) -> "list[int]":
+    return array.array("Q", ctypes.string_at(address or 0, 8 * n)).tolist()
 
 
 def _flags(address: "int | None", n: int) -> bytes:
@@ -67,18 +71,20 @@ def _named(values: RowValues, n: int) -> "list[dict[str, Any]]":
     """The values of each row by name."""
     if not values.n:
         return [{} for _ in range(n)]
-    found, is_text = _array(values.values, "d", values.n), _flags(values.is_text, values.n)
+    numbers, is_text = _doubles(values.values, values.n), _flags(values.is_text, values.n)
+    given: "Sequence[Any]" = numbers
     if 1 in is_text:
-        found = [text if flag else number for flag, text, number in zip(is_text, _texts(values.texts), found)]
-    pairs, begin, out = zip(_texts(values.names), found), 0, []
-    for end in _array(values.ends, "Q", n):
+        given = [text if flag else number for flag, text, number in zip(is_text, _texts(values.texts), numbers)]
+    pairs, begin = zip(_texts(values.names), given), 0
+    out: "list[dict[str, Any]]" = []
+    for end in _counts(values.ends, n):
         out.append(dict(itertools.islice(pairs, end - begin)))
         begin = end
     return out
 
 
 def _turns(rows: Rows) -> "list[list[dict[str, Any]]]":
-    ends = _array(rows.turn_ends, "Q", rows.n)
+    ends = _counts(rows.turn_ends, rows.n)
     if not ends or not ends[-1]:
         return [[] for _ in ends]
     stats = _TURN.iter_unpack(ctypes.string_at(rows.turns, ends[-1] * _TURN.size))
@@ -89,13 +95,13 @@ def _turns(rows: Rows) -> "list[list[dict[str, Any]]]":
 def dicts(rows: Rows, labels: Sequence[str]) -> "list[dict[str, Any]]":
     """The rows of a batch. Empty columns are None for numbers and "" for texts."""
     n = rows.n
-    cells, numbers = _texts(rows.texts), _array(rows.numbers, "d", n * _NUMBER_COLUMNS)
+    cells, numbers = _texts(rows.texts), _doubles(rows.numbers, n * _NUMBER_COLUMNS)
     present = _flags(rows.present, n * _NUMBER_COLUMNS)
     texts = [cells[i : n * _TEXT_COLUMNS : _TEXT_COLUMNS] for i in range(_TEXT_COLUMNS)]
     values = [_optional(numbers[i::_NUMBER_COLUMNS], present[i::_NUMBER_COLUMNS]) for i in range(_NUMBER_COLUMNS)]
     columns = [
         *texts[: len(TEXTS)], [labels[label] for label in _flags(rows.labels, n)], *values, *texts[len(TEXTS) :],
         _named(rows.params, n), _named(rows.metrics, n), _turns(rows), _named(rows.extras, n),
-        _array(rows.seqs, "Q", n), _array(rows.lines, "Q", n),
+        _counts(rows.seqs, n), _counts(rows.lines, n),
     ]  # fmt: skip
     return [dict(zip(_NAMES, row)) for row in zip(*columns)]

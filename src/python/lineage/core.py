@@ -317,10 +317,8 @@ def _make(kernel: Mapping[str, Any]) -> "Callable[..., Result]":
     return function
 
 
-for _kernel in _KERNELS.values():
-    globals()[_kernel["family"]] = _make(_kernel)
-    __all__.append(_kernel["family"])
-del _kernel
+globals().update({family: _make(kernel) for family, kernel in _KERNELS.items()})
+__all__.extend(_KERNELS)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def group_numbers(labels: Iterable[Any]) -> "list[int]":

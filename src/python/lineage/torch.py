@@ -57,7 +57,7 @@ class Gradients(torch.autograd.Function):
         return torch.tensor(value, dtype=torch.float32 if half else input.dtype, device=input.device)
 
     @staticmethod
-    def backward(ctx: Any, outer: Tensor) -> Any:
+    def backward(ctx: Any, outer: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         input, gradient = ctx.saved_tensors
         gradient = gradient.to(dtype=outer.dtype) * outer
         if torch.is_grad_enabled():  # create_graph=True
@@ -76,7 +76,7 @@ class _FirstOnly(torch.autograd.Function):
         return gradient.clone()
 
     @staticmethod
-    def backward(ctx: Any, outer: Tensor) -> Any:
+    def backward(ctx: Any, outer: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         raise RuntimeError("the losses of lineage have first derivatives only; a second derivative was asked for")
 
 
@@ -112,7 +112,7 @@ class _Loss(nn.Module):
         return {**found, **(nested if isinstance(nested, Mapping) else {})}
 
     def _run(self, input: Tensor, given: Mapping[str, Any], **call: Any) -> Tensor:
-        if torch.jit.is_tracing():
+        if torch.jit.is_tracing():  # pyright: ignore[reportPrivateImportUsage]
             raise RuntimeError(f"{type(self).__name__} cannot be traced: torch.jit.trace would keep its result as a constant")
         box: "dict[str, core.Result]" = {}
         loss: Tensor = Gradients.apply(
@@ -320,15 +320,14 @@ def a2tgpo_advantage(
     token_level_rewards [B][T]: the information gain at the last token of each turn, and the outcome at the last token
     of the last turn. group_index [B]: the prompt of each row, numbers or strings (verl's uid). Without turn_id, turns
     are the runs of the mask. settings: alpha, gamma, clip_beta, ..."""
-    if turn_id is None:
-        turn_id = core.turns_from_mask(response_mask)
+    turns: Tensor = core.turns_from_mask(response_mask) if turn_id is None else turn_id
     if not isinstance(group_index, Tensor):
         group_index = core.group_numbers(group_index)
     out = core.run_kernel(
         "a2tgpo_advantage", token_level_rewards=token_level_rewards, response_mask=response_mask,
-        group_index=group_index, turn_id=turn_id, info_gain_norm_mode=info_gain_norm_mode, **settings,
+        group_index=group_index, turn_id=turns, info_gain_norm_mode=info_gain_norm_mode, **settings,
     )  # fmt: skip
-    return A2TGPO(out.advantages, out.get("ig_clip_scale"), turn_id)
+    return A2TGPO(out.advantages, out.get("ig_clip_scale"), turns)
 
 
 # ---- check of the partition ----

@@ -16,6 +16,7 @@ It is checked against huggingface/trl@f2cd577, version 1.10 (tests/python/upstre
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from typing import Any, Mapping, Optional
@@ -25,13 +26,11 @@ import torch
 from .store import Store, Trial
 from .torch import PolicyLoss, nothing
 
-try:
+_Callback: Any = object  # the functions work without transformers
+with contextlib.suppress(ImportError):
     from transformers import TrainerCallback
-except ImportError:  # the functions work without transformers
 
-    class TrainerCallback:  # type: ignore[no-redef]
-        """Replaces transformers' class if transformers is not installed."""
-
+    _Callback = TrainerCallback
 
 __all__ = ["LineageCallback", "LineageLossMixin"]
 
@@ -70,7 +69,7 @@ def commit_of(folder: str) -> Optional[str]:
     return run.stdout.strip() or None
 
 
-class LineageCallback(TrainerCallback):
+class LineageCallback(_Callback):
     """Records a run of any transformers Trainer: its metrics during the run, and its row at the end.
 
     ``metric``: the name in the logs ("eval_reward", "reward") whose last value is the score. plan: the arguments of
@@ -230,8 +229,8 @@ def _forward(me: Any, model: Any, inputs: Mapping[str, Any]) -> "tuple[torch.Ten
         extra["compute_aux_loss"] = True
     found = me._get_per_token_logps_and_entropies(model, ids, mask, inputs["completion_ids"].size(1), **extra)
     found = found if isinstance(found, tuple) else (found,)
-    log_prob, entropies, auxiliary = (*found, None, None)[:3]
-    return log_prob, entropies, auxiliary
+    padded: "tuple[Any, ...]" = (*found, None, None)
+    return padded[0], padded[1], padded[2]
 
 
 def _high_entropy(me: Any, entropies: Any, mask: torch.Tensor) -> Optional[torch.Tensor]:
