@@ -45,7 +45,7 @@ class Registry(types.ModuleType):
 
     def __init__(self, name):
         super().__init__(name)
-        self.estimators, self.losses = {}, {}
+        self.estimators, self.losses, self.ADV_ESTIMATOR_REGISTRY = {}, {}, {}
 
     def register_adv_est(self, name_or_enum):
         return lambda fn: self.estimators.setdefault(name_or_enum, fn)
@@ -228,6 +228,50 @@ def test_verl_reinforce_plus_plus_passes_over_the_tokens_of_tools(registry):
     assert torch.equal(returns, mask * torch.tensor([[1.0], [2.0]]))
     _, returns = estimate(token_level_rewards=rewards, response_mask=mask, config={"gamma": 0.5}, index=["a", "b"])
     assert torch.allclose(returns[0], torch.tensor([0.125, 0.25, 0, 0, 0.5, 1])) and float(returns[1, 0]) == 0.5
+
+
+def values_and_energies():
+    generator = torch.Generator().manual_seed(5)
+    draw = lambda: torch.rand((B, T), generator=generator)  # noqa: E731
+    return dict(values=draw(), old_log_probs=-draw(), sum_pi_squared=0.2 * draw())
+
+
+@pytest.mark.parametrize("name", list(verl.REPLACEABLE))
+def test_verl_estimators_that_need_more_than_its_trainer_passes(registry, name):
+    """Under our name they refuse with the way out; under verl's name they get what they need."""
+    b = batch()
+    given = dict(token_level_rewards=b["rewards"], response_mask=b["mask"], config={"gdpo_reward_keys": ["a"]}, index=UID)
+    with pytest.raises(ValueError, match=f"LINEAGE_VERL_REPLACE={name}"):
+        registry.estimators[f"lineage_{name}"](**given)
+    verl.replace(registry, [name])
+    ours = registry.ADV_ESTIMATOR_REGISTRY[name]
+    assert ours is getattr(registry, verl.REPLACEABLE[name]) is registry.estimators[f"lineage_{name}"]
+    advantages, returns = ours(**given, **values_and_energies(), non_tensor_batch={"a": [0.0, 1.0, 0.5, 1.0]}, batch={})
+    assert advantages.shape == returns.shape == (B, T) and bool(torch.isfinite(advantages).all())
+
+
+def test_verl_replaces_what_the_environment_names(registry, monkeypatch):
+    monkeypatch.setenv("LINEAGE_VERL_REPLACE", "gae,gdpo")
+    importlib.reload(verl)
+    assert set(registry.ADV_ESTIMATOR_REGISTRY) == {"gae", "gdpo"} and registry.compute_gae_advantage_return
+    monkeypatch.setenv("LINEAGE_VERL_REPLACE", "grpo")
+    with pytest.raises(ValueError, match="'grpo'; it may name gae"):
+        importlib.reload(verl)
+
+
+def test_verl_gdpo_weighs_normalised_parts(registry):
+    """Two parts of different scale count the same; the names and the weights of the parts are checked."""
+    gdpo = registry.estimators["lineage_gdpo"]
+    given = dict(token_level_rewards=torch.zeros((4, 2), dtype=torch.float64), response_mask=torch.ones((4, 2)), index=list("aabb"))
+    parts = {"small": [0.0, 0.001, 0.0, 0.001], "large": [5.0, 0.0, 0.0, 5.0]}
+    config = {"gdpo_reward_keys": ["small", "large"], "lineage": {"epsilon": 0.0}}
+    advantages, _ = gdpo(**given, config=config, non_tensor_batch=parts)
+    assert torch.allclose(advantages[:, 0], torch.tensor([0.0, 0, -1, 1]).double() * (7 / 4) ** 0.5, atol=1e-6)
+    first, _ = gdpo(**given, config={**config, "gdpo_reward_weights": [1.0, 0.0]}, non_tensor_batch=parts)
+    assert torch.allclose(first[:, 0], torch.tensor([-1, 1, -1, 1.0]).double() * (7 / 8) ** 0.5, atol=1e-6)
+    for wrong, said in (({"gdpo_reward_keys": ["smal"]}, "'smal'"), ({}, "gdpo_reward_keys"), ({**config, "gdpo_reward_weights": [1]}, "1 gdpo")):
+        with pytest.raises(ValueError, match=said):
+            gdpo(**given, config=wrong, non_tensor_batch=parts)
 
 
 def test_verl_grpo_vectorized_sees_a_small_spread(registry):

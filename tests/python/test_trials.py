@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -310,10 +309,6 @@ sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
     run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": "4"}, check=False)
     assert run.returncode == 0
-
-
-def descriptors():
-    return len(os.listdir("/proc/self/fd"))
 
 
 def test_handles_close_with_their_thread(tmp_path):

@@ -29,6 +29,46 @@ def test_verl_own_tests_pass_with_our_functions():
     assert "agg_loss" in said.split("called:")[1] and " passed" in said
 
 
+def test_verl_own_trainer_calls_our_functions():
+    """verl's compute_advantage with the estimators that take the place of verl's, and its real class of settings. The function is
+    taken out of its file, which imports a whole trainer."""
+    if upstream_sources.folder("verl") is None:
+        pytest.skip(upstream_sources.missing("verl"))
+    code = """
+import ast, os, types, typing
+os.environ["LINEAGE_VERL_REPLACE"] = "gae,gdpo,optimal_token_baseline,tir_optimal_token_baseline"
+import numpy as np, torch, upstream_sources, upstream_verl
+core_algos, _ = upstream_verl.load()
+from lineage import verl
+path = upstream_sources.folder("verl") / "verl/trainer/ppo/ray_trainer.py"
+node = next(one for one in ast.parse(path.read_text()).body if getattr(one, "name", "") == "compute_advantage")
+names = dict(core_algos=core_algos, AdvantageEstimator=core_algos.AdvantageEstimator, DataProto=object, AlgoConfig=object)
+exec(compile(ast.Module([node], []), str(path), "exec"), names := {**names, "Optional": typing.Optional})
+compute_advantage = names["compute_advantage"]
+from verl.workers.config.actor import ActorConfig
+ones = torch.ones((4, 3))
+batch = dict(token_level_rewards=torch.arange(12.0).reshape(4, 3), response_mask=ones, values=ones, old_log_probs=-ones,
+             sum_pi_squared=0.1 * ones, prompts=ones.long(), attention_mask=torch.ones((4, 6)).long())
+config = types.SimpleNamespace(gdpo_reward_keys=["f"])
+config.get = lambda name, default=None: getattr(config, name, default)
+for name in verl.REPLACEABLE:
+    data = types.SimpleNamespace(batch=dict(batch), non_tensor_batch=dict(uid=np.array(list("aabb")), f=np.array([0.0, 1, 0, 1])))
+    with_ours = verl.ESTIMATORS["lineage_" + name]
+    assert core_algos.ADV_ESTIMATOR_REGISTRY[name] is with_ours
+    found = compute_advantage(data, core_algos.AdvantageEstimator(name), config=config)
+    assert found.batch["advantages"].shape == (4, 3) and bool(torch.isfinite(found.batch["advantages"]).all())
+given = dict(strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1)
+loss = verl.PolicyLossConfig(loss_mode="lineage_sapo", lineage={"tau_pos": 2.0, "loss_agg_mode": verl.BEFORE_5417})
+actor = ActorConfig(policy_loss=loss, loss_agg_mode="seq-mean-token-sum-norm", **given)
+assert verl.definitions(actor) == {"loss_mode": "lineage_sapo", "loss_agg_mode": "seq-mean-token-sum-norm@before-5417"}
+assert core_algos.get_policy_loss_fn("lineage_sapo") is verl.LOSSES["lineage_sapo"]
+print("ok")
+"""
+    folder = pathlib.Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.endswith("ok\n"), done.stdout + done.stderr
+
+
 def test_prime_rl_own_loss_tests_pass_with_our_loss():
     said = run("prime-rl", "upstream_prime.py")
     assert " passed" in said and int(said.split("our loss was called")[1].split()[0]) > 5

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 import upstream_sources
 
-#: Above this a difference counts as another definition. verl's grpo_vectorized computes the mean and
-#: spread of a group in single precision, which a group with almost equal rewards shows.
+#: Above this a difference counts as another definition. verl's grpo_vectorized, and its gdpo with parts of a reward, compute
+#: the mean and spread of a group in single precision, which a group with almost equal rewards shows.
 LIMIT = {"value": 1e-6, "gradient": 1e-6}
-LOOSE = {"advantage, grpo_vectorized": 1e-3}
+LOOSE = {"advantage, grpo_vectorized": 1e-3, "advantage, gdpo": 1e-2}
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "schema/UPSTREAM.md"
 
 
@@ -150,7 +150,36 @@ def verl(batches):
             found = function(token_level_rewards=rewards.clone(), **given)
             own = adapter.ESTIMATORS[f"lineage_{name}"](token_level_rewards=rewards.clone(), **given)
             table.value(f"advantage, {name}", found[0] * b.mask, own[0] * b.mask)
+        verl_replaced(core_algos, adapter, random, b, algorithm, table)
     return table.rows
+
+
+def verl_replaced(core_algos, adapter, random, b, algorithm, table):
+    """The estimators that take the place of verl's, with the arguments that verl's trainer passes. Returns are compared, too."""
+    mask = b.mask.clone()
+    mask[0, :2] = 1  # whitening needs two tokens
+    rewards = random.normal(b.rows, b.width) * 0.3
+    algorithm.gdpo_reward_keys, algorithm.gdpo_reward_weights = ["format", "accuracy", "length"], random.pick((None, [1.0, 0.5, 2.0]))
+    parts = {key: random.normal(b.rows).float().double().numpy() for key in algorithm.gdpo_reward_keys}
+    prompts = torch.ones((b.rows, 2), dtype=torch.long)
+    attention = torch.cat([prompts, torch.ones((b.rows, b.width), dtype=torch.long)], dim=1)
+    energy = dict(
+        old_log_probs=b.old.clamp(max=-0.01), sum_pi_squared=random.normal(b.rows, b.width).abs() * 0.1,
+        rollout_is_weights=random.pick((None, (0.3 * random.normal(b.rows, b.width)).exp())),
+    )  # fmt: skip
+    given = dict(response_mask=mask, index=b.index, config=algorithm)
+    calls = {
+        "gae": dict(values=random.normal(b.rows, b.width), response_mask=mask, gamma=algorithm.gamma, lam=random.pick((1.0, 0.95))),
+        "optimal_token_baseline": {**given, **energy},
+        "tir_optimal_token_baseline": {**given, **energy},
+        "gdpo of one reward": dict(response_mask=mask, index=b.index),
+        "gdpo": dict(given, non_tensor_batch=parts, batch={"prompts": prompts, "attention_mask": attention}),
+    }
+    for name, call in calls.items():
+        function = name.split()[0]
+        found = getattr(core_algos, adapter.REPLACEABLE[function])(token_level_rewards=rewards.clone(), **call)
+        own = adapter.ESTIMATORS[f"lineage_{function}"](token_level_rewards=rewards.clone(), **call)
+        table.value(f"advantage, {name}", torch.stack(found) * mask, torch.stack(own) * mask)
 
 
 # ---- TRL ----

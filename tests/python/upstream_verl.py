@@ -49,21 +49,13 @@ def ours(core_algos):
     from lineage import torch as ltorch
     from lineage import verl
 
-    def gae(token_level_rewards, values, response_mask, gamma, lam):
-        from lineage import core
-
-        out = core.advantage(
-            estimator="gae", token_level_rewards=token_level_rewards, values=values, response_mask=response_mask,
-            gamma=float(gamma), lam=float(lam),
-        )  # fmt: skip
-        return out.advantages, out.returns
-
     def kl(logprob, ref_logprob, kl_penalty):
         return ltorch.KLPenalty(kl_penalty)(logprob, ref_logprob)
 
     found = {f"compute_{theirs}": verl.ESTIMATORS[f"lineage_{name}"] for name, theirs in ESTIMATORS.items()}
     found |= {f"compute_{theirs}": verl.LOSSES[f"lineage_{name}"] for name, theirs in LOSSES.items()}
-    return {**found, "compute_gae_advantage_return": gae, "agg_loss": verl.aggregate, "kl_penalty": kl}
+    found |= {theirs: verl.ESTIMATORS[f"lineage_{name}"] for name, theirs in verl.REPLACEABLE.items()}
+    return {**found, "agg_loss": verl.aggregate, "kl_penalty": kl}
 
 
 def arguments(theirs, function):

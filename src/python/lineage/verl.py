@@ -5,14 +5,19 @@ Load the module in every process of the run, through the environment::
     VERL_USE_EXTERNAL_MODULES=lineage.verl python -m verl.trainer.main_ppo \\
         algorithm.adv_estimator=lineage_a2tgpo actor_rollout_ref.actor.policy_loss.loss_mode=lineage_turn
 
-Advantage estimators: ``lineage_a2tgpo``, and ``lineage_`` + each estimator of ``lineage.core.advantage`` that needs no
-value model (grpo, rloo, opo, gpg, reinforce_plus_plus, remax, ...). Policy losses: ``lineage_`` + ppo, gspo, cispo,
+Advantage estimators: ``lineage_a2tgpo``, ``lineage_gdpo``, and ``lineage_`` + each estimator of ``lineage.core.advantage``
+(grpo, rloo, opo, gpg, reinforce_plus_plus, remax, gae, optimal_token_baseline, ...). Policy losses: ``lineage_`` + ppo, gspo, cispo,
 sapo, gpg, reinforce or geo_mean, and ``lineage_turn`` (A2TGPO's). Settings that verl's configuration does not have are
 read from the mappings ``algorithm.lineage`` and ``actor.policy_loss.lineage`` (``+algorithm.lineage.alpha=0.3``).
 verl's class for ``actor.policy_loss`` has no field for the second one, so name ours in its place::
 
     actor_rollout_ref.actor.policy_loss._target_=lineage.verl.PolicyLossConfig \\
     +actor_rollout_ref.actor.policy_loss.lineage.tau_pos=0.8
+
+verl's trainer passes values, sum_pi_squared and the parts of a reward only to estimators under verl's own names. So ours
+take the place of those four (:data:`REPLACEABLE`) if the environment names them::
+
+    LINEAGE_VERL_REPLACE=gae,gdpo,optimal_token_baseline,tir_optimal_token_baseline
 
 Definitions are those of the commit named below. ``seq-mean-token-sum-norm`` was sum / length before verl#5417 and is
 now also divided by the rows; the earlier definition is ``policy_loss.lineage.loss_agg_mode =
@@ -32,15 +37,19 @@ verl/workers/utils/losses.py); tests/python/test_adapters.py checks them.
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import Any, Mapping, Optional
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from . import core
 from .torch import AggLoss, PolicyLoss, TurnLoss, a2tgpo_advantage, nothing
 
-__all__ = ["BEFORE_5417", "ESTIMATORS", "LOSSES", "aggregate", "definitions", "put_clip_scale", "register"]
+__all__ = [
+    "BEFORE_5417", "ESTIMATORS", "LOSSES", "REPLACEABLE", "aggregate", "definitions", "put_clip_scale", "register", "replace",
+]  # fmt: skip
 
 _PREFIX = "lineage_"
 _NORM = "seq-mean-token-sum-norm"
@@ -91,18 +100,9 @@ def _a2tgpo(
 _SAME = {"grpo_vectorized": "grpo"}
 
 
-def _without_tools(rewards: Tensor, mask: Tensor) -> "tuple[Tensor, Tensor, Tensor]":
-    """Rewards and mask with each row's response tokens at its beginning, and the columns they come from.
-
-    Since verl#7300 the return of reinforce_plus_plus passes over the tokens of tools unchanged. The core's recursion
-    restarts after them. Without those tokens between the turns, both are the same."""
-    order = torch.argsort((mask == 0).to(torch.int8), dim=1, stable=True)
-    kept = mask.gather(1, order)
-    return rewards.gather(1, order) * (kept != 0), kept, order
-
-
-def _put_back(part: Tensor, mask: Tensor, order: Tensor) -> Tensor:
-    return torch.zeros_like(part).scatter(1, order, part * (mask != 0))
+def _advantage(estimator: str, rewards: Tensor, mask: Tensor, **given: Any) -> "tuple[Tensor, Tensor]":
+    out = core.run_kernel("advantage", estimator=estimator, token_level_rewards=rewards, response_mask=mask, **given)
+    return out.advantages.to(rewards.dtype), out.returns.to(rewards.dtype)
 
 
 def _estimator(name: str) -> Any:
@@ -113,26 +113,110 @@ def _estimator(name: str) -> Any:
         settings = dict(_get(config, "lineage") or {})
         if name == "reinforce_plus_plus":
             settings.setdefault("gamma", float(_get(config, "gamma", 1.0)))
+            settings.setdefault("through_holes", True)  # since verl#7300 tokens of tools pass the return on unchanged
         settings.setdefault("norm_adv_by_std", bool(_get(config, "norm_adv_by_std_in_grpo", True)))
-        rewards, mask, order = token_level_rewards, response_mask, None
-        if name == "reinforce_plus_plus":
-            rewards, mask, order = _without_tools(rewards, mask)
-        out = core.run_kernel(
-            "advantage", estimator=_SAME.get(name, name), token_level_rewards=rewards, response_mask=mask,
-            group_index=_groups(index, len(response_mask)), reward_baselines=reward_baselines, **settings,
+        advantages, returns = _advantage(
+            _SAME.get(name, name), token_level_rewards, response_mask, group_index=_groups(index, len(response_mask)),
+            reward_baselines=reward_baselines, **settings,
         )  # fmt: skip
-        advantages, returns = out.advantages, out.returns
-        if order is not None:
-            advantages, returns = _put_back(advantages, mask, order), _put_back(returns, mask, order)
-        return advantages.to(token_level_rewards.dtype), returns.to(token_level_rewards.dtype)
+        if name == "reinforce_plus_plus":
+            returns = returns * (response_mask != 0)
+        return advantages, returns
 
     estimate.__name__ = f"estimate_{name}"
     return estimate
 
 
+def _needs(name: str, given: Any, what: str) -> None:
+    if given is None:
+        raise ValueError(
+            f"{_PREFIX}{name} needs {what}, which verl's trainer passes only under its own name: set "
+            f"algorithm.adv_estimator={name} and the environment variable LINEAGE_VERL_REPLACE={name}"
+        )
+
+
+def _gae(
+    token_level_rewards: Tensor, values: Optional[Tensor] = None, response_mask: Any = None, gamma: Any = None, lam: Any = None,
+    config: Any = None, **_: Any,
+) -> "tuple[Tensor, Tensor]":  # fmt: skip
+    _needs("gae", values, "values")
+    settings = dict(_get(config, "lineage") or {})
+    for name, value in (("gamma", gamma), ("lam", lam)):
+        settings.setdefault(name, float(_get(config, name, 1.0) if value is None else value))
+    return _advantage("gae", token_level_rewards, response_mask, values=values, **settings)
+
+
+def _token_baseline(name: str) -> Any:
+    def estimate(
+        token_level_rewards: Tensor, response_mask: Tensor, index: Any = None, old_log_probs: Optional[Tensor] = None,
+        sum_pi_squared: Optional[Tensor] = None, rollout_is_weights: Optional[Tensor] = None, handle_zero_tail: bool = True,
+        epsilon: float = 1e-8, config: Any = None, **_: Any,
+    ) -> "tuple[Tensor, Tensor]":  # fmt: skip
+        _needs(name, sum_pi_squared, "sum_pi_squared")
+        _needs(name, old_log_probs, "old_log_probs")
+        settings = {"handle_zero_tail": handle_zero_tail, "epsilon": epsilon, **dict(_get(config, "lineage") or {})}
+        return _advantage(
+            name, token_level_rewards, response_mask, group_index=_groups(index, len(response_mask)), old_log_prob=old_log_probs,
+            sum_pi_squared=sum_pi_squared, rollout_is_weights=rollout_is_weights, **settings,
+        )  # fmt: skip
+
+    estimate.__name__ = f"estimate_{name}"
+    return estimate
+
+
+def _reward_parts(rewards: Tensor, config: Any, parts: Any) -> "list[tuple[float, Tensor]]":
+    """The parts of the reward that GDPO normalises, each with its weight, as token rewards: verl's gdpo_reward_keys."""
+    keys = _get(config, "gdpo_reward_keys")
+    if parts is None:
+        if keys:
+            _needs("gdpo", parts, "the parts of the reward (non_tensor_batch)")
+        return [(1.0, rewards)]
+    if not keys:
+        raise ValueError("gdpo needs algorithm.gdpo_reward_keys, the names of the parts of the reward that compute_score returns")
+    missing = [key for key in keys if key not in parts]
+    if missing:
+        raise ValueError(f"gdpo: compute_score did not return {missing[0]!r}; it returned {', '.join(map(str, parts))}")
+    weights = list(_get(config, "gdpo_reward_weights") or [1.0] * len(keys))
+    if len(weights) != len(keys):
+        raise ValueError(f"gdpo: {len(weights)} gdpo_reward_weights for {len(keys)} gdpo_reward_keys")
+    found = []
+    for key, weight in zip(keys, weights):
+        placed = torch.zeros_like(rewards)
+        placed[:, -1] = torch.as_tensor(np.asarray(parts[key], dtype=np.float64)).to(placed)
+        found.append((float(weight), placed))
+    return found
+
+
+def _gdpo(
+    token_level_rewards: Tensor, response_mask: Tensor, index: Any = None, epsilon: float = 1e-6, config: Any = None,
+    non_tensor_batch: Any = None, **_: Any,
+) -> "tuple[Tensor, Tensor]":  # fmt: skip
+    """GDPO (arXiv 2601.05242): each part of the reward is normalised within its group as by GRPO, the weighted sum is whitened
+    over the response tokens of the batch."""
+    settings = {"epsilon": epsilon, **dict(_get(config, "lineage") or {})}
+    settings.setdefault("norm_adv_by_std", bool(_get(config, "norm_adv_by_std_in_grpo", True)))
+    groups = _groups(index, len(response_mask))
+    total = torch.zeros_like(token_level_rewards)
+    for weight, rewards in _reward_parts(token_level_rewards, config, non_tensor_batch):
+        total = total + weight * _advantage("grpo", rewards, response_mask, group_index=groups, **settings)[0]
+    advantages = core.run_kernel("whiten", advantages=total, response_mask=response_mask, masked=True).advantages.to(total.dtype)
+    return advantages, advantages
+
+
 #: Estimators by the names under which they are registered.
 ESTIMATORS: "dict[str, Any]" = {f"{_PREFIX}{name}": _estimator(name) for name in _NO_VALUES}
 ESTIMATORS[f"{_PREFIX}a2tgpo"] = _a2tgpo
+ESTIMATORS[f"{_PREFIX}gdpo"] = _gdpo
+ESTIMATORS[f"{_PREFIX}gae"] = _gae
+for _name in ("optimal_token_baseline", "tir_optimal_token_baseline"):
+    ESTIMATORS[f"{_PREFIX}{_name}"] = _token_baseline(_name)
+
+#: verl's functions by the names of the estimators that ours may replace.
+REPLACEABLE = {
+    "gae": "compute_gae_advantage_return", "gdpo": "compute_gdpo_outcome_advantage",
+    "optimal_token_baseline": "compute_optimal_token_baseline_advantage",
+    "tir_optimal_token_baseline": "compute_multi_turn_optimal_token_baseline_advantage",
+}  # fmt: skip
 
 
 # ---- policy losses: called with keywords, return (loss, metrics) ----
@@ -308,6 +392,18 @@ def register(core_algos: Any) -> None:
         core_algos.register_policy_loss(name)(loss)
 
 
+def replace(core_algos: Any, names: "list[str]") -> None:
+    """Put our estimators in the place of verl's, under verl's names (keys of REPLACEABLE). Runs on import with the names in
+    LINEAGE_VERL_REPLACE. ValueError for another name."""
+    for name in names:
+        if name not in REPLACEABLE:
+            raise ValueError(f"LINEAGE_VERL_REPLACE names {name!r}; it may name {', '.join(REPLACEABLE)}")
+    for name in names:
+        ours = ESTIMATORS[_PREFIX + name]
+        setattr(core_algos, REPLACEABLE[name], ours)  # where compute_advantage calls gae
+        core_algos.ADV_ESTIMATOR_REGISTRY[name] = ours
+
+
 def _config_class(base: Any) -> Any:
     """verl's PolicyLossConfig with a field for the core's settings."""
     fields: Any = [("lineage", "dict[str, Any]", dataclasses.field(default_factory=dict))]
@@ -333,3 +429,4 @@ except ImportError:
     pass  # the functions work without verl
 else:
     register(_core_algos)
+    replace(_core_algos, [name for name in os.environ.get("LINEAGE_VERL_REPLACE", "").split(",") if name])
