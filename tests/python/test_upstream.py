@@ -74,6 +74,14 @@ def test_prime_rl_own_loss_tests_pass_with_our_loss():
     assert " passed" in said and int(said.split("our loss was called")[1].split()[0]) > 5
 
 
+def test_training_with_our_loss_leads_where_trl_s_own_leads():
+    """A tiny model with random weights; see upstream_trl.py. sapo's temperatures and masked means are in single precision in TRL."""
+    found = json.loads(run("trl", "upstream_trl.py").splitlines()[-1])
+    assert len(found) == 16
+    for name, difference in found.items():
+        assert difference < 1e-5, name
+
+
 @pytest.mark.parametrize("project", ["verl", "trl", "prime-rl"])
 def test_values_and_gradients_are_those_of_the_trainers(project):
     """On 40 random batches; schema/UPSTREAM.md has the table of 500."""
