@@ -110,17 +110,63 @@ def test_the_columns_of_a_table(store):
     assert store._table(store.query(status="keep"))["exp_id"] == ["001"]
 
 
-def test_pandas(store):
+def test_pandas(store, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = store.to_pandas()
     assert isinstance(frame, pandas.DataFrame) and len(frame) == 3 and frame["params.alpha"].dtype == "float64"
     assert frame.set_index("exp_id").loc["001", "metrics.loss"] == 0.5
+    assert frame["val_bpb"].dtype == "float64" and frame["val_bpb"].isna().all() and frame["params.mixed"].dtype == "object"
+    with Store(tmp_path / "empty", create=True) as empty:
+        none = empty.to_pandas()
+        assert len(none) == 0 and none["score"].dtype == "float64" and none["notes"].dtype == "object"
+        both = pandas.concat([none, frame, store.to_pandas(store.query(status="crash"))])
+    assert len(both) == 4 and both["score"].dtype == "float64" and both["score"].sum() == 3.0
+
+
+class Arrow:
+    """Stands in for pyarrow, which Debian 12 does not have: the four functions that to_arrow calls, with pyarrow's signatures, and
+    at least as strict about values."""
+
+    @staticmethod
+    def float64():
+        return "double"
+
+    @staticmethod
+    def string():
+        return "string"
+
+    @staticmethod
+    def array(obj, type=None, mask=None, size=None, from_pandas=None, safe=True, memory_pool=None):
+        assert isinstance(obj, list) and type in ("double", "string")
+        for value in obj:
+            assert value is None or isinstance(value, str if type == "string" else float), (type, value)
+            if type == "string" and value is not None:
+                value.encode()  # pyarrow refuses half of a surrogate pair
+        return (type, obj)
+
+    @staticmethod
+    def table(data, names=None, schema=None, metadata=None, nthreads=None):
+        assert isinstance(data, dict) and all(isinstance(name, str) for name in data)
+        assert len({len(values) for _, values in data.values()}) == 1, "columns of different lengths"
+        return data
 
 
 def test_arrow(store):
-    pytest.importorskip("pyarrow")
+    pyarrow = pytest.importorskip("pyarrow")
     table = store.to_arrow()
-    assert table.num_rows == 3 and table["params.alpha"].null_count == 2 and str(table.schema.field("score").type) == "double"
+    assert isinstance(table, pyarrow.Table) and table.num_rows == 3 and table["params.alpha"].null_count == 2
+    kinds = {name: str(table.schema.field(name).type) for name in table.column_names}
+    assert kinds["score"] == kinds["val_bpb"] == "double" and kinds["params.mixed"] == "string"
+
+
+def test_arrow_by_its_signatures(store, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", Arrow)
+    table = store.to_arrow()
+    assert table["params.alpha"] == ("double", [0.1, None, None]) and table["val_bpb"] == ("double", [None] * 3)
+    assert table["params.mixed"] == ("string", ["1", "x", None]) and table["hypothesis"][1][1] == "<b>"
+    with Store(tmp_path / "empty", create=True) as empty:
+        none = empty.to_arrow()
+    assert none["score"] == ("double", []) and none["notes"] == ("string", [])
 
 
 def test_a_notebook_shows_the_pictures_of_the_report(store, monkeypatch):

@@ -798,17 +798,23 @@ class Store:
 
     def to_pandas(self, rows: "Optional[Sequence[Mapping[str, Any]]]" = None) -> Any:
         """A pandas DataFrame of all trials, or of the rows of a query, with exp_id as a column. Parameters and metrics are
-        columns ``params.NAME`` and ``metrics.NAME``. A parameter that has numbers and texts becomes text. ImportError
-        without pandas."""
+        columns ``params.NAME`` and ``metrics.NAME``. A parameter that has numbers and texts becomes text. Columns of numbers
+        are float64 whatever the rows hold, so that frames of several stores fit together. ImportError without pandas."""
         import pandas
 
-        return pandas.DataFrame(self._table(rows))
+        table = self._table(rows)
+        kinds = {name: "float64" if _is_numeric(name, values) else "object" for name, values in table.items()}
+        return pandas.DataFrame({name: pandas.Series(values, dtype=kinds[name]) for name, values in table.items()})
 
     def to_arrow(self, rows: "Optional[Sequence[Mapping[str, Any]]]" = None) -> Any:
-        """The same as a pyarrow Table; numbers that are missing are null. ImportError without pyarrow."""
+        """The same as a pyarrow Table of float64 and string columns; numbers that are missing are null. ImportError without
+        pyarrow."""
         import pyarrow
 
-        return pyarrow.table(self._table(rows))
+        number, text = pyarrow.float64(), pyarrow.string()
+        table = self._table(rows)
+        kinds = {name: number if _is_numeric(name, values) else text for name, values in table.items()}
+        return pyarrow.table({name: pyarrow.array(values, type=kinds[name]) for name, values in table.items()})
 
     def __repr__(self) -> str:
         return f"Store({self.path!r})"
@@ -1019,6 +1025,11 @@ class Store:
         options.style, options.specialist, options.timestamp = _STYLES.index(style), _bytes(specialist), _bytes(timestamp)
         options.sections, options.max_bytes = _bytes(sections), max_bytes
         return _rendered(self._handles.get(), options)
+
+
+def _is_numeric(name: str, values: "Sequence[Any]") -> bool:
+    """Whether a column of Store._table has numbers, also if it has no values."""
+    return name not in (*_TEXTS, *_LAST_TEXTS, "status") and not any(isinstance(value, str) for value in values)
 
 
 def _picture(store: str, name: str) -> str:
