@@ -3,6 +3,7 @@
 import base64
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -195,9 +196,24 @@ lineage.Store
     assert run.returncode == 0, run.stderr
 
 
-def test_every_status_of_the_library_has_a_kind():
+def test_importing_executes_no_program(tmp_path):
+    """The same as the kernel sees it, also of the libraries."""
+    if not shutil.which("strace"):
+        pytest.skip("there is no strace")
+    trace = tmp_path / "trace"
+    command = ["strace", "-f", "-qq", "-e", "trace=execve,execveat", "-o", trace, sys.executable, "-c", "import lineage.core; lineage.Store"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "ptrace" in run.stderr:
+        pytest.skip("strace may not trace here")
+    assert run.returncode == 0, run.stderr
+    calls = [line for line in trace.read_text().splitlines() if "execve" in line and " = 0" in line]
+    assert len(calls) == 1, calls  # Python itself
+
+
+def test_every_status_of_the_library_has_a_kind(monkeypatch):
     text = module._lib.lineage_status_text
-    text.restype, text.argtypes = module.ctypes.c_char_p, [module.ctypes.c_int]
     known = [-n for n in range(1, 40) if text(-n) != b"unknown status"]
     assert sorted(module._STATUS) == sorted(known)
     assert StoreError(module._Error(-11, 0, 0, b"x")).kind == "away" and StoreError(module._Error(-12, 0, 0, b"x")).kind == "refused"
+    monkeypatch.delitem(module._STATUS, -12)  # as if the library were newer than the package
+    assert StoreError(module._Error(-12, 0, 0, b"x")).kind == "refused by the server"

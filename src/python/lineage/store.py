@@ -71,12 +71,12 @@ _NONE = ctypes.c_size_t(-1).value  # SIZE_MAX
 
 class StoreError(OSError):
     """The store refused or failed. ``kind``: "invalid", "no memory", "system", "corrupt", "exists", "not found", "locked",
-    "database", "limit", "cancelled", "away" (the server with the log cannot be reached) or "refused" (by that server);
-    ``line``: the line of results.tsv that the error is about, or 0."""
+    "database", "limit", "cancelled", "away" (the server with the log cannot be reached) or "refused" (by that server); of a newer library perhaps
+    another one, in its own words. ``line``: the line of results.tsv that the error is about, or 0."""
 
     def __init__(self, error: "_Error") -> None:
         super().__init__(error.os_errno or None, error.text.decode(errors="replace"))
-        self.kind = _STATUS.get(error.status, "unknown")
+        self.kind: str = _STATUS.get(error.status) or _text(_lib.lineage_status_text(error.status))
         self.line = error.line
 
     def __str__(self) -> str:
@@ -341,6 +341,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_settings_find": (ctypes.c_int, [
         ctypes.POINTER(_Settings), _handle, ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t, _err]),
     "lineage_settings_release": (None, [ctypes.POINTER(_Settings)]),
+    "lineage_status_text": (ctypes.c_char_p, [ctypes.c_int]),
     "lineage_free": (None, [ctypes.c_void_p]),
 }  # fmt: skip
 
