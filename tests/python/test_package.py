@@ -52,6 +52,12 @@ def test_another_layout_is_refused():
         _library.check_sizes(sizes, {"lineage_trial": Longer}, "liblineage")
 
 
+def test_an_older_library_is_refused(monkeypatch):
+    monkeypatch.setitem(store._PROTOTYPES, "lineage_not_yet", (None, []))
+    with pytest.raises(lineage.LibraryError, match="lacks lineage_not_yet"):
+        store._check_library()
+
+
 def test_every_declared_struct_is_compared():
     declared = {s for s in vars(store).values() if isinstance(s, type) and issubclass(s, ctypes.Structure)}
     declared |= {_rows.RowTexts, _rows.RowValues, _rows.Rows}

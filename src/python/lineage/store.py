@@ -349,7 +349,10 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
 def _check_library() -> None:
     _library.check_sizes(_library.abi_sizes(_lib, "lineage"), _STRUCTS, "liblineage")
     for name, (result, arguments) in _PROTOTYPES.items():
-        function = getattr(_lib, name)
+        try:
+            function = getattr(_lib, name)
+        except AttributeError:
+            raise _library.LibraryError(f"liblineage is older than this package: it lacks {name}; install both from one tree") from None
         function.restype, function.argtypes = result, arguments
 
 
