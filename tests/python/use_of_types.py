@@ -1,8 +1,7 @@
 """A program that uses the public interface as its users do. run.sh checks it with mypy and pyright, both strict; test_types.py
 runs the calls that must fail.
 
-A line with `type: ignore` is a mistake that a type checker must report: both are told to complain about an ignored line that
-is correct."""
+A line with `type: ignore` is a mistake that a type checker must report: both report an ignored line that is correct."""
 
 # pyright: strict, reportUnnecessaryTypeIgnoreComment=true
 
