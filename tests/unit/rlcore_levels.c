@@ -33,6 +33,8 @@ static policy_loss *const policy[N_POLICY] = {rl_ppo_loss,       rl_cispo_loss, 
  */
 enum { N_METRICS = 11 };
 
+enum { N_KL = RL_KL_K3 + 1 };
+
 struct results {
     struct rl_loss_result policy[2 * N_POLICY]; /* each loss with and without weights */
     double d_policy[2 * N_POLICY][CELLS];
@@ -42,6 +44,9 @@ struct results {
     struct rl_stream_result stream;
     double metrics[ROWS][N_METRICS];
     double d_stream[CELLS];
+    double kl[2 * N_KL][CELLS], d_kl[2 * N_KL][CELLS]; /* each estimator with and without straight-through */
+    struct rl_value_result value;
+    double d_value[CELLS];
 };
 
 static void run_policy(const struct random_batch *r, struct rl_workspace *ws, struct results *out)
@@ -97,6 +102,28 @@ static void run_stream(const struct random_batch *r, struct results *out)
         memcpy(out->metrics[row], &metrics[row].masked_mismatch_kl, sizeof out->metrics[row]);
 }
 
+static void run_kl(const struct random_batch *r, struct results *out)
+{
+    struct rl_error err;
+    for (int k = 0; k < 2 * N_KL; k++)
+        assert_int_equal(rl_kl_penalty((enum rl_kl)(k % N_KL), k >= N_KL, CELLS, r->log_prob, r->ref_log_prob,
+                                       out->kl[k], out->d_kl[k], &err),
+                         RL_OK);
+}
+
+static void run_value(const struct random_batch *r, struct rl_workspace *ws, struct results *out)
+{
+    struct rl_loss_options options;
+    struct rl_error err;
+    enum rl_status status;
+    rl_loss_options_init(&options);
+    do
+        status = rl_value_loss(&r->batch, &options.agg, 0.2, r->log_prob, r->old_log_prob, r->advantages,
+                               out->d_value, &out->value, ws, &err);
+    while (test_again(ws, status));
+    assert_int_equal(status, RL_OK);
+}
+
 static void run_all(enum rl_level level, const struct random_batch *r, struct results *out)
 {
     struct rl_workspace ws = {0};
@@ -105,6 +132,8 @@ static void run_all(enum rl_level level, const struct random_batch *r, struct re
     run_policy(r, &ws, out);
     run_compose(r, &ws, out);
     run_stream(r, out);
+    run_kl(r, out);
+    run_value(r, &ws, out);
     free(ws.data);
 }
 

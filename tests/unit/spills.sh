@@ -1,34 +1,70 @@
 #!/bin/sh
 # spills.sh OBJECT...: the innermost loops of the functions that exist once per vector level (src/hot, attention_level.h) keep their
 # vectors in registers. A vector that is written to the stack there costs several times the arithmetic. Loops that call a function
-# are left out, because a call preserves no vector register.
+# are left out, because a call preserves no vector register. An array on the stack does not count: a loop reaches it by an index.
 set -eu
 export LC_ALL=C
 command -v objdump >/dev/null || { echo 'left out: objdump (Debian: binutils)'; exit 77; }
 [ "$(uname -m)" = x86_64 ] || { echo 'left out: this looks at code of x86-64'; exit 77; }
+# text[1..n] is a function, an instruction each; goal[i] is the address to which i jumps, from[i] what jumps to i, and ends[i] tells
+# that i is not followed by i + 1. A jump backwards closes a loop only if its target is on every path to it: gcc puts rare code at the
+# end of a function, from where it jumps back.
 objdump -d --no-show-raw-insn "$@" | awk '
-function judge(    i, j, b, inner, stores, calls)
+# Fills body with what reaches source without passing head. Returns 0 if that includes the entry of the function.
+function flood(source, head,    top, i, k, m)
+{
+    delete body
+    body[head] = body[source] = 1
+    top = 0
+    if (source != head)
+        todo[++top] = source
+    while (top) {
+        i = todo[top--]
+        if (i == 1)
+            return 0
+        if (!ends[i - 1] && !((i - 1) in body)) { body[i - 1] = 1; todo[++top] = i - 1 }
+        m = split(from[i], into, " ")
+        for (k = 1; k <= m; k++)
+            if (!(into[k] in body)) { body[into[k]] = 1; todo[++top] = into[k] }
+    }
+    return 1
+}
+function judge(    i, b, h, inner, stores, calls, backs)
 {
     if (name !~ /_(avx512|avx2|sse2)$/)
         return
     functions++
-    for (b = 1; b <= backs; b++) {
-        inner = 1
-        for (j = 1; j <= backs; j++)
-            inner = inner && (j == b || from[j] < from[b] || to[j] > to[b] || (from[j] == from[b] && to[j] == to[b]))
-        stores = calls = 0
-        for (i = from[b]; i <= to[b]; i++) {
-            calls += text[i] ~ /^call/
-            stores += text[i] ~ /^v?mov[a-z0-9]* +%[xyz]mm[0-9]+,-?(0x[0-9a-f]+)?\(%r[sb]p\)/ && text[i] !~ /^v?movs[sd] /
+    delete from
+    delete heads
+    for (i = 1; i <= n; i++)
+        if (goal[i] in place)
+            from[place[goal[i]]] = from[place[goal[i]]] " " i
+    for (i = 1; i <= n; i++)
+        if (goal[i] in place && place[goal[i]] <= i && flood(i, place[goal[i]])) {
+            source[++backs] = i
+            head_of[backs] = place[goal[i]]
+            heads[place[goal[i]]] = 1
         }
-        loops += inner
-        if (inner && !calls && stores) {
-            printf "%s: a loop at %s writes %d vectors to the stack\n", name, address[from[b]], stores
+    for (b = 1; b <= backs; b++) {
+        flood(source[b], head_of[b])
+        inner = 1
+        for (h in heads)
+            inner = inner && (h == head_of[b] || !(h in body))
+        if (!inner)
+            continue
+        loops++
+        stores = calls = 0
+        for (i in body) {
+            calls += text[i] ~ /^call/
+            stores += text[i] ~ /^v?mov[a-z0-9]* +%[xyz]mm[0-9]+,-?(0x[0-9a-f]+)?\(%r[sb]p\)/ && text[i] !~ /^v?mov(s[sd]|[dq]) /
+        }
+        if (!calls && stores) {
+            printf "%s: the loop at %s writes %d vectors to the stack\n", name, address[head_of[b]], stores
             bad++
         }
     }
 }
-/^[0-9a-f]+ <.*>:$/ { judge(); name = substr($2, 2, length($2) - 3); n = backs = 0; delete place; next }
+/^[0-9a-f]+ <.*>:$/ { judge(); name = substr($2, 2, length($2) - 3); n = 0; delete place; delete goal; delete ends; next }
 /^ +[0-9a-f]+:\t/ {
     split($0, part, "\t")
     n++
@@ -36,10 +72,8 @@ function judge(    i, j, b, inner, stores, calls)
     gsub(/ /, "", address[n])
     text[n] = part[2]
     place[address[n]] = n
-    if (part[2] ~ /^j/) {
-        split(part[2], word, " +")
-        if (word[2] in place) { backs++; from[backs] = place[word[2]]; to[backs] = n }
-    }
+    if (part[2] ~ /^j/) { split(part[2], word, " +"); goal[n] = word[2] }
+    if (part[2] ~ /^(jmp|ret|ud2)/) ends[n] = 1
 }
 END {
     judge()

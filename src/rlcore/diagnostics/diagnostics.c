@@ -47,20 +47,22 @@ struct moments {
 HOT(struct moments, add_chunk, (const double *l, size_t n, double least, double most),
     (l, n, least, most))
 {
-    double sum[RL_CHUNK], limited[RL_CHUNK], square[RL_CHUNK], low = 0, high = 0, clamped = 0;
-#pragma omp simd reduction(+ : low, high, clamped)
+    double sum[RL_CHUNK], limited[RL_CHUNK], square[RL_CHUNK];
+    rl_int low = 0, high = 0, clamped = 0;
+    RL_INDEPENDENT
     for (size_t i = 0; i < n; i++) {
         double w = rl_exp(l[i]);
         double w20 = rl_exp_near(rl_limit(l[i], -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
         sum[i] = w;
         limited[i] = w20;
         square[i] = w20 * w20;
-        low += w < least ? 1 : 0;
-        high += w > most ? 1 : 0;
-        clamped += fabs(l[i]) > RL_LOG_RATIO_LIMIT ? 1 : 0;
+        low -= rl_below(w, least);
+        high -= rl_below(most, w);
+        clamped -= rl_below(RL_LOG_RATIO_LIMIT, fabs(l[i]));
     }
-    return (struct moments){rl_sum_wide(sum, n), rl_sum_wide(limited, n), rl_sum_wide(square, n),
-                            low,                 high,                    clamped};
+    return (struct moments){rl_sum_wide(sum, n),    rl_sum_wide(limited, n),
+                            rl_sum_wide(square, n), (double)low,
+                            (double)high,           (double)clamped};
 }
 
 static struct moments add_up(const double *l, size_t n, double least, double most)

@@ -17,7 +17,7 @@ static RL_INLINE void cispo(struct rl_token_chunk *at, const struct rl_loss_opti
      * Limited tokens keep their slope, unlike in PPO: here the ratio carries no gradient, and its
      * limit is far outside the clip.
      */
-#pragma omp simd reduction(+ : clipped)
+    RL_INDEPENDENT
     for (size_t t = 0; t < RL_CHUNK; t++) {
         rl_int on = at->on[t];
         real p = rl_keep(on, log_prob[t]), a = rl_keep(on, advantages[t]);

@@ -61,22 +61,22 @@ struct row_means {
     double t, advantage; /* sums at first, then means over n_i + 1e-8 */
 };
 
-HOT_VOID(add_up, (const struct rl_loss_call *call, size_t i, size_t end, struct row_means *means,
-                  struct rl_row_sums *sums),
+HOT_VOID(add_up,
+         (const struct rl_loss_call *call, size_t i, size_t end, struct row_means *means,
+          struct rl_row_sums *sums),
          (call, i, end, means, sums))
 {
     struct chunk at;
     const real low = (real)call->options->clip_low, high = (real)call->options->clip_high;
     _Alignas(64) real cuts[RL_CHUNK], advantages[RL_CHUNK], kls[RL_CHUNK];
-    real poison = 0, least = 0;
-    rl_int above = 0, below = 0;
+    rl_int above = 0, below = 0, bad = 0;
     chunk_at(&at, call, i, end);
     const real *log_prob = at.log_prob, *old_log_prob = at.old_log_prob;
     const real *advantage = at.advantages, *scale = at.clip_scale;
     rl_fetch_ahead(log_prob);
     rl_fetch_ahead(old_log_prob);
     rl_fetch_ahead(advantage);
-#pragma omp simd reduction(+ : above, below, poison) reduction(min : least)
+    RL_INDEPENDENT
     for (size_t t = 0; t < at.n; t++) {
         rl_int on = at.on[t];
         real p = rl_keep(on, log_prob[t]), q = rl_keep(on, old_log_prob[t]);
@@ -87,8 +87,8 @@ HOT_VOID(add_up, (const struct rl_loss_call *call, size_t i, size_t end, struct 
         kls[t] = p - q;
         above -= c.above;
         below -= c.below;
-        least = s < least ? s : least;
-        poison += (p - p) + (q - q) + (a - a) + (s - s);
+        bad |= rl_not_finite(p) | rl_not_finite(q) | rl_not_finite(a) | rl_not_finite(s) |
+               rl_below(s, 0);
     }
     /*
      * The sum of a chunk has the element type, because wide loops need it. The sum of a row is
@@ -99,7 +99,7 @@ HOT_VOID(add_up, (const struct rl_loss_call *call, size_t i, size_t end, struct 
     sums->kl -= (double)rl_sum(kls, at.n);
     sums->clipped += (double)above;
     sums->lower += (double)below;
-    sums->poisoned |= !(poison == 0) || least < 0;
+    sums->poisoned |= bad != 0;
 }
 
 /*

@@ -22,82 +22,86 @@ struct span {
 };
 
 /*
- * Each estimator returns the sum of x - x, which is 0 unless an element is not finite. `keep` is a
- * real because a condition on a real is vectorised. The struct is copied because the compiler then
- * knows that the results do not overwrite its pointers.
+ * Each estimator returns whether all elements are finite. `keep` is a real because a condition on a real is
+ * vectorised. The struct is copied because the compiler then knows that the results do not overwrite its pointers.
  */
-HOT(real, k1, (const struct span *span), (span))
+HOT(bool, k1, (const struct span *span), (span))
 {
     const struct span s = *span;
     const real keep = s.straight_through ? 0 : 1;
-    real poison = 0;
-#pragma omp simd reduction(+ : poison)
+    rl_int bad = 0;
+    RL_INDEPENDENT
     for (size_t i = 0; i < s.n; i++) {
         real x = s.log_prob[i] - s.ref_log_prob[i];
         s.kl[i] = x;
         s.slope[i] = keep > 0 ? 1 : x;
-        poison += x - x;
+        bad |= rl_not_finite(x);
     }
-    return poison;
+    return bad == 0;
 }
 
-HOT(real, absolute, (const struct span *span), (span))
+HOT(bool, absolute, (const struct span *span), (span))
 {
     const struct span s = *span;
     const real keep = s.straight_through ? 0 : 1;
-    real poison = 0;
-#pragma omp simd reduction(+ : poison)
+    rl_int bad = 0;
+    RL_INDEPENDENT
     for (size_t i = 0; i < s.n; i++) {
         real x = s.log_prob[i] - s.ref_log_prob[i];
         real above = x > 0 ? 1 : 0, below = x < 0 ? 1 : 0;
         s.kl[i] = x < 0 ? -x : x;
         s.slope[i] = keep > 0 ? above - below : x;
-        poison += x - x;
+        bad |= rl_not_finite(x);
     }
-    return poison;
+    return bad == 0;
 }
 
 /* The slope of k2 is x. With straight-through the other estimators have this slope too. */
-HOT(real, k2, (const struct span *span), (span))
+HOT(bool, k2, (const struct span *span), (span))
 {
     const struct span s = *span;
-    real poison = 0;
-#pragma omp simd reduction(+ : poison)
+    rl_int bad = 0;
+    RL_INDEPENDENT
     for (size_t i = 0; i < s.n; i++) {
         real x = s.log_prob[i] - s.ref_log_prob[i];
         s.kl[i] = (real)0.5 * x * x;
         s.slope[i] = x;
-        poison += x - x;
+        bad |= rl_not_finite(x);
     }
-    return poison;
+    return bad == 0;
 }
 
 /*
  * The argument of exp is limited to 20 and the value to 10, and beyond either limit the gradient is
  * 0. These are verl's bounds, which keep a single token from dominating the penalty.
  */
-HOT(real, k3, (const struct span *span), (span))
+HOT(bool, k3, (const struct span *span), (span))
 {
     const struct span s = *span;
     const real keep = s.straight_through ? 0 : 1;
-    real poison = 0;
-#pragma omp simd reduction(+ : poison)
+    _Alignas(64) real limited[RL_CHUNK], ratio[RL_CHUNK];
+    rl_int bad = 0;
+    RL_INDEPENDENT
+    for (size_t i = 0; i < s.n; i++)
+        limited[i] = rl_limit(-(s.log_prob[i] - s.ref_log_prob[i]), -20, 20);
+    rl_exp_near_all(ratio, limited, s.n);
+    RL_INDEPENDENT
     for (size_t i = 0; i < s.n; i++) {
-        real x = s.log_prob[i] - s.ref_log_prob[i];
-        real d = rl_limit(-x, -20, 20), e = rl_exp_near(d), k = e - d - 1;
+        real x = s.log_prob[i] - s.ref_log_prob[i], e = ratio[i], k = e - limited[i] - 1;
         /*
          * value and slope are computed before the first store, because gcc then makes one mask of
          * the two comparisons with 10.
          */
-        real value = k > 10 ? 10 : k, slope = k > 10 ? 0 : 1 - e, inside = d == -x ? slope : 0;
+        real value = k > 10 ? 10 : k, slope = k > 10 ? 0 : 1 - e,
+             inside = limited[i] == -x ? slope : 0;
         s.kl[i] = value;
         s.slope[i] = keep > 0 ? inside : x;
-        poison += x - x;
+        bad |= rl_not_finite(x);
     }
-    return poison;
+    return bad == 0;
 }
 
-static real run(enum rl_kl kind, const struct span *span)
+static bool run(enum rl_kl kind, const struct span *span)
 {
     return kind == RL_KL_K1    ? k1(span)
            : kind == RL_KL_ABS ? absolute(span)
@@ -137,7 +141,7 @@ enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, c
         const struct span span = {
             n - i < RL_CHUNK ? n - i : RL_CHUNK,    log_prob + i,    ref_log_prob + i, kl + i,
             d_log_prob ? d_log_prob + i : unwanted, straight_through};
-        poisoned = !(run(kind, &span) == 0) || poisoned;
+        poisoned = !run(kind, &span) || poisoned;
     }
     return poisoned ? explain(log_prob, ref_log_prob, n, err) : RL_OK;
 }
@@ -169,12 +173,12 @@ static bool chunk_is_finite(const struct token_kl *k, size_t i, size_t n)
         rl_mask_bits(&k->batch, i, n, on);
     keep_all(on, rl_reals_at(&k->batch, 0, k->log_prob, i, n, floats[0]), n, p);
     keep_all(on, rl_reals_at(&k->batch, 1, k->ref_log_prob, i, n, floats[1]), n, q);
-    const struct span span = {n,         p, q, k->kl + i, k->d_log_prob ? k->d_log_prob + i : unwanted,
-                              k->straight_through};
-    real poison = run(k->kind, &span);
+    const struct span span = {
+        n, p, q, k->kl + i, k->d_log_prob ? k->d_log_prob + i : unwanted, k->straight_through};
+    bool finite = run(k->kind, &span);
     keep_all(on, span.kl, n, span.kl);
     keep_all(on, span.slope, n, span.slope);
-    return poison == 0;
+    return finite;
 }
 
 static enum rl_status run_tokens(const struct token_kl *k, struct rl_error *err)

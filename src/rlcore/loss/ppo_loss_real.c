@@ -16,7 +16,7 @@ static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_option
     const real c = (real)options->clip_c, *advantages = at->advantages;
     real *slope = at->slope;
     rl_int clipped = 0, lower = 0;
-#pragma omp simd reduction(+ : clipped, lower)
+    RL_INDEPENDENT
     for (size_t t = 0; t < RL_CHUNK; t++) {
         real a = rl_keep(at->on[t], advantages[t]), w = weighted ? at->weight[t] : 1;
         real low = rl_clip_low(at, clip, t, scaled), high = rl_clip_high(at, clip, t, scaled);

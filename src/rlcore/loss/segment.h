@@ -42,7 +42,7 @@ static RL_INLINE struct rl_segment_mean rl_segment_mean(const struct rl_segment 
         rl_fetch_ahead(old_log_prob);
         rl_fetch_ahead(in->advantages + i);
         rl_mask_bits(batch, i, n, on);
-#pragma omp simd reduction(+ : count)
+        RL_INDEPENDENT
         for (size_t t = 0; t < n; t++) {
             term[t] = rl_keep(on[t], log_prob[t] - old_log_prob[t]);
             count -= on[t];
@@ -76,30 +76,30 @@ static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, 
         const real *clip_scale =
             scaled ? rl_reals_at(batch, RL_CLIP_SCALE, in->clip_scale, i, n, floats[2]) : NULL;
         real *slope = s->call->d_log_prob ? s->call->d_log_prob + i : unwanted;
-        real sum = 0, least = 0;
-        rl_int clipped = 0;
+        rl_int clipped = 0, bad = 0;
         rl_fetch_ahead(slope);
         if (scaled)
             rl_fetch_ahead(clip_scale);
         if (weighted)
             rl_fetch_ahead(weights);
         rl_mask_bits(batch, i, n, on);
-#pragma omp simd reduction(+ : clipped, sum) reduction(min : least)
+        RL_INDEPENDENT
         for (size_t t = 0; t < n; t++) {
             real a = rl_keep(on[t], advantages[t]), w = weighted ? rl_keep(on[t], weights[t]) : 1;
             real scale = scaled ? rl_pick(on[t], clip_scale[t], 1) : 1;
             real bounded = rl_limit(ratio, 1 - low * scale, 1 + high * scale);
-            real first = -a * ratio, second = -a * bounded, least_here = w < scale ? w : scale;
+            real first = -a * ratio, second = -a * bounded;
             rl_int cut = rl_below(first, second);
             term[t] = w * rl_pick(cut, second, first);
             slope[t] = rl_keep(~cut, w * first * slope_weight);
             clipped -= cut;
-            sum += a + (weighted ? w : 0) + (scaled ? scale : 0);
-            least = least_here < least ? least_here : least;
+            bad |= rl_not_finite(a);
+            bad |= weighted ? rl_not_finite(w) | rl_below(w, 0) : 0;
+            bad |= scaled ? rl_not_finite(scale) | rl_below(scale, 0) : 0;
         }
         sums->loss += (double)rl_sum(term, n);
         sums->clipped += (double)clipped;
-        sums->poisoned |= !isfinite(sum) || least < 0;
+        sums->poisoned |= bad != 0;
     }
 }
 

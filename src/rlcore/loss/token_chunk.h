@@ -56,10 +56,9 @@ static RL_INLINE void rl_token_chunk_at(struct rl_token_chunk *at, const struct 
     const struct rl_loss_input *in = call->in;
     const struct rl_grid *batch = &call->batch;
     at->log_prob = rl_chunk_at(batch, RL_LOG_PROB, in->log_prob, i, n, at->copies[0]);
-    at->old_log_prob =
-        in->old_log_prob
-            ? rl_chunk_at(batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, at->copies[1])
-            : at->log_prob;
+    at->old_log_prob = in->old_log_prob ? rl_chunk_at(batch, RL_OLD_LOG_PROB, in->old_log_prob, i,
+                                                      n, at->copies[1])
+                                        : at->log_prob;
     at->advantages = rl_chunk_at(batch, RL_ADVANTAGES, in->advantages, i, n, at->copies[2]);
     at->slope = call->d_log_prob && n == RL_CHUNK ? call->d_log_prob + i : at->unwanted;
     rl_mask_bits(batch, i, n, at->on);
@@ -108,28 +107,27 @@ static RL_INLINE void rl_token_chunk_ratios(struct rl_token_chunk *at, bool limi
 /* Load the weights of response tokens. Returns true if one is negative. */
 static RL_INLINE bool rl_token_chunk_weights(struct rl_token_chunk *at, const real *weights)
 {
-    real least = 0;
-#pragma omp simd reduction(min : least)
+    rl_int bad = 0;
+    RL_INDEPENDENT
     for (size_t t = 0; t < RL_CHUNK; t++) {
         real w = rl_keep(at->on[t], weights[t]);
         at->weight[t] = w;
-        least = w < least ? w : least;
+        bad |= rl_below(w, 0);
     }
-    return least < 0;
+    return bad != 0;
 }
 
 /* Load the clip scales of response tokens. Returns true if one is negative or not finite. */
 static RL_INLINE bool rl_token_chunk_scales(struct rl_token_chunk *at, const real *scales)
 {
-    real least = 0, poison = 0;
-#pragma omp simd reduction(min : least) reduction(+ : poison)
+    rl_int bad = 0;
+    RL_INDEPENDENT
     for (size_t t = 0; t < RL_CHUNK; t++) {
         real s = rl_pick(at->on[t], scales[t], 1);
         at->scale[t] = s;
-        least = s < least ? s : least;
-        poison += s - s;
+        bad |= rl_below(s, 0) | rl_not_finite(s);
     }
-    return least < 0 || !(poison == 0);
+    return bad != 0;
 }
 
 /* The ends of a token's clip range around 1. */
@@ -166,8 +164,9 @@ static RL_INLINE void rl_token_chunk_run(struct rl_token_chunk *at, const struct
         sums->poisoned |= rl_token_chunk_weights(
             at, rl_chunk_at(&call->batch, RL_WEIGHTS, call->in->weights, i, n, at->copies[3]));
     if (scaled)
-        sums->poisoned |= rl_token_chunk_scales(
-            at, rl_chunk_at(&call->batch, RL_CLIP_SCALE, call->in->clip_scale, i, n, at->copies[4]));
+        sums->poisoned |=
+            rl_token_chunk_scales(at, rl_chunk_at(&call->batch, RL_CLIP_SCALE, call->in->clip_scale,
+                                                  i, n, at->copies[4]));
     formula(at, call->options, row_weight, weighted, scaled, sums);
     real sum = rl_sum(at->term, RL_CHUNK);
     sums->loss += (double)sum;

@@ -34,14 +34,13 @@ HOT(struct rl_row_sums, value_row, (const struct value_call *call, size_t row, r
         const real *values = rl_reals_at(batch, VALUES, call->values, i, n, floats[1]);
         const real *returns = rl_reals_at(batch, RETURNS, call->returns, i, n, floats[2]);
         real *slope = call->d_vpreds ? call->d_vpreds + i : unwanted;
-        real poison = 0;
-        rl_int clipped = 0;
+        rl_int clipped = 0, bad = 0;
         rl_fetch_ahead(vpreds);
         rl_fetch_ahead(values);
         rl_fetch_ahead(returns);
         rl_fetch_ahead(slope);
         rl_mask_bits(batch, i, n, on);
-#pragma omp simd reduction(+ : clipped, poison)
+        RL_INDEPENDENT
         for (size_t t = 0; t < n; t++) {
             real v = rl_keep(on[t], vpreds[t]), old = rl_keep(on[t], values[t]);
             real g = rl_keep(on[t], returns[t]);
@@ -51,11 +50,11 @@ HOT(struct rl_row_sums, value_row, (const struct value_call *call, size_t row, r
             term[t] = rl_pick(cut, limited, plain);
             slope[t] = rl_keep(~cut, error * row_weight);
             clipped -= cut;
-            poison += (v - v) + (old - old) + (g - g);
+            bad |= rl_not_finite(v) | rl_not_finite(old) | rl_not_finite(g);
         }
         sums.loss += 0.5 * (double)rl_sum(term, n);
         sums.clipped += (double)clipped;
-        sums.poisoned |= !(poison == 0);
+        sums.poisoned |= bad != 0;
     }
     return sums;
 }

@@ -43,35 +43,35 @@ struct members {
 /*
  * Both loops always run, one of them over no elements, because the compiler vectorises loops with
  * such bounds but not a loop with a branch on the weights. A NaN weight is not a member by
- * comparison, but it makes the sum NaN.
+ * comparison, but it makes the chunk not plain.
  */
 static RL_INLINE void members_of(const struct chunk *chunk, bool masked, struct members *out)
 {
     const struct chunk at = *chunk; /* results cannot overwrite a copy, so the loops vectorise */
-    real sum = 0;
-    rl_int n = 0, mask[RL_CHUNK];
+    const size_t weighted = at.weights ? at.n : 0, plain = at.n - weighted;
+    rl_int n = 0, bad = 0, mask[RL_CHUNK];
     uint8_t bits = 0;
     for (size_t t = 0; t < at.n; t++)
         bits |= at.mask[t];
     for (size_t t = 0; t < at.n; t++)
         mask[t] = -(rl_int)(at.mask[t] & 1);
-#pragma omp simd reduction(+ : n)
-    for (size_t t = 0; t < (at.weights ? 0 : at.n); t++) {
+    RL_INDEPENDENT
+    for (size_t t = 0; t < plain; t++) {
         out->weight[t] = rl_keep(mask[t], 1);
         out->on[t] = mask[t];
         n -= mask[t];
     }
-#pragma omp simd reduction(+ : sum, n)
-    for (size_t t = 0; t < (at.weights ? at.n : 0); t++) {
+    RL_INDEPENDENT
+    for (size_t t = 0; t < weighted; t++) {
         real w = at.weights[t], used = masked ? rl_keep(mask[t], w) : w;
         rl_int on = rl_below(0, used) | rl_below(used, 0);
-        sum += w;
+        bad |= rl_not_finite(w);
         out->weight[t] = used;
         out->on[t] = on;
         n -= on;
     }
     out->n = n;
-    out->plain = bits <= 1 && isfinite(sum);
+    out->plain = bits <= 1 && bad == 0;
 }
 
 /* Ratio and difference of the probabilities of a chunk's members; 1 and 0 at other tokens. */
@@ -86,37 +86,36 @@ static RL_INLINE real larger(real a, real b)
 }
 
 /*
- * Compute ratios and differences; returns the largest |log-prob|, or infinity if one is not finite.
+ * Compute ratios and differences; returns whether all log-probs are finite and at most widest_allowed.
  * exp(p) is computed as exp(q) ratio, because two exps are cheaper than three.
  */
-static RL_INLINE real pair_pass(const struct chunk *chunk, const struct members *m,
+static RL_INLINE bool pair_pass(const struct chunk *chunk, const struct members *m,
                                 struct pairs *out)
 {
     const struct chunk at = *chunk;
+    const real limit = widest_allowed;
     _Alignas(64) real l[RL_CHUNK], inference[RL_CHUNK], before[RL_CHUNK];
-    real widest = 0, sum = 0;
-#pragma omp simd reduction(max : widest) reduction(+ : sum)
+    rl_int bad = 0;
+    RL_INDEPENDENT
     for (size_t t = 0; t < at.n; t++) {
         real p = rl_keep(m->on[t], at.trainer[t]), q = rl_keep(m->on[t], at.inference[t]);
-        real here = larger(rl_size(p), rl_size(q));
         l[t] = p - q;
         inference[t] = q;
-        widest = here > widest ? here : widest;
-        sum += p + q;
+        bad |= rl_beyond(p, limit) | rl_beyond(q, limit);
     }
     rl_exp_near_all(out->ratio, l, at.n);
     rl_exp_near_all(before, inference, at.n);
 #pragma omp simd
     for (size_t t = 0; t < at.n; t++)
         out->difference[t] = before[t] * out->ratio[t] - before[t];
-    return isfinite(sum) ? widest : INFINITY;
+    return bad == 0;
 }
 
 /* The sums of one chunk. */
 struct chunk_sums {
-    real loss, in_kl, out_kl, other, nearest;
+    real loss, in_kl, out_kl, other;
     rl_int out, positive, negative;
-    bool finite;
+    bool fits; /* all values are finite, and no token is too near to its threshold */
 };
 
 /* The terms of these sums. */
@@ -128,9 +127,8 @@ struct terms {
 };
 
 /*
- * The threshold is compared in rounded numbers. `nearest` is the smallest distance of a token from
- * it; a chunk with a token too near is left to the exact path, so that both paths agree on every
- * token.
+ * The threshold is compared in rounded numbers. A chunk with a token nearer to it than nearest_allowed is left to the
+ * exact path, so that both paths agree on every token.
  */
 static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const struct members *m,
                                              const struct pairs *pairs, const struct rule *rule,
@@ -139,9 +137,9 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
     const struct chunk at = *chunk;
     const struct rule k = *rule;
     struct terms terms;
-    real nearest = 1, poison = 0;
-    rl_int outs = 0, positive = 0, negative = 0;
-#pragma omp simd reduction(+ : outs, positive, negative, poison) reduction(min : nearest)
+    const real nearest = nearest_allowed;
+    rl_int outs = 0, positive = 0, negative = 0, bad = 0;
+    RL_INDEPENDENT
     for (size_t t = 0; t < at.n; t++) {
         rl_int on = m->on[t];
         real p = at.trainer[t], r = pairs->ratio[t], d = pairs->difference[t], w = m->weight[t];
@@ -152,7 +150,6 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
         real excess = dppo ? rl_pick(up, above, below) : ref ? below : larger(above, below);
         rl_int beyond = rl_below(0, excess), out = beyond & on;
         real pull = rl_keep(~beyond, k.tau * a * r), mismatch = r - l - 1;
-        real near = rl_pick(on, rl_size(excess), 1);
         gradient[t] = w * (2 * k.kl_tau * l - pull) * k.per_scale;
         terms.loss[t] = w * (k.kl_tau * l * l - pull);
         terms.in_kl[t] = rl_keep(~beyond, mismatch);
@@ -161,40 +158,41 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
         outs -= out;
         positive -= out & up;
         negative -= out & rl_below(a, 0);
-        poison += a - a;
-        nearest = near < nearest ? near : nearest;
+        bad |= rl_not_finite(a) | (on & ~rl_beyond(excess, nearest));
     }
     return (struct chunk_sums){.loss = rl_sum(terms.loss, at.n),
                                .in_kl = rl_sum(terms.in_kl, at.n),
                                .out_kl = rl_sum(terms.out_kl, at.n),
                                .other = ref ? rl_sum(terms.other, at.n) : 0,
-                               .nearest = nearest,
                                .out = outs,
                                .positive = positive,
                                .negative = negative,
-                               .finite = poison == 0};
+                               .fits = bad == 0};
 }
 
 /*
  * Three functions share one body. The flags of the body are constants in each function, so that the
  * compiler makes three loops without conditions.
  */
-HOT(struct chunk_sums, dppo_pass, (const struct chunk *at, const struct members *m,
-                                   const struct pairs *pairs, const struct rule *k, real *gradient),
+HOT(struct chunk_sums, dppo_pass,
+    (const struct chunk *at, const struct members *m, const struct pairs *pairs,
+     const struct rule *k, real *gradient),
     (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, true, false, gradient);
 }
 
-HOT(struct chunk_sums, ipo_pass, (const struct chunk *at, const struct members *m,
-                                  const struct pairs *pairs, const struct rule *k, real *gradient),
+HOT(struct chunk_sums, ipo_pass,
+    (const struct chunk *at, const struct members *m, const struct pairs *pairs,
+     const struct rule *k, real *gradient),
     (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, false, false, gradient);
 }
 
-HOT(struct chunk_sums, ref_pass, (const struct chunk *at, const struct members *m,
-                                  const struct pairs *pairs, const struct rule *k, real *gradient),
+HOT(struct chunk_sums, ref_pass,
+    (const struct chunk *at, const struct members *m, const struct pairs *pairs,
+     const struct rule *k, real *gradient),
     (at, m, pairs, k, gradient))
 {
     return rule_pass(at, m, pairs, k, false, true, gradient);
@@ -205,7 +203,7 @@ HOT_VOID(prepare, (const struct chunk *at, bool masked, struct members *m), (at,
     members_of(at, masked, m);
 }
 
-HOT(real, prepare_pairs, (const struct chunk *at, const struct members *m, struct pairs *pairs),
+HOT(bool, prepare_pairs, (const struct chunk *at, const struct members *m, struct pairs *pairs),
     (at, m, pairs))
 {
     rl_fetch_ahead(at->trainer);
@@ -216,7 +214,7 @@ HOT(real, prepare_pairs, (const struct chunk *at, const struct members *m, struc
     return pair_pass(at, m, pairs);
 }
 
-HOT_VOID(add_gradient, (real *gradient, const real *from, size_t n), (gradient, from, n))
+HOT_VOID(add_gradient, (real * gradient, const real *from, size_t n), (gradient, from, n))
 {
     for (size_t t = 0; t < n; t++)
         gradient[t] += from[t];
@@ -242,10 +240,10 @@ static bool run_pairs(const struct chunk *at, const struct members *m, const str
 {
     struct pairs pairs;
     real buffer[RL_CHUNK], *gradient = at->gradient && !ref ? at->gradient : buffer;
-    if (!(prepare_pairs(at, m, &pairs) <= widest_allowed))
+    if (!prepare_pairs(at, m, &pairs))
         return false;
     struct chunk_sums x = pass(at, m, &pairs, k, gradient);
-    if (!x.finite || !(x.nearest > nearest_allowed))
+    if (!x.fits)
         return false;
     if (at->gradient && ref)
         add_gradient(at->gradient, gradient, at->n);
@@ -256,8 +254,9 @@ static bool run_pairs(const struct chunk *at, const struct members *m, const str
 }
 
 /* A chunk is refused before anything is added, as in run_pairs. */
-HOT(bool, run_ce, (const struct chunk *chunk, const struct members *m, real per_scale,
-                   struct rl_stream_sums *sums),
+HOT(bool, run_ce,
+    (const struct chunk *chunk, const struct members *m, real per_scale,
+     struct rl_stream_sums *sums),
     (chunk, m, per_scale, sums))
 {
     const struct chunk at = *chunk;

@@ -97,6 +97,18 @@ static RL_INLINE real rl_pick(rl_int on, real x, real otherwise)
     return rl_real_of((rl_bits_in(x) & on) | (rl_bits_in(otherwise) & ~on));
 }
 
+/* Returns bits that are all set unless |x| <= limit; they are set for NaN. */
+static RL_INLINE rl_int rl_beyond(real x, real limit)
+{
+    return -(rl_int) !(rl_size(x) <= limit);
+}
+
+/* Returns 0 if x is finite, else other bits. They may be joined by |, which tells whether several values are finite. */
+static RL_INLINE rl_int rl_not_finite(real x)
+{
+    return rl_bits_in(x - x);
+}
+
 /* The mask of n <= RL_CHUNK tokens from i on, as bits for rl_keep. */
 static RL_INLINE void rl_mask_bits(const struct rl_grid *grid, size_t i, size_t n, rl_int *on)
 {
@@ -123,31 +135,54 @@ static RL_INLINE real rl_limit(real x, real low, real high)
 
 enum { RL_LANES = 64 / sizeof(real), RL_WIDE_LANES = 64 / sizeof(double) };
 
+/* The elements of whole blocks of lanes that hold n of them; at least one block. */
+static RL_INLINE size_t rl_whole(size_t n, size_t lanes)
+{
+    return n ? (n + lanes - 1) / lanes * lanes : lanes;
+}
+
+/* Add `half` lanes to the ones below them. half is a constant at every call, so that no loop is left. */
+static RL_INLINE void rl_fold(real *lane, size_t half)
+{
+    for (size_t j = 0; j < half; j++)
+        lane[j] += lane[j + half];
+}
+
 /* Add the upper half of the lanes to the lower half until one is left. */
 static RL_INLINE real rl_sum_lanes(real *lane)
 {
-    for (size_t half = RL_LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++)
-            lane[j] += lane[j + half];
-    return lane[0];
+    if (RL_LANES == 16)
+        rl_fold(lane, 8);
+    rl_fold(lane, 4);
+    rl_fold(lane, 2);
+    return lane[0] + lane[1];
 }
 
 /*
  * The sum of at most one chunk, in the order that rlcore/status.h defines: first into as many lanes
  * as the widest registers hold, then the upper half of the lanes onto the lower half until one is
  * left. Elements from n on are set to 0.
+ *
+ * The loop over the lanes is outside and becomes vectors, so that a level with short vectors adds up
+ * some lanes after others, each in a register. With the loops the other way round the lanes are an array
+ * on the stack, which every step reads and writes.
  */
 static RL_INLINE real rl_sum(real *term, size_t n)
 {
     real lane[RL_LANES];
-    size_t end = (n + RL_LANES - 1) / RL_LANES * RL_LANES;
+    const size_t end = rl_whole(n, RL_LANES);
     for (size_t t = n; t < end; t++)
         term[t] = 0;
-    for (size_t j = 0; j < RL_LANES; j++)
-        lane[j] = 0;
-    for (size_t t = 0; t < end; t += RL_LANES)
-        for (size_t j = 0; j < RL_LANES; j++)
-            lane[j] += term[t + j];
+#pragma omp simd
+    for (size_t j = 0; j < RL_LANES; j++) {
+        real sum = 0;
+        size_t t = 0;
+        do {
+            sum += term[t + j];
+            t += RL_LANES;
+        } while (t < end);
+        lane[j] = sum;
+    }
     return rl_sum_lanes(lane);
 }
 
@@ -155,11 +190,13 @@ static RL_INLINE real rl_sum(real *term, size_t n)
 static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
 {
     real lane[RL_LANES];
-    for (size_t j = 0; j < RL_LANES; j++)
-        lane[j] = 0;
-    for (size_t t = 0; t < RL_CHUNK; t += RL_LANES)
-        for (size_t j = 0; j < RL_LANES; j++)
-            lane[j] += rl_keep(on[t + j], x[t + j]);
+#pragma omp simd
+    for (size_t j = 0; j < RL_LANES; j++) {
+        real sum = 0;
+        for (size_t t = 0; t < RL_CHUNK; t += RL_LANES)
+            sum += rl_keep(on[t + j], x[t + j]);
+        lane[j] = sum;
+    }
     return rl_sum_lanes(lane);
 }
 
@@ -167,18 +204,22 @@ static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
 static RL_INLINE double rl_sum_wide(double *term, size_t n)
 {
     double lane[RL_WIDE_LANES];
-    size_t end = (n + RL_WIDE_LANES - 1) / RL_WIDE_LANES * RL_WIDE_LANES;
+    const size_t end = rl_whole(n, RL_WIDE_LANES);
     for (size_t t = n; t < end; t++)
         term[t] = 0;
-    for (size_t j = 0; j < RL_WIDE_LANES; j++)
-        lane[j] = 0;
-    for (size_t t = 0; t < end; t += RL_WIDE_LANES)
-        for (size_t j = 0; j < RL_WIDE_LANES; j++)
-            lane[j] += term[t + j];
-    for (size_t half = RL_WIDE_LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++)
-            lane[j] += lane[j + half];
-    return lane[0];
+#pragma omp simd
+    for (size_t j = 0; j < RL_WIDE_LANES; j++) {
+        double sum = 0;
+        size_t t = 0;
+        do {
+            sum += term[t + j];
+            t += RL_WIDE_LANES;
+        } while (t < end);
+        lane[j] = sum;
+    }
+    for (size_t j = 0; j < 4; j++)
+        lane[j] += lane[j + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
 /* ---- arrays of reals, or of bfloat16 in their place ---- */
