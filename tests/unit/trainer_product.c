@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rlcore/level.h>
+
 #include "support/rng.h"
 #include "policy/product.h"
 
@@ -79,7 +81,7 @@ static void assert_exact(const struct example *e)
         }
 }
 
-/* Returns true if the fast product runs on this machine: every machine with AVX-512 accepts this shape. */
+/* Returns true if the fast product runs on this machine: every machine with AVX2 or AVX-512 accepts this shape. */
 static bool is_taken_here(void)
 {
     struct example e = example(false, false, false, 600, 64, 64);
@@ -110,9 +112,46 @@ static void products_are_right(void **state)
         }
 }
 
+/* Few rows: every remainder of a tile. BLAS has kernels of its own for them with AVX-512, but not with AVX2. */
+static void few_rows_are_taken_with_avx2(void **state)
+{
+    bool avx2 = is_taken_here() && rl_level() == RL_LEVEL_AVX2;
+    (void)state;
+    for (size_t m = 1; m <= 16; m++) {
+        struct example e = example(false, false, m & 1, m, 48, 64);
+        assert_int_equal(product_run(&e.x), avx2);
+        if (avx2)
+            assert_exact(&e);
+        release(&e);
+    }
+}
+
+/* An element is added up in the same order with vectors of any length. */
+static void every_level_gives_the_same_bits(void **state)
+{
+    (void)state;
+    if (!is_taken_here() || rl_level_highest() < RL_LEVEL_AVX512)
+        skip();
+    const enum rl_level level = rl_level();
+    for (int kind = 0; kind < 8; kind++) {
+        struct example e = example(kind & 1, kind & 2, kind & 4, 605, 80, kind & 2 ? 70 : 1000);
+        assert_int_equal(rl_level_use(RL_LEVEL_AVX2, NULL), RL_OK);
+        assert_true(product_run(&e.x));
+        float *avx2 = e.c;
+        e.x.c = e.c = malloc(e.size * sizeof *e.c);
+        memcpy(e.c, e.before, e.size * sizeof *e.c);
+        assert_int_equal(rl_level_use(RL_LEVEL_AVX512, NULL), RL_OK);
+        assert_true(product_run(&e.x));
+        assert_memory_equal(e.c, avx2, e.size * sizeof *e.c);
+        free(avx2);
+        release(&e);
+    }
+    assert_int_equal(rl_level_use(level, NULL), RL_OK);
+}
+
 static void others_are_left_to_blas(void **state)
 {
-    const size_t shapes[][3] = {{600, 65, 64}, {600, 8, 640}, {16, 64, 64}};
+    const size_t shapes[][3] = {{600, 65, 64}, {600, 8, 640}, {1, 40, 64}};
     (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct example e =
@@ -143,7 +182,7 @@ static void sums_are_those_of_blas(void **state)
                   {true, 64, 192, 700},  {true, 256, 64, 1300}};
     (void)state;
     openblas_set_num_threads(1); /* with several threads, sums would be split */
-    if (!FUSED || !is_taken_here() || strcmp(openblas_get_corename(), "SkylakeX") != 0 ||
+    if (!FUSED || !is_taken_here() || rl_level() != RL_LEVEL_AVX512 || strcmp(openblas_get_corename(), "SkylakeX") != 0 ||
         !strstr(openblas_get_config(), " 0.3.21 "))
         skip();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -163,6 +202,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_right),
+        cmocka_unit_test(few_rows_are_taken_with_avx2),
+        cmocka_unit_test(every_level_gives_the_same_bits),
         cmocka_unit_test(others_are_left_to_blas),
         cmocka_unit_test(sums_are_those_of_blas),
     };
