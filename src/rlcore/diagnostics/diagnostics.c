@@ -49,15 +49,19 @@ HOT(struct moments, add_chunk, (const double *l, size_t n, double least, double 
 {
     double sum[RL_CHUNK], limited[RL_CHUNK], square[RL_CHUNK];
     rl_int low = 0, high = 0, clamped = 0;
-    RL_INDEPENDENT
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        sum[i] = rl_exp(l[i]);
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        double w = rl_exp(l[i]);
         double w20 = rl_exp_near(rl_limit(l[i], -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
-        sum[i] = w;
         limited[i] = w20;
         square[i] = w20 * w20;
-        low -= rl_below(w, least);
-        high -= rl_below(most, w);
+    }
+    RL_INDEPENDENT
+    for (size_t i = 0; i < n; i++) {
+        low -= rl_below(sum[i], least);
+        high -= rl_below(most, sum[i]);
         clamped -= rl_below(RL_LOG_RATIO_LIMIT, fabs(l[i]));
     }
     return (struct moments){rl_sum_wide(sum, n),    rl_sum_wide(limited, n),
