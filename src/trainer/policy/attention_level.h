@@ -116,6 +116,29 @@ LOOP void LEVEL(mix)(size_t n, size_t head_dim, const real *p, const real *rows,
 }
 
 /*
+ * The largest of n numbers, in whole vectors. The loop over the lanes is outside and becomes a vector; with one maximum the
+ * loop would not be vectorised, because the compiler must assume NaN.
+ */
+LOOP real LEVEL(largest)(size_t n, const real *s)
+{
+    real lane[LANES], most;
+#pragma omp simd
+    for (size_t j = 0; j < LANES; j++) {
+        real own = s[j];
+        size_t t = 0;
+        do {
+            own = s[t + j] > own ? s[t + j] : own;
+            t += LANES;
+        } while (t < n);
+        lane[j] = own;
+    }
+    most = lane[0];
+    for (size_t j = 1; j < LANES; j++)
+        most = lane[j] > most ? lane[j] : most;
+    return most;
+}
+
+/*
  * s [n] becomes softmax(scale s). The scale is applied inside exp, because multiplying the queries first would take
  * another pass over them. What is behind n in its last block becomes 0, so that exp is called for whole vectors alone:
  * up to 15 calls for single numbers took longer than all others.
@@ -123,12 +146,11 @@ LOOP void LEVEL(mix)(size_t n, size_t head_dim, const real *p, const real *rows,
 LOOP void LEVEL(softmax)(size_t n, real scale, real *restrict s)
 {
     const size_t whole = (n + LANES - 1) / LANES * LANES;
-    real most = s[0], sum = 0;
+    real sum = 0;
     VEC part = {0};
-    for (size_t t = 1; t < n; t++)
-        most = s[t] > most ? s[t] : most;
     for (size_t t = n; t < whole; t++)
         s[t] = -(real)INFINITY;
+    const real most = LEVEL(largest)(whole, s);
     for (size_t t = 0; t < whole; t += LANES) {
 #pragma omp simd
         for (size_t lane = 0; lane < LANES; lane++)
