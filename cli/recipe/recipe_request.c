@@ -32,18 +32,16 @@ static bool write_recipe(const struct recipe_request *trial)
 }
 
 /*
- * An idle thread of OpenMP spins for some milliseconds. If other trials run on the machine, spinning takes processor
- * time from them: half of all time in a night of two jobs with two threads each on two cores
- * (tests/bench/jobs_bench.sh). A trial that runs alone is faster with spinning. A user's own choice is kept.
+ * If other trials run on the machine, idle threads of OpenMP sleep at once, because spinning takes processor time from those
+ * trials: half of all time in a night of two jobs with two threads each on two cores (tests/bench/jobs_bench.sh). A trial that
+ * runs alone spins for some microseconds.
  */
 static void choose_environment(struct recipe_request *trial)
 {
     size_t n = 0;
-    blas_env_settings(&trial->blas);
+    blas_env_settings(&trial->blas, trial->crowded);
     for (const char **setting = trial->blas.setting; *setting; setting++)
         trial->environment[n++] = *setting;
-    if (trial->crowded && !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT"))
-        trial->environment[n++] = "OMP_WAIT_POLICY=passive";
     trial->environment[n] = NULL;
 }
 

@@ -24,7 +24,7 @@ struct recipe_request {
     const char *rollouts; /* file for the token streams; set it after recipe_request_init; NULL: none */
     bool crowded; /* other trials run on this machine, too; set it after recipe_request_init */
     struct blas_env blas;
-    const char *environment[BLAS_ENV_MAX + 2]; /* environment of the child, ended by NULL */
+    const char *environment[BLAS_ENV_MAX + 1]; /* environment of the child, ended by NULL */
     struct trial_artifact artifact;
     struct recipe_params params;
     char *notes;

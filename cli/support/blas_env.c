@@ -1,4 +1,4 @@
-/* blas_env.c: settings of OpenBLAS and glibc, passed in the environment because both read them when they are loaded. */
+/* blas_env.c: settings of OpenBLAS, glibc and libgomp, passed in the environment because they read them when they are loaded. */
 #include "support/blas_env.h"
 
 #include <stdbool.h>
@@ -47,32 +47,36 @@ static const struct level *asked_level(void)
 }
 
 /* A setting, and the variable that keeps the user's value until blas_env_give_back. A variable is used because only
- * arguments and environment survive exec. An unset variable and an empty one mean the same to OpenBLAS and to glibc, so
+ * arguments and environment survive exec. An unset variable and an empty one mean the same to OpenBLAS and to glibc (libgomp warns of an empty one), so
  * "" can represent both. */
 struct setting {
     const char *name, *saved;
 };
-enum { THREADS, KERNELS, TUNABLES, N_SETTINGS };
+enum { THREADS, KERNELS, TUNABLES, SPINS, N_SETTINGS };
 static const struct setting settings[N_SETTINGS] = {
     {"OPENBLAS_NUM_THREADS", "LINEAGE_OPENBLAS_NUM_THREADS_WAS"},
     {"OPENBLAS_CORETYPE", "LINEAGE_OPENBLAS_CORETYPE_WAS"},
     {"GLIBC_TUNABLES", "LINEAGE_GLIBC_TUNABLES_WAS"},
+    {"GOMP_SPINCOUNT", "LINEAGE_GOMP_SPINCOUNT_WAS"},
 };
 
 /*
  * Returns the value to set, or NULL to keep the user's. BLAS gets one thread although the trainer uses all cores: the
  * trainer's threads work on different rollouts, and a BLAS that started threads for each of them would multiply their
  * number. Without a level only AVX-512 kernels are chosen, because OpenBLAS uses generic kernels on a processor that is
- * newer than itself; it knows the processors without AVX-512. Kernels and tunables that the user chose are kept.
+ * newer than itself; it knows the processors without AVX-512. What the user chose is kept, except for the threads.
  */
-static const char *value_of(size_t setting)
+static const char *value_of(size_t setting, bool crowded)
 {
+    const char *waiting = getenv("OMP_WAIT_POLICY");
     const struct level *level = asked_level();
     const char *own = getenv(settings[setting].name);
     if (setting == THREADS)
         return "1";
     if (own && *own)
         return NULL;
+    if (setting == SPINS)
+        return waiting && *waiting ? NULL : crowded ? "0" : BLAS_ENV_SPINS;
     if (setting == TUNABLES)
         return level ? level->tunables : NULL;
     return level ? level->kernels : highest_level() == 2 ? levels[2].kernels : NULL;
@@ -82,7 +86,7 @@ static const char *value_of(size_t setting)
 void blas_env_lend(void)
 {
     for (size_t i = 0; i < N_SETTINGS; i++) {
-        const char *value = value_of(i), *was = getenv(settings[i].name);
+        const char *value = value_of(i, false), *was = getenv(settings[i].name);
         if (!value)
             continue;
         setenv(settings[i].saved, was ? was : "", 1);
@@ -104,11 +108,11 @@ void blas_env_give_back(void)
     }
 }
 
-void blas_env_settings(struct blas_env *env)
+void blas_env_settings(struct blas_env *env, bool crowded)
 {
     size_t n = 0;
     for (size_t i = 0; i < N_SETTINGS; i++) {
-        const char *value = value_of(i);
+        const char *value = value_of(i, crowded);
         if (!value)
             continue;
         snprintf(env->text[n], sizeof env->text[n], "%s=%s", settings[i].name, value);

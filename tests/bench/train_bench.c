@@ -3,12 +3,15 @@
  *
  *     train_bench [--json] [--iterations N] [--policy CHECKPOINT]
  *                 [--reference hop.py [--reference-policy a.pt]]
+ *     train_bench --kernels [--json]
+ *
+ * --kernels measures the kernels one by one, on one thread (train_kernels.h), which takes a second.
  *
  * Trains N iterations (default 20) of turn-group-v1d on 1 and 2 threads, from a policy that is warm-started first
  * (or from --policy). For each phase it prints the seconds, the tokens per second (sampled tokens for generation; fed
  * tokens for information_gain and update), and how much of the phase's time its unavoidable matrix products would
  * take at the machine's sgemm rate, which is measured here. `trial` is the whole run with one evaluation.
- * "update, recomputed" has memory for the activations of only one micro-batch per thread, so the forward pass of
+ * gflops is those products per second. "update, recomputed" has memory for the activations of only one micro-batch per thread, so the forward pass of
  * every micro-batch is computed twice.
  *
  * --reference runs the given PyTorch program with one thread for the same number of iterations, from
@@ -28,13 +31,15 @@
 #include <trainer/policy.h>
 #include <trainer/train.h>
 
+#include "train_kernels.h"
+
 enum { GENERATION, INFORMATION_GAIN, UPDATE, TRIAL, PHASES };
 
 static const char *const phase_names[PHASES] = {"generation", "information_gain", "update",
                                                 "trial"};
 
 struct options {
-    bool json;
+    bool json, kernels;
     int32_t iterations;
     const char *policy, *reference, *reference_policy;
 };
@@ -57,10 +62,13 @@ static double now(void)
 
 /* ---- what the machine can do -------------------------------------------------------------- */
 
-/* Returns the fastest rate of several products of square matrices on one thread, in flops per second. */
+/*
+ * Returns the fastest rate of many products of square matrices on one thread, in flops per second. Each takes a millisecond or
+ * two, so that some run undisturbed on a busy machine.
+ */
 static double sgemm_rate(void)
 {
-    enum { N = 768, RUNS = 12 };
+    enum { N = 384, RUNS = 200 };
     float *x = calloc(3 * N * N, sizeof *x);
     double best = 0;
     if (!x)
@@ -216,14 +224,19 @@ static int take_reference(const struct options *options, struct phase reference[
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
+static void add_rate(json_t *row, double flops, double peak)
+{
+    json_object_set_new(row, "gflops", json_real(flops / 1e9));
+    json_object_set_new(row, "sgemm_share", json_real(flops / peak));
+}
+
 static void add_row(json_t *rows, const char *phase, int threads, const struct phase *x,
                     double peak, const struct phase *reference)
 {
     json_t *row = json_pack("{s:s, s:i, s:f, s:f}", "phase", phase, "threads", threads,
                             "tokens_per_s", x->tokens / x->seconds, "seconds", x->seconds);
     if (x->flops > 0)
-        json_object_set_new(row, "sgemm_share",
-                            json_real(x->flops / x->seconds / (peak * threads)));
+        add_rate(row, x->flops / x->seconds, peak * threads);
     if (reference && reference->seconds > 0)
         json_object_set_new(row, "times_reference", json_real(reference->seconds / x->seconds));
     json_array_append_new(rows, row);
@@ -284,6 +297,30 @@ static int measure(const struct options *options, struct trainer_recipe *recipe,
     return 0;
 }
 
+static int run_kernels(bool json)
+{
+    struct trainer_recipe recipe;
+    struct trainer_error err;
+    struct kernel_rate rates[TRAIN_KERNELS];
+    double peak = sgemm_rate();
+    if (trainer_recipe_load(&recipe, FIXTURES_DIR "/recipes/v1d.json", &err) != TRAINER_OK)
+        return failed(&err);
+    if (!train_kernels(&recipe.model, rates))
+        return fprintf(stderr, "train_bench: out of memory\n"), 1;
+    json_t *rows = json_array();
+    for (int i = 0; i < TRAIN_KERNELS; i++) {
+        json_t *row = json_pack("{s:s, s:i}", "kernel", rates[i].name, "threads", 1);
+        add_rate(row, rates[i].flops, peak);
+        json_array_append_new(rows, row);
+        if (!json)
+            printf("%-32s %8.1f GFLOP/s %6.2f of sgemm\n", rates[i].name, rates[i].flops / 1e9, rates[i].flops / peak);
+    }
+    if (json)
+        json_dumpf(rows, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    json_decref(rows);
+    return 0;
+}
+
 static int run(const struct options *options)
 {
     char path[] = "/tmp/train_bench_XXXXXX";
@@ -320,6 +357,8 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--json") == 0)
             options.json = true;
+        else if (strcmp(argv[i], "--kernels") == 0)
+            options.kernels = true;
         else if (strcmp(argv[i], "--iterations") == 0 && atoi(value) > 0)
             options.iterations = atoi(argv[++i]);
         else if (strcmp(argv[i], "--policy") == 0 && *value)
@@ -331,8 +370,9 @@ int main(int argc, char **argv)
         else
             return fprintf(stderr,
                            "usage: train_bench [--json] [--iterations N] [--policy CHECKPOINT] "
-                           "[--reference hop.py [--reference-policy a.pt]]\n"),
+                           "[--reference hop.py [--reference-policy a.pt]]\n"
+                           "       train_bench --kernels [--json]\n"),
                    2;
     }
-    return run(&options);
+    return options.kernels ? run_kernels(options.json) : run(&options);
 }

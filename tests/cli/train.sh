@@ -297,11 +297,14 @@ ends_with()
     ! kill -0 "$child" 2>/dev/null || fail "$last: the child lives on"
 }
 
+unset OMP_WAIT_POLICY GOMP_SPINCOUNT
 begin --set budget.memory_bytes=2e9
 must_equal 1 "$(tr '\0' '\n' <"/proc/$child/environ" | grep -c '^OPENBLAS_NUM_THREADS=1$')" "BLAS threads"
 if grep -q avx512f /proc/cpuinfo && [ -z "${OPENBLAS_CORETYPE:-}" ]; then
     must_equal 1 "$(tr '\0' '\n' <"/proc/$child/environ" | grep -c '^OPENBLAS_CORETYPE=SKYLAKEX$')" "BLAS kernels"
 fi
+# Idle threads sleep after some microseconds, unless the user has chosen something.
+must_equal 1 "$(tr '\0' '\n' <"/proc/$child/environ" | grep -c '^GOMP_SPINCOUNT=1000$')" "spins of idle threads"
 if [ "$INSTRUMENTED" != sanitizers ]; then
     must_equal 0 "$(grep -c 'Max address space *unlimited' "/proc/$child/limits")" "address space limited"
 fi
@@ -310,7 +313,11 @@ ends_with 1
 must_equal crash "$(field sig 9)"
 case $(field sig 17) in *'killed by signal 9'*' after step '*' of 1000000'*) ;; *) fail "notes: $(field sig 17)" ;; esac
 
+OMP_WAIT_POLICY=active
+export OMP_WAIT_POLICY
 begin
+must_equal 0 "$(tr '\0' '\n' <"/proc/$child/environ" | grep -c '^GOMP_SPINCOUNT=')" "spins, with a policy of the user"
+unset OMP_WAIT_POLICY
 kill -TERM "$parent"
 ends_with 130
 must_equal harness_abort "$(field sig 9)"
