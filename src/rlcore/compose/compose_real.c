@@ -109,9 +109,9 @@ static enum rl_status take_mask(struct composing *c, struct rl_error *err)
         copy_mask(&c->left, c->out->mask);
     c->layout =
         rl_grid_layout(&c->left, c->out->mask, tool && turns ? c->turn : NULL, c->left.bf16);
-    return status == RL_OK ? rl_grid_of(&c->left, &c->layout.batch,
-                                        turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err)
-                           : status;
+    return status == RL_OK
+               ? rl_grid_of(&c->left, &c->layout.batch, turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err)
+               : status;
 }
 
 /* An array that replaces its neighbour is checked once, under the name that the caller used. */
@@ -128,8 +128,7 @@ static enum rl_status check_reals(const struct composing *c, struct rl_error *er
     enum rl_status status = RL_OK;
     for (unsigned k = 0; status == RL_OK && k < N_ARRAYS; k++)
         if (k == 0 || arrays[k].values != arrays[k - 1].values)
-            status =
-                rl_grid_check_reals(arrays[k].name, &c->left, k, arrays[k].values, false, err);
+            status = rl_grid_check_reals(arrays[k].name, &c->left, k, arrays[k].values, false, err);
     return status;
 }
 
@@ -141,8 +140,8 @@ static enum rl_status drop(struct composing *c, struct rl_opsm_result *result, s
     /* The arrays of rl_opsm are the first, fourth and fifth of this call. */
     uint32_t bits = (c->left.bf16 & 1) | (c->left.bf16 >> SAMPLER & 3) << 1;
     const struct rl_layout layout = rl_grid_layout(&c->left, NULL, NULL, bits);
-    return rl_opsm(&layout.batch, &c->options->opsm, c->in.log_prob, c->in.sampler, c->in.advantages,
-                   c->out->mask, NULL, result, err);
+    return rl_opsm(&layout.batch, &c->options->opsm, c->in.log_prob, c->in.sampler,
+                   c->in.advantages, c->out->mask, NULL, result, err);
 }
 
 static size_t chunk_at(size_t i, size_t end)
@@ -159,26 +158,23 @@ struct factor {
     real *weights; /* [B*T] multiplied by the factor, or NULL */
 };
 
-/*
- * Compute up to RL_CHUNK log-ratios. Returns 0, or NaN if one is not finite: x - x is 0 only for a
- * finite x.
- */
-HOT(real, subtract, (const struct rl_grid *batch, const struct factor *f, size_t i, size_t n,
-                     real *restrict l),
+/* Compute up to RL_CHUNK log-ratios. Returns 0, or other bits if one is not finite. */
+HOT(rl_int, subtract,
+    (const struct rl_grid *batch, const struct factor *f, size_t i, size_t n, real *restrict l),
     (batch, f, i, n, l))
 {
-    real poison = 0, floats[2][RL_CHUNK];
-    rl_int on[RL_CHUNK];
+    real floats[2][RL_CHUNK];
+    rl_int bad = 0, on[RL_CHUNK];
     const real *a = rl_reals_at(batch, f->a_k, f->a, i, n, floats[0]);
     const real *b = rl_reals_at(batch, f->b_k, f->b, i, n, floats[1]);
     rl_mask_bits(batch, i, n, on);
-#pragma omp simd reduction(+ : poison)
+    RL_INDEPENDENT
     for (size_t t = 0; t < n; t++) {
         real x = rl_keep(on[t], a[t]) - rl_keep(on[t], b[t]);
         l[t] = x;
-        poison += x - x;
+        bad |= rl_not_finite(x);
     }
-    return poison;
+    return bad;
 }
 
 struct mean {
@@ -191,7 +187,7 @@ HOT(struct mean, add_up, (const struct rl_grid *batch, const real *x, size_t i, 
     real term[RL_CHUNK];
     rl_int on[RL_CHUNK], count = 0;
     rl_mask_bits(batch, i, n, on);
-#pragma omp simd reduction(+ : count)
+    RL_INDEPENDENT
     for (size_t t = 0; t < n; t++) {
         term[t] = rl_keep(on[t], x[i + t]);
         count -= on[t];
@@ -237,43 +233,43 @@ static void average_turns(const struct rl_grid *batch, size_t row, real *x)
  * Write the log-ratios of a row, averaged over its turns, to c->l. Afterwards the normal PPO runs
  * with these means as log-probs and zeros as old log-probs, so no second PPO for turns is needed.
  */
-static real average_ratios(const struct composing *c, size_t row, const struct factor *f)
+static rl_int average_ratios(const struct composing *c, size_t row, const struct factor *f)
 {
-    real poison = 0;
+    rl_int bad = 0;
     for (size_t i = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row); i < end;
          i += RL_CHUNK)
-        poison += subtract(&c->left, f, i, chunk_at(i, end), c->l + i);
+        bad |= subtract(&c->left, f, i, chunk_at(i, end), c->l + i);
     average_turns(&c->left, row, c->l);
-    return poison;
+    return bad;
 }
 
 /* Compute up to RL_CHUNK capped factors, 0 at mask 0. */
-HOT(struct rl_factor_sums, take_factors, (const struct rl_grid *batch, size_t i, size_t n,
-                                          const real *l, real cap, real *restrict factors),
+HOT(struct rl_factor_sums, take_factors,
+    (const struct rl_grid *batch, size_t i, size_t n, const real *l, real cap,
+     real *restrict factors),
     (batch, i, n, l, cap, factors))
 {
     _Alignas(64) real limited[RL_CHUNK], ratio[RL_CHUNK];
     _Alignas(64) rl_int on[RL_CHUNK];
-    real min = INFINITY, max = -INFINITY;
+    real min, max;
     rl_int capped = 0, clamped = 0;
     const real limit = (real)RL_LOG_RATIO_LIMIT;
     rl_mask_bits(batch, i, n, on);
-#pragma omp simd reduction(+ : clamped)
+    RL_INDEPENDENT
     for (size_t t = 0; t < n; t++) {
         limited[t] = rl_limit(l[t], -limit, limit);
         clamped -= rl_below(l[t], -limit) | rl_below(limit, l[t]);
     }
     rl_exp_near_all(ratio, limited, n);
-#pragma omp simd reduction(+ : capped) reduction(min : min) reduction(max : max)
+    RL_INDEPENDENT
     for (size_t t = 0; t < n; t++) {
-        real w = ratio[t],
-             counted = rl_real_of(rl_bits_in(w) | ~on[t]); /* NaN is never an extreme */
+        real w = ratio[t];
+        limited[t] = rl_real_of(rl_bits_in(w) | ~on[t]); /* NaN is never an extreme */
         factors[t] = rl_keep(on[t], w < cap ? w : cap);
         ratio[t] = rl_keep(on[t], w);
-        min = counted < min ? counted : min;
-        max = counted > max ? counted : max;
         capped -= on[t] & rl_below(cap, w);
     }
+    rl_extremes(limited, n, &min, &max);
     return (struct rl_factor_sums){(double)rl_sum(ratio, n), (double)min, (double)max,
                                    (double)capped, (double)clamped};
 }
@@ -296,12 +292,12 @@ static struct rl_factor_sums weigh_row(const struct composing *c, size_t row,
 {
     struct rl_factor_sums sums = {.min = INFINITY, .max = -INFINITY};
     real l[RL_CHUNK], factors[RL_CHUNK];
-    real poison = c->options->per_turn ? average_ratios(c, row, f) : 0;
+    rl_int bad = c->options->per_turn ? average_ratios(c, row, f) : 0;
     for (size_t i = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row); i < end;
          i += RL_CHUNK) {
         size_t n = chunk_at(i, end);
         if (!c->options->per_turn)
-            poison += subtract(&c->left, f, i, n, l);
+            bad |= subtract(&c->left, f, i, n, l);
         struct rl_factor_sums part = take_factors(
             &c->left, i, n, c->options->per_turn ? c->l + i : l, (real)f->cap, factors);
         rl_factor_add(&sums, &part);
@@ -309,7 +305,7 @@ static struct rl_factor_sums weigh_row(const struct composing *c, size_t row,
         if (f->weights)
             multiply(f->weights + i, factors, n);
     }
-    c->rows[row].poisoned |= !(poison == 0);
+    c->rows[row].poisoned |= bad != 0;
     return sums;
 }
 
@@ -409,7 +405,8 @@ static enum rl_status run(struct composing *c, struct rl_compose_result *result,
     const struct rl_layout layout = rl_grid_layout(&c->left, NULL, NULL, bits);
     enum rl_status status = weigh(c, result, err);
     if (status == RL_OK)
-        status = rl_ppo_loss(&layout.batch, &in, &c->options->loss, d, &result->loss, &c->rest, err);
+        status =
+            rl_ppo_loss(&layout.batch, &in, &c->options->loss, d, &result->loss, &c->rest, err);
     if (status != RL_OK || !d || !turns)
         return status;
 #pragma omp parallel for schedule(static) if (rl_grid_parallel(&c->left))
@@ -447,8 +444,8 @@ enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_com
     if (status == RL_OK && options->use_opsm)
         status = check_reals(&c, err);
     if (status == RL_OK)
-        status =
-            rl_compose_routes(&c.layout.batch, &c.in.data, options->replay, &result->routes, &c.rest, err);
+        status = rl_compose_routes(&c.layout.batch, &c.in.data, options->replay, &result->routes,
+                                   &c.rest, err);
     if (status == RL_OK)
         status = drop(&c, &result->opsm, err);
     return status == RL_OK ? run(&c, result, err) : status;

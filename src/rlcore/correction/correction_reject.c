@@ -53,23 +53,22 @@ HOT_VOID(estimates, (const struct rl_ratio_chunk *chunk, int k, double *restrict
 HOT_VOID(add_sums, (const double *on, const double *x, size_t n, struct rl_reject_row *row),
          (on, x, n, row))
 {
-    double sum[RL_CHUNK], min = row->min, max = row->max;
-#pragma omp simd reduction(min : min) reduction(max : max)
+    double sum[RL_CHUNK], seen[RL_CHUNK], min, max;
+#pragma omp simd
     for (size_t t = 0; t < n; t++) {
-        double least = on[t] > 0 ? x[t] : INFINITY, most = on[t] > 0 ? x[t] : -INFINITY;
+        seen[t] = on[t] > 0 ? x[t] : NAN;
         sum[t] = on[t] * x[t];
-        min = least < min ? least : min;
-        max = most > max ? most : max;
     }
     row->sum += rl_sum_wide(sum, n);
-    row->min = min;
-    row->max = max;
+    rl_extremes(seen, n, &min, &max);
+    row->min = min < row->min ? min : row->min;
+    row->max = max > row->max ? max : row->max;
 }
 
 /* Compare every token with the bounds; the lower bound applies to k1 only. */
-HOT_VOID(judge_tokens, (const double *on, const double *x, size_t n,
-                        const struct rl_rejection *option, struct rl_reject_row *row,
-                        uint8_t *keep),
+HOT_VOID(judge_tokens,
+         (const double *on, const double *x, size_t n, const struct rl_rejection *option,
+          struct rl_reject_row *row, uint8_t *keep),
          (on, x, n, option, row, keep))
 {
     double high = 0, low = 0, clipped[RL_CHUNK], square[RL_CHUNK];

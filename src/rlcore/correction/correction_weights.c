@@ -13,27 +13,27 @@
 #include "support/real.h"
 
 /* Add the ratios of a chunk to the sums of a row. */
-HOT_VOID(add_ratios, (const double *on, const double *ratio, size_t n, double cap,
-                      struct rl_weight_row *row),
+HOT_VOID(add_ratios,
+         (const double *on, const double *ratio, size_t n, double cap, struct rl_weight_row *row),
          (on, ratio, n, cap, row))
 {
     double sum[RL_CHUNK], shifted[RL_CHUNK], square[RL_CHUNK], high = 0, low = 0;
-    double min = row->min, max = row->max, floor = 1 / cap;
-#pragma omp simd reduction(+ : high, low) reduction(min : min) reduction(max : max)
+    double seen[RL_CHUNK], min, max, unused, floor = 1 / cap;
+#pragma omp simd reduction(+ : high, low)
     for (size_t t = 0; t < n; t++) {
         double o = on[t], r = ratio[t], u = o * (rl_limit(r, floor, cap) - 1);
-        double least = o > 0 ? r : INFINITY, most = o * r;
-        sum[t] = most;
-        min = least < min ? least : min;
-        max = most > max ? most : max;
+        sum[t] = o * r;
+        seen[t] = o > 0 ? r : NAN;
         high += r > cap ? o : 0;
         low += r < floor ? o : 0;
         shifted[t] = u;
         square[t] = u * u;
     }
+    rl_extremes(seen, n, &min, &unused);
+    row->min = min < row->min ? min : row->min;
     row->sum += rl_sum_wide(sum, n);
-    row->min = min;
-    row->max = max;
+    rl_extremes(sum, n, &unused, &max);
+    row->max = max > row->max ? max : row->max;
     row->high += high;
     row->low += low;
     row->shifted += rl_sum_wide(shifted, n);
@@ -95,7 +95,8 @@ static void walk_row(struct rl_correcting *c, size_t row)
     c->m.ratios[row] = rl_ratio_row(c->p, row, is == RL_IS_TOKEN ? visit : NULL, &w);
     c->m.weights[row] = is == RL_IS_SEQUENCE ? weigh_sequence(c, row) : w.row;
     if (is == RL_IS_TOKEN && c->options->is_batch_normalize)
-        c->m.weights[row].capped = c->sink.sum(&c->sink, rl_row_at(batch, row), rl_row_length(batch, row));
+        c->m.weights[row].capped =
+            c->sink.sum(&c->sink, rl_row_at(batch, row), rl_row_length(batch, row));
     keep_all(c, row);
 }
 

@@ -30,27 +30,30 @@ static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
  * The limit has its own loop, because a loop that combined it with the exp would not be vectorised
  * at all widths.
  */
-HOT_VOID(add_chunk, (const struct rl_ratio_chunk *c, double *restrict ratio,
-                     struct rl_ratio_row *row),
+HOT_VOID(add_chunk,
+         (const struct rl_ratio_chunk *c, double *restrict ratio, struct rl_ratio_row *row),
          (c, ratio, row))
 {
-    double sum[RL_CHUNK], k3[RL_CHUNK], square[RL_CHUNK], farthest = 0;
+    double sum[RL_CHUNK], k3[RL_CHUNK], square[RL_CHUNK];
+    rl_int far = 0;
     for (size_t t = 0; t < c->n; t++)
         ratio[t] = rl_limit(c->l[t], -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT);
-#pragma omp simd reduction(max : farthest)
+    RL_INDEPENDENT
+    for (size_t t = 0; t < c->n; t++)
+        far |= rl_beyond(c->l[t], RL_LOG_RATIO_LIMIT);
+#pragma omp simd
     for (size_t t = 0; t < c->n; t++) {
-        double l = c->l[t], size = fabs(l), r = rl_exp_near(ratio[t]);
+        double l = c->l[t], r = rl_exp_near(ratio[t]);
         ratio[t] = r;
         sum[t] = l;
         k3[t] = r - 1 - l;
         square[t] = c->on[t] * r * r;
-        farthest = size > farthest ? size : farthest;
     }
     row->n += c->n_response;
     row->train += c->train;
     row->rollout += c->rollout;
     row->l += rl_sum_wide(sum, c->n);
-    row->k3 += farthest > RL_LOG_RATIO_LIMIT ? far_k3(c, row) : rl_sum_wide(k3, c->n);
+    row->k3 += far ? far_k3(c, row) : rl_sum_wide(k3, c->n);
     row->square += rl_sum_wide(square, c->n);
 }
 

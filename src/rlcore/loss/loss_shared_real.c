@@ -104,8 +104,8 @@ enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error 
     enum rl_status status = RL_OK;
     for (unsigned k = 0; status == RL_OK && k < sizeof arrays / sizeof *arrays; k++)
         if (arrays[k].values)
-            status = rl_grid_check_reals(arrays[k].name, &call->batch, k, arrays[k].values, false,
-                                         err);
+            status =
+                rl_grid_check_reals(arrays[k].name, &call->batch, k, arrays[k].values, false, err);
     if (status == RL_OK && in->weights)
         status = explain_weights(call, err);
     return status == RL_OK && in->clip_scale ? explain_scale(call, err) : status;
@@ -119,9 +119,10 @@ enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *
                                   in->weights,  in->entropy,      in->clip_scale};
     for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
         if (inputs[k] && (inputs[k] == call->d_log_prob || inputs[k] == more))
-            return rl_fail(err, RL_EVALUE,
-                           "a value is not finite, or a weight or clip scale is negative; an output "
-                           "has overwritten its array");
+            return rl_fail(
+                err, RL_EVALUE,
+                "a value is not finite, or a weight or clip scale is negative; an output "
+                "has overwritten its array");
     return RL_OK;
 }
 
@@ -129,24 +130,21 @@ enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *
  * The entropies have a separate loop, because few callers pass them and the loops of the losses
  * have no registers to spare.
  */
-HOT_VOID(add_entropy, (const struct rl_loss_call *call, size_t i, size_t n,
-                       struct rl_row_sums *sums),
+HOT_VOID(add_entropy,
+         (const struct rl_loss_call *call, size_t i, size_t n, struct rl_row_sums *sums),
          (call, i, n, sums))
 {
-    real low = INFINITY, high = -INFINITY, buffer[RL_CHUNK];
+    real low, high, buffer[RL_CHUNK], seen[RL_CHUNK];
     double term[RL_CHUNK];
     rl_int on[RL_CHUNK];
-    const real *entropy =
-        rl_reals_at(&call->batch, RL_ENTROPY, call->in->entropy, i, n, buffer);
+    const real *entropy = rl_reals_at(&call->batch, RL_ENTROPY, call->in->entropy, i, n, buffer);
     rl_mask_bits(&call->batch, i, n, on);
     for (size_t t = 0; t < n; t++)
         term[t] = (double)rl_keep(on[t], entropy[t]);
-#pragma omp simd reduction(min : low) reduction(max : high)
-    for (size_t t = 0; t < n; t++) {
-        real h = entropy[t], least = rl_pick(on[t], h, INFINITY), most = rl_pick(on[t], h, -INFINITY);
-        low = least < low ? least : low;
-        high = most > high ? most : high;
-    }
+    for (size_t t = 0; t < n; t++)
+        seen[t] = rl_real_of(rl_bits_in(entropy[t]) |
+                             ~on[t]); /* NaN at mask 0, which is never an extreme */
+    rl_extremes(seen, n, &low, &high);
     double sum = rl_sum_wide(term, n);
     sums->entropy += sum;
     sums->entropy_min = (double)low < sums->entropy_min ? (double)low : sums->entropy_min;

@@ -200,6 +200,36 @@ static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
     return rl_sum_lanes(lane);
 }
 
+/*
+ * The smallest and the largest of at most one chunk, without NaN; infinity and -infinity if there is no number. Elements from n
+ * on are set to NaN. The lanes are outside for the same reason as in rl_sum.
+ */
+static RL_INLINE void rl_extremes(real *x, size_t n, real *least, real *most)
+{
+    real low[RL_LANES], high[RL_LANES];
+    const size_t end = rl_whole(n, RL_LANES);
+    for (size_t t = n; t < end; t++)
+        x[t] = NAN;
+#pragma omp simd
+    for (size_t j = 0; j < RL_LANES; j++) {
+        real down = INFINITY, up = -INFINITY;
+        size_t t = 0;
+        do {
+            down = x[t + j] < down ? x[t + j] : down;
+            up = x[t + j] > up ? x[t + j] : up;
+            t += RL_LANES;
+        } while (t < end);
+        low[j] = down;
+        high[j] = up;
+    }
+    *least = low[0];
+    *most = high[0];
+    for (size_t j = 1; j < RL_LANES; j++) {
+        *least = low[j] < *least ? low[j] : *least;
+        *most = high[j] > *most ? high[j] : *most;
+    }
+}
+
 /* rl_sum of doubles, in either precision. */
 static RL_INLINE double rl_sum_wide(double *term, size_t n)
 {
