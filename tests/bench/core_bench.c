@@ -9,6 +9,11 @@
  * Successive runs use different batches, so the inputs come from memory and not from the cache. core_bench_cached
  * does the same with 16 rows and one batch, which stay in the cache: it measures only the arithmetic.
  *
+ * With --json, a kernel whose arithmetic counts also has gflops and gemm_share: its additions, multiplications and divisions, an
+ * exp counted as its 31 operations (21 in float), per second, and that over what cblas_dgemm (kernels in float: cblas_sgemm) reaches
+ * on one thread, measured here, times the threads. Comparisons and choices by bits are not counted, and nothing is fused, so half of what gemm
+ * reaches is the most.
+ *
  * It also prints tokens per second and the share of memory bandwidth: the bytes that must move (each input read once,
  * each output written once) divided by the time and by the rate of a copy of long arrays, measured here.
  */
@@ -21,6 +26,8 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+
+#include <cblas.h>
 
 #include <rlcore/a2tgpo.h>
 #include <rlcore/adca.h>
@@ -322,7 +329,8 @@ static enum rl_status ppo_half(struct bench *b, struct rl_error *err)
                                .n_tokens = TOKENS,
                                .bf16 = RL_BF16(0) | RL_BF16(1) | RL_BF16(2)};
     const struct rl_loss_inputf in = {.log_prob = (const float *)(const void *)b->single.half[0],
-                                      .old_log_prob = (const float *)(const void *)b->single.half[1],
+                                      .old_log_prob =
+                                          (const float *)(const void *)b->single.half[1],
                                       .advantages = (const float *)(const void *)b->single.half[2]};
     struct rl_loss_result result;
     layout.batch.n_tokens = RL_LAYOUT;
@@ -369,49 +377,53 @@ static enum rl_status valuef(struct bench *b, struct rl_error *err)
                           &b->ws, err);
 }
 
+/* Operations of an exp (support/vexp.h). */
+enum { EXP = 31, EXPF = 21 };
+
 /*
  * Bytes per token: mask 1, turn id 4, a double 8, a float 4, a bfloat16 2. `reference` was measured with PyTorch and
- * 2 threads on a similar machine.
+ * 2 threads on a similar machine. flops: operations per token, for the losses and penalties; 0: not counted.
  */
 static const struct entry {
     const char *name;
     kernel *run;
     double bytes;
     const char *reference;
+    double flops;
 } entries[] = {
-    {"copy", copy, 16 * COPY_ARRAYS, ""},
-    {"ppo_loss", ppo, 1 + 4 * 8, "0.011-0.017"},
-    {"gspo_loss", gspo, 1 + 4 * 8, ""},
-    {"cispo_loss", cispo, 1 + 4 * 8, ""},
-    {"sapo_loss", sapo, 1 + 4 * 8, ""},
-    {"reinforce_loss", reinforce, 1 + 4 * 8, ""},
-    {"geo_mean_loss", geo_mean, 1 + 4 * 8, ""},
-    {"a2tgpo_turn_loss", turn_loss, 1 + 4 + 5 * 8, "1.15"},
-    {"a2tgpo_advantage_v1d", a2tgpo, 1 + 4 + 3 * 8, "2.1"},
-    {"grpo_advantage", grpo, 1 + 2 * 8, "0.002-0.005"},
-    {"gae_advantage", gae, 1 + 4 * 8, ""},
-    {"reinforce_plus_plus", reinforce_plus_plus, 1 + 3 * 8, ""},
-    {"tir_token_baseline", token_baseline, 1 + 5 * 8, ""},
-    {"prm_advantage", prm, 4 + 2 * 8, ""},
-    {"prime_loss", prime, 1 + 4 * 8, ""},
-    {"rollout_correction", correction, 2 + 3 * 8, ""},
-    {"offpolicy_metrics", metrics, 1 + 2 * 8, ""},
-    {"diagnose", diagnose, 1 + 2 * 8, ""},
-    {"compose_loss", compose, 2 + 6 * 8, ""},
-    {"kl_penalty_k3", k3, 4 * 8, ""},
-    {"value_loss", value, 1 + 4 * 8, ""},
-    {"ppo_lossf", ppof, 1 + 4 * 4, ""},
-    {"ppo_lossf_bf16", ppo_half, 1 + 3 * 2 + 4, ""},
-    {"gspo_lossf", gspof, 1 + 4 * 4, ""},
-    {"cispo_lossf", cispof, 1 + 4 * 4, ""},
-    {"sapo_lossf", sapof, 1 + 4 * 4, ""},
-    {"reinforce_lossf", reinforcef, 1 + 4 * 4, ""},
-    {"geo_mean_lossf", geo_meanf, 1 + 4 * 4, ""},
-    {"a2tgpo_turn_lossf", turn_lossf, 1 + 4 + 5 * 4, ""},
-    {"grpo_advantagef", grpof, 1 + 2 * 4, ""},
-    {"gae_advantagef", gaef, 1 + 4 * 4, ""},
-    {"kl_penalty_k3f", k3f, 4 * 4, ""},
-    {"value_lossf", valuef, 1 + 4 * 4, ""},
+    {"copy", copy, 16 * COPY_ARRAYS, "", 0},
+    {"ppo_loss", ppo, 1 + 4 * 8, "0.011-0.017", 8 + EXP},
+    {"gspo_loss", gspo, 1 + 4 * 8, "", 7},
+    {"cispo_loss", cispo, 1 + 4 * 8, "", 7 + EXP},
+    {"sapo_loss", sapo, 1 + 4 * 8, "", 15 + 2 * EXP},
+    {"reinforce_loss", reinforce, 1 + 4 * 8, "", 6 + EXP},
+    {"geo_mean_loss", geo_mean, 1 + 4 * 8, "", 14},
+    {"a2tgpo_turn_loss", turn_loss, 1 + 4 + 5 * 8, "1.15", 12},
+    {"a2tgpo_advantage_v1d", a2tgpo, 1 + 4 + 3 * 8, "2.1", 0},
+    {"grpo_advantage", grpo, 1 + 2 * 8, "0.002-0.005", 0},
+    {"gae_advantage", gae, 1 + 4 * 8, "", 0},
+    {"reinforce_plus_plus", reinforce_plus_plus, 1 + 3 * 8, "", 0},
+    {"tir_token_baseline", token_baseline, 1 + 5 * 8, "", 0},
+    {"prm_advantage", prm, 4 + 2 * 8, "", 0},
+    {"prime_loss", prime, 1 + 4 * 8, "", 0},
+    {"rollout_correction", correction, 2 + 3 * 8, "", 0},
+    {"offpolicy_metrics", metrics, 1 + 2 * 8, "", 0},
+    {"diagnose", diagnose, 1 + 2 * 8, "", 0},
+    {"compose_loss", compose, 2 + 6 * 8, "", 0},
+    {"kl_penalty_k3", k3, 4 * 8, "", 5 + EXP},
+    {"value_loss", value, 1 + 4 * 8, "", 11},
+    {"ppo_lossf", ppof, 1 + 4 * 4, "", 8 + EXPF},
+    {"ppo_lossf_bf16", ppo_half, 1 + 3 * 2 + 4, "", 8 + EXPF},
+    {"gspo_lossf", gspof, 1 + 4 * 4, "", 7},
+    {"cispo_lossf", cispof, 1 + 4 * 4, "", 7 + EXPF},
+    {"sapo_lossf", sapof, 1 + 4 * 4, "", 15 + 2 * EXPF},
+    {"reinforce_lossf", reinforcef, 1 + 4 * 4, "", 6 + EXPF},
+    {"geo_mean_lossf", geo_meanf, 1 + 4 * 4, "", 14},
+    {"a2tgpo_turn_lossf", turn_lossf, 1 + 4 + 5 * 4, "", 12},
+    {"grpo_advantagef", grpof, 1 + 2 * 4, "", 0},
+    {"gae_advantagef", gaef, 1 + 4 * 4, "", 0},
+    {"kl_penalty_k3f", k3f, 4 * 4, "", 5 + EXPF},
+    {"value_lossf", valuef, 1 + 4 * 4, "", 11},
 };
 
 static double now(void)
@@ -465,9 +477,9 @@ static struct singles singles_of(const struct random_batch *r)
 
 static void free_singles(const struct singles *s)
 {
-    void *const all[] = {s->log_prob, s->old_log_prob, s->ref_log_prob, s->advantages, s->weights,
-                         s->values,   s->rewards,      s->out,          s->out2,       s->half[0],
-                         s->half[1],  s->half[2]};
+    void *const all[] = {s->log_prob, s->old_log_prob, s->ref_log_prob, s->advantages,
+                         s->weights,  s->values,       s->rewards,      s->out,
+                         s->out2,     s->half[0],      s->half[1],      s->half[2]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
@@ -530,14 +542,55 @@ static void set_threads(int threads)
 #endif
 }
 
-static void print_row(bool json, bool first, const struct entry *e, int threads, double seconds,
-                      double share)
+/* ---- what the machine can do ---- */
+
+enum { SQUARE = 384, PRODUCTS = 100 };
+
+/* The names of kernels in float end in f, or in f_bf16. */
+static bool is_single(const struct entry *e)
 {
+    size_t n = strlen(e->name);
+    return e->name[n - 1] == 'f' || strstr(e->name, "f_bf16");
+}
+
+/* The fastest of many products of square matrices on one thread, in operations per second. */
+static double gemm_rate(bool single)
+{
+    double *x = test_alloc(3 * SQUARE * SQUARE, sizeof *x), best = 0;
+    float *y = test_alloc(3 * SQUARE * SQUARE, sizeof *y);
+    for (size_t i = 0; i < 2 * SQUARE * SQUARE; i++)
+        y[i] = (float)(x[i] = (double)(i % 13) - 6);
+    openblas_set_num_threads(1);
+    for (int run = 0; run < PRODUCTS; run++) {
+        double begin = now();
+        if (single)
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SQUARE, SQUARE, SQUARE, 1, y,
+                        SQUARE, y + SQUARE * SQUARE, SQUARE, 0, y + 2 * SQUARE * SQUARE, SQUARE);
+        else
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SQUARE, SQUARE, SQUARE, 1, x,
+                        SQUARE, x + SQUARE * SQUARE, SQUARE, 0, x + 2 * SQUARE * SQUARE, SQUARE);
+        double rate = 2.0 * SQUARE * SQUARE * SQUARE / (now() - begin);
+        best = rate > best ? rate : best;
+    }
+    free(x);
+    free(y);
+    return best;
+}
+
+static void print_row(bool json, bool first, const struct entry *e, int threads, double seconds,
+                      double share, const double gemm[2])
+{
+    double flops = e->flops * (double)cells / seconds;
     double rate = (double)cells / seconds;
     if (json)
         printf("%s{\"kernel\": \"%s\", \"threads\": %d, \"seconds\": %.9f, \"tokens_per_s\": %.0f, "
-               "\"bandwidth_share\": %.4f}",
+               "\"bandwidth_share\": %.4f",
                first ? "[" : ",\n ", e->name, threads, seconds, rate, share);
+    if (json && e->flops > 0)
+        printf(", \"gflops\": %.3f, \"gemm_share\": %.4f", flops * 1e-9,
+               flops / (gemm[is_single(e)] * threads));
+    if (json)
+        printf("}");
     else
         printf("%-22s %7d %10.6f %12.3e %9.0f%% %12s\n", e->name, threads, seconds, rate,
                100 * share, e->reference);
@@ -546,6 +599,7 @@ static void print_row(bool json, bool first, const struct entry *e, int threads,
 static void run_all(struct bench *b, bool json)
 {
     double copy_rate = 0;
+    const double gemm[2] = {json ? gemm_rate(false) : 1, json ? gemm_rate(true) : 1};
     if (!json)
         printf("%-22s %7s %10s %12s %10s %12s\n", "kernel", "threads", "seconds", "tokens/s",
                "bandwidth", "PyTorch s");
@@ -555,8 +609,8 @@ static void run_all(struct bench *b, bool json)
             double seconds = best_time(&entries[i], b);
             double rate = entries[i].bytes * (double)cells / seconds;
             copy_rate = entries[i].run == copy ? rate : copy_rate;
-            print_row(json, threads == 1 && i == 0, &entries[i], threads, seconds,
-                      rate / copy_rate);
+            print_row(json, threads == 1 && i == 0, &entries[i], threads, seconds, rate / copy_rate,
+                      gemm);
         }
         if (!json)
             printf("copy on %d threads: %.1f GB/s\n", threads, copy_rate * 1e-9);
