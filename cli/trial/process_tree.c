@@ -1,8 +1,9 @@
 /*
  * process_tree.c: see process_tree.h.
  *
- * Reads /proc/PID/stat of all processes and builds the tree from their parents. /proc/PID/task/TID/children would need
- * less code, but not every kernel has it, and it also misses children that are just being forked.
+ * Follows /proc/PID/task/TID/children from the root, so the cost depends on the tree and not on what else runs on the machine.
+ * A process whose parent has ended becomes a child of a thread of the subreaper and is found there. Where the kernel has no such
+ * file (CONFIG_PROC_CHILDREN), reads /proc/PID/stat of all processes and builds the tree from their parents.
  */
 #include "trial/process_tree.h"
 
@@ -32,8 +33,8 @@ static bool parse(struct process *process, const char *text)
                       " %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 13 */
                       " %llu %llu %llu %llu %*s %*s %*s %*s"
                       " %llu %*s %ld",
-                      &state, &process->parent, &process->group, &user, &system, &waited_user, &waited_system,
-                      &process->started, &process->pages) != 9)
+                      &state, &process->parent, &process->group, &user, &system, &waited_user,
+                      &waited_system, &process->started, &process->pages) != 9)
         return false;
     process->ticks = user + system;
     process->waited = waited_user + waited_system;
@@ -82,7 +83,8 @@ static bool read_all(struct process_tree *all)
     DIR *dir = opendir("/proc");
     *all = (struct process_tree){0};
     while (dir && ok && (entry = readdir(dir)))
-        if (isdigit((unsigned char)entry->d_name[0]) && read_process(&process, dirfd(dir), entry->d_name))
+        if (isdigit((unsigned char)entry->d_name[0]) &&
+            read_process(&process, dirfd(dir), entry->d_name))
             ok = add(all, &room, &process);
     if (dir)
         closedir(dir);
@@ -90,6 +92,95 @@ static bool read_all(struct process_tree *all)
         process_tree_release(all);
     return all->n;
 }
+
+/* ---- following the lists of children ---- */
+
+struct growing {
+    struct process_tree *tree;
+    size_t room;
+    int proc;
+    bool listed; /* a list of children could be read */
+    bool ok;     /* false when out of memory */
+};
+
+/* A process that moved to another parent while the lists were read may be in two of them. */
+static bool is_listed(const struct process_tree *tree, pid_t pid)
+{
+    for (size_t i = 0; i < tree->n; i++)
+        if (tree->at[i].pid == pid)
+            return true;
+    return false;
+}
+
+static void add_child(struct growing *growing, const char *pid)
+{
+    struct process process;
+    if (growing->ok && !is_listed(growing->tree, (pid_t)strtol(pid, NULL, 10)) &&
+        read_process(&process, growing->proc, pid))
+        growing->ok = add(growing->tree, &growing->room, &process);
+}
+
+/* Adds the children of a thread. The file has their pids, a blank behind each; a pid may be cut by the end of a read. */
+static void add_children(struct growing *growing, int task, const char *tid)
+{
+    char path[64], text[4096];
+    size_t kept = 0;
+    ssize_t n;
+    snprintf(path, sizeof path, "%.20s/children", tid);
+    int fd = openat(task, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    while ((n = read(fd, text + kept, sizeof text - 1 - kept)) > 0) {
+        char *at = text, *end;
+        text[kept + (size_t)n] = '\0';
+        for (; (end = strchr(at, ' ')); at = end + 1) {
+            *end = '\0';
+            add_child(growing, at);
+        }
+        kept = strlen(at);
+        if (kept >= 20)
+            break; /* not a list of pids */
+        memmove(text, at, kept);
+    }
+    growing->listed = growing->listed || n == 0;
+    close(fd);
+}
+
+static void add_children_of_threads(struct growing *growing, pid_t pid)
+{
+    char path[64];
+    struct dirent *entry;
+    snprintf(path, sizeof path, "%ld/task", (long)pid);
+    int fd = openat(growing->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *task = fd < 0 ? NULL : fdopendir(fd);
+    while (task && (entry = readdir(task)))
+        if (isdigit((unsigned char)entry->d_name[0]))
+            add_children(growing, fd, entry->d_name);
+    if (task)
+        closedir(task);
+    else if (fd >= 0)
+        close(fd);
+}
+
+/* Breadth first, as below. Returns false, with an empty tree, if the lists cannot be read. */
+static bool follow_children(struct process_tree *tree, pid_t root)
+{
+    struct growing growing = {.tree = tree, .ok = true};
+    *tree = (struct process_tree){0};
+    growing.proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (growing.proc < 0)
+        return false;
+    add_children_of_threads(&growing, root);
+    for (size_t i = 0; growing.ok && i < tree->n; i++)
+        add_children_of_threads(
+            &growing, tree->at[i].pid); /* a zombie may have threads that run, and those children */
+    close(growing.proc);
+    if (!growing.ok || !growing.listed)
+        process_tree_release(tree);
+    return growing.ok && growing.listed;
+}
+
+/* ---- choosing from all processes ---- */
 
 /* Moves the children of pid to positions n, n + 1, .. of the list; returns the new n. */
 static size_t gather(struct process_tree *all, size_t n, pid_t pid)
@@ -107,7 +198,7 @@ static size_t gather(struct process_tree *all, size_t n, pid_t pid)
  * Builds the tree in place and breadth first: processes of the tree are gathered at the front of the list, followed by
  * their children.
  */
-bool process_tree_read(struct process_tree *tree, pid_t root)
+static bool choose_from_all(struct process_tree *tree, pid_t root)
 {
     if (!read_all(tree))
         return false;
@@ -116,6 +207,11 @@ bool process_tree_read(struct process_tree *tree, pid_t root)
         n = gather(tree, n, tree->at[i].pid);
     tree->n = n;
     return true;
+}
+
+bool process_tree_read(struct process_tree *tree, pid_t root)
+{
+    return follow_children(tree, root) || choose_from_all(tree, root);
 }
 
 bool process_tree_read_group(struct process_tree *tree, pid_t group)

@@ -22,8 +22,8 @@ struct process_tree {
 
 /*
  * Reads all descendants of root, without root itself; the caller releases the tree. Returns false, with an empty tree,
- * if /proc cannot be read or memory runs out. Children that are forked while /proc is read may be missing: to end all
- * of them, repeat until the tree is empty.
+ * if /proc cannot be read or memory runs out. Children that are forked while /proc is read, or whose siblings end
+ * meanwhile, may be missing: to end all of them, repeat until the tree is empty.
  */
 bool process_tree_read(struct process_tree *tree, pid_t root);
 

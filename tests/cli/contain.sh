@@ -189,6 +189,25 @@ must_run -C k verify
 must_equal yes "$(kill -0 "$bystander" 2>/dev/null && echo yes)" "the bystander"
 kill "$bystander"
 
+# ---- other processes of the machine ----
+# The guardian follows the lists of children, so it opens nothing of 500 processes that are not its own.
+if [ "$INSTRUMENTED" = no ] && [ -e "/proc/$$/task/$$/children" ] && strace -f -o probe true 2>probe.err; then
+    n=0
+    while [ $n -lt 500 ]; do
+        sleep 600 &
+        echo "\"$!/" >>others
+        n=$((n + 1))
+    done
+    strace -f -e trace=open,openat -o opened "$LINEAGE" run -C o -q -- sh -c \
+        '(setsid sh forever &); until [ -s pids ]; do sleep 0.1; done; echo METRIC score=1' >out 2>err </dev/null
+    gone 'a trial beside 500 processes'
+    checks=$((checks + 1))
+    grep -q '/children' opened || fail 'the lists of children are not read'
+    must_equal 0 "$(grep -c -F -f others opened)" "files of unrelated processes that a trial opened"
+    printf 'a trial beside 500 processes opened %s files in /proc\n' "$(grep -c -E '/proc|"[0-9]+/' opened)"
+    tr -d '"/' <others | xargs kill
+fi
+
 # ---- without /proc ----
 cat >blind <<'END2'
 mount -t tmpfs none /proc || exit 77

@@ -39,7 +39,7 @@ static bool *hit; /* shared with guardians, which are copies of this process */
 static pid_t self;
 
 /* Features that the simulated machine lacks. */
-static bool no_proc, no_close_range, no_pidfd, no_kill;
+static bool no_proc, no_children, no_close_range, no_pidfd, no_kill;
 static double hurry = 1; /* speed of the simulated clock */
 static const char *other_stat; /* text of every file of /proc; NULL: the real text */
 static int proc_file = -1;     /* the latest open file of /proc */
@@ -133,6 +133,8 @@ int __wrap_openat(int dir, const char *name, int flags, ...)
     va_start(rest, flags);
     mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
     va_end(rest);
+    if (no_children && strstr(name, "/children"))
+        return errno = ENOENT, -1;
     return proc_file = other_stat ? __real_open(other_stat, flags) : __real_openat(dir, name, flags, mode);
 }
 
@@ -379,7 +381,7 @@ static size_t end_what_is_left(void)
 static int mend(void **state)
 {
     (void)state;
-    no_proc = no_close_range = no_pidfd = no_kill = false;
+    no_proc = no_children = no_close_range = no_pidfd = no_kill = false;
     hurry = 1;
     other_stat = NULL;
     countdown = 0;
@@ -473,6 +475,44 @@ static void another_proc_is_none(void **state)
     process_tree_release(&tree);
     free(path);
     remove_dir(dir);
+}
+
+/* Forks a child that forks a child of its own and exits, so that this process adopts the second one. Returns the second. */
+static pid_t adopt_one(void)
+{
+    int ends[2];
+    pid_t second = -1;
+    assert_int_equal(__real_pipe(ends), 0);
+    pid_t first = __real_fork();
+    if (first == 0) {
+        second = __real_fork();
+        if (second == 0)
+            for (;;)
+                pause();
+        _exit(__real_write(ends[1], &second, sizeof second) == sizeof second ? 0 : 1);
+    }
+    assert_int_equal(__real_waitpid(first, NULL, 0), first);
+    assert_int_equal(__real_read(ends[0], &second, sizeof second), sizeof second);
+    close(ends[0]);
+    close(ends[1]);
+    return second;
+}
+
+static void an_adopted_process_is_found_with_and_without_lists_of_children(void **state)
+{
+    struct process_tree tree;
+    (void)state;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t adopted = adopt_one();
+    for (int i = 0; i < 2; i++) {
+        no_children = i;
+        assert_true(process_tree_read(&tree, self));
+        assert_int_equal(tree.n, 1);
+        assert_int_equal(tree.at[0].pid, adopted);
+        process_tree_release(&tree);
+    }
+    no_children = false;
+    assert_int_equal(end_what_is_left(), 1);
 }
 
 static void a_number_that_is_another_s_now_is_left_alone(void **state)
@@ -576,6 +616,7 @@ int main(void)
         cmocka_unit_test_teardown(what_does_not_go_is_counted, mend),
         cmocka_unit_test_teardown(older_kernels_do, mend),
         cmocka_unit_test_teardown(another_proc_is_none, mend),
+        cmocka_unit_test_teardown(an_adopted_process_is_found_with_and_without_lists_of_children, mend),
         cmocka_unit_test_teardown(a_number_that_is_another_s_now_is_left_alone, mend),
         cmocka_unit_test_teardown(a_child_that_somebody_else_waits_for_has_no_row, mend),
         cmocka_unit_test_teardown(ends_of_children_that_were_ignored_are_heard, mend),
