@@ -109,10 +109,14 @@ static void print_basis(const json_t *answer)
 {
     json_t *trials = json_object_get(answer, "trials");
     fprintf(stderr, "lineage: %s, after %" JSON_INTEGER_FORMAT " measured and %" JSON_INTEGER_FORMAT
-            " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " outside of them\n",
+            " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " outside of them",
             json_string_value(json_object_get(answer, "method")), json_integer_value(json_object_get(trials, "measured")),
             json_integer_value(json_object_get(trials, "failed")), json_integer_value(json_object_get(trials, "running")),
             json_integer_value(json_object_get(trials, "elsewhere")));
+    const json_int_t unread = json_integer_value(json_object_get(trials, "unread"));
+    if (unread)
+        fprintf(stderr, "; %" JSON_INTEGER_FORMAT " more were not read", unread);
+    fputc('\n', stderr);
     const char *name;
     json_t *sources;
     json_object_foreach(json_object_get(answer, "source"), name, sources)
@@ -183,6 +187,9 @@ const struct cli_command cmd_suggest = {
         "STEPS is the number of points of a grid), or a list of values (8,16,32; adam,sgd). A range\n"
         "that ends with ` if NAME=VALUES` has a value only where the range NAME has one of these.\n"
         "SWEEP is a file whose `ranges` and `propose` are used (schema/sweep.schema.json).\n"
+        "\n"
+        "From more than 1000 trials, the newest 750 that declare the ranges and the 250 best are\n"
+        "read, so the answer takes the same time for any size of the store.\n"
         "\n"
         "auto learns with a Gaussian process from up to 150 measured trials, and with tpe from more.\n"
         "gp and tpe (the tree-structured Parzen estimator over all ranges together) choose one of\n"

@@ -16,14 +16,16 @@ static int propose_from(struct planning *planning, struct propose_past *past, si
     for (int refusals = 0; refusals < REFUSALS_MAX; refusals++) {
         double x[PROPOSE_RANGES_MAX];
         struct night_trial trial;
-        const struct propose_problem problem = propose_problem_of(past, space, planning->list->store, sweep->plan.seed);
-        enum propose_answer answer = propose_next(x, &problem, planning->method);
-        if (answer == PROPOSE_EXHAUSTED) {
+        struct lineage_error err;
+        bool exhausted;
+        if (propose_past_next(x, &exhausted, past, planning->method, sweep->plan.seed, &err) != LINEAGE_OK)
+            return cli_fail(&err);
+        if (exhausted) {
             fprintf(stderr, "lineage: every setting that %s has in these ranges was tried\n", name);
             planning->nothing = "every setting in the ranges was tried";
             return CLI_OK;
         }
-        json_t *proposal = answer == PROPOSE_OK ? json_pack("{s:o}", "params", propose_setting_json(space, x)) : NULL;
+        json_t *proposal = json_pack("{s:o}", "params", propose_setting_json(space, x));
         bool made = proposal && night_sweep_make(&trial, sweep, proposal, why);
         json_decref(proposal);
         if (made)
@@ -43,7 +45,7 @@ static int propose(struct planning *planning, size_t *i)
         planning->nothing = "the planner has no further proposals";
         return CLI_OK;
     }
-    int status = planning_read_past(&past, planning);
+    int status = planning_read_past(&past, planning, false);
     if (status == CLI_GO_ON)
         status = propose_from(planning, &past, i);
     propose_past_release(&past);

@@ -125,11 +125,13 @@ static json_t *proposals_json(const struct planning *planning, enum propose_meth
     const struct propose_space *space = &planning->list->sweep.space;
     struct propose_past past = {0};
     json_t *list = json_array();
-    bool more = planning_read_past(&past, planning) == CLI_GO_ON;
+    bool more = planning_read_past(&past, planning, false) == CLI_GO_ON;
     for (size_t i = 0; i < n && more; i++) {
         double x[PROPOSE_RANGES_MAX];
-        const struct propose_problem problem = propose_problem_of(&past, space, planning->list->store, planning->list->sweep.plan.seed);
-        more = propose_next(x, &problem, method) == PROPOSE_OK && propose_past_add(&past, x, space->n, PROPOSE_RUNNING);
+        struct lineage_error ignored;
+        bool exhausted;
+        more = propose_past_next(x, &exhausted, &past, method, planning->list->sweep.plan.seed, &ignored) == LINEAGE_OK &&
+               !exhausted && propose_past_add(&past, x, space->n, PROPOSE_RUNNING);
         if (more)
             json_array_append_new(list, propose_setting_json(space, x));
     }

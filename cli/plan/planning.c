@@ -28,17 +28,18 @@ bool planning_has_room(const struct planning *planning, const struct other_worke
     return !list->sweep.plan.trials || planning_left(planning) > at_work + others->proposed;
 }
 
-int planning_read_past(struct propose_past *past, const struct planning *planning)
+int planning_read_past(struct propose_past *past, const struct planning *planning, bool whole)
 {
     const struct trial_list *list = planning->list;
     const struct night_sweep *sweep = &list->sweep;
-    struct lineage_number fallback[PROPOSE_RANGES_MAX];
+    struct propose_from from = {.store = list->store, .space = &sweep->space, .sweep = sweep->name, .has_fallback = true};
     struct other_workers others;
     struct lineage_error err;
     char program[COMMAND_PROGRAM_MAX];
-    night_sweep_defaults(fallback, sweep);
-    if (propose_past_read(past, list->store, &sweep->space, fallback, sweep->name,
-                          sweep->of_commands ? command_program(program, sweep, NULL) : NULL, &err) != LINEAGE_OK)
+    night_sweep_defaults(from.fallback, sweep);
+    if (sweep->of_commands)
+        snprintf(from.program, sizeof from.program, "%s", command_program(program, sweep, NULL));
+    if (propose_past_read(past, &from, whole, &err) != LINEAGE_OK)
         return cli_fail(&err);
     /* Adds the trials without a row: those that run in this night, and those whose process was killed. */
     for (size_t i = 0; i < list->n; i++) {

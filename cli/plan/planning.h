@@ -54,10 +54,10 @@ size_t planning_left(const struct planning *planning);
 bool planning_has_room(const struct planning *planning, const struct other_workers *others);
 
 /*
- * Reads the past for a proposer: the rows, and the running trials of this and other workers. Returns CLI_GO_ON or a
- * status.
+ * Reads the past for a proposer: the rows, and the running trials of this and other workers. whole: rows are not left out
+ * (propose_past.h). Returns CLI_GO_ON or a status.
  */
-int planning_read_past(struct propose_past *past, const struct planning *planning);
+int planning_read_past(struct propose_past *past, const struct planning *planning, bool whole);
 
 /*
  * Adds a proposed trial to the list, which takes it over; x [ranges] is its setting, or NULL. Returns CLI_GO_ON with *i,

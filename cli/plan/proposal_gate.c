@@ -227,7 +227,7 @@ static int check_tried(struct judging *j, bool has_diff)
 {
     const char *hypothesis = json_string_value(json_object_get(j->proposal, "hypothesis"));
     struct propose_past past = {0};
-    int status = has_diff ? CLI_GO_ON : planning_read_past(&past, j->planning);
+    int status = has_diff ? CLI_GO_ON : planning_read_past(&past, j->planning, true);
     if (status == CLI_GO_ON && !has_diff)
         check_params(j, &past);
     if (status == CLI_GO_ON && hypothesis && *hypothesis) {

@@ -56,8 +56,14 @@ static int by_setting(const void *a, const void *b)
 /* Compares all elements of x; those after the last range are 0. */
 static bool was_tried(const struct tried *tried, const double *x)
 {
-    return bsearch(&x, tried->sorted, tried->problem->n_past, sizeof *tried->sorted, by_setting) !=
-           NULL;
+    const struct propose_problem *problem = tried->problem;
+    return bsearch(&x, tried->sorted, problem->n_past, sizeof *tried->sorted, by_setting) != NULL ||
+           (problem->was_tried && problem->was_tried(problem->context, x));
+}
+
+static size_t count_trials(const struct propose_problem *problem)
+{
+    return problem->n_past + problem->n_unread;
 }
 
 static bool sort_past(struct tried *tried, const struct propose_problem *problem)
@@ -86,7 +92,7 @@ static void sobol_setting(double *x, const struct propose_problem *problem, size
 static void random_setting(double *x, const struct propose_problem *problem, size_t draw)
 {
     struct propose_stream stream =
-        propose_stream_of(problem->seed, PROPOSE_RANDOM, problem->n_past * (DRAWS + 1) + draw);
+        propose_stream_of(problem->seed, PROPOSE_RANDOM, count_trials(problem) * (DRAWS + 1) + draw);
     for (size_t i = 0; i < problem->n_ranges; i++)
         x[i] = propose_value(&problem->ranges[i], propose_uniform(&stream));
     propose_settle(problem, x);
@@ -108,7 +114,7 @@ struct walk {
 static size_t digits_of(const struct walk *walk, size_t r)
 {
     const struct propose_range *range = &walk->problem->ranges[r];
-    size_t enough = walk->problem->n_past + 2;
+    size_t enough = count_trials(walk->problem) + 2;
     return walk->is_grid ? propose_steps(range)
                          : (size_t)fmin(propose_values(range), (double)enough);
 }
@@ -184,7 +190,7 @@ static bool first_new(double *x, const struct tried *tried, point_fn *point, siz
 
 static bool next_sobol(double *x, const struct tried *tried)
 {
-    return first_new(x, tried, sobol_setting, tried->problem->n_past + DRAWS) ||
+    return first_new(x, tried, sobol_setting, count_trials(tried->problem) + DRAWS) ||
            first_on_walk(x, tried, false);
 }
 

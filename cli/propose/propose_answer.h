@@ -14,7 +14,7 @@ struct propose_question {
 };
 
 /*
- * {"method", "seed", "trials": {"measured", "failed", "running", "elsewhere"}, "suggestions": [{NAME: VALUE}],
+ * {"method", "seed", "trials": {"measured", "failed", "running", "elsewhere", "unread"}, "suggestions": [{NAME: VALUE}],
  * "exhausted": bool}, and "source": {NAME: {SOURCE: TRIALS}} if values of the ranges were found in words. Each suggestion counts as a running trial for the following suggestions. *out is a new reference,
  * NULL on failure.
  */

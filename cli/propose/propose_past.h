@@ -17,10 +17,28 @@
 
 #include <jansson.h>
 
-#include <lineage/query.h>
-#include <lineage/settings.h>
-
+#include "propose/propose.h"
 #include "propose/propose_ranges.h"
+#include "propose/propose_rows.h"
+
+/*
+ * A proposer reads every row of a store with up to PROPOSE_NEWEST + PROPOSE_BEST rows. In a larger store it reads the newest
+ * PROPOSE_NEWEST rows that declare the ranges and the PROPOSE_BEST best ones, so that a proposal costs the same for any size of
+ * the store. TPE calls at most 25 settings good, and they are among the best rows; the newest rows are its bad ones, and have the
+ * largest weight by age. A setting of a row that was left out is still never proposed: each proposal is looked up in the store.
+ * All rows are read if many proposals turn out to be old, or if trials state values of the ranges in words.
+ */
+enum { PROPOSE_NEWEST = 750, PROPOSE_BEST = 250 };
+
+/* Where a past comes from. Everything but the arrays is borrowed, until the past is released. */
+struct propose_from {
+    struct lineage_store *store;
+    const struct propose_space *space;
+    const char *sweep;                                  /* NULL for `lineage suggest` */
+    bool has_fallback;
+    struct lineage_number fallback[PROPOSE_RANGES_MAX]; /* the value of each range for rows of the sweep that do not name it */
+    char program[20];                                   /* key of what the proposals run (propose_row_program), or "" */
+};
 
 /* The parameters of a trial outside of the ranges, as hashes. */
 struct propose_others {
@@ -28,9 +46,11 @@ struct propose_others {
         uint64_t name, value;
     } *at; /* [n] */
     size_t n;
+    uint64_t seq; /* of the row; 0 for a trial without a row */
 };
 
 struct propose_past {
+    struct propose_from from;
     struct propose_trial *trials; /* [n], oldest first, running trials last */
     char (*ids)[64];              /* [n] exp_id, truncated if longer; "" for a running trial */
     struct propose_others *settings; /* [n] of rows; none of a running trial */
@@ -38,26 +58,27 @@ struct propose_past {
     size_t measured, failed, running; /* how many of them; `failed` has all failures */
     char (*others)[64];               /* [n_others] exp_ids of rows that another program wrote */
     size_t n_others, others_room;
-    size_t elsewhere;                 /* number of trials that lack a value in at least one range */
+    size_t elsewhere;                 /* number of trials that lack a value in at least one range, among those that were read */
+    size_t unread;                    /* number of rows that were left out */
     json_t *source; /* {NAME: {SOURCE: TRIALS}} of the ranges whose values were found in words; NULL: none were */
 };
 
 /*
- * program, or NULL, is the key of what the proposals run (the piece `program KEY` of notes, sweep/command_program.h). A
- * row of another program is not part of the past, and neither is a failure of a trial that changed the code by a diff of
- * its own. Rows without a key count.
- *
- * Reads the rows and the running trials; call propose_past_release in any case. fallback [space->n], or NULL, holds the
- * value of each range for rows of that sweep that do not name the parameter. A trial without a value in a range and
- * without a fallback for it is not part of the past. sweep is NULL for `lineage suggest`.
+ * Reads the rows and the running trials; call propose_past_release in any case. whole: rows are not left out, however many there
+ * are. A row of another program is not part of the past, and neither is a failure of a trial that changed the code by a diff of
+ * its own. Rows without a key of a program count. A trial without a value in a range and without a fallback for it is not part
+ * of the past.
  */
-enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,
-                                      const struct propose_space *space, const struct lineage_number *fallback,
-                                      const char *sweep, const char *program, struct lineage_error *err);
+enum lineage_status propose_past_read(struct propose_past *past, const struct propose_from *from, bool whole,
+                                      struct lineage_error *err);
 void propose_past_release(struct propose_past *past);
 
-/* Writes the key of the program that the row names, at most `size` bytes with its NUL; "" if it names none. */
-void propose_row_program(char *out, size_t size, const char *notes);
+/*
+ * Writes the next setting to x [ranges]; *exhausted: every setting was tried. May read the rows that were left out, which
+ * changes the past.
+ */
+enum lineage_status propose_past_next(double *x, bool *exhausted, struct propose_past *past, enum propose_method method,
+                                      uint64_t seed, struct lineage_error *err);
 
 /* Adds a setting to the past. Returns false when out of memory. */
 bool propose_past_add(struct propose_past *past, const double *x, size_t n, enum propose_end end);

@@ -71,6 +71,9 @@ struct propose_problem {
     bool lower_is_better;
     double noise; /* standard deviation of the score of one seed; 0: unknown */
     uint64_t seed;
+    size_t n_unread; /* trials that ran and are not in `past` */
+    bool (*was_tried)(void *context, const double *x); /* whether one of those has setting x; NULL if there are none */
+    void *context;
 };
 
 /* The numbers also separate the random streams of the methods. */

@@ -290,7 +290,7 @@ static void draw_candidates(double (*candidates)[PROPOSE_RANGES_MAX], const stru
                             const struct density *bad)
 {
     const struct propose_problem *problem = good->problem;
-    struct propose_stream stream = propose_stream_of(problem->seed, PROPOSE_TPE, problem->n_past);
+    struct propose_stream stream = propose_stream_of(problem->seed, PROPOSE_TPE, problem->n_past + problem->n_unread);
     struct candidate drawn[TPE_CANDIDATES] = {{.merit = 0}};
     struct spot spots[PROPOSE_RANGES_MAX];
     for (size_t i = 0; i < TPE_CANDIDATES; i++) {

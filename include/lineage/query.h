@@ -108,6 +108,12 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
                    const struct lineage_query *query, struct lineage_error *err);
 
+/* Like lineage_query_open, but a condition holds only for what rows declare: values that trials state in words
+ * (lineage/settings.h) are not looked up, which may need the texts of all rows. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_query_open_declared(struct lineage_cursor **cursor, struct lineage_store *store,
+                            const struct lineage_query *query, struct lineage_error *err);
+
 /* Loads the next trial, which is valid until the next call on the cursor. LINEAGE_ENOTFOUND at the end. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial, struct lineage_error *err);

@@ -87,10 +87,29 @@ done <<END
 120 sweep alpha beta
 150 chain LAST
 150 compare --by beta
-200 suggest --range alpha=0:1
+30 suggest --range alpha=0:1
+50 suggest --range alpha=0:1 --range beta=0:10:integer
 250 query
 300 tree
 600 report
 300 verify
+END
+
+# Commands whose answers have the same size for any log, from 10,000 to 50,000 rows.
+deep huge 50000
+while read -r limit command; do
+    # shellcheck disable=SC2086
+    count large $command && few=$calls
+    # shellcheck disable=SC2086
+    count huge $command
+    more=$(((calls - few) / 40))
+    checks=$((checks + 1))
+    printf '%-32s %6d %6d %6d of %d\n' "$command" "$few" "$calls" "$more" "$limit"
+    [ "$more" -le "$limit" ] || fail "lineage $command: $more system calls for each 1,000 rows, more than $limit"
+done <<END
+1 best
+1 query --limit 5
+3 suggest --range alpha=0:1
+3 suggest --range alpha=0:1 --range beta=0:10:integer
 END
 finish

@@ -142,4 +142,39 @@ echo '{"ranges": {"n": "1:2"}, "propose": {"methode": "tpe"}}' >bad.json
 must_fail 2 "unknown key 'methode'" suggest bad.json
 echo '{"trials": [{}]}' >bad.json
 must_fail 2 'one at least' suggest bad.json
+# ---- a store with more rows than are read ----
+
+# The first rows try x from 1 to 60; the newest 1,500 have x = 1 and 2 only.
+must_run init many --direction lower
+must_run append -C many --status baseline --core-metric 10 --param x=1
+awk -F "$tab" -v OFS="$tab" '
+    { print }
+    NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+    NR == 2 {
+        for (n = 2; n <= 1560; n++) {
+            $at["exp_id"] = sprintf("%07d", 1000000 + n)
+            $at["status"] = n == 30 ? "keep" : "discard"
+            $at["core_metric"] = n == 30 ? 1 : 20 + n / 10000
+            $at["notes"] = "x=" (n <= 60 ? n : n % 2 + 1) (n > 60 && n <= 1000 ? "; y=" n % 9 : "")
+            print
+        }
+    }' many/results.tsv >rows && cp rows many/results.tsv
+must_run query -C many --limit 1
+for method in auto gp tpe sobol random grid; do
+    run suggest -C many --range x=1:61:integer --propose $method --format json
+    must_exit 0
+    must_equal "$method 61.0" "$method $(json suggestions.0.x)" "the only value that was not tried"
+    must_fail 1 'was tried' suggest -C many --range x=1:60:integer --propose $method
+done
+# A range without a tried value near the proposal needs no more than the newest and the best rows.
+must_run suggest -C many --range x=0:99 --format json
+must_equal '1000 560' "$(json trials.measured) $(json trials.unread)" "x: rows that were read, and that were not"
+run suggest -C many --range x=0:99
+must_exit 0
+must_have err '; 560 more were not read'
+must_run suggest -C many --range y=0:8 --format json
+must_equal '940 620' "$(json trials.measured) $(json trials.unread)" "y: all rows that declare it"
+must_run suggest -C many --range z=0:1 --format json
+must_equal '0 1560' "$(json trials.measured) $(json trials.unread)" "z: no row declares it"
+
 finish

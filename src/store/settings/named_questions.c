@@ -55,6 +55,14 @@ enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct li
     return give(cursor, &q, ask_settings_of_query(store, query, ask_query, &q, err), err);
 }
 
+enum lineage_status lineage_query_open_declared(struct lineage_cursor **cursor, struct lineage_store *store,
+                                                const struct lineage_query *query, struct lineage_error *err)
+{
+    struct question q = {.store = store, .query = query};
+    *cursor = NULL;
+    return give(cursor, &q, mirror_ask(store->mirror, ask_query, &q, err), err);
+}
+
 static enum lineage_status ask_count(void *question, struct lineage_error *err)
 {
     struct question *q = question;
