@@ -188,7 +188,7 @@ const struct cli_command cmd_suggest = {
         "that ends with ` if NAME=VALUES` has a value only where the range NAME has one of these.\n"
         "SWEEP is a file whose `ranges` and `propose` are used (schema/sweep.schema.json).\n"
         "\n"
-        "From more than 1000 trials, the newest 750 that declare the ranges and the 250 best are\n"
+        "From more than 1000 trials, the newest 950 that declare the ranges and the 50 best are\n"
         "read, so the answer takes the same time for any size of the store.\n"
         "\n"
         "auto learns with a Gaussian process from up to 150 measured trials, and with tpe from more.\n"

@@ -24,11 +24,14 @@
 /*
  * A proposer reads every row of a store with up to PROPOSE_NEWEST + PROPOSE_BEST rows. In a larger store it reads the newest
  * PROPOSE_NEWEST rows that declare the ranges and the PROPOSE_BEST best ones, so that a proposal costs the same for any size of
- * the store. TPE calls at most 25 settings good, and they are among the best rows; the newest rows are its bad ones, and have the
- * largest weight by age. A setting of a row that was left out is still never proposed: each proposal is looked up in the store.
+ * the store. TPE calls at most 25 settings good, and they are among the best rows. Every other row is a bad one for it, so more
+ * of the best rows would keep proposals away from them. The newest rows have the largest weight by age. In logs of 4,000 random
+ * trials of a function of two ranges, whose values differed by up to 3 and had noise of 0.005, the mean proposal was 0.014 above
+ * the minimum; with all rows it was 0.008 above, and with the 250 best 0.021. A setting of a row that was left out is still never
+ * proposed: each proposal is looked up in the store.
  * All rows are read if many proposals turn out to be old, or if trials state values of the ranges in words.
  */
-enum { PROPOSE_NEWEST = 750, PROPOSE_BEST = 250 };
+enum { PROPOSE_NEWEST = 950, PROPOSE_BEST = 50 };
 
 /* Where a past comes from. Everything but the arrays is borrowed, until the past is released. */
 struct propose_from {
