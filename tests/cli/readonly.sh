@@ -48,6 +48,30 @@ for dir in store no-mirror; do
 done
 must_equal results.tsv "$(ls -A no-mirror)" "nothing left behind"
 
+# A store of this user, in a directory that is read-only now: the mirror is read, and nothing appears beside it.
+mkdir own own-state && chmod 777 own own-state
+XDG_STATE_HOME=$scratch/own-state
+must_run init own --direction lower
+for score in 3 1 2; do
+    must_run append -C own --status keep --core-metric $score --param alpha=0.$score --param seed=$score
+done
+must_run best -C own
+sleep 2.2
+before=$(ls -A own)
+chmod 555 own
+for command in best query 'query --sort score --limit 2' render tree 'sweep alpha' 'suggest --range alpha=0:1' \
+    'show 001' export 'search keep' verify; do
+    # shellcheck disable=SC2086
+    run $command -C own
+    [ "$command" = 'search keep' ] || must_exit 0
+    checks=$((checks + 1))
+    ! grep -q 'lineage.db' err || fail "lineage $command: $(cat err)"
+    must_equal "$before" "$(ls -A own)" "files after $command"
+done
+run best -C own --format json
+must_equal 001 "$(json exp_id)"
+chmod 755 own
+
 chmod 755 store
 chmod 000 store/results.tsv
 run -C store best

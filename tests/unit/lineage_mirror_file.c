@@ -474,6 +474,86 @@ static void parts_of_pages_are_compared_whole(void **state)
 }
 
 /* The cache of statements is filled. One more statement is refused, and the cached ones still work. */
+static bool side_file(const char *dir)
+{
+    return access(in_dir(dir, "lineage.db-wal"), F_OK) == 0 || access(in_dir(dir, "lineage.db-shm"), F_OK) == 0 ||
+           access(in_dir(dir, "lineage.db-journal"), F_OK) == 0;
+}
+
+/* Until a later change of the file gets another time, whatever the clock of its file system. */
+static void settle(void)
+{
+    usleep(2200000);
+}
+
+enum { MANY = 3000, MORE = 1500 };
+
+static void append_rows(struct lineage_store *store, int from, int to)
+{
+    static char ids[MANY + MORE][24];
+    static struct lineage_trial trials[MANY + MORE];
+    for (int i = from; i < to; i++) {
+        snprintf(ids[i], sizeof ids[i], "%05d", i);
+        trials[i] = (struct lineage_trial){.exp_id = ids[i], .status = LINEAGE_CRASH, .hypothesis = "to fill a page a little"};
+    }
+    assert_int_equal(lineage_store_append_many(store, trials + from, (size_t)(to - from), NULL, NULL, NULL, &err), LINEAGE_OK);
+}
+
+/* The child ends without closing its store, as if it had been killed. */
+static void a_reader_leaves_no_files(void **state)
+{
+    (void)state;
+    char *dir = mirrored();
+    int status = -1;
+    settle();
+    pid_t child = fork();
+    if (child == 0) {
+        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        bool right = strcmp(all_ids(store), "000 001 ") == 0;
+        _exit(right && !side_file(dir) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_false(side_file(dir));
+    must_answer(dir, NULL);
+    remove_dir(dir);
+}
+
+/* The rows that a cursor has not loaded yet are read from a file that a writer has changed meanwhile. */
+static void a_writer_does_not_disturb_readers(void **state)
+{
+    (void)state;
+    const struct lineage_query all = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    struct heard heard = {0};
+    char *dir = mirrored();
+    size_t n = 0;
+    struct lineage_store *writer = open_store(dir, LINEAGE_LOWER, NULL);
+    append_rows(writer, 2, MANY);
+    assert_true(lineage_query_count(&n, writer, &all, &err) == LINEAGE_OK && n == MANY);
+    lineage_store_close(writer);
+    settle();
+    struct lineage_store *reader = open_store(dir, LINEAGE_LOWER, &heard);
+    assert_int_equal(lineage_query_open(&cursor, reader, &all, &err), LINEAGE_OK);
+    assert_int_equal(lineage_cursor_next(cursor, &trial, &err), LINEAGE_OK);
+    assert_false(side_file(dir));
+    writer = open_store(dir, LINEAGE_LOWER, NULL);
+    append_rows(writer, MANY, MANY + MORE);
+    assert_true(lineage_query_count(&n, writer, &all, &err) == LINEAGE_OK && n == MANY + MORE);
+    lineage_store_close(writer);
+    for (n = 1; lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK; n++)
+        assert_true(n < 2 || strtol(trial.exp_id, NULL, 10) == (long)n);
+    lineage_cursor_close(cursor);
+    assert_int_equal(n, MANY); /* the list is that of the opening */
+    assert_int_equal(heard.n, 0); /* read from the mirror, not from results.tsv */
+    assert_true(lineage_find(reader, "04499", &trial, &err) == LINEAGE_OK);
+    lineage_trial_release(&trial);
+    lineage_store_close(reader);
+    assert_false(side_file(dir));
+    remove_dir(dir);
+}
+
 static void more_statements_than_there_is_room_for(void **state)
 {
     (void)state;
@@ -511,6 +591,8 @@ int main(void)
         cmocka_unit_test(whose_a_database_is_is_told_by_more_than_one_sign),
         cmocka_unit_test(telemetry_that_cannot_be_read_hides_no_row),
         cmocka_unit_test(parts_of_pages_are_compared_whole),
+        cmocka_unit_test(a_reader_leaves_no_files),
+        cmocka_unit_test(a_writer_does_not_disturb_readers),
         cmocka_unit_test(more_statements_than_there_is_room_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,26 +14,27 @@ struct reading {
     const char *exp_id; /* NULL: all */
     bool (*visit)(void *context, const struct lineage_void *entry);
     void *context;
+    int64_t after; /* seq of the last trial that was passed to visit */
 };
 
 static enum lineage_status ask_voids(void *question, struct lineage_error *err)
 {
-    const struct reading *r = question;
+    struct reading *r = question;
     int64_t seq = 0;
     enum lineage_status status = mirror_sync(r->store->mirror, err);
     if (status == LINEAGE_OK && r->exp_id)
         status = mirror_find(r->store->mirror, r->exp_id, &seq, err);
     if (status == LINEAGE_ENOTFOUND)
         return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", r->exp_id, r->store->dir);
-    return status == LINEAGE_OK ? mirror_each_void(r->store->mirror, seq, r->visit, r->context, err) : status;
+    return status == LINEAGE_OK ? mirror_each_void(r->store->mirror, seq, &r->after, r->visit, r->context, err) : status;
 }
 
 enum lineage_status lineage_voids_read(struct lineage_store *store, const char *exp_id,
                                        bool (*visit)(void *context, const struct lineage_void *entry), void *context,
                                        struct lineage_error *err)
 {
-    struct reading reading = {store, exp_id, visit, context};
-    return ask_voids(&reading, err);
+    struct reading reading = {store, exp_id, visit, context, 0};
+    return mirror_ask(store->mirror, ask_voids, &reading, err);
 }
 
 /* ---- appending ---- */

@@ -476,7 +476,7 @@ enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct linea
         if (!row_make_reading(ideas, &ideas->rows[i], &ideas->arena))
             status = store_no_memory(err);
     }
-    if (status == LINEAGE_OK && n && sqlite3_db_readonly(mirror_db(store->mirror), "main") == 0) {
+    if (status == LINEAGE_OK && n && mirror_may_write(store->mirror)) {
         mirror_wait_no_more(store->mirror, true);
         (void)save(&c, unsaved, n, &ignored);
         mirror_wait_no_more(store->mirror, false);

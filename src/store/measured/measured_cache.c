@@ -445,7 +445,7 @@ static enum lineage_status visit_stretches(struct lineage_store *store, const st
             status = measure_trial_at(&c.items[i].measured, &c.items[i].settled, store, c.items[i].seq, err);
             unsaved = unsaved || c.items[i].settled;
         }
-    if (status == LINEAGE_OK && unsaved && sqlite3_db_readonly(mirror_db(store->mirror), "main") == 0) {
+    if (status == LINEAGE_OK && unsaved && mirror_may_write(store->mirror)) {
         mirror_wait_no_more(store->mirror, true);
         save(&c);
         mirror_wait_no_more(store->mirror, false);

@@ -31,6 +31,8 @@ struct checked_file {
     sqlite3_file base;
     bool trust;          /* do not compare digests */
     sqlite3_int64 page;  /* bytes of a page, 0 while unknown */
+    const char *settled; /* path of a file that is read without locks; otherwise NULL */
+    struct stat state;   /* of that file when it was opened */
     char *records;       /* path of the records of own_record.h; NULL: nothing is recorded */
     const char *name;    /* of a journal or write-ahead log that is not recorded yet; otherwise NULL */
     sqlite3_int64 real[]; /* the file of the underlying VFS, aligned to 8 */
@@ -75,17 +77,39 @@ static void learn_page_size(struct checked_file *file, const unsigned char *head
         file->page = LARGEST_PAGE;
 }
 
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Whether nothing has written to a file that is read without locks, as mirror_file_is_settled (mirror_file.h) says. The time of
+ * change is set before a write changes the contents, so what was read before this call belongs to the file's first state. */
+static bool is_unchanged(const struct checked_file *file)
+{
+    struct stat now;
+    return !file->settled ||
+           (fs_stat(AT_FDCWD, file->settled, AT_SYMLINK_NOFOLLOW, &now) == 0 && now.st_dev == file->state.st_dev &&
+            now.st_ino == file->state.st_ino && now.st_size == file->state.st_size &&
+            is_same_time(now.st_mtim, file->state.st_mtim) && is_same_time(now.st_ctim, file->state.st_ctim));
+}
+
+static int read_below(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
+{
+    int code = below(file)->pMethods->xRead(below(file), data, n, at);
+    return is_unchanged(checked(file)) ? code : SQLITE_IOERR;
+}
+
 /* Reads part of a page, after checking the digest of the whole page. SQLite reads overflow pages in this way. */
 static int read_part(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
 {
     struct checked_file *self = checked(file);
     sqlite3_int64 start = self->page ? at / self->page * self->page : 0;
     if (!self->page || at + n > start + self->page)
-        return below(file)->pMethods->xRead(below(file), data, n, at);
+        return read_below(file, data, n, at);
     char *page = sqlite3_malloc((int)self->page);
     if (!page)
         return SQLITE_NOMEM;
-    int code = below(file)->pMethods->xRead(below(file), page, (int)self->page, start);
+    int code = read_below(file, page, (int)self->page, start);
     if (code == SQLITE_OK)
         memcpy(data, page + (at - start), (size_t)n);
     if (code == SQLITE_OK && !self->trust && !is_sound(page, (int)self->page, start))
@@ -100,7 +124,7 @@ static int read_file(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
 {
     if (!is_page(n, at) && !(at == 0 && n == HEADER))
         return read_part(file, data, n, at);
-    int code = below(file)->pMethods->xRead(below(file), data, n, at);
+    int code = read_below(file, data, n, at);
     if (code != SQLITE_OK)
         return code;
     if (at == 0)
@@ -287,6 +311,9 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int 
     if (!(flags & SQLITE_OPEN_MAIN_DB))
         return real->xOpen(real, name, out, flags, out_flags);
     memset(file, 0, sizeof *file);
+    file->settled = sqlite3_uri_boolean(name, "immutable", 0) ? name : NULL;
+    if (file->settled && fs_stat(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, &file->state) != 0)
+        return SQLITE_CANTOPEN;
     int code = real->xOpen(real, name, below(out), flags, out_flags);
     out->pMethods = code == SQLITE_OK ? &methods : NULL;
     return code;

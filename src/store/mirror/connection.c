@@ -11,6 +11,7 @@
 #include "connection.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,16 +135,28 @@ static enum lineage_status open_connection(struct mirror *mirror, const char *pa
     return LINEAGE_OK;
 }
 
-/* A process that may not write the file reads it without locks, because locks would need a writable directory. Reading
- * without locks is correct only while no process writes to the file, which each sync checks. A file with a write-ahead
- * log is refused: the newest pages are in that log, and reading it needs a shared-memory file, which cannot be created
- * here. */
+/* Waits for a file that was written a moment ago, at most about as long as a file system's coarsest clock needs. */
+static bool becomes_settled(struct mirror *mirror)
+{
+    bool soon = true, settled = false;
+    for (int i = 0; i < 250 && soon && !settled; i++) {
+        if (i)
+            poll(NULL, 0, 10);
+        mirror->file = mirror_file_state(mirror);
+        settled = mirror_file_is_settled(mirror, &soon);
+    }
+    return settled;
+}
+
+/* A process that may not write the file can only read it without locks, because locks would need a writable directory. It is
+ * refused while another process writes it, or if a killed one left a write-ahead log: the newest pages are in that log, and
+ * reading it needs a shared-memory file, which cannot be created here. */
 static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file file, struct lineage_error *err)
 {
     if (file != MIRROR_FILE_OURS)
         return store_fail(err, LINEAGE_EDB, "%s/lineage.db %s, and cannot be made here", mirror->place.path.data,
                           file == MIRROR_FILE_NEW ? "is not there" : "is of no use");
-    if (mirror_file_has_wal(mirror))
+    if (!becomes_settled(mirror))
         return store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written, and cannot be shared here",
                           mirror->place.path.data);
     mirror->frozen = true;
@@ -153,17 +166,29 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
     return status;
 }
 
+/* Most commands find a mirror that is up to date, and only read. They read it without locks, so that they leave no files of
+ * SQLite beside it, also when they are killed. A command that has to write opens the file again (mirror_thaw). */
+static bool can_freeze(const struct mirror *mirror, enum mirror_file file)
+{
+    bool soon;
+    return !mirror->thawed && file == MIRROR_FILE_OURS && !mirror_file_seems_behind(mirror) && mirror_file_is_settled(mirror, &soon);
+}
+
 /* The file is checked before SQLite opens it, because SQLite creates, recovers and locks any file. It is opened without
  * SQLITE_OPEN_CREATE, because mirror_file_make, which does not follow links, has created it already. */
 static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file *file, struct lineage_error *err)
 {
-    bool writable = true;
-    enum lineage_status status = mirror_place_find(mirror, file, &writable, err);
-    if (status == LINEAGE_OK && !writable)
-        status = check_frozen(mirror, *file, err);
-    else if (status == LINEAGE_OK && *file == MIRROR_FILE_NEW)
-        status = mirror_file_make(mirror, err);
+    mirror->writable = true;
+    enum lineage_status status = mirror_place_find(mirror, file, &mirror->writable, err);
     mirror->file = mirror_file_state(mirror);
+    if (status == LINEAGE_OK && !mirror->writable) {
+        status = check_frozen(mirror, *file, err);
+    } else if (status == LINEAGE_OK && *file == MIRROR_FILE_NEW) {
+        status = mirror_file_make(mirror, err);
+        mirror->file = mirror_file_state(mirror);
+    } else if (status == LINEAGE_OK) {
+        mirror->frozen = can_freeze(mirror, *file);
+    }
     const char *vfs = checked_pages_vfs();
     char *path = status == LINEAGE_OK ? mirror_file_path(mirror, mirror->frozen) : NULL;
     if (status == LINEAGE_OK && (!path || !vfs))
@@ -172,6 +197,8 @@ static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file 
         status = open_connection(mirror, path,
                                  mirror->frozen ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE, vfs, err);
     sqlite3_free(path);
+    if (status == LINEAGE_OK && mirror->frozen && !mirror_file_is_same(mirror)) /* checked_pages.c took its state at the open */
+        status = store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written", mirror->place.path.data);
     if (status == LINEAGE_OK && !mirror->frozen)
         checked_pages_reserve(mirror->db);
     if (status == LINEAGE_OK && !mirror->frozen && !mirror->place.is_private &&
@@ -342,8 +369,32 @@ static bool is_useless(struct mirror *mirror, enum mirror_file file)
     return status == LINEAGE_OK && file == MIRROR_FILE_USELESS;
 }
 
-/* A damaged mirror loses nothing, because it is only a cache: it is rebuilt at once, with a notice. A frozen file
- * cannot be rebuilt by this process, so the caller falls back to memory. */
+bool mirror_can_thaw(const struct mirror *mirror)
+{
+    return mirror->frozen && mirror->writable;
+}
+
+/* The layout stays, because callers keep the name of the score column until the store is closed. */
+enum lineage_status mirror_thaw(struct mirror *mirror, struct lineage_error *err)
+{
+    struct buf header = mirror->header;
+    struct row_layout layout = mirror->layout;
+    const bool has_layout = mirror->has_layout;
+    mirror->header = (struct buf){0};
+    mirror->layout = (struct row_layout){0};
+    mirror->has_layout = false;
+    mirror->thawed = true;
+    enum lineage_status status = mirror_connect(mirror, true, err);
+    buf_release(&mirror->header); /* nothing was read yet */
+    row_layout_release(&mirror->layout);
+    mirror->header = header;
+    mirror->layout = layout;
+    mirror->has_layout = has_layout;
+    return status;
+}
+
+/* A damaged mirror loses nothing, because it is only a cache: it is rebuilt at once, with a notice. A file that cannot be
+ * written cannot be rebuilt by this process, so the caller falls back to memory. */
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -357,6 +408,8 @@ enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct l
     } else if (status == LINEAGE_OK) {
         status = set_up(mirror, &why);
     }
+    if (status != LINEAGE_OK && mirror_can_thaw(mirror))
+        return mirror_thaw(mirror, err);
     if (status != LINEAGE_OK && mirror->damaged && !mirror->frozen) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
@@ -380,7 +433,7 @@ enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_er
 {
     enum mirror_file file;
     mirror_disconnect(mirror);
-    mirror->on_disk = true;
+    mirror->on_disk = mirror->thawed = true;
     enum lineage_status status = open_file(mirror, true, &file, err);
     if (status == LINEAGE_OK && mirror->frozen)
         status = store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);

@@ -11,6 +11,11 @@ enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct l
 /* Empties lineage.db in place, whatever it contains, and opens it. */
 enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err);
 
+/* If the file is read without locks and could be written, opens it for writing; everything known about it is forgotten.
+ * mirror_can_thaw: whether that is so. */
+bool mirror_can_thaw(const struct mirror *mirror);
+enum lineage_status mirror_thaw(struct mirror *mirror, struct lineage_error *err);
+
 /* Makes a handle usable again after memory ran out: opens the connection if it could not be opened, and rolls back a
  * transaction that could not be ended. */
 enum lineage_status mirror_recover(struct mirror *mirror, struct lineage_error *err);

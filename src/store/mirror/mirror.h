@@ -61,6 +61,14 @@ enum lineage_status mirror_replace(struct mirror *mirror, struct lineage_error *
 typedef enum lineage_status mirror_question_fn(void *question, struct lineage_error *err);
 enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, void *question, struct lineage_error *err);
 
+/* Opens the file for writing if it is read without locks and could be written, so no statement of the handle may run, and
+ * temporary tables are gone. If that is impossible, the handle answers from memory. Returns LINEAGE_OK also for a file that
+ * cannot be written. */
+enum lineage_status mirror_open_to_write(struct mirror *mirror, struct lineage_error *err);
+
+/* Does that, and returns whether what a question found out may be kept in lineage.db for later ones. */
+bool mirror_may_write(struct mirror *mirror);
+
 /* The step of mirror_ask after a failure: returns true if lineage.db was damaged or could not be used, and the mirror has
  * been rebuilt. */
 bool mirror_mended(struct mirror *mirror);

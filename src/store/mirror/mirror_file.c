@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"
@@ -103,25 +104,64 @@ enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error
     return LINEAGE_OK;
 }
 
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Returns zeroes for a file that cannot be examined, so that its state differs from that of every file that can. */
 struct mirror_file_state mirror_file_state(const struct mirror *mirror)
 {
     struct stat st;
     if (fs_stat(mirror->place.fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
         return (struct mirror_file_state){0};
-    return (struct mirror_file_state){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,
-                                      (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
+    return (struct mirror_file_state){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size, nanoseconds(st.st_mtim),
+                                      nanoseconds(st.st_ctim)};
 }
 
-/* An empty write-ahead log holds no pages. */
-bool mirror_file_has_wal(const struct mirror *mirror)
+bool mirror_file_is_same(const struct mirror *mirror)
+{
+    struct mirror_file_state now = mirror_file_state(mirror);
+    return now.device == mirror->file.device && now.inode == mirror->file.inode && now.size == mirror->file.size &&
+           now.changed_ns == mirror->file.changed_ns && now.touched_ns == mirror->file.touched_ns;
+}
+
+static bool is_empty(const struct mirror *mirror, const char *name)
 {
     struct stat st;
-    return fs_stat(mirror->place.fd, WAL, AT_SYMLINK_NOFOLLOW, &st) == 0 && st.st_size > 0;
+    return fs_stat(mirror->place.fd, name, AT_SYMLINK_NOFOLLOW, &st) == 0 ? S_ISREG(st.st_mode) && st.st_size == 0
+                                                                          : errno == ENOENT;
+}
+
+/* How long ago the last change must be: several ticks of the kernel's clock, or more than the two seconds of the coarsest file
+ * systems if the time looks like one of theirs. */
+#define TICKS_NS ((int64_t)50000000)
+#define COARSE_NS ((int64_t)2100000000)
+
+bool mirror_file_is_settled(const struct mirror *mirror, bool *soon)
+{
+    const struct mirror_file_state *file = &mirror->file;
+    struct timespec now;
+    int64_t last = file->changed_ns > file->touched_ns ? file->changed_ns : file->touched_ns;
+    bool coarse = file->changed_ns % 10000000 == 0 || file->touched_ns % 10000000 == 0;
+    *soon = false;
+    if (!file->inode || !is_empty(mirror, PLACE_MIRROR "-journal") || !is_empty(mirror, WAL) ||
+        clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0)
+        return false;
+    int64_t age = nanoseconds(now) - last;
+    bool settled = age > (coarse ? COARSE_NS : TICKS_NS);
+    *soon = !settled && age > -TICKS_NS;
+    return settled;
+}
+
+bool mirror_file_seems_behind(const struct mirror *mirror)
+{
+    struct stat st;
+    return fs_stat(mirror->store->dir_fd, PLACE_RESULTS, 0, &st) == 0 && nanoseconds(st.st_mtim) > mirror->file.changed_ns;
 }
 
 /* Debian's SQLite treats any name that begins with `file:` as a URI, even if that is the name of a directory. With
- * immutable=1 SQLite neither locks the file nor looks for a journal, as is necessary without write access. `?`, `#` and
+ * immutable=1 SQLite neither locks the file nor looks for a journal nor creates files beside it. `?`, `#` and
  * `%` have a meaning in a URI. */
 char *mirror_file_path(const struct mirror *mirror, bool frozen)
 {

@@ -21,11 +21,22 @@ enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error
 /* Returns the identity, size and time of change of the file. */
 struct mirror_file_state mirror_file_state(const struct mirror *mirror);
 
-/* Whether there is a write-ahead log that is not empty. */
-bool mirror_file_has_wal(const struct mirror *mirror);
+bool mirror_file_is_same(const struct mirror *mirror); /* whether it is still in the state mirror->file */
+
+/*
+ * Whether the file can be read without locks, in the state mirror->file. Every program of SQLite writes the file only while a
+ * journal or a write-ahead log beside it holds something. If both are empty or missing, and the last change of the file is so
+ * long ago that a later one gets another time, then a page that is read while the state is unchanged (checked_pages.c) belongs
+ * to the transaction that ended last. *soon is true if only the time is missing: it is settled a moment later unless it changes
+ * again.
+ */
+bool mirror_file_is_settled(const struct mirror *mirror, bool *soon);
+
+/* Whether results.tsv changed after the file, so that it is likely to be behind. */
+bool mirror_file_seems_behind(const struct mirror *mirror);
 
 /* Returns the path for SQLite, or NULL if memory runs out; free it with sqlite3_free. If `frozen`, the path is a URI
- * that declares that no process writes the file. */
+ * that makes SQLite read the file without locks. */
 char *mirror_file_path(const struct mirror *mirror, bool frozen);
 
 #endif

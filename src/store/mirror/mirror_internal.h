@@ -15,7 +15,7 @@
 /* The state of the file lineage.db at some moment. Zeroed: there is no file. */
 struct mirror_file_state {
     uint64_t device, inode, size;
-    int64_t changed_ns;
+    int64_t changed_ns, touched_ns; /* of the contents, and of contents or inode; in the clock of the file system */
 };
 
 /* Where lineage.db is: beside the log, or in this user's state directory (mirror_place.h). */
@@ -42,7 +42,10 @@ struct mirror {
     bool set_back;     /* the server of the log has lost rows that were read here */
     bool other_metric; /* the file was made for another score column than the store's */
     bool shared;       /* the file is in write-ahead mode */
-    bool frozen;       /* the file may not be written: it is read without locks */
+    bool writable;     /* the file could be opened for writing */
+    bool thawed;       /* this handle has opened it for writing */
+    unsigned asking;   /* calls of mirror_ask that run, which ask again if the file changes meanwhile */
+    bool frozen;       /* it is read without locks, while nothing writes it (mirror_file_is_settled) */
     bool damaged;      /* some page was found damaged */
     bool unusable;     /* the file, or a file beside it, could not be opened, read or written */
     bool may_cancel;   /* the caller's function may cancel the statement that runs */

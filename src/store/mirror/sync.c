@@ -203,7 +203,7 @@ static void allow_cancelling(struct mirror *mirror, bool allow)
 
 /* The common case is that nothing is new; it costs one stat and one row. It opens no transaction and takes no lock, so
  * that readers do not wait for each other. */
-static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status sync_once(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_state log;
     enum lineage_status status = mirror_recover(mirror, err);
@@ -222,6 +222,17 @@ static enum lineage_status sync_connection(struct mirror *mirror, struct lineage
     if (mirror->frozen)
         return store_fail(err, LINEAGE_EDB, "lineage.db is behind results.tsv, and may not be written");
     return catch_up(mirror, false, err);
+}
+
+/* A file that is read without locks is opened for writing if it is behind the log, or if it changed while it was read. */
+static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    enum lineage_status status = sync_once(mirror, &why);
+    if (status == LINEAGE_OK || status == LINEAGE_EAWAY || status == LINEAGE_ENOMEM || !mirror_can_thaw(mirror))
+        return status == LINEAGE_OK ? status : store_give(err, &why);
+    status = mirror_thaw(mirror, err);
+    return status == LINEAGE_OK ? sync_once(mirror, err) : status;
 }
 
 /* A header that cannot be used is the file's fault, not the mirror's, so memory would not help. Such a fault is
@@ -260,13 +271,6 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
     return status;
 }
 
-static bool is_same_file(const struct mirror *mirror)
-{
-    struct mirror_file_state now = mirror_file_state(mirror);
-    return now.device == mirror->file.device && now.inode == mirror->file.inode && now.size == mirror->file.size &&
-           now.changed_ns == mirror->file.changed_ns;
-}
-
 /* A long-lived handle tries an unusable file again when the file has changed, because the reason (a rebuild by another
  * process, another client's lock) may be gone. A file that is read without locks is opened again after another process
  * has written to it. */
@@ -274,7 +278,7 @@ static enum lineage_status look_at_file_again(struct mirror *mirror, struct line
 {
     struct lineage_error before = mirror->fallback, why = {0};
     bool waiting = !mirror->on_disk && before.status != LINEAGE_OK;
-    if ((!waiting && !mirror->frozen) || is_same_file(mirror))
+    if ((!waiting && !mirror->frozen) || mirror_file_is_same(mirror))
         return LINEAGE_OK;
     enum lineage_status status = mirror_connect(mirror, true, &why);
     if (status == LINEAGE_OK)
@@ -305,9 +309,11 @@ static enum lineage_status read_again(struct mirror *mirror, const struct lineag
  * process is not interrupted. */
 static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_connect(mirror, true, err);
+    enum lineage_status status = mirror_thaw(mirror, err);
     mirror->fallback = (struct lineage_error){0};
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && mirror->frozen)
+        status = store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);
+    else if (status == LINEAGE_OK)
         status = catch_up(mirror, true, err);
     if (status == LINEAGE_OK || status == LINEAGE_ELOCKED)
         return status;
@@ -342,6 +348,20 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
 
 enum { TIMES_MENDED = 3 };
 
+/* A file that is read without locks also seems damaged, or cannot be read, when another process has written to it. Then it is
+ * opened again: for writing, or in its present state. */
+static bool is_read_again(struct mirror *mirror)
+{
+    if (!mirror_can_thaw(mirror) && (!mirror->frozen || mirror_file_is_same(mirror) || mirror->mended++ >= TIMES_MENDED))
+        return false;
+    mirror_forget_damage(mirror);
+    enum lineage_status status = mirror_can_thaw(mirror) ? mirror_thaw(mirror, NULL) : mirror_connect(mirror, true, NULL);
+    if (status == LINEAGE_OK)
+        status = sync_connection(mirror, NULL);
+    allow_cancelling(mirror, status == LINEAGE_OK);
+    return status == LINEAGE_OK;
+}
+
 /* After a few repairs memory is used, because a disk that keeps damaging its data will do so again. Memory is used at once
  * if a file could not be opened, read or written, because making the file anew would meet the same obstacle. The flags
  * are cleared before the repair, so that only faults of the new file count, and after it, because a mirror in memory has
@@ -349,14 +369,17 @@ enum { TIMES_MENDED = 3 };
 bool mirror_mended(struct mirror *mirror)
 {
     struct lineage_error why = {LINEAGE_EDB, 0, 0, "lineage.db is damaged"};
-    const bool damaged = mirror->damaged;
+    bool damaged = mirror->damaged;
     if (!damaged && !mirror->unusable)
         return false;
+    if (mirror->frozen && is_read_again(mirror))
+        return true;
+    damaged = damaged && mirror->db && !mirror->frozen;
     if (!damaged)
         store_fail(&why, LINEAGE_EDB, "lineage.db cannot be used: %s", sqlite3_errmsg(mirror->db));
     mirror_forget_damage(mirror);
     enum lineage_status status = LINEAGE_EDB;
-    if (damaged && !mirror->frozen && mirror->mended++ < TIMES_MENDED) {
+    if (damaged && mirror->mended++ < TIMES_MENDED) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
         if (status == LINEAGE_OK)
@@ -369,12 +392,38 @@ bool mirror_mended(struct mirror *mirror)
     return status == LINEAGE_OK;
 }
 
+enum lineage_status mirror_open_to_write(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    if (!mirror_can_thaw(mirror))
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_thaw(mirror, &why);
+    if (status == LINEAGE_OK)
+        status = sync_connection(mirror, &why);
+    if (status != LINEAGE_OK && memory_would_help(mirror, &why)) {
+        status = use_memory(mirror, &why, err);
+        if (status == LINEAGE_OK)
+            status = sync_connection(mirror, err);
+    } else if (status != LINEAGE_OK) {
+        store_give(err, &why);
+    }
+    allow_cancelling(mirror, status == LINEAGE_OK);
+    return status;
+}
+
+bool mirror_may_write(struct mirror *mirror)
+{
+    return mirror_open_to_write(mirror, NULL) == LINEAGE_OK && sqlite3_db_readonly(mirror->db, "main") == 0;
+}
+
 enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, void *question, struct lineage_error *err)
 {
     enum lineage_status status;
+    mirror->asking++;
     do
         status = ask(question, err);
     while (status != LINEAGE_OK && mirror_mended(mirror));
+    mirror->asking--;
     return status;
 }
 
@@ -411,6 +460,14 @@ static enum lineage_status sync_with_server(struct mirror *mirror, struct lineag
     return status;
 }
 
+/* A caller that does not ask again needs a connection that reads one state of the file, whatever others write. If the file cannot
+ * be opened, the sync that follows finds out and uses memory. */
+static void thaw_for_caller(struct mirror *mirror)
+{
+    if (!mirror->asking && mirror_can_thaw(mirror))
+        (void)!mirror_thaw(mirror, NULL);
+}
+
 /* The check of the owner prevents use after a fork: the child does not have the locks that SQLite's connection believes
  * it holds, and could write without them. */
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
@@ -418,6 +475,7 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
     enum lineage_status status = store_check_owner(mirror->store, err);
     if (status != LINEAGE_OK)
         return status;
+    thaw_for_caller(mirror);
     status = log_has_requests(mirror->store->log) ? sync_with_server(mirror, err) : sync_anywhere(mirror, err);
     allow_cancelling(mirror, status == LINEAGE_OK);
     return status;
@@ -431,6 +489,7 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
     enum lineage_status status = store_check_owner(mirror->store, err);
     if (status != LINEAGE_OK)
         return status;
+    thaw_for_caller(mirror);
     mirror_wait_no_more(mirror, true);
     status = sync_connection(mirror, &why);
     if (status == LINEAGE_ELOCKED && mirror->on_disk && load_meta(mirror, NULL) == LINEAGE_OK)
@@ -447,6 +506,7 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
 void mirror_follow(struct mirror *mirror)
 {
     struct lineage_error why = {0};
+    thaw_for_caller(mirror);
     mirror_wait_no_more(mirror, true);
     enum lineage_status status = sync_connection(mirror, &why);
     mirror_wait_no_more(mirror, false);

@@ -201,9 +201,9 @@ enum lineage_status mirror_each_snapshot(struct mirror *mirror,
 /* Whether some row names that snapshot. Reads all rows. */
 enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err);
 
-/* Calls visit for each void trial in the order of the log, or for the one with that seq only (0: all), until visit returns
- * false. */
-enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq,
+/* Calls visit for each void trial behind *after in the order of the log, or for the one with that seq only (0: all), until visit
+ * returns false. *after becomes the seq of the last one that was visited. */
+enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t *after,
                                      bool (*visit)(void *context, const struct lineage_void *entry), void *context,
                                      struct lineage_error *err);
 

@@ -164,6 +164,8 @@ static enum lineage_status ask_sql(void *question, struct lineage_error *err)
     if (q->began)
         return q->status;
     q->status = mirror_sync(q->store->mirror, err);
+    if (q->status == LINEAGE_OK) /* a file that is read without locks may change between two rows */
+        q->status = mirror_open_to_write(q->store->mirror, err);
     if (q->status == LINEAGE_OK)
         q->status = mirror_sql(q->store->mirror, q->statement, pass_row, q, err);
     return q->status;

@@ -4,7 +4,7 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
-enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq,
+enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t *after,
                                      bool (*visit)(void *context, const struct lineage_void *entry), void *context,
                                      struct lineage_error *err)
 {
@@ -12,11 +12,12 @@ enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq,
     bool more = true;
     enum lineage_status status = mirror_prepare(
         mirror, &stmt,
-        "SELECT v.status, v.exp_id, b.exp_id, b.timestamp, b.hypothesis, v.score FROM voided v JOIN trials b ON b.seq = v.void_seq"
-        " WHERE ?1 IN (0, v.seq) ORDER BY v.seq", err);
+        "SELECT v.status, v.exp_id, b.exp_id, b.timestamp, b.hypothesis, v.score, v.seq FROM voided v JOIN trials b ON b.seq = v.void_seq"
+        " WHERE ?1 IN (0, v.seq) AND v.seq > ?2 ORDER BY v.seq", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);
+    sqlite3_bind_int64(stmt, 2, *after);
     while (more && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         struct lineage_void entry = {.exp_id = mirror_text(stmt, 1),
                                      .by = mirror_text(stmt, 2),
@@ -26,6 +27,7 @@ enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq,
         status = mirror_label(mirror, stmt, 0, &entry.label, err);
         if (status != LINEAGE_OK)
             break;
+        *after = sqlite3_column_int64(stmt, 6);
         more = visit(context, &entry);
     }
     return mirror_end_rows(stmt, status);

@@ -43,6 +43,8 @@ static enum lineage_status find(void *question, struct lineage_error *err)
     free(q->found.items);
     q->found = (struct mirror_seqs){0};
     enum lineage_status status = mirror_sync(mirror, err);
+    if (status == LINEAGE_OK && !q->store->settings_on)
+        status = search_index_make_ready(mirror, err);
     if (status == LINEAGE_OK && !all)
         status = mirror_query(mirror, &query, &counted, err);
     if (status == LINEAGE_OK && !q->filter->sort) {

@@ -139,18 +139,33 @@ static bool cannot_write(struct mirror *mirror)
     }
 }
 
+/* Sets *indexed to the number of rows in the table; -1 if there is none. */
+static enum lineage_status count_indexed(struct mirror *mirror, int64_t *indexed, struct lineage_error *err)
+{
+    int64_t there = 0;
+    *indexed = -1;
+    enum lineage_status status =
+        ask_number(mirror, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'search_docsize'", &there, err);
+    return status == LINEAGE_OK && there ? ask_number(mirror, "SELECT max(id) FROM search_docsize", indexed, err) : status;
+}
+
+enum lineage_status search_index_make_ready(struct mirror *mirror, struct lineage_error *err)
+{
+    int64_t indexed;
+    enum lineage_status status = count_indexed(mirror, &indexed, err);
+    if (status == LINEAGE_OK && indexed != (int64_t)mirror_position(mirror)->rows)
+        status = mirror_open_to_write(mirror, err);
+    return status;
+}
+
 /* Brings the table up to date with the terminated rows. *unwritable becomes true if this failed because lineage.db
  * cannot be written. */
 static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *unwritable,
                                     struct lineage_error *err)
 {
-    int64_t indexed = 0, there = 0;
-    enum lineage_status status =
-        ask_number(mirror, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'search_docsize'",
-                   &there, err);
-    if (status == LINEAGE_OK && there)
-        status = ask_number(mirror, "SELECT max(id) FROM search_docsize", &indexed, err);
-    if (status != LINEAGE_OK || (there && indexed == rows))
+    int64_t indexed;
+    enum lineage_status status = count_indexed(mirror, &indexed, err);
+    if (status != LINEAGE_OK || indexed == rows)
         return status;
     status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
     *unwritable = status != LINEAGE_OK && cannot_write(mirror);
@@ -354,9 +369,13 @@ enum lineage_status search_index_find(struct mirror *mirror, struct lineage_stor
 {
     int64_t rows = (int64_t)mirror_position(mirror)->rows;
     struct lineage_error why = {0};
-    bool on_file = sqlite3_db_readonly(mirror_db(mirror), "main") == 0, unwritable = false,
-         in_temp = false;
-    enum lineage_status status = on_file ? catch_up(mirror, rows, &unwritable, &why) : LINEAGE_OK;
+    int64_t indexed;
+    bool on_file = false, unwritable = false, in_temp = false;
+    enum lineage_status status = count_indexed(mirror, &indexed, &why);
+    if (status == LINEAGE_OK)
+        on_file = indexed == rows || sqlite3_db_readonly(mirror_db(mirror), "main") == 0;
+    if (status == LINEAGE_OK && on_file)
+        status = catch_up(mirror, rows, &unwritable, &why);
     if (status != LINEAGE_OK && !unwritable)
         return store_give(err, &why);
     on_file = on_file && !unwritable;

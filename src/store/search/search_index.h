@@ -12,6 +12,10 @@
  * since the last search before it looks: about 50,000 a second. Call mirror_sync first.
  */
 enum { SEARCH_RANKED = 4000 };
+
+/* Opens lineage.db for writing if rows have to be indexed. Call it after mirror_sync, before a temporary table is made. */
+enum lineage_status search_index_make_ready(struct mirror *mirror, struct lineage_error *err);
+
 enum lineage_status search_index_find(struct mirror *mirror, struct lineage_store *store, const char *expression,
                                       struct mirror_seqs *among, bool ranked, size_t limit, struct mirror_seqs *found,
                                       struct lineage_error *err);

@@ -129,6 +129,8 @@ static enum lineage_status ask_filled(void *question, struct lineage_error *err)
     const struct filled *f = question;
     struct lineage_store *store = f->store;
     enum lineage_status status = mirror_sync(store->mirror, err);
+    if (status == LINEAGE_OK) /* another sync must not open the file again, which drops temporary tables */
+        status = mirror_open_to_write(store->mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_settings_fill(store->mirror, &store->settings->found, err);
     if (status == LINEAGE_OK) {

@@ -350,6 +350,8 @@ static enum lineage_status check(struct pieces *p)
 enum lineage_status mirror_enter_sound(struct mirror *mirror, struct mirror *apart, bool *sound, struct lineage_error *err)
 {
     struct pieces pieces = {.mirror = mirror, .apart = apart};
+    if (mirror_can_thaw(mirror)) /* the whole check reads one state of the file */
+        (void)!mirror_thaw(mirror, NULL);
     bool tried = mirror_on_disk(mirror) && !mirror_fallback(mirror) &&
                  mirror_exec(mirror, "PRAGMA cache_size = -16384; BEGIN", NULL) == LINEAGE_OK;
     *sound = tried && check(&pieces) == LINEAGE_OK;
