@@ -28,7 +28,7 @@ same()
     must_equal "$digest" "$(cat out)" "digest of $1"
     must_fail 2 'or none that you may read' -C "$(echo "$copy" | sed 's/lineage@/bob@/')" best
     must_run -C "$(echo "$copy" | sed 's/lineage@/alice@/')" append --status keep --core-metric 0 --hypothesis new
-    must_have out 003
+    must_have out 1000000 # the copy may lack rows, so their ids are left out
     must_equal "$(server_sql trials 'SELECT settings FROM lineage.setting ORDER BY n DESC LIMIT 1')" \
         "$(server_sql "$1" 'SELECT settings FROM lineage.setting ORDER BY n DESC LIMIT 1')" "settings of $1"
     must_run -C "$copy" verify

@@ -68,6 +68,18 @@ must_run -C "$(as alice one)" append --status discard --core-metric 0
 must_equal 0 "$(server_sql trials "SELECT count(*) FROM lineage.store WHERE next_id > 20")" 'ids'
 before=$(state)
 refused lineage 'the head of a store follows its records' 'UPDATE lineage.store SET next_id = 0'
+# A statement about ids that were given is believed up to 10^9 ids ahead.
+for given in -5 9223372036854775807 100000000000000000 2000000000; do
+    server_user=mallory server_sql trials "SELECT lineage.skip_ids(1, $given)" >/dev/null
+    must_equal "$before" "$(state)" "ids after $given"
+done
+server_user=mallory server_sql trials 'SELECT lineage.skip_ids(1, 900)' >/dev/null
+must_run -C "$(as alice one)" append --status discard --core-metric 0
+must_have out 1000000
+must_equal "11 1000000 mallory" "$(server_sql trials "SELECT ids_from || ' ' || ids_to || ' ' || writer FROM lineage.gap")" 'the gap is on record'
+before=$(state)
+refused lineage append-only 'DELETE FROM lineage.gap'
+refused mallory 'permission denied' 'INSERT INTO lineage.gap (store, seq, ids_from, ids_to, old_place, new_place) VALUES (1, 1, 1, 1, $$$$, $$$$)'
 
 # ---- settings: only valid ones, and their history stays ----
 settings() { echo "SELECT lineage.set_settings(1, (SELECT settings FROM lineage.store WHERE id = 1), '$1')"; }
@@ -128,11 +140,14 @@ for user in mallory bob; do
     refused $user 'does not have the right "writer"' "SELECT lineage.claim_trial(2, 'n', ARRAY[7]::bigint[], 'x', 60, 0)"
     refused $user 'does not have the right "writer"' "SELECT lineage.renew_trial(2, 7, 1, 'x', 'x', 60, NULL)"
     refused $user 'does not have the right "writer"' "SELECT lineage.release_trial(2, 7, 1, 'x', true, true)"
+    refused $user 'does not have the right "writer"' "SELECT lineage.skip_ids(2, 900)"
     refused $user 'does not have the right "writer"' "SELECT lineage.put_chunk(2, sha256('x'), 'x')"
     refused $user 'does not have the right "writer"' "SELECT lineage.has_chunk(2, sha256('x'))"
     refused $user 'does not have the right "writer"' "SELECT lineage.name_blob(2, 'snapshots/x', '[]')"
     refused $user 'does not have the right "writer"' "SELECT lineage.clean_blobs(2, ARRAY[]::text[], 0)"
     for inner in "claim_any(2, gen_random_uuid(), 0)" "has_chunk_any(2, 'x')" "name_blob_any(2, 'snapshots/x', '[]')" \
+        "claim_trial_any(2, 'n', ARRAY[7]::bigint[], 'x', 60, 0)" "renew_trial_any(2, 7, 1, 'x', 'x', 60, NULL)" \
+        "release_trial_any(2, 7, 1, 'x', true, true)" "leave_gap(2, 5)" "place()" \
         "demand(2, 'reader')"; do
         refused $user 'permission denied for function' "SELECT lineage.$inner"
     done
@@ -140,7 +155,7 @@ for user in mallory bob; do
     refused $user 'permission denied' 'UPDATE lineage.store SET open = true'
     refused $user 'must be owner' 'ALTER TABLE lineage.record DISABLE ROW LEVEL SECURITY'
 done
-for table in store record aside trial_claim blob chunk member setting; do
+for table in store record aside trial_claim blob chunk member setting gap; do
     column=store
     [ $table != store ] || column=id
     must_equal 0 "$(server_user=mallory server_sql trials "SELECT count(*) FROM lineage.$table WHERE $column = 2")" "mallory sees $table"

@@ -18,11 +18,12 @@
 #include "support/libpq_script.h"
 
 #define NAME "postgres://h/d/team"
-#define UUID "00112233-4455-6677-8899-aabbccddeeff"
+/* Behind the identity there are the next id and its digits. */
+#define UUID "00112233-4455-6677-8899-aabbccddeeff|4|3"
 #define DIGEST "\\x0000000000000001000000000000000000000000000000000000000000000000"
 /* A log of three records and 30 bytes. The cells are: seq, size, digest, open end, open ends. */
 #define HEAD "3|30|" DIGEST "|\\x|0"
-#define FIND {"lineage.version", ROWS, "6|7"}
+#define FIND {"lineage.version", ROWS, "7|7"}
 #define CLAIM "BEGIN ISOLATION LEVEL"
 
 static struct lineage_error err;
@@ -320,7 +321,7 @@ static void the_store_is_looked_for_once(void **unused)
                  {{"lineage.version", ROWS, "1|7"}, LINEAGE_EDB, "brings it to"},
                  {{"lineage.version", ROWS, "~|7"}, LINEAGE_EDB, "schema version 0"},
                  {{"lineage.version", DONE, ""}, LINEAGE_EDB, "schema version 0"},
-                 {{"lineage.version", ROWS, "6|~"}, LINEAGE_EREFUSED, "the server has no store 'team'"}};
+                 {{"lineage.version", ROWS, "7|~"}, LINEAGE_EREFUSED, "the server has no store 'team'"}};
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct log *log = open_log();
@@ -360,7 +361,7 @@ static void a_look_tells_state_and_identity(void **unused)
     assert_int_equal(state.identity[0], 0x0011223344556677);
     assert_int_equal(state.identity[1], 0x8899aabbccddeeff);
     /* The digest is empty and the UUID too short: no byte after their ends is read. */
-    SCRIPT({"SELECT s.seq", ROWS, "0|0||\\x41ff|2|00"});
+    SCRIPT({"SELECT s.seq", ROWS, "0|0||\\x41ff|2|00|0|0"});
     assert_int_equal(log_look(log, &again, &err), LINEAGE_OK);
     assert_int_equal(again.size, 2);
     assert_int_equal(again.revision, 2);
@@ -848,7 +849,7 @@ static void settings_are_those_of_the_store(void **unused)
     close_log(log);
 }
 
-#define THERE {"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "6"}
+#define THERE {"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "7"}
 
 static void must_create(enum lineage_status wanted, const char *text)
 {

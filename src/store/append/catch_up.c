@@ -138,7 +138,8 @@ static enum lineage_status read_state(struct lineage_store *store, const struct 
 /* A torn record is mended first; otherwise the new row would become part of it. The best trial is loaded before the
  * unread rows, because each of them is compared with it. Ids have at least three digits, so that the first thousand
  * sort as text. */
-enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
+static enum lineage_status know_end(struct lineage_store *store, struct log_state *end,
+                                    struct lineage_error *err)
 {
     enum lineage_status status = append_state_make(store, err);
     struct append_state *state = store->append;
@@ -172,8 +173,23 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
     return status;
 }
 
-enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then,
-                                        void *context, struct lineage_error *err)
+/* A server knows ids that it gave to rows which it has lost since; no later row gets one of them. */
+enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end,
+                                    struct lineage_error *err)
+{
+    enum lineage_status status = know_end(store, end, err);
+    struct append_state *state = store->append;
+    if (status == LINEAGE_OK && state->next_id < store->log->next_id) {
+        state->next_id = store->log->next_id;
+        if (state->id_width < store->log->id_width)
+            state->id_width = store->log->id_width;
+    }
+    return status;
+}
+
+enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end,
+                                        append_decide_fn *then, void *context,
+                                        struct lineage_error *err)
 {
     for (;;) {
         enum lineage_status status = append_catch_up(store, end, err);

@@ -128,6 +128,7 @@ enum lineage_status outbox_request_make(struct outbox_request *request, struct l
                                         struct lineage_error *err)
 {
     *request = (struct outbox_request){.file = &store->append->outbox};
+    store->log->appending = true;
     if (getrandom(request->number, sizeof request->number, 0) != (ssize_t)sizeof request->number)
         return store_fail_errno(err, LINEAGE_EIO, "cannot make the number of a request");
     write_id(request);

@@ -144,6 +144,7 @@ static enum lineage_status sync_outbox(struct lineage_store *store, bool foreign
     struct syncing s = {.store = store, .foreign_too = foreign_too};
     size_t n_held = 0, n_again = 0;
     enum lineage_status status = store_check_owner(store, err);
+    store->log->appending = true;
     if (status == LINEAGE_OK && log_has_requests(store->log)) /* before the others, so that ids and parents are the earlier ones */
         s.err.status = receipts_deliver(store, &n_again, &s.err);
     s.stats.n_delivered += n_again;

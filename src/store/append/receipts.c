@@ -3,7 +3,7 @@
  *
  * The file has one JSON object per line, bound to user, machine and server like a request of the outbox (outbox_bind.h). Each
  * line is one write under a lock, behind a line end, so that a line which a kill cut off spoils no other. A digest covers all
- * records before it, so one question about the last receipt answers for all of them.
+ * records before it, so one question about the last receipt answers for all of them, and only the end of the file is read for it.
  */
 #define _GNU_SOURCE /* memrchr */
 #include "receipts.h"
@@ -20,23 +20,38 @@
 #include "../files/places.h"
 #include "../format/row.h"
 #include "outbox_bind.h"
+#include "receipts_beside.h"
 #include "receipts_rows.h"
 
-enum { RECEIPT_BYTES_MAX = 1 << 20, KEPT_SECONDS = 7 * 86400 };
+/* Limits of the file and of the files beside it. When one is exceeded, the older half goes, or the oldest files. */
+#define FILE_BYTES_MAX ((size_t)64 << 20)
+#define BESIDE_BYTES_MAX ((uint64_t)1 << 30)
 
-static json_t *describe(const struct log_ack *ack)
+/* Records that are too long for a line are in a file beside it, of which the line has the digest. */
+static json_t *describe(const struct lineage_store *store, const struct log_ack *ack)
 {
     struct buf request = {0}, records = {0};
     char identity[40];
+    const bool beside = ack->length > RECEIPT_LINE_MAX;
     buf_add_hex(&request, ack->request, sizeof ack->request);
-    buf_add_hex(&records, ack->bytes, ack->length);
+    if (beside)
+        receipts_digest(&records, ack->bytes, ack->length);
+    else
+        buf_add_hex(&records, ack->bytes, ack->length);
     snprintf(identity, sizeof identity, "%016llx%016llx", (unsigned long long)ack->identity[0],
              (unsigned long long)ack->identity[1]);
-    json_t *about = request.failed || records.failed
-                        ? NULL
-                        : json_pack("{s:s, s:s, s:I, s:s, s:I, s:s}", "request", request.data, "log", identity, "seq",
-                                    (json_int_t)ack->seq, "digest", ack->digest, "at", (json_int_t)time(NULL), "records",
-                                    records.data);
+    json_t *about =
+        request.failed || records.failed
+            ? NULL
+            : json_pack("{s:s, s:s, s:I, s:s, s:I, s:s}", "request", request.data, "log", identity,
+                        "seq", (json_int_t)ack->seq, "digest", ack->digest, "at",
+                        (json_int_t)time(NULL), beside ? "beside" : "records", records.data);
+    if (about && beside &&
+        !receipts_put_beside(store->dir_fd, request.data, ack->bytes, ack->length,
+                             BESIDE_BYTES_MAX)) {
+        json_decref(about);
+        about = NULL;
+    }
     buf_release(&request);
     buf_release(&records);
     return about;
@@ -57,9 +72,7 @@ static int write_line(const struct lineage_store *store, const char *text)
 void receipts_note(void *context, const struct log_ack *ack)
 {
     struct lineage_store *store = context;
-    if (ack->length > RECEIPT_BYTES_MAX || fs_mkdir(store->dir_fd, PLACE_OUTBOX) != 0)
-        return;
-    json_t *about = describe(ack);
+    json_t *about = fs_mkdir(store->dir_fd, PLACE_OUTBOX) == 0 ? describe(store, ack) : NULL;
     char *text = NULL;
     if (about) {
         outbox_bind(about, store);
@@ -149,7 +162,7 @@ static enum lineage_status ask_each(struct lineage_store *store, json_t *all, si
         int64_t seq = 0;
         if (!read_request(request, one))
             continue;
-        status = log_locate(store->log, request, receipts_count(one), &seq, digest, err);
+        status = log_locate(store->log, request, receipts_count(store, one), &seq, digest, err);
         if (status != LINEAGE_OK)
             return status;
         json_object_set_new(one, "seq", json_integer(seq));
@@ -159,8 +172,25 @@ static enum lineage_status ask_each(struct lineage_store *store, json_t *all, si
     return status;
 }
 
-/* Replaces the file by these receipts, without those that are older than a week. What another process wrote behind the first
- * read_until bytes since stays, because the lock is held and the rest of the file is copied. */
+/* Keeps the ids of missing rows from being given to others before the rows are delivered. A user who may not append cannot do that. */
+static void protect_ids(struct lineage_store *store, const json_t *all)
+{
+    uint64_t given = 0;
+    const json_t *one;
+    size_t i;
+    json_array_foreach(all, i, one)
+    {
+        if (!number_of(one, "seq"))
+            receipts_note_ids(store, one, &given);
+    }
+    if (given)
+        (void)log_skip_ids(store->log, given, NULL);
+}
+
+#define GONE "gone" /* a member of receipts that are not written again */
+
+/* Replaces the file by these receipts. What another process wrote behind the first read_until bytes since stays, because the lock is
+ * held and the rest of the file is copied. */
 static void write_receipts(struct lineage_store *store, const json_t *all, size_t read_until)
 {
     struct buf text = {0}, now = {0};
@@ -171,9 +201,11 @@ static void write_receipts(struct lineage_store *store, const json_t *all, size_
         goto done;
     json_array_foreach(all, i, one)
     {
+        if (json_object_get(one, GONE))
+            continue;
         json_t *copy = json_deep_copy(one);
         outbox_bind(copy, store);
-        char *line = number_of(one, "at") + KEPT_SECONDS > time(NULL) ? json_dumps(copy, JSON_COMPACT) : NULL;
+        char *line = json_dumps(copy, JSON_COMPACT);
         buf_printf(&text, "%s%s", line ? line : "", line ? "\n" : "");
         lineage_free(line);
         json_decref(copy);
@@ -189,18 +221,73 @@ done:
     buf_release(&now);
 }
 
-/* Whether the first receipt is so old that the file is worth writing anew. */
-static bool is_first_old(const struct buf *bytes)
+/* Removes the file beside the receipt in a line, if it has one. */
+static void drop_beside(const struct lineage_store *store, const char *line, size_t length)
 {
-    const char *start = bytes->data + (bytes->data[0] == '\n'), *end = memchr(start, '\n', bytes->length - (size_t)(start - bytes->data));
-    json_t *about = end ? json_loadb(start, (size_t)(end - start), 0, NULL) : NULL;
-    const bool old = number_of(about, "at") + KEPT_SECONDS + 86400 < time(NULL);
+    static const char member[] = "\"beside\":";
+    json_t *about = memmem(line, length, member, sizeof member - 1) ? json_loadb(line, length, 0, NULL) : NULL;
+    receipts_drop_beside(store->dir_fd, json_string_value(json_object_get(about, "request")));
     json_decref(about);
-    return old;
+}
+
+/* Removes the lines that end within the first n bytes of the file. Lines that other processes have added stay. */
+static void drop_first(struct lineage_store *store, size_t n)
+{
+    struct buf now = {0};
+    size_t cut = 0;
+    int fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDWR | O_NOFOLLOW, 0);
+    if (fd < 0 || fs_lock(fd, true) != 0 || fs_read_file(store->dir_fd, PLACE_RECEIPTS, &now, NULL) != LINEAGE_OK || now.length < n)
+        goto done;
+    for (const char *end; (end = memchr(now.data + cut, '\n', n - cut)); cut = (size_t)(end - now.data) + 1)
+        drop_beside(store, now.data + cut, (size_t)(end - now.data) - cut);
+    if (fs_write_at(fd, now.data + cut, now.length - cut, 0) == 0)
+        (void)!fs_truncate(fd, now.length - cut);
+done:
+    if (fd >= 0)
+        fs_close(fd);
+    buf_release(&now);
 }
 
 /* Lines of processes that append at the same time may be out of order by as many lines. */
 enum { LAST_LINES = 16 };
+
+enum { END_BYTES = LAST_LINES * (2 * RECEIPT_LINE_MAX + 4096) };
+
+/* Reads the last `most` of the first *size bytes of the file, and sets *size to fewer if it is shorter. Returns false if there are no
+ * receipts. */
+static bool read_end(const struct lineage_store *store, size_t most, struct buf *bytes, size_t *size)
+{
+    struct stat st;
+    int fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    bool done = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    if (!done || *size > (size_t)st.st_size)
+        *size = done ? (size_t)st.st_size : 0;
+    const size_t n = *size < most ? *size : most;
+    done = done && buf_reserve(bytes, n + 1) && fs_read_at(fd, bytes->data, n, *size - n) == (ssize_t)n;
+    if (done)
+        bytes->length = n;
+    if (fd >= 0)
+        fs_close(fd);
+    return done;
+}
+
+/* Reads the receipts in the first `size` bytes, oldest first. What was written behind them since was not asked about. */
+static json_t *read_all(struct lineage_store *store, const struct log_state *now, size_t size)
+{
+    struct buf bytes = {0};
+    json_t *all = read_end(store, SIZE_MAX, &bytes, &size) ? read_receipts(store, now, &bytes, SIZE_MAX) : json_array();
+    buf_release(&bytes);
+    return all;
+}
+
+/* The log has all of them. They go if another server has them too. Without a standby nothing shows that, so the file has a limit. */
+static void thin_out(struct lineage_store *store, bool witnessed, size_t n)
+{
+    drop_first(store, witnessed ? n : n / 2);
+    if (!witnessed)
+        store_notice(store, 0, "%s/" PLACE_RECEIPTS " has reached %zu MiB, because no standby has the rows; its older half is removed, "
+                     "so those rows are not delivered again if the server loses them", store->dir, FILE_BYTES_MAX >> 20);
+}
 
 /* Reads the receipts, and asks the server about each only if it lacks the last one. *all is what the caller may deliver if
  * *n_missing is above 0. */
@@ -210,25 +297,26 @@ static enum lineage_status look(struct lineage_store *store, json_t **all, size_
     struct buf bytes = {0};
     struct log_state now;
     bool there = false, witnessed = false;
-    *n_missing = *read_until = 0;
+    *n_missing = 0;
+    *read_until = SIZE_MAX;
     *all = NULL;
-    if (!log_has_requests(store->log) || fs_read_file(store->dir_fd, PLACE_RECEIPTS, &bytes, NULL) != LINEAGE_OK || !bytes.length) {
+    if (!log_has_requests(store->log) || !read_end(store, END_BYTES, &bytes, read_until)) {
         buf_release(&bytes);
         return LINEAGE_OK;
     }
     enum lineage_status status = log_look(store->log, &now, err);
-    *read_until = bytes.length;
     if (status == LINEAGE_OK) {
         *all = read_receipts(store, &now, &bytes, LAST_LINES);
         status = ask_last(store, *all, &there, &witnessed, err);
     }
-    if (status == LINEAGE_OK && (!there || witnessed || is_first_old(&bytes))) {
+    if (status == LINEAGE_OK && there && (witnessed || *read_until > FILE_BYTES_MAX))
+        thin_out(store, witnessed, *read_until);
+    if (status == LINEAGE_OK && !there) {
         json_decref(*all);
-        *all = witnessed ? json_array() : read_receipts(store, &now, &bytes, SIZE_MAX);
-        if (there)
-            write_receipts(store, *all, bytes.length);
-        else
-            status = ask_each(store, *all, n_missing, err);
+        *all = read_all(store, &now, *read_until);
+        status = ask_each(store, *all, n_missing, err);
+        if (status == LINEAGE_OK && *n_missing)
+            protect_ids(store, *all);
     }
     buf_release(&bytes);
     return status;
@@ -243,6 +331,17 @@ enum lineage_status receipts_check(struct lineage_store *store, size_t *n_missin
     return status;
 }
 
+/* A receipt whose file is gone cannot be delivered, which must not keep the others. */
+static bool is_unreadable(struct lineage_store *store, json_t *about)
+{
+    if (receipts_count(store, about))
+        return false;
+    json_object_set_new(about, GONE, json_true());
+    store_notice(store, 0, "%s no longer has an append of this machine, which cannot be delivered again: its file in %s/" PLACE_OUTBOX
+                 " is gone or damaged", store->log->place, store->dir);
+    return true;
+}
+
 enum lineage_status receipts_deliver(struct lineage_store *store, size_t *n, struct lineage_error *err)
 {
     struct receipts_renamed renamed = {0};
@@ -250,17 +349,18 @@ enum lineage_status receipts_deliver(struct lineage_store *store, size_t *n, str
     size_t i, n_missing, read_until;
     *n = 0;
     enum lineage_status status = look(store, &all, &n_missing, &read_until, err);
+    const size_t n_before = n_missing;
     json_array_foreach(all, i, one)
     {
         unsigned char request[16];
-        if (status != LINEAGE_OK || !n_missing || number_of(one, "seq") || !read_request(request, one))
+        if (status != LINEAGE_OK || !n_missing || number_of(one, "seq") || !read_request(request, one) || is_unreadable(store, one))
             continue;
         status = receipts_send(store, one, request, &renamed, err);
         *n += status == LINEAGE_OK;
     }
     if (status == LINEAGE_OK && n_missing)
         status = ask_each(store, all, &n_missing, err);
-    if (status == LINEAGE_OK && *n)
+    if (status == LINEAGE_OK && n_before)
         write_receipts(store, all, read_until);
     receipts_forget(&renamed);
     json_decref(all);

@@ -11,6 +11,7 @@
 #include "append_ids.h"
 #include "append_state.h"
 #include "catch_up.h"
+#include "receipts_beside.h"
 
 struct sending {
     struct lineage_store *store;
@@ -39,10 +40,14 @@ bool receipts_read_hex(unsigned char *out, const char *text, size_t n)
     return true;
 }
 
-/* Returns false if the receipt's records are not hexadecimal, or when out of memory. */
-static bool read_bytes(struct buf *out, const json_t *about)
+/* Returns false if the receipt's records are not hexadecimal, if their file is gone or another one, or when out of memory. */
+static bool read_bytes(struct buf *out, const struct lineage_store *store, const json_t *about)
 {
     const json_t *records = json_object_get(about, "records");
+    const char *beside = json_string_value(json_object_get(about, "beside"));
+    if (beside)
+        return receipts_read_beside(out, store->dir_fd,
+                                    json_string_value(json_object_get(about, "request")), beside);
     const size_t n = json_string_length(records) / 2;
     if (!json_is_string(records) || !buf_reserve(out, n + 1) ||
         !receipts_read_hex((unsigned char *)out->data, json_string_value(records), n))
@@ -51,19 +56,39 @@ static bool read_bytes(struct buf *out, const json_t *about)
     return true;
 }
 
-size_t receipts_count(const json_t *about)
+size_t receipts_count(const struct lineage_store *store, const json_t *about)
 {
     struct buf bytes = {0};
     struct tsv_scanner scanner;
     struct tsv_record record;
     size_t n = 0;
-    if (read_bytes(&bytes, about)) {
+    if (read_bytes(&bytes, store, about)) {
         tsv_scanner_init(&scanner, bytes.data, bytes.length, 0, 1);
         while (tsv_scan(&scanner, &record))
             n++;
     }
     buf_release(&bytes);
     return n;
+}
+
+void receipts_note_ids(const struct lineage_store *store, const json_t *about, uint64_t *next_id)
+{
+    struct buf bytes = {0};
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    size_t width = 0;
+    if (read_bytes(&bytes, store, about)) {
+        tsv_scanner_init(&scanner, bytes.data, bytes.length, 0, 1);
+        while (tsv_scan(&scanner, &record)) {
+            const char *end = memchr(record.bytes, '\t', record.length);
+            char id[LOG_ID_MAX];
+            if (end && (size_t)(end - record.bytes) < sizeof id) {
+                snprintf(id, sizeof id, "%.*s", (int)(end - record.bytes), record.bytes);
+                row_note_id(id, next_id, &width);
+            }
+        }
+    }
+    buf_release(&bytes);
 }
 
 /* The id that a trial got instead, or NULL. */
@@ -170,7 +195,9 @@ enum lineage_status receipts_send(struct lineage_store *store, const json_t *abo
     struct sending s = {.store = store, .renamed = renamed, .reader = tsv_reader_new()};
     struct buf bytes = {0};
     struct log_state end;
-    enum lineage_status status = s.reader && read_bytes(&bytes, about) ? append_get_ready(store, err) : store_no_memory(err);
+    enum lineage_status status = s.reader && read_bytes(&bytes, store, about)
+                                     ? append_get_ready(store, err)
+                                     : store_no_memory(err);
     if (status != LINEAGE_OK)
         goto done;
     memcpy(store->log->request, request, sizeof store->log->request);

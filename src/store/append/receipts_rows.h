@@ -17,7 +17,10 @@ void receipts_forget(struct receipts_renamed *renamed);
 bool receipts_read_hex(unsigned char *out, const char *text, size_t n);
 
 /* Number of the records in the receipt. */
-size_t receipts_count(const json_t *about);
+size_t receipts_count(const struct lineage_store *store, const json_t *about);
+
+/* Raises *next_id above each numeric id of the receipt's rows. */
+void receipts_note_ids(const struct lineage_store *store, const json_t *about, uint64_t *next_id);
 
 /* Sends the rows again under their request, in one append. Does nothing if the request has reached the log meanwhile. */
 enum lineage_status receipts_send(struct lineage_store *store, const json_t *about, const unsigned char request[16],

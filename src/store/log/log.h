@@ -109,6 +109,7 @@ struct log_kind {
                                    struct lineage_error *); /* NULL: a log without requests */
     enum lineage_status (*locate)(struct log *, const unsigned char request[16], size_t n, int64_t *seq,
                                   char digest[LOG_DIGEST_TEXT], struct lineage_error *);
+    enum lineage_status (*skip_ids)(struct log *, uint64_t given, struct lineage_error *); /* NULL: a log without requests */
     enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*rebuild_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*wait)(struct log *, int milliseconds, bool *news, struct lineage_error *);
@@ -125,10 +126,14 @@ struct log {
      * was sent. If it is zero, the next claim makes a number. log_release clears it. */
     unsigned char request[16];
     struct log_after after; /* for log_append_next; log_release clears it */
+    /* A look and a claim of a log on a server set it: smaller ids were given, perhaps to rows that it has lost; 0: none known. */
+    uint64_t next_id;
+    size_t id_width; /* digits of that id */
     bool found;      /* set by a claim or an append: the request is in the log already, and other rows may follow */
     bool lost;       /* set by a failed append: the claim had been lost, so claim and append again */
     bool only_grew;  /* set by a claim: since the last look, records were added and nothing else changed */
     bool read_only;  /* at open the user was not allowed to append; that may have changed */
+    bool appending;  /* set by a caller that is about to append: it waits longer for standbys than one that reads */
     bool may_assume; /* log_claim_unchanged may leave it to the append to detect other writers */
     /* Called with notices for the user, for example that a claim has waited for a second and for which process, or that
      * digests cannot be stored. May be NULL. */
@@ -279,6 +284,13 @@ static inline enum lineage_status log_locate(struct log *log, const unsigned cha
                                              char digest[LOG_DIGEST_TEXT], struct lineage_error *err)
 {
     return log->kind->locate(log, request, n, seq, digest, err);
+}
+
+/* Tells a log on a server that the ids below `given` were given, because this machine has receipts or a mirror of rows that
+ * the log no longer has. The log then never gives them again. */
+static inline enum lineage_status log_skip_ids(struct log *log, uint64_t given, struct lineage_error *err)
+{
+    return log->kind->skip_ids ? log->kind->skip_ids(log, given, err) : LINEAGE_OK;
 }
 
 /* Compares the records with their digests (digest.h). Writes nothing and does not wait for writers. */

@@ -122,14 +122,19 @@ static enum lineage_status report_change(struct mirror *mirror, struct lineage_e
 
 /* Checks whether the server has lost rows, for example in a crash. Such a loss is not an edit, so the mirror is rebuilt
  * from the log. */
-static enum lineage_status check_past(struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status check_past(struct mirror *mirror, const struct log_state *log,
+                                      struct lineage_error *err)
 {
     bool was;
     enum lineage_status status = log_was(mirror->store->log, &mirror->meta.at.log, &was, err);
     mirror->set_back = status == LINEAGE_OK && !was;
     if (!mirror->set_back)
         return status;
-    return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read", mirror->store->log->place);
+    /* A user who may not append cannot keep the lost ids from being given again; the next user can. */
+    if (log_is_same(log, &mirror->meta.at.log))
+        (void)log_skip_ids(mirror->store->log, mirror->meta.at.next_id, NULL);
+    return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read",
+                      mirror->store->log->place);
 }
 
 /* This runs inside the transaction, because another process may have brought the mirror up to date meanwhile. The log's
@@ -143,7 +148,7 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
         status = log_look(mirror->store->log, &log, err);
     if (status != LINEAGE_OK || is_current(mirror, &log))
         return status;
-    status = check_past(mirror, err);
+    status = check_past(mirror, &log, err);
     if (status == LINEAGE_OK)
         status = mirror_check_ends(mirror, &log, &same, err);
     if (status != LINEAGE_OK)

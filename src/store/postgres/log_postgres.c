@@ -82,22 +82,47 @@ enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_e
     return status;
 }
 
-enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result, struct lineage_error *err,
-                                 const char *format, ...)
+double postgres_flush_seconds(struct log_postgres *p)
 {
-    char sql[512];
+    return pg_flush_seconds(p->pg, p->log.appending);
+}
+
+static enum lineage_status ask(struct log_postgres *p, struct pg_result *result, double seconds,
+                               const char *sql, struct lineage_error *err)
+{
     bool was_connected = pg_is_connected(p->pg);
+    *result = (struct pg_result){0};
+    if (p->claim == CLAIMED && !was_connected)
+        return store_fail(err, LINEAGE_EAWAY, "%s is away: the connection was lost under the claim",
+                          p->name.shown);
+    enum lineage_status status = pg_query(p->pg, result, seconds, sql, err);
+    if (status == LINEAGE_EAWAY && was_connected && p->claim != CLAIMED)
+        status = pg_query(p->pg, result, seconds, sql, err);
+    return postgres_explain(p, status, err);
+}
+
+enum { STATEMENT_MAX = 512 };
+
+enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result,
+                                 struct lineage_error *err, const char *format, ...)
+{
+    char sql[STATEMENT_MAX];
     va_list args;
     va_start(args, format);
     vsnprintf(sql, sizeof sql, format, args);
     va_end(args);
-    *result = (struct pg_result){0};
-    if (p->claim == CLAIMED && !was_connected)
-        return store_fail(err, LINEAGE_EAWAY, "%s is away: the connection was lost under the claim", p->name.shown);
-    enum lineage_status status = pg_query(p->pg, result, PG_PATIENCE, sql, err);
-    if (status == LINEAGE_EAWAY && was_connected && p->claim != CLAIMED)
-        status = pg_query(p->pg, result, PG_PATIENCE, sql, err);
-    return postgres_explain(p, status, err);
+    return ask(p, result, PG_PATIENCE, sql, err);
+}
+
+enum lineage_status postgres_ask_flushed(struct log_postgres *p, struct pg_result *result,
+                                         struct lineage_error *err, const char *format, ...)
+{
+    char sql[STATEMENT_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sql, sizeof sql, format, args);
+    va_end(args);
+    return ask(p, result, postgres_flush_seconds(p), sql, err);
 }
 
 /* ---- state ------------------------------------------------------------------------------------------------------ */
@@ -138,6 +163,18 @@ enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state
     return LINEAGE_OK;
 }
 
+enum lineage_status postgres_take_ids(struct log_postgres *p, const struct pg_result *result,
+                                      size_t column, struct lineage_error *err)
+{
+    const int64_t next_id = pg_int(result, 0, column), width = pg_int(result, 0, column + 1);
+    if (!pg_is_int(result, 0, column) || !pg_is_int(result, 0, column + 1) || next_id < 0 ||
+        width < 0)
+        return store_fail(err, LINEAGE_EAWAY, "%s: an answer without the next id", p->name.shown);
+    p->log.next_id = (uint64_t)next_id;
+    p->log.id_width = (size_t)width;
+    return LINEAGE_OK;
+}
+
 void postgres_take_identity(struct log_state *state, const char *uuid)
 {
     state->identity[0] = number_of(&uuid);
@@ -151,15 +188,21 @@ enum lineage_status postgres_look(struct log *log, struct log_state *state, stru
     struct log_postgres *p = postgres_of(log);
     struct pg_result result = {0};
     *state = (struct log_state){0};
+    (void)postgres_flush_seconds(p); /* an append begins: what was late before is tried again */
     enum lineage_status status = postgres_find_store(p, err);
     if (status == LINEAGE_OK)
-        status = postgres_ask(p, &result, err, "SELECT " POSTGRES_HEAD ", s.uuid%s FROM lineage.store s WHERE s.id = %lld",
-                              p->claim == CLAIMED ? "" : ", lineage.flush()", (long long)p->store);
+        status = postgres_ask_flushed(
+            p, &result, err,
+            "SELECT " POSTGRES_HEAD
+            ", s.uuid, s.next_id, s.id_width%s FROM lineage.store s WHERE s.id = %lld",
+            p->claim == CLAIMED ? "" : ", lineage.flush()", (long long)p->store);
     if (status == LINEAGE_OK && !pg_rows(&result))
         status = store_fail(err, LINEAGE_EREFUSED, "%s: the store is gone", p->name.shown);
     if (status == LINEAGE_OK) {
         postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
-        status = postgres_take_state(p, state, &result, err);
+        status = postgres_take_ids(p, &result, HEAD_NEXT_ID, err);
+        if (status == LINEAGE_OK)
+            status = postgres_take_state(p, state, &result, err);
     }
     pg_clear(&result);
     return status;
@@ -212,13 +255,35 @@ static const struct log_kind kind = {.look = postgres_look,
                                      .find = postgres_find,
                                      .confirm = postgres_confirm,
                                      .locate = postgres_locate,
+                                     .skip_ids = postgres_skip_ids,
                                      .check_digests = postgres_check_digests,
                                      .rebuild_digests = postgres_rebuild_digests,
                                      .wait = postgres_wait,
                                      .release = postgres_release,
                                      .close = postgres_close};
 
-enum lineage_status log_postgres_open(struct log **log, int dir_fd, const char *name, struct lineage_error *err)
+#define STANDBY_WAIT "LINEAGE_STANDBY_WAIT"
+enum { WAIT_DEFAULT = 10, WAIT_MIN = 3, WAIT_MAX = 3600 };
+
+static enum lineage_status read_standby_wait(double *seconds, struct lineage_error *err)
+{
+    const char *text = getenv(STANDBY_WAIT);
+    char *end = NULL;
+    *seconds = WAIT_DEFAULT;
+    if (!text || !*text)
+        return LINEAGE_OK;
+    *seconds = strtod(text, &end);
+    if (!*end && *seconds >= WAIT_MIN && *seconds <= WAIT_MAX)
+        return LINEAGE_OK;
+    return store_fail(err, LINEAGE_EINVAL,
+                      STANDBY_WAIT
+                      "=%.40s: the seconds that an append waits for a standby are a number from %d"
+                      " to %d",
+                      text, WAIT_MIN, WAIT_MAX);
+}
+
+enum lineage_status log_postgres_open(struct log **log, int dir_fd, const char *name,
+                                      struct lineage_error *err)
 {
     struct log_postgres *p = calloc(1, sizeof *p);
     *log = NULL;
@@ -226,9 +291,14 @@ enum lineage_status log_postgres_open(struct log **log, int dir_fd, const char *
         return store_no_memory(err);
     p->log.kind = &kind;
     p->dir_fd = dir_fd;
-    enum lineage_status status = server_name_parse(&p->name, name, err);
+    double wait;
+    enum lineage_status status = read_standby_wait(&wait, err);
+    if (status == LINEAGE_OK)
+        status = server_name_parse(&p->name, name, err);
     if (status == LINEAGE_OK)
         status = pg_open(&p->pg, p->name.uri, p->name.shown, err);
+    if (status == LINEAGE_OK)
+        pg_set_standby_wait(p->pg, wait);
     p->log.name = PLACE_RESULTS;
     p->log.place = p->name.shown;
     if (status == LINEAGE_OK)

@@ -77,13 +77,21 @@ static void end_call(struct appending *a, bool last)
 }
 
 static const struct pg_part commit = {.sql = "COMMIT", .ends = true};
-static const struct pg_part flush = {.sql = "SELECT lineage.flush()", .name = "lineage_flush", .ends = true};
+
+static struct pg_part flush_part(struct log_postgres *p)
+{
+    p->log.appending = true;
+    return (struct pg_part){.sql = "SELECT lineage.flush()",
+                            .name = "lineage_flush",
+                            .ends = true,
+                            .seconds = postgres_flush_seconds(p)};
+}
 
 /* Without a transaction, this call is a transaction of its own. */
 static enum lineage_status send_last(struct appending *a, struct pg_result *result, struct lineage_error *err)
 {
     const bool begun = a->p->claim == CLAIMED;
-    const struct pg_part call = {.sql = a->sql.data, .ends = !begun};
+    const struct pg_part call = {.sql = a->sql.data, .ends = !begun}, flush = flush_part(a->p);
     const struct pg_part parts[] = {call, begun ? commit : flush, flush};
     const size_t n = begun ? 3 : 2;
     size_t done;
@@ -225,7 +233,9 @@ static enum lineage_status send_next(struct appending *a, struct pg_result *resu
     static const char sql[] = "SELECT * FROM lineage.append_next($1, $2, $3, $4, $5)";
     char store[LOG_POSTGRES_STORE], known[LOG_POSTGRES_STORE];
     const char *const params[] = {store, known, a->joined.data, a->sql.data, kept ? "t" : "f"};
-    const struct pg_part parts[] = {{.sql = sql, .name = "lineage_next", .n = 5, .params = params, .ends = true}, flush};
+    const struct pg_part parts[] = {
+        {.sql = sql, .name = "lineage_next", .n = 5, .params = params, .ends = true},
+        flush_part(a->p)};
     size_t done;
     snprintf(store, sizeof store, "%lld", (long long)a->p->store);
     snprintf(known, sizeof known, "%llu", (unsigned long long)state->records);
@@ -234,7 +244,7 @@ static enum lineage_status send_next(struct appending *a, struct pg_result *resu
     return status;
 }
 
-enum { NEXT_ID = HEAD_UUID }; /* the column after the columns of a head */
+enum { NEXT_ID = HEAD_OPEN_ENDS + 1 }; /* the column after the columns of a head */
 
 /* If other writers appended in between, the caller's *state is unchanged and the row's offset is unknown. */
 static void take_next(struct log_postgres *p, struct log_state *state, const struct pg_result *result, const char *rest,

@@ -43,7 +43,8 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
     bool was_connected = pg_is_connected(p->pg);
     buf_printf(&sql,
                "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT " POSTGRES_HEAD
-               ", t.uuid, s.there, s.newer FROM lineage.store t, lineage.claim(%lld, ",
+               ", t.uuid, s.next_id, s.id_width, s.there, s.newer FROM lineage.store t, "
+               "lineage.claim(%lld, ",
                (long long)p->store);
     postgres_add_request(&sql, &p->log);
     buf_printf(&sql, ", %lld) s WHERE t.id = %lld", p->session == pg_connections(p->pg) ? (long long)p->seq : -1LL,
@@ -59,7 +60,7 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
     return postgres_explain(p, status, err);
 }
 
-enum { FOUND = HEAD_UUID + 1, NEWER };
+enum { FOUND = HEAD_ID_WIDTH + 1, NEWER };
 
 /* Called before the state is updated, because the old state gives the position from which records are new. State that
  * was read through an earlier connection may be out of date. */
@@ -76,7 +77,8 @@ static void take_newer(struct log_postgres *p, const struct pg_result *result)
 /* A request that is already in the log adds nothing, but this may be reported only when its row is on disk. */
 static enum lineage_status give_up_found(struct log_postgres *p, struct lineage_error *err)
 {
-    enum lineage_status status = pg_query(p->pg, NULL, PG_PATIENCE, "ROLLBACK; SELECT lineage.flush()", err);
+    enum lineage_status status =
+        pg_query(p->pg, NULL, postgres_flush_seconds(p), "ROLLBACK; SELECT lineage.flush()", err);
     p->claim = NO_CLAIM;
     return status == LINEAGE_OK ? status : LINEAGE_EAWAY;
 }
@@ -87,6 +89,8 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
     struct pg_result result = {0};
     make_request(log);
     log->found = log->lost = false;
+    log->appending = true;
+    (void)postgres_flush_seconds(p);
     enum lineage_status status = postgres_find_store(p, err);
     if (status == LINEAGE_OK)
         status = take_claim(p, &result, err);
@@ -94,8 +98,10 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
         p->crowded = p->crowded && p->seq != pg_int(&result, 0, HEAD_SEQ);
         postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
         take_newer(p, &result);
-        status = postgres_take_state(p, state, &result, err);
+        status = postgres_take_ids(p, &result, HEAD_NEXT_ID, err);
     }
+    if (status == LINEAGE_OK)
+        status = postgres_take_state(p, state, &result, err);
     if (status == LINEAGE_OK) {
         p->has_newer = p->has_newer && !p->newer.failed && p->newer_from + p->newer.length == p->size;
         log->only_grew = p->has_newer && !p->open_end.length;
@@ -106,6 +112,21 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
     }
     pg_clear(&result);
     return log->found ? give_up_found(p, err) : status;
+}
+
+enum lineage_status postgres_skip_ids(struct log *log, uint64_t given, struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct pg_result result = {0};
+    enum lineage_status status = postgres_find_store(p, err);
+    if (status == LINEAGE_OK && !log->read_only && given <= INT64_MAX)
+        status = postgres_ask(p, &result, err,
+                              "SELECT next_id, id_width FROM lineage.skip_ids(%lld, %llu)",
+                              (long long)p->store, (unsigned long long)given);
+    if (status == LINEAGE_OK && pg_rows(&result))
+        status = postgres_take_ids(p, &result, 0, err);
+    pg_clear(&result);
+    return status;
 }
 
 /* Does not ask the server: the append names the record that it follows, and is refused if other writers were faster. */

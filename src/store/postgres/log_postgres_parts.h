@@ -52,14 +52,23 @@ enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_e
 enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result, struct lineage_error *err,
                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Does the same for a statement that calls lineage.flush(), within the time that a flush may take. */
+enum lineage_status postgres_ask_flushed(struct log_postgres *p, struct pg_result *result, struct lineage_error *err,
+                                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+double postgres_flush_seconds(struct log_postgres *p);
+
 /* The columns of every statement that returns a state, in this order. */
 #define POSTGRES_HEAD "s.seq, s.size, s.digest, s.open_end, s.open_ends"
-enum { HEAD_SEQ, HEAD_SIZE, HEAD_DIGEST, HEAD_OPEN_END, HEAD_OPEN_ENDS, HEAD_UUID };
+enum { HEAD_SEQ, HEAD_SIZE, HEAD_DIGEST, HEAD_OPEN_END, HEAD_OPEN_ENDS, HEAD_UUID, HEAD_NEXT_ID, HEAD_ID_WIDTH };
 
 /* Takes state, seq, size and open end from the first row. The identity is unchanged; postgres_take_identity reads it
  * from a UUID. An answer without numbers is LINEAGE_EAWAY and changes nothing, as if no answer had come. */
 enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result,
                                         struct lineage_error *err);
+
+/* Takes the next id and its digits from two columns. An answer without them is LINEAGE_EAWAY. */
+enum lineage_status postgres_take_ids(struct log_postgres *p, const struct pg_result *result, size_t column,
+                                      struct lineage_error *err);
 void postgres_take_identity(struct log_state *state, const char *uuid);
 
 /* Bytes of the log in one answer. They are in memory twice, once as hexadecimal digits. */
@@ -101,6 +110,7 @@ enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *d
                                      struct lineage_error *err);
 enum lineage_status postgres_locate(struct log *log, const unsigned char request[16], size_t n, int64_t *seq,
                                     char digest[LOG_DIGEST_TEXT], struct lineage_error *err);
+enum lineage_status postgres_skip_ids(struct log *log, uint64_t given, struct lineage_error *err);
 enum lineage_status postgres_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
 enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
 

@@ -90,8 +90,8 @@ enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lin
     return status;
 }
 
-/* The flush waits for the synchronous standbys, so that everything that this statement sees is on them too. A digest from a file
- * goes into the statement only if it is hexadecimal. */
+/* The flush waits for the synchronous standbys, so that everything that this statement sees is on them too. Asynchronous
+ * ones are a witness if all of them have it already. A digest from a file goes into the statement only if it is hexadecimal. */
 enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *digest, bool *there, bool *witnessed,
                                      struct lineage_error *err)
 {
@@ -101,9 +101,11 @@ enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *d
     *there = *witnessed = false;
     if (status != LINEAGE_OK || strspn(digest, "0123456789abcdef") != LOG_DIGEST_TEXT - 1 || digest[LOG_DIGEST_TEXT - 1])
         return status;
-    status = postgres_ask(p, &result, err,
-                          "SELECT digest = '\\x%s'::bytea, current_setting('synchronous_standby_names') <> '', lineage.flush()"
-                          " FROM lineage.record WHERE store = %lld AND seq = %lld", digest, (long long)p->store, (long long)seq);
+    status =
+        postgres_ask_flushed(p, &result, err,
+                             "SELECT digest = '\\x%s'::bytea, lineage.is_copied(), lineage.flush()"
+                             " FROM lineage.record WHERE store = %lld AND seq = %lld",
+                             digest, (long long)p->store, (long long)seq);
     if (status == LINEAGE_OK && pg_rows(&result)) {
         *there = pg_text(&result, 0, 0, NULL)[0] == 't';
         *witnessed = *there && pg_text(&result, 0, 1, NULL)[0] == 't';

@@ -30,6 +30,8 @@ struct pg {
     double failed;   /* time and message of the last failure to connect, or of a statement without an answer */
     struct lineage_error why;
     double rest; /* seconds after `failed` in which nothing is tried */
+    bool standbys, appending; /* the server has synchronous standbys; a caller appends (pg_flush_seconds) */
+    double standby_wait;
     void (*waiting)(void *context);
     void *context;
 };
@@ -97,8 +99,12 @@ static enum lineage_status away(struct pg *pg, const char *why, struct lineage_e
 static enum lineage_status give_up(struct pg *pg, bool late, double seconds, struct lineage_error *err)
 {
     struct lineage_error why;
-    enum lineage_status status = away(pg, late ? "it does not answer" : pg->pq.errorMessage(pg->connection), &why);
-    if (late && seconds >= PG_PATIENCE) {
+    char text[80];
+    const bool unconfirmed = late && pg->standbys && seconds > PG_SHORT && seconds < PG_PATIENCE;
+    snprintf(text, sizeof text, "no synchronous standby has confirmed within %g s", seconds);
+    const char *lost = late ? "it does not answer" : pg->pq.errorMessage(pg->connection);
+    enum lineage_status status = away(pg, unconfirmed ? text : lost, &why);
+    if (unconfirmed || (late && seconds >= PG_PATIENCE)) {
         pg->failed = clock_now();
         pg->rest = SECONDS_SILENT;
         pg->why = why;
@@ -122,7 +128,21 @@ static const char session[] =
     "SET search_path = pg_catalog; SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '10s';"
     "SET default_transaction_isolation = 'read committed'; SET bytea_output = hex; SET DateStyle = ISO; SET statement_timeout = 0;"
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
-    "DO $$ BEGIN SET client_connection_check_interval = '5s'; EXCEPTION WHEN OTHERS THEN NULL; END $$";
+    "DO $$ BEGIN SET client_connection_check_interval = '5s'; EXCEPTION WHEN OTHERS THEN NULL; END $$;"
+    "SELECT current_setting('synchronous_standby_names') <> ''";
+
+double pg_flush_seconds(struct pg *pg, bool appending)
+{
+    if (appending && !pg->appending)
+        pg->why.status = LINEAGE_OK;
+    pg->appending = pg->appending || appending;
+    return !pg->standbys ? PG_PATIENCE : pg->appending ? pg->standby_wait : PG_READ_WAIT;
+}
+
+void pg_set_standby_wait(struct pg *pg, double seconds)
+{
+    pg->standby_wait = seconds;
+}
 
 /* After a failed connection, further calls fail at once for this long: a command asks several questions, and each would
  * wait for a server that hangs. */
@@ -150,9 +170,13 @@ enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error 
     pg->connections++;
     if (fresh)
         *fresh = true;
-    enum lineage_status status = pg_query(pg, NULL, PG_PATIENCE, session, err);
+    struct pg_result standbys;
+    enum lineage_status status = pg_query(pg, &standbys, PG_PATIENCE, session, err);
     if (status != LINEAGE_OK) /* otherwise the next statement would run without these settings */
         pg_disconnect(pg);
+    else
+        pg->standbys = *pg_text(&standbys, 0, 0, NULL) == 't';
+    pg_clear(&standbys);
     return status;
 }
 
@@ -304,6 +328,7 @@ static bool send_part(struct pg *pg, const struct pg_part *part, bool prepare)
 struct answers {
     const struct pg_part *parts;
     size_t at, done;
+    double seconds; /* limit for the next answer */
     bool prepare[PG_PARTS_MAX];
     struct pg_result rows; /* of the first part */
     enum lineage_status status;
@@ -343,14 +368,20 @@ static void end_answer(struct pg *pg, struct answers *a)
 /* libpq ends the answer to a statement with NULL, and a piece of the pipeline with a result that no NULL follows. */
 static bool take_answers(struct pg *pg, struct answers *a, size_t n, double seconds, bool *late, struct lineage_error *err)
 {
-    const double start_time = clock_now();
+    double start_time = clock_now();
     bool told = false;
+    size_t timed = 0; /* the part that start_time is for */
     while (a->at < n) {
-        if (!wait_for_answer(pg, start_time, seconds, &told, late))
+        if (a->at != timed) {
+            timed = a->at;
+            start_time = clock_now();
+        }
+        a->seconds = a->parts[a->at].seconds > 0 ? a->parts[a->at].seconds : seconds;
+        if (!wait_for_answer(pg, start_time, a->seconds, &told, late))
             return false;
         PGresult *rows = pg->pq.getResult(pg->connection);
         const bool piece = rows && pg->pq.resultStatus(rows) == PGRES_PIPELINE_SYNC;
-        *late = !rows && clock_now() - start_time >= seconds; /* no result yet, and more must come */
+        *late = !rows && clock_now() - start_time >= a->seconds; /* no result yet, and more must come */
         if (*late)
             return false;
         if (rows)
@@ -388,7 +419,7 @@ static enum lineage_status run_parts_once(struct pg *pg, struct pg_result *out, 
     const bool answered = send_parts(pg, &a, n) && take_answers(pg, &a, n, seconds, &late, err);
     if (!answered || !pg_is_connected(pg) || !pg->pq.exitPipelineMode(pg->connection)) {
         if (a.status != LINEAGE_EAWAY)
-            a.status = give_up(pg, late, seconds, err);
+            a.status = give_up(pg, late, a.seconds, err);
         pg_disconnect(pg);
     }
     *done = a.done;

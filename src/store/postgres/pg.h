@@ -39,6 +39,16 @@ void pg_disconnect(struct pg *pg);
 /* Default limit for a statement, in seconds. */
 #define PG_PATIENCE 30.0
 
+/* The longest limit of statements that wait for no standby and may be late. */
+#define PG_SHORT 2.0
+
+/* Limit for a statement that flushes, because a flush waits for synchronous standbys, which may be down. Without such standbys it is
+ * PG_PATIENCE. A command that only reads has its mirror and waits PG_READ_WAIT; one that appends waits the number of seconds that
+ * pg_set_standby_wait sets. If `appending` is set for the first time, a short wait of before counts no more. */
+#define PG_READ_WAIT 2.5
+double pg_flush_seconds(struct pg *pg, bool appending);
+void pg_set_standby_wait(struct pg *pg, double seconds); /* above PG_READ_WAIT */
+
 /* Runs one or more statements of the simple protocol; the caller writes the values into them (numbers, hex, UUIDs).
  * Several statements form one transaction unless they contain BEGIN or COMMIT. out, which may be NULL, receives the
  * last result that has rows. */
@@ -54,7 +64,8 @@ struct pg_part {
     const char *name; /* name under which it is prepared at its first use; NULL: not prepared */
     size_t n;         /* parameters, as for pg_run */
     const char *const *params;
-    bool ends; /* the last part of its transaction: later parts are tried even if it fails */
+    double seconds; /* limit for its answer, behind the answer before it; 0: that of the call */
+    bool ends;      /* the last part of its transaction: later parts are tried even if it fails */
 };
 
 enum { PG_PARTS_MAX = 4 };

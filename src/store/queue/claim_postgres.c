@@ -21,7 +21,7 @@
 
 /* Timeout in seconds. It is short, because a process that renews its claim also watches a trial and must not neglect
  * it. */
-#define SHORT_PATIENCE 2.0
+#define SHORT_PATIENCE PG_SHORT
 
 enum { NUMBER_MAX = 32, WINDOW = 256 };
 
