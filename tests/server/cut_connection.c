@@ -3,7 +3,15 @@
  * or each time. In every case there is exactly one row. If no answer came, the trial is in the outbox and the next sync
  * delivers it.
  *
- * usage: cut_connection DIR SOCKET PORT STEP
+ * With `corrupt`, the proxy changes byte N instead, among the bytes of the startup, before the server is ready for the first
+ * statement. If that happens each time, the byte may make another user, database or version of it, so an append may also fail: then
+ * its error says so.
+ *
+ * usage: cut_connection DIR SOCKET PORT STEP [corrupt]
+ *        cut_connection proxy SOCKET PORT SEED
+ *
+ * The second form is the proxy alone (campaign.sh): with a SEED above 0 it cuts two of five connections at a random byte and changes
+ * a random byte in the startup of another one; with 0 it only passes on.
  *
  * DIR is a store directory whose lineage.json names the server by 127.0.0.1:PORT. The proxy is a separate process on
  * PORT of this machine; the server listens on SOCKET.
@@ -29,15 +37,19 @@
 #include "support/rows.h"
 
 enum direction { TO_SERVER, TO_CLIENT };
-enum { PAIRS = 64, CHUNK = 4096 };
+enum { PAIRS = 64, CHUNK = 4096, CHANGES = 6 };
 
 /* Memory shared by the proxy and the test. */
 struct shared {
-    _Atomic long cut_at;     /* number of bytes before the cut; -1: no cut */
-    _Atomic int direction;   /* the direction in which bytes are counted until the cut */
-    _Atomic int every_time;  /* cut every connection that gets to that byte, not only the first */
-    _Atomic long bytes[2];   /* bytes passed since the test set these counters to 0 */
+    _Atomic long cut_at;    /* number of bytes before the cut; -1: no cut */
+    _Atomic int direction;  /* the direction in which bytes are counted until the cut */
+    _Atomic int every_time; /* cut every connection that gets to that byte, not only the first */
+    _Atomic int mask;       /* not 0: change the byte by these bits instead of cutting */
+    _Atomic long
+        startup[2]; /* bytes of the last connection until the server was ready for a statement */
+    _Atomic long bytes[2]; /* bytes passed since the test set these counters to 0 */
     _Atomic int cuts;
+    _Atomic int random;      /* choose what happens to each connection */
 };
 
 static void die(const char *what)
@@ -51,6 +63,11 @@ static void die(const char *what)
 struct pair {
     int client, server; /* sockets; -1: this pair is free */
     long sent[2];       /* bytes passed over this connection, by direction */
+    bool started;       /* the first statement was sent */
+    long cut_at;        /* chosen for this connection alone: its cut; -1: none */
+    long change_at;     /* the byte of the startup that is changed; -1: none */
+    int mask;
+    enum direction direction;
 };
 
 static void close_pair(struct pair *pair)
@@ -83,6 +100,42 @@ static bool send_all(int fd, const char *bytes, size_t length)
     return true;
 }
 
+/* Counts the bytes before the first statement, which is a message 'Q'. No message of the startup begins like that, and each is read
+ * in one piece, because the peers wait for each other. */
+static void count_startup(struct shared *s, struct pair *pair, enum direction direction,
+                          const char *bytes)
+{
+    if (direction == TO_SERVER && !pair->started && pair->sent[TO_SERVER] && bytes[0] == 'Q') {
+        pair->started = true;
+        for (int i = 0; i < 2; i++)
+            s->startup[i] = pair->sent[i];
+    }
+}
+
+/* Changes the byte if it is among these n, which follow `sent` others. */
+static void corrupt(struct shared *s, enum direction direction, long sent, char *bytes, ssize_t n)
+{
+    if (s->direction != (int)direction || s->cut_at < sent || s->cut_at >= sent + n)
+        return;
+    bytes[s->cut_at - sent] = (char)(bytes[s->cut_at - sent] ^ s->mask);
+    s->cuts++;
+    if (!s->every_time)
+        s->cut_at = -1;
+}
+
+/* Chooses what happens to a new connection. A startup has about 200 bytes in either direction, and an append 1500. */
+static void choose(struct shared *s, struct pair *pair)
+{
+    const int kind = s->random ? (int)(random() % 5) : 0;
+    pair->cut_at = pair->change_at = -1;
+    pair->direction = random() % 2 ? TO_SERVER : TO_CLIENT;
+    pair->mask = 1 << random() % 8;
+    if (kind == 1 || kind == 2)
+        pair->cut_at = random() % 3000;
+    if (kind == 3)
+        pair->change_at = random() % 200;
+}
+
 /* Passes on received bytes up to the cut. Returns false if the connection must be closed. */
 static bool pass_on(struct shared *s, struct pair *pair, enum direction direction)
 {
@@ -91,7 +144,16 @@ static bool pass_on(struct shared *s, struct pair *pair, enum direction directio
     ssize_t n = recv(from, bytes, sizeof bytes, 0);
     if (n <= 0)
         return false;
-    long cut_at = s->direction == (int)direction ? s->cut_at : -1;
+    count_startup(s, pair, direction, bytes);
+    if (s->mask)
+        corrupt(s, direction, pair->sent[direction], bytes, n);
+    long cut_at = s->direction == (int)direction && !s->mask ? s->cut_at : -1;
+    if (s->random && pair->direction == direction) {
+        const long at = pair->change_at - pair->sent[direction];
+        cut_at = pair->cut_at;
+        if (pair->change_at >= 0 && at >= 0 && at < n && !pair->started)
+            bytes[at] = (char)(bytes[at] ^ pair->mask);
+    }
     bool cut = cut_at >= 0 && pair->sent[direction] + n >= cut_at;
     if (cut)
         n = cut_at > pair->sent[direction] ? cut_at - pair->sent[direction] : 0;
@@ -134,7 +196,8 @@ static void serve(struct shared *s, int listener, const char *path)
             if (pairs[i].client < 0) {
                 int one = 1, client = accept(listener, NULL, NULL), server = connect_to(path);
                 setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-                pairs[i] = (struct pair){client, server, {0, 0}};
+                pairs[i] = (struct pair){.client = client, .server = server};
+                choose(s, &pairs[i]);
                 if (server < 0)
                     close_pair(&pairs[i]);
                 break;
@@ -152,6 +215,7 @@ static pid_t start_proxy(struct shared *s, unsigned short port, const char *path
     pid_t proxy = fork();
     if (proxy == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        srandom((unsigned)s->random);
         serve(s, listener, path);
     }
     close(listener);
@@ -163,8 +227,8 @@ static pid_t start_proxy(struct shared *s, unsigned short port, const char *path
 struct test {
     struct shared *shared;
     const char *dir;
-    unsigned long cases, kept, cuts;
-    bool failed;
+    unsigned long cases, kept, cuts, refused;
+    bool may_fail, failed;
 };
 
 static void fail(struct test *t, const char *name, const char *what, const char *text)
@@ -179,35 +243,46 @@ static struct lineage_store *open_or_fail(struct test *t, const char *name)
     struct lineage_error err;
     if (lineage_store_open(&store, t->dir, NULL, &err) == LINEAGE_OK)
         return store;
-    fail(t, name, "open", err.text);
+    if (!t->may_fail)
+        fail(t, name, "open", err.text);
     return NULL;
 }
 
-/* Appends one row with files through the proxy. */
-static void append(struct test *t, const char *name)
+/* Appends one row with files through the proxy. Returns false if that is an error, whose message is not empty. */
+static bool append(struct test *t, const char *name)
 {
     static const char telemetry[] = "{\"steps\": [{\"step\": 1, \"loss\": 0.5}]}";
     struct lineage_store *store = open_or_fail(t, name);
     struct lineage_append_options options;
-    const struct lineage_extra extras[] = {{"nobody", "has this column"}, {"team", "red\tand blue"}};
-    struct lineage_trial trial = {.hypothesis = name, .core_metric = {true, 1.0}, .extras = extras, .n_extras = 2}, row = {0};
-    struct lineage_error err;
+    const struct lineage_extra extras[] = {{"nobody", "has this column"},
+                                           {"team", "red\tand blue"}};
+    struct lineage_trial trial = {.hypothesis = name,
+                                  .core_metric = {true, 1.0},
+                                  .extras = extras,
+                                  .n_extras = 2},
+                         row = {0};
+    struct lineage_error err = {0};
+    bool done = true;
     lineage_append_options_init(&options);
     options.auto_status = true;
     options.telemetry = telemetry;
     options.telemetry_length = sizeof telemetry - 1;
-    if (store && lineage_store_append(store, &trial, &options, &row, &err) != LINEAGE_OK)
-        fail(t, name, "append", err.text);
+    if (!store || lineage_store_append(store, &trial, &options, &row, &err) != LINEAGE_OK) {
+        done = false;
+        if (!t->may_fail || (store && !err.text[0]))
+            fail(t, name, "append", err.text);
+    }
     t->kept += row.exp_id && strncmp(row.exp_id, LINEAGE_OUTBOX, strlen(LINEAGE_OUTBOX)) == 0;
     lineage_trial_release(&row);
     lineage_store_close(store);
+    return done;
 }
 
 /*
  * Checks, with the connection restored, that no trial is left waiting and that there is exactly one row with that
- * name.
+ * name; after an error, one or none.
  */
-static void check(struct test *t, const char *name)
+static void check(struct test *t, const char *name, bool done)
 {
     char sql[400];
     struct lineage_sync_stats stats = {0};
@@ -220,7 +295,9 @@ static void check(struct test *t, const char *name)
     snprintf(sql, sizeof sql, "SELECT count(*) || ' ' || (SELECT count(*) FROM step_metrics s WHERE s.exp_id = t.exp_id AND key = 'loss')"
                               " || ' ' || (SELECT value FROM extras x WHERE x.seq = t.seq) FROM trials t WHERE hypothesis = '%s'", name);
     const char *found = sql_value(store, sql);
-    if (strcmp(found, "1 1 red\tand blue") != 0)
+    if (!done && strcmp(found, "NULL") == 0)
+        t->refused++;
+    else if (strcmp(found, "1 1 red\tand blue") != 0)
         fail(t, name, "rows, steps and column of it", found);
     lineage_store_close(store);
 }
@@ -237,12 +314,16 @@ static void set(struct shared *s, enum direction direction, long cut_at, bool ev
 static void run_case(struct test *t, enum direction direction, long at, bool every_time)
 {
     char name[96];
-    snprintf(name, sizeof name, "%s %s %ld", direction == TO_SERVER ? "up" : "down", every_time ? "always" : "once", at);
+    snprintf(name, sizeof name, "%s %s %ld %02x", direction == TO_SERVER ? "up" : "down",
+             every_time ? "always" : "once", at, (unsigned)t->shared->mask);
     set(t->shared, direction, at, every_time);
-    append(t, name);
+    const bool done = append(t, name);
     t->cuts += (unsigned long)t->shared->cuts;
     set(t->shared, direction, -1, false);
-    check(t, name);
+    const bool may_fail = t->may_fail;
+    t->may_fail = false;
+    check(t, name, done);
+    t->may_fail = may_fail;
     t->cases++;
 }
 
@@ -254,16 +335,46 @@ static long measure(struct test *t, enum direction direction)
     return t->shared->bytes[direction];
 }
 
+/* Changes each byte of the startup: its lowest bit, its highest bit and all bits, once and then each time. */
+static void corrupt_startup(struct test *t, long step)
+{
+    static const int masks[] = {0x01, 0x80, 0xff};
+    measure(t, TO_SERVER);
+    const long startup[] = {t->shared->startup[0], t->shared->startup[1]};
+    printf("startup: %ld bytes to the server, %ld to the client\n", startup[0], startup[1]);
+    t->failed = t->failed || !startup[0] || !startup[1];
+    for (int direction = 0; direction < 2; direction++)
+        for (size_t k = 0; k < CHANGES; k++)
+            for (long at = (long)k % step; at < startup[direction] && !t->failed; at += step) {
+                t->shared->mask = masks[k % 3];
+                t->may_fail = k >= 3;
+                run_case(t, (enum direction)direction, at, k >= 3);
+                t->shared->mask = 0;
+            }
+    t->may_fail = false;
+}
+
 int main(int argc, char **argv)
 {
-    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (argc != 5 || s == MAP_FAILED)
+    struct shared *s =
+        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const bool alone = argc == 5 && strcmp(argv[1], "proxy") == 0;
+    const bool corrupts = argc == 6 && strcmp(argv[5], "corrupt") == 0;
+    if ((argc != 5 && !corrupts) || s == MAP_FAILED)
         return 2;
     struct test t = {.shared = s, .dir = argv[1]};
     long step = atol(argv[4]);
     set(s, TO_SERVER, -1, false);
+    s->random = alone ? atoi(argv[4]) : 0;
+    setvbuf(stdout, NULL, _IOLBF, 0);
     pid_t proxy = start_proxy(s, (unsigned short)atoi(argv[3]), argv[2]);
-    for (int direction = 0; direction < 2; direction++) {
+    if (alone) {
+        waitpid(proxy, NULL, 0);
+        return 0;
+    }
+    if (corrupts)
+        corrupt_startup(&t, step);
+    for (int direction = 0; direction < 2 && !corrupts; direction++) {
         long total = measure(&t, (enum direction)direction);
         printf("%s: %ld bytes\n", direction == TO_SERVER ? "to the server" : "to the client", total);
         for (int every_time = 0; every_time < 2; every_time++)
@@ -272,6 +383,7 @@ int main(int argc, char **argv)
     }
     kill(proxy, SIGKILL);
     waitpid(proxy, NULL, 0);
-    printf("%lu cases, %lu cuts, %lu trials kept and delivered\n", t.cases, t.cuts, t.kept);
+    printf("%lu cases, %lu %s, %lu trials kept and delivered, %lu refused with a message\n",
+           t.cases, t.cuts, corrupts ? "changed bytes" : "cuts", t.kept, t.refused);
     return t.failed || !t.cases || !t.kept;
 }

@@ -175,6 +175,8 @@ static void the_words_of_libpq_are_sorted(void **unused)
                  {"SSL SYSCALL error: EOF detected", LINEAGE_EAWAY},
                  {"SSL error: unexpected eof while reading", LINEAGE_EAWAY},
                  {"received invalid response to SSL negotiation: H", LINEAGE_EAWAY},
+                 {"server sent an error response during SSL exchange", LINEAGE_EAWAY},
+                 {"expected authentication request from server, but received v", LINEAGE_EAWAY},
                  {"server does not support SSL, but SSL was required", LINEAGE_EREFUSED},
                  {"SSL error: certificate verify failed", LINEAGE_EREFUSED},
                  {"root certificate file \"x\" does not exist", LINEAGE_EREFUSED},

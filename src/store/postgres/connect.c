@@ -97,7 +97,8 @@ static const char *behind_sqlstate(const char *text)
 static enum verdict judge_words(const char *text)
 {
     static const char *const lost[] = {"SSL SYSCALL", "unexpected eof", "closed unexpectedly", "closed the connection unexpectedly",
-                                       "could not receive data", "could not send data", "response to SSL negotiation", NULL};
+                                       "could not receive data", "could not send data", "response to SSL negotiation",
+                                       "during SSL exchange", "expected authentication request", NULL};
     static const char *const not_reached[] = {"could not translate", NULL};
     static const char *const refused[] = {"SSL", "certificate", "private key", "password supplied", "authentication", "channel binding",
                                           "SCRAM", "GSSAPI", "requirepeer", "invalid port number", "invalid integer value",
@@ -172,22 +173,48 @@ static void explain(const struct libpq *pq, const PGconn *connection, const char
         store_fail(why, LINEAGE_EAWAY, "%s is away: %s", shown, words);
 }
 
+static bool is_new_enough(const struct libpq *pq, const PGconn *connection)
+{
+    return pq->serverVersion(connection) >= OLDEST_SERVER;
+}
+
 static bool is_known(const struct libpq *pq, const PGconn *connection, const char *shown, struct lineage_error *why)
 {
     int version = pq->serverVersion(connection);
-    if (version >= OLDEST_SERVER)
+    if (is_new_enough(pq, connection))
         return true;
     store_fail(why, LINEAGE_EREFUSED, "%s: refused: its PostgreSQL is version %d.%d, and %d is the oldest that will do", shown,
                version / 10000, version % 10000, OLDEST_SERVER / 10000);
     return false;
 }
 
+static PGconn *connect_once(const struct libpq *pq, const struct keywords *k)
+{
+    PGconn *connection = pq->connectdbParams(k->names, k->values, 1);
+    try_again_verbosely(pq, connection);
+    return connection;
+}
+
+/* Whether libpq alone says no, because of the bytes that it got: about TLS, the kind of authentication, the version. One byte that
+ * arrives changed is enough for that, so it is tried once more. A server that says no itself was asked twice by now. */
+static bool is_doubtful(const struct libpq *pq, const PGconn *connection)
+{
+    char words[320];
+    if (is_there(pq, connection))
+        return !is_new_enough(pq, connection);
+    const char *text = pq->errorMessage(connection);
+    return !behind_severity(text) && judge_text(text, words, sizeof words) == REFUSED;
+}
+
 PGconn *connect_server(const struct libpq *pq, const char *uri, const char *shown, struct lineage_error *why)
 {
     const struct keywords k = make_keywords(pq, uri);
     locale_t plain = newlocale(LC_MESSAGES_MASK, "C", NULL), before = plain ? uselocale(plain) : NULL;
-    PGconn *connection = pq->connectdbParams(k.names, k.values, 1);
-    try_again_verbosely(pq, connection);
+    PGconn *connection = connect_once(pq, &k);
+    if (connection && is_doubtful(pq, connection)) {
+        pq->finish(connection);
+        connection = connect_once(pq, &k);
+    }
     bool there = is_there(pq, connection);
     if (!connection)
         store_no_memory(why);
