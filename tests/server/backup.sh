@@ -44,6 +44,6 @@ same data
 
 # The queries of the guide run, and print one line for each store or nothing.
 sed -n '/^## Monitor a server/,/^## /p' "$SOURCE/cli/man/operations.md" | awk '/^SQL$/ { on = 0 } on; /<<.SQL.$/ { on = 1 }' >queries.sql
-must_equal 5 "$(grep -c ';$' queries.sql)" queries
+must_equal 6 "$(grep -c ';$' queries.sql)" queries
 load trials queries.sql >out 2>err || fail "queries: $(cat err)"
 finish

@@ -1,7 +1,7 @@
 /*
  * receipts.h: receipts of appends that a server has acknowledged. A server that fails over to an asynchronous standby, or is set
  * back to a backup, no longer has the last rows that it acknowledged. The machine that sent them keeps them in outbox/receipts
- * until a synchronous standby has them too, or for a week, and delivers them again.
+ * until a standby has them too, within the limits of receipts.c, and delivers them again.
  */
 #ifndef APPEND_RECEIPTS_H
 #define APPEND_RECEIPTS_H
@@ -10,13 +10,14 @@
 #include "../log/log.h"
 
 /* The callback `acknowledged` of a log; context is the store. A receipt that cannot be written is a notice, because the row is in
- * the log. Appends of more than 1 MiB, such as imports of long files, get no receipt. */
+ * the log. */
 void receipts_note(void *context, const struct log_ack *ack);
 
-/* Counts the receipts of this user whose rows the server no longer has. Receipts that are no longer needed are removed. */
+/* Counts the receipts of this user whose rows the server no longer has, and keeps the server from giving their ids to others. Receipts
+ * that are no longer needed are removed. */
 enum lineage_status receipts_check(struct lineage_store *store, size_t *n_missing, struct lineage_error *err);
 
-/* Delivers those rows again, with the number of their request, so that none is added twice. A row whose id is taken by now gets the
+/* Delivers those rows again, with the number of their request, so that none is added twice. A row whose id is taken gets the
  * next id, and its notes say which one it had; the parents of later rows follow. *n is the number of requests delivered. */
 enum lineage_status receipts_deliver(struct lineage_store *store, size_t *n, struct lineage_error *err);
 
