@@ -198,6 +198,28 @@ static void who_waits_is_told_once(void **unused)
     script_must_be_over(0);
 }
 
+/* A reader waits shortly for standbys, and nothing is tried for a while then, except by an append, which waits as long as it may. */
+static void a_flush_waits_for_standbys(void **unused)
+{
+    struct pg *pg;
+    (void)unused;
+    script_begin();
+    assert_int_equal(pg_open(&pg, "postgres://h/d", NAME, &err), LINEAGE_OK);
+    pg_set_standby_wait(pg, 7);
+    assert_float_equal(pg_flush_seconds(pg, false), PG_PATIENCE, 0);
+    SCRIPT({"SET search_path", ROWS, "t"}, {"flush", SILENT, ""});
+    assert_int_equal(pg_connect(pg, NULL, &err), LINEAGE_OK);
+    assert_float_equal(pg_flush_seconds(pg, false), PG_READ_WAIT, 0);
+    must_say(pg_query(pg, NULL, pg_flush_seconds(pg, false), "flush", &err), LINEAGE_EAWAY, "no synchronous standby has confirmed within 2.5 s");
+    must_say(pg_query(pg, NULL, 1, "SELECT 1", &err), LINEAGE_EAWAY, "within 2.5 s");
+    SCRIPT({"SET search_path", ROWS, "t"}, {"flush", SILENT, ""});
+    assert_float_equal(pg_flush_seconds(pg, true), 7, 0);
+    must_say(pg_query(pg, NULL, pg_flush_seconds(pg, true), "flush", &err), LINEAGE_EAWAY, "within 7 s");
+    must_say(pg_query(pg, NULL, pg_flush_seconds(pg, true), "flush", &err), LINEAGE_EAWAY, "within 7 s");
+    pg_close(pg);
+    script_must_be_over(0);
+}
+
 static void a_child_says_no_goodbye_on_its_parents_connection(void **unused)
 {
     struct pg *pg = connection();
@@ -360,6 +382,12 @@ static void a_look_tells_state_and_identity(void **unused)
     assert_int_equal(state.revision, 1);
     assert_int_equal(state.identity[0], 0x0011223344556677);
     assert_int_equal(state.identity[1], 0x8899aabbccddeeff);
+    assert_int_equal(log->next_id, 4);
+    assert_int_equal(log->id_width, 3);
+    SCRIPT({"SELECT s.seq", ROWS, HEAD "|00"});
+    must_say(log_look(log, &again, &err), LINEAGE_EAWAY, "an answer without the next id");
+    SCRIPT({"SELECT s.seq", ROWS, HEAD "|00|-1|3"});
+    must_say(log_look(log, &again, &err), LINEAGE_EAWAY, "an answer without the next id");
     /* The digest is empty and the UUID too short: no byte after their ends is read. */
     SCRIPT({"SELECT s.seq", ROWS, "0|0||\\x41ff|2|00|0|0"});
     assert_int_equal(log_look(log, &again, &err), LINEAGE_OK);
@@ -374,6 +402,22 @@ static void a_look_tells_state_and_identity(void **unused)
     assert_int_equal(again.session, state.session + 1);
     SCRIPT({"SELECT s.seq", LOST, ""}, {"SELECT s.seq", LOST, ""});
     must_say(log_look(log, &again, &err), LINEAGE_EAWAY, "broken");
+    close_log(log);
+}
+
+static void ids_of_lost_rows_are_left_out(void **unused)
+{
+    struct log_state state;
+    struct log *log = known_log(&state);
+    (void)unused;
+    SCRIPT({"lineage.skip_ids(7, 9)", ROWS, "1000000|7"});
+    assert_int_equal(log_skip_ids(log, 9, &err), LINEAGE_OK);
+    assert_int_equal(log->next_id, 1000000);
+    assert_int_equal(log->id_width, 7);
+    SCRIPT({"lineage.skip_ids(7, 9)", ROWS, "~|7"});
+    must_say(log_skip_ids(log, 9, &err), LINEAGE_EAWAY, "an answer without the next id");
+    log->read_only = true; /* this user cannot; nothing is asked */
+    assert_int_equal(log_skip_ids(log, 9, &err), LINEAGE_OK);
     close_log(log);
 }
 
@@ -899,6 +943,7 @@ int main(void)
                                        cmocka_unit_test(what_is_not_in_an_answer_is_null),
                                        cmocka_unit_test(a_server_that_is_away_is_asked_once_a_second),
                                        cmocka_unit_test(who_waits_is_told_once),
+                                       cmocka_unit_test(a_flush_waits_for_standbys),
                                        cmocka_unit_test(a_child_says_no_goodbye_on_its_parents_connection),
                                        cmocka_unit_test(notices_are_taken_all_at_once),
                                        cmocka_unit_test(parts_are_prepared_once_for_a_connection),
@@ -906,6 +951,7 @@ int main(void)
                                        cmocka_unit_test(a_pipeline_that_breaks_ends_the_connection),
                                        cmocka_unit_test(the_store_is_looked_for_once),
                                        cmocka_unit_test(a_look_tells_state_and_identity),
+                                       cmocka_unit_test(ids_of_lost_rows_are_left_out),
                                        cmocka_unit_test(what_a_log_was_is_told_by_a_digest),
                                        cmocka_unit_test(a_short_answer_is_no_end_of_the_log),
                                        cmocka_unit_test(a_claim_brings_what_is_newer),
