@@ -230,16 +230,18 @@ static void drop_beside(const struct lineage_store *store, const char *line, siz
     json_decref(about);
 }
 
-/* Removes the lines that end within the first n bytes of the file. Lines that other processes have added stay. */
-static void drop_first(struct lineage_store *store, size_t n)
+/* Removes the lines that end within the first `drop` of n bytes, which end in `end`. Lines that other processes have added stay; if
+ * another process has removed lines, other bytes are in that place, and nothing is removed. */
+static void drop_first(struct lineage_store *store, size_t drop, size_t n, const struct buf *end)
 {
     struct buf now = {0};
     size_t cut = 0;
     int fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDWR | O_NOFOLLOW, 0);
-    if (fd < 0 || fs_lock(fd, true) != 0 || fs_read_file(store->dir_fd, PLACE_RECEIPTS, &now, NULL) != LINEAGE_OK || now.length < n)
+    if (fd < 0 || fs_lock(fd, true) != 0 || fs_read_file(store->dir_fd, PLACE_RECEIPTS, &now, NULL) != LINEAGE_OK || now.length < n ||
+        memcmp(now.data + n - end->length, end->data, end->length) != 0)
         goto done;
-    for (const char *end; (end = memchr(now.data + cut, '\n', n - cut)); cut = (size_t)(end - now.data) + 1)
-        drop_beside(store, now.data + cut, (size_t)(end - now.data) - cut);
+    for (const char *at; (at = memchr(now.data + cut, '\n', drop - cut)); cut = (size_t)(at - now.data) + 1)
+        drop_beside(store, now.data + cut, (size_t)(at - now.data) - cut);
     if (fs_write_at(fd, now.data + cut, now.length - cut, 0) == 0)
         (void)!fs_truncate(fd, now.length - cut);
 done:
@@ -281,9 +283,9 @@ static json_t *read_all(struct lineage_store *store, const struct log_state *now
 }
 
 /* The log has all of them. They go if another server has them too. Without a standby nothing shows that, so the file has a limit. */
-static void thin_out(struct lineage_store *store, bool witnessed, size_t n)
+static void thin_out(struct lineage_store *store, bool witnessed, size_t n, const struct buf *end)
 {
-    drop_first(store, witnessed ? n : n / 2);
+    drop_first(store, witnessed ? n : n / 2, n, end);
     if (!witnessed)
         store_notice(store, 0, "%s/" PLACE_RECEIPTS " has reached %zu MiB, because no standby has the rows; its older half is removed, "
                      "so those rows are not delivered again if the server loses them", store->dir, FILE_BYTES_MAX >> 20);
@@ -310,7 +312,7 @@ static enum lineage_status look(struct lineage_store *store, json_t **all, size_
         status = ask_last(store, *all, &there, &witnessed, err);
     }
     if (status == LINEAGE_OK && there && (witnessed || *read_until > FILE_BYTES_MAX))
-        thin_out(store, witnessed, *read_until);
+        thin_out(store, witnessed, *read_until, &bytes);
     if (status == LINEAGE_OK && !there) {
         json_decref(*all);
         *all = read_all(store, &now, *read_until);
