@@ -139,6 +139,15 @@ static uint64_t number_of(const char **digits)
     return n;
 }
 
+/* Reads the cell of the first row once, so that the number that is checked is the number that is used. */
+static bool read_number(const struct pg_result *result, size_t column, int64_t *number)
+{
+    char *end;
+    const char *text = pg_text(result, 0, column, NULL);
+    *number = strtoll(text, &end, 10);
+    return end != text && !*end;
+}
+
 /* The digest of the last record covers everything before it: a log that was set back, for example by a restored copy,
  * has another digest at the same length. 64 bits of the digest are enough for this comparison. */
 enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result,
@@ -147,16 +156,18 @@ enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state
     size_t length;
     const char *open_end = pg_text(result, 0, HEAD_OPEN_END, &length), *digest = pg_digits(result, 0, HEAD_DIGEST);
     const uint64_t identity[2] = {state->identity[0], state->identity[1]};
-    if (!pg_is_int(result, 0, HEAD_SEQ) || !pg_is_int(result, 0, HEAD_SIZE) || !pg_is_int(result, 0, HEAD_OPEN_ENDS))
+    int64_t seq, size, open_ends;
+    if (!read_number(result, HEAD_SEQ, &seq) || !read_number(result, HEAD_SIZE, &size) ||
+        !read_number(result, HEAD_OPEN_ENDS, &open_ends))
         return store_fail(err, LINEAGE_EAWAY, "%s: an answer without the end of the log", p->name.shown);
-    p->seq = pg_int(result, 0, HEAD_SEQ);
-    p->size = (uint64_t)pg_int(result, 0, HEAD_SIZE);
+    p->seq = seq;
+    p->size = (uint64_t)size;
     p->session = pg_connections(p->pg);
     buf_reset(&p->open_end);
     postgres_add_bytes(&p->open_end, open_end, length);
     *state = (struct log_state){.size = p->size + p->open_end.length,
                                 .identity = {identity[0], identity[1]},
-                                .revision = (int64_t)(number_of(&digest) + (uint64_t)pg_int(result, 0, HEAD_OPEN_ENDS)),
+                                .revision = (int64_t)(number_of(&digest) + (uint64_t)open_ends),
                                 .records = (uint64_t)p->seq,
                                 .session = p->session};
     state->exists = state->size > 0;
@@ -166,9 +177,8 @@ enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state
 enum lineage_status postgres_take_ids(struct log_postgres *p, const struct pg_result *result,
                                       size_t column, struct lineage_error *err)
 {
-    const int64_t next_id = pg_int(result, 0, column), width = pg_int(result, 0, column + 1);
-    if (!pg_is_int(result, 0, column) || !pg_is_int(result, 0, column + 1) || next_id < 0 ||
-        width < 0)
+    int64_t next_id, width;
+    if (!read_number(result, column, &next_id) || !read_number(result, column + 1, &width) || next_id < 0 || width < 0)
         return store_fail(err, LINEAGE_EAWAY, "%s: an answer without the next id", p->name.shown);
     p->log.next_id = (uint64_t)next_id;
     p->log.id_width = (size_t)width;
