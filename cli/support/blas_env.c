@@ -47,8 +47,8 @@ static const struct level *asked_level(void)
 }
 
 /* A setting, and the variable that keeps the user's value until blas_env_give_back. A variable is used because only
- * arguments and environment survive exec. An unset variable and an empty one mean the same to OpenBLAS and to glibc (libgomp warns of an empty one), so
- * "" can represent both. */
+ * arguments and environment survive exec. An unset variable and an empty one mean the same to all three libraries, although
+ * libgomp warns of an empty one, so "" can represent both. */
 struct setting {
     const char *name, *saved;
 };

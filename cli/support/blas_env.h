@@ -1,9 +1,9 @@
 /*
  * blas_env.h: what OpenBLAS, glibc and libgomp read from the environment before main: the number of threads, the kernels, the
- * exponentials, and how long idle threads spin. There is one thread, because the trainer has its own workers, and because OpenBLAS retries forever if
- * its threads do not fit into a limited address space. The AVX-512 kernels are set if the processor has AVX-512, which
- * OpenBLAS may not recognise. If LINEAGE_VECTOR_LEVEL lowers the vector level (rlcore/level.h), the kernels and
- * exponentials of that level are set.
+ * exponentials, and how long idle threads spin. OpenBLAS gets one thread, because the trainer has its own workers, and because
+ * OpenBLAS retries forever if its threads do not fit into a limited address space. The AVX-512 kernels are set if the
+ * processor has AVX-512, which OpenBLAS may not recognise. If LINEAGE_VECTOR_LEVEL lowers the vector level (rlcore/level.h),
+ * the kernels and exponentials of that level are set.
  *
  * The settings must be in the environment when the program is loaded and be removed afterwards: the commands that a
  * trial or a night runs must find the user's environment.
