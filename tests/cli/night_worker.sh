@@ -205,7 +205,7 @@ policy_of() # OPTION...: OMP_WAIT_POLICY of the trial of a night
         sleep 0.02
     done
     if [ -n "$trial" ]; then
-        tr '\0' '\n' <"$(echo "$trial" | head -n 1 | sed 's/cmdline/environ/')" | sed -n 's/^OMP_WAIT_POLICY=//p'
+        tr '\0' '\n' <"$(echo "$trial" | head -n 1 | sed 's/cmdline/environ/')" | grep -E '^(OMP_WAIT_POLICY|GOMP_SPINCOUNT)='
     else
         echo 'no trial was found'
     fi
@@ -214,8 +214,8 @@ policy_of() # OPTION...: OMP_WAIT_POLICY of the trial of a night
 }
 if [ -r /proc/self/environ ]; then
     unset OMP_WAIT_POLICY GOMP_SPINCOUNT
-    must_equal passive "$(policy_of --worker)" 'a worker'
-    must_equal '' "$(policy_of)" 'a night by itself'
-    must_equal active "$(OMP_WAIT_POLICY=active policy_of --worker --lease 9)" 'what was chosen stays'
+    must_equal GOMP_SPINCOUNT=0 "$(policy_of --worker)" 'a worker'
+    must_equal GOMP_SPINCOUNT=1000 "$(policy_of)" 'a night by itself'
+    must_equal OMP_WAIT_POLICY=active "$(OMP_WAIT_POLICY=active policy_of --worker --lease 9)" 'what was chosen stays'
 fi
 finish
