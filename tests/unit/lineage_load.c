@@ -217,7 +217,14 @@ static void a_sound_mirror_is_found_so_in_pieces(void **state)
     assert_string_equal(with, without);
     assert_non_null(strstr(with, "utf8"));
     static const char *const edits[] = {
-        "UPDATE trials SET hypothesis = 'x' WHERE seq = 11500", "UPDATE turn_stats SET std = std + 1 WHERE seq = 8500",
+        "UPDATE trials SET hypothesis = 'x' WHERE seq = 11500", "UPDATE trials SET notes = notes || ' ' WHERE seq = 1",
+        "UPDATE trials SET score = NULL, special = 32 WHERE seq = 9500", "UPDATE trials SET val_bpb = 1 WHERE seq = 8192",
+        "UPDATE trials SET special = 256 WHERE seq = 8193", "UPDATE trials SET digest = digest + 1 WHERE seq = 12000",
+        "INSERT INTO trials SELECT 0, line, offset, length, digest, 'x', timestamp, specialist, '', '', domain, hypothesis,"
+        " expected_delta, status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path, notes, score,"
+        " NULL, NULL, expected, special FROM trials WHERE seq = 1",
+        "DELETE FROM trials WHERE seq = 12000", "INSERT INTO again_rows VALUES (8200, '001')",
+        "INSERT INTO night_rows SELECT 8200, exp_id, 'sweep', 1 FROM trials WHERE seq = 8200", "UPDATE turn_stats SET std = std + 1 WHERE seq = 8500",
         "UPDATE findings SET line = line + 1 WHERE offset = (SELECT max(offset) FROM findings)",
         "UPDATE param_values SET low = 0 WHERE key = 'seed' AND value = 10001",
         "UPDATE param_values SET n = 2 WHERE key = 'seed' AND value = 10002",

@@ -48,6 +48,8 @@ struct ingest {
     struct param_batch *params;
     struct void_rows voids;
     struct moved_rows moved;
+    ingest_row_fn *row; /* NULL: trials are inserted */
+    void *context;
     bool in_bulk; /* there are no indexes meanwhile */
     bool much;
     bool telemetry; /* the store has, or may have, a telemetry directory */
@@ -88,6 +90,16 @@ static enum lineage_status add_provisional(struct ingest *in, const struct linea
     return status;
 }
 
+static enum lineage_status insert(struct ingest *in, const struct parsed_record *parsed, struct lineage_error *err)
+{
+    if (!in->row)
+        return mirror_insert(in->mirror, &parsed->trial, &parsed->record, parsed->digest, in->params, err);
+    struct mirror_value values[MIRROR_TRIAL_VALUES];
+    mirror_trial_values(values, &parsed->trial, &parsed->record, parsed->digest);
+    enum lineage_status status = in->row(in->context, &parsed->trial, values, err);
+    return status == LINEAGE_OK ? mirror_insert_parts(in->mirror, &parsed->trial, err) : status;
+}
+
 /* The row is inserted before the rows that refer to it, and the sums are updated last. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
@@ -100,7 +112,7 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
     trial->seq = ++mirror->meta.at.rows;
     trial->line = parsed->record.line;
     if (status == LINEAGE_OK)
-        status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
+        status = insert(in, parsed, err);
     if (status == LINEAGE_OK && in->telemetry)
         status = mirror_insert_telemetry(mirror, trial, err);
     if (status == LINEAGE_OK && !terminated)
@@ -279,18 +291,32 @@ static enum lineage_status make_indexes(struct ingest *in, struct lineage_error 
     return status;
 }
 
+/* Writes what waits for the last row. */
+static enum lineage_status finish(struct ingest *in, struct lineage_error *err)
+{
+    enum lineage_status status = in->in_bulk && !in->row ? make_indexes(in, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = flush(in, err);
+    if (status == LINEAGE_OK && !in->row)
+        status = void_rows_apply(&in->voids, in->mirror, &in->moved, err);
+    if (status == LINEAGE_OK && !in->row)
+        status = ancestors_update(in->mirror, &in->moved, err);
+    return status;
+}
+
 /*
  * meta is saved in the caller's transaction, together with the rows. If there are more new rows than old ones, dropping
  * the indexes and creating them again costs less than inserting into them. This happens inside the transaction, so no
  * reader sees a mirror without its indexes. meta records the log's state from before reading, so that the next sync
  * notices rows that were appended meanwhile.
  */
-enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log,
-                                  struct lineage_error *err)
+enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_state *log, ingest_row_fn *row, void *context,
+                                        struct lineage_error *err)
 {
     struct mirror_meta *meta = &mirror->meta;
     const uint64_t there = meta->at.watermark, coming = log->size - there;
-    struct ingest in = {.mirror = mirror, .size = log->size, .much = coming > MUCH};
+    struct ingest in = {.mirror = mirror, .size = log->size, .row = row, .context = context,
+                        .much = coming > (row ? CHUNK : MUCH)};
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
     in.in_bulk = there == 0 || (in.much && coming > there);
@@ -305,14 +331,8 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
         status = mirror_drop_indexes(mirror, err);
     if (status == LINEAGE_OK)
         status = ingest_bytes(&in, err);
-    if (status == LINEAGE_OK && in.in_bulk)
-        status = make_indexes(&in, err);
     if (status == LINEAGE_OK)
-        status = flush(&in, err);
-    if (status == LINEAGE_OK)
-        status = void_rows_apply(&in.voids, mirror, &in.moved, err);
-    if (status == LINEAGE_OK)
-        status = ancestors_update(mirror, &in.moved, err);
+        status = finish(&in, err);
     meta->at.log = *log;
     if (!meta->provisional) {
         meta->next_id = meta->at.next_id;
@@ -328,4 +348,9 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     row_batch_release(&in.batches[0]);
     row_batch_release(&in.batches[1]);
     return status;
+}
+
+enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log, struct lineage_error *err)
+{
+    return mirror_ingest_parts(mirror, log, NULL, NULL, err);
 }

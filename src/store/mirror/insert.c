@@ -28,54 +28,84 @@ static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
 
 /* SQLite turns nan into NULL and -0.0 into 0, so bits in `special` record these values. Otherwise a row from the mirror
  * would be printed differently from the row in the log. */
-static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit,
-                        int *special)
+static struct mirror_value number_value(struct lineage_number number, int bit, int *special)
 {
+    const struct mirror_value none = {.type = SQLITE_NULL};
     if (!number.present)
-        return;
-    if (isnan(number.value))
-        *special |= bit;
-    else
-        sqlite3_bind_double(stmt, at, number.value);
+        return none;
     if (number.value == 0 && signbit(number.value))
         *special |= bit * MIRROR_NEGATIVE_ZERO;
+    if (!isnan(number.value))
+        return (struct mirror_value){SQLITE_FLOAT, {.number = number.value}};
+    *special |= bit;
+    return none;
 }
 
-/* Binds the position of the record and its digest. A later sync compares these to find changes of the log. */
-static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial,
-                        const struct tsv_record *record, int64_t digest)
+static struct mirror_value integer_value(int64_t integer)
 {
-    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
-    sqlite3_bind_int64(stmt, 2, (int64_t)record->line);
-    sqlite3_bind_int64(stmt, 3, (int64_t)record->offset);
-    sqlite3_bind_int64(stmt, 4, (int64_t)record->length);
-    sqlite3_bind_int64(stmt, 5, digest);
+    return (struct mirror_value){SQLITE_INTEGER, {.integer = integer}};
 }
 
-/* `expected` is computed here and not in SQL, because the rule for its leading number is in expected.c. */
-static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
+static struct mirror_value text_value(const char *text)
 {
-    int special = 0, bit = 1, at = 6;
-    double expected;
-    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
+    assert(text); /* an absent cell is "", never NULL */
+    return (struct mirror_value){SQLITE_TEXT, {.text = text}};
+}
+
+/* The position of the record and its digest are compared by a later sync, to find changes of the log. `expected` is
+ * computed here and not in SQL, because the rule for its leading number is in expected.c. */
+void mirror_trial_values(struct mirror_value values[MIRROR_TRIAL_VALUES], const struct lineage_trial *trial,
+                         const struct tsv_record *record, int64_t digest)
+{
+    int special = 0, bit = 1;
+    struct lineage_number expected = {.present = false};
+    *values++ = integer_value((int64_t)trial->seq);
+    *values++ = integer_value((int64_t)record->line);
+    *values++ = integer_value((int64_t)record->offset);
+    *values++ = integer_value((int64_t)record->length);
+    *values++ = integer_value(digest);
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
         const struct lineage_column *column = lineage_column(i);
         const void *member = (const char *)trial + column->offset;
         if (column->kind == LINEAGE_COLUMN_TEXT) {
-            bind_text(stmt, at, lineage_trial_text(trial, i));
+            *values++ = text_value(lineage_trial_text(trial, i));
         } else if (column->kind == LINEAGE_COLUMN_LABEL) {
-            bind_text(stmt, at, lineage_label_name(trial->status));
+            *values++ = text_value(lineage_label_name(trial->status));
         } else {
-            bind_number(stmt, at, *(const struct lineage_number *)member, bit, &special);
+            *values++ = number_value(*(const struct lineage_number *)member, bit, &special);
             bit *= 2;
         }
     }
-    bind_number(stmt, at++, trial->score, bit, &special);
-    bind_number(stmt, at++, trial->ig_clip_scale_mean, 0, &special);
-    bind_number(stmt, at++, trial->ig_clip_scale_std, 0, &special);
-    if (expected_number(&expected, trial->expected_delta))
-        sqlite3_bind_double(stmt, at, expected);
-    at++;
-    sqlite3_bind_int(stmt, at, special);
+    expected.present = expected_number(&expected.value, trial->expected_delta);
+    *values++ = number_value(trial->score, bit, &special);
+    *values++ = number_value(trial->ig_clip_scale_mean, 0, &special);
+    *values++ = number_value(trial->ig_clip_scale_std, 0, &special);
+    *values++ = number_value(expected, 0, &special);
+    *values = integer_value(special);
+}
+
+static void bind_value(sqlite3_stmt *stmt, int at, const struct mirror_value *value)
+{
+    if (value->type == SQLITE_INTEGER)
+        sqlite3_bind_int64(stmt, at, value->as.integer);
+    else if (value->type == SQLITE_FLOAT)
+        sqlite3_bind_double(stmt, at, value->as.number);
+    else if (value->type == SQLITE_TEXT)
+        bind_text(stmt, at, value->as.text);
+}
+
+static enum lineage_status insert_row(struct mirror *mirror, const struct lineage_trial *trial,
+                                      const struct tsv_record *record, int64_t digest, struct lineage_error *err)
+{
+    struct mirror_value values[MIRROR_TRIAL_VALUES];
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, insert_trial_sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    mirror_trial_values(values, trial, record, digest);
+    for (int i = 0; i < MIRROR_TRIAL_VALUES; i++)
+        bind_value(stmt, i + 1, &values[i]);
+    return mirror_run(mirror, stmt, err);
 }
 
 /* Binds the first two columns of every side table. exp_id is in each of them, so that people can query them without a
@@ -182,22 +212,9 @@ static enum lineage_status insert_again(struct mirror *mirror, const struct line
     return mirror_run(mirror, stmt, err);
 }
 
-/* The row of the trial is inserted first, because the rows of the other tables refer to it. */
-enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
-                                  const struct tsv_record *record, int64_t digest, struct param_batch *params,
-                                  struct lineage_error *err)
+enum lineage_status mirror_insert_parts(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, insert_trial_sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    bind_record(stmt, trial, record, digest);
-    bind_columns(stmt, trial);
-    status = mirror_run(mirror, stmt, err);
-    if (status == LINEAGE_OK)
-        status = param_batch_add(params, mirror, trial, err);
-    if (status == LINEAGE_OK)
-        status = insert_turns(mirror, trial, err);
+    enum lineage_status status = insert_turns(mirror, trial, err);
     if (status == LINEAGE_OK)
         status = insert_extras(mirror, trial, err);
     if (status == LINEAGE_OK)
@@ -207,6 +224,17 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
     if (status == LINEAGE_OK)
         status = insert_again(mirror, trial, err);
     return status;
+}
+
+/* The row of the trial is inserted first, because the rows of the other tables refer to it. */
+enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
+                                  const struct tsv_record *record, int64_t digest, struct param_batch *params,
+                                  struct lineage_error *err)
+{
+    enum lineage_status status = insert_row(mirror, trial, record, digest, err);
+    if (status == LINEAGE_OK)
+        status = param_batch_add(params, mirror, trial, err);
+    return status == LINEAGE_OK ? mirror_insert_parts(mirror, trial, err) : status;
 }
 
 /* Names of the kinds of fault as listed in FORMAT.md; `verify` prints these names. */

@@ -1,22 +1,24 @@
 /*
  * verify_in_pieces.c: checks whether lineage.db is sound, one part of the log at a time.
  *
- * Most stores are sound, and a second mirror of the whole log is not needed to confirm that. Some ten thousand rows at
- * a time are inserted into tables in memory by the code that fills lineage.db, compared with the same rows of
- * lineage.db, and dropped. Parameters, whose rows are not in the order of the log, are compared by the sum of a hash of
- * each row. param_values is computed again from param_rows, which has the same order, and from the label and score of
- * each row, for which nine bytes per row are kept.
+ * Most stores are sound, and a second mirror of the whole log is not needed to confirm that. The code that fills
+ * lineage.db computes the rows of the log again. Each row of `trials` is compared at once with the next one of lineage.db.
+ * The other tables, which most trials leave empty, are filled in memory, some ten thousand trials at a time, compared and
+ * dropped. Parameters, whose rows are not in the order of the log, are compared by the sum of a hash of each row.
+ * param_values is computed again from param_rows, which has the same order, and from the label and score of each row, for
+ * which nine bytes per row are kept.
  *
- * A trial that is void differs from its row, and the row that voids it may be in another piece. So a mirror with void
- * trials is left to mirror_check, like one that is not sound.
+ * A trial that is void differs from its row, and the row that voids it may be in another piece. So a log that voids trials
+ * is left to mirror_check, like a mirror that is not sound.
  *
  * The result is only yes or no. After a no, mirror_check finds out what is wrong, with a complete mirror in memory.
  */
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+
+#include <lineage/voids.h>
 
 #include "../mirror/connection.h"
 #include "../mirror/ingest.h"
@@ -30,6 +32,7 @@ struct pieces {
     struct mirror *mirror, *apart;
     struct verify_extent extent;
     struct log_state log;
+    sqlite3_stmt *trials;  /* the rows of the mirror, at the last one that was compared */
     uint64_t params;       /* sum of the hashes of the rows of param_rows, computed from the log */
     double *scores;        /* [rows + 1], nan: no finite score */
     unsigned char *labels; /* [rows + 1] */
@@ -47,45 +50,59 @@ static enum lineage_status unless(bool wrong)
     return wrong ? LINEAGE_ENOTFOUND : LINEAGE_OK;
 }
 
-/* Hashes a row of param_rows: key, value, seq. Numbers are hashed by their bits, which are the same whenever SQLite
- * returns equal numbers. */
-static uint64_t hash_param(sqlite3_stmt *stmt)
+/* Hashes a row of param_rows; text is NULL if the value is a number. Equal numbers have equal bits here, because adding 0
+ * makes 0 of -0. */
+static uint64_t hash_param(const char *key, const char *text, double number, int64_t seq)
 {
-    const char *key = mirror_text(stmt, 0);
-    int64_t seq = sqlite3_column_int64(stmt, 2);
     uint64_t hash = XXH3_64bits_withSeed(key, strlen(key), (uint64_t)seq);
-    if (sqlite3_column_type(stmt, 1) == SQLITE_FLOAT) {
-        double number = sqlite3_column_double(stmt, 1);
-        return XXH3_64bits_withSeed(&number, sizeof number, hash);
-    }
-    const char *text = mirror_text(stmt, 1);
-    return XXH3_64bits_withSeed(text, (size_t)sqlite3_column_bytes(stmt, 1), hash + 1);
+    if (text)
+        return XXH3_64bits_withSeed(text, strlen(text), hash + 1);
+    number += 0.0;
+    return XXH3_64bits_withSeed(&number, sizeof number, hash);
 }
 
-static enum lineage_status add_params(struct pieces *p)
+static uint64_t hash_param_row(sqlite3_stmt *row)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(p->apart, &stmt, "SELECT key, value, seq FROM param_rows", NULL);
-    while (status == LINEAGE_OK && (status = mirror_step(p->apart, stmt, NULL)) == LINEAGE_OK)
-        p->params += hash_param(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    const bool is_number = sqlite3_column_type(row, 1) == SQLITE_FLOAT;
+    return hash_param(mirror_text(row, 0), is_number ? NULL : mirror_text(row, 1),
+                      is_number ? sqlite3_column_double(row, 1) : 0, sqlite3_column_int64(row, 2));
 }
 
-static enum lineage_status keep_scores(struct pieces *p)
+static bool is_value(sqlite3_stmt *row, int column, const struct mirror_value *value)
 {
-    sqlite3_stmt *stmt;
-    enum lineage_label label = LINEAGE_CRASH;
-    enum lineage_status status = mirror_prepare(p->apart, &stmt, "SELECT seq, status, score FROM trials", NULL);
-    while (status == LINEAGE_OK && (status = mirror_step(p->apart, stmt, NULL)) == LINEAGE_OK) {
-        int64_t seq = sqlite3_column_int64(stmt, 0);
-        double score = sqlite3_column_type(stmt, 2) == SQLITE_FLOAT ? sqlite3_column_double(stmt, 2) : (double)NAN;
-        bool known = lineage_label_parse(&label, mirror_text(stmt, 1));
-        assert(known && seq >= 1 && seq <= p->extent.rows); /* the row was just inserted and counted by read_stretch */
-        (void)known;
-        p->labels[seq] = (unsigned char)label;
-        p->scores[seq] = isfinite(score) ? score : (double)NAN;
-    }
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    if (sqlite3_column_type(row, column) != value->type)
+        return false;
+    if (value->type == SQLITE_INTEGER)
+        return sqlite3_column_int64(row, column) == value->as.integer;
+    if (value->type == SQLITE_FLOAT)
+        return sqlite3_column_double(row, column) == value->as.number;
+    if (value->type == SQLITE_NULL)
+        return true;
+    const char *text = mirror_text(row, column);
+    size_t n = strlen(value->as.text);
+    return (size_t)sqlite3_column_bytes(row, column) == n && memcmp(text, value->as.text, n) == 0;
+}
+
+/* Compares a trial of the log with the next row of the mirror, and keeps what the tables of parameters are compared with. */
+static enum lineage_status compare_trial(void *context, const struct lineage_trial *trial,
+                                         const struct mirror_value values[MIRROR_TRIAL_VALUES], struct lineage_error *err)
+{
+    struct pieces *p = context;
+    const bool scored = trial->score.present && isfinite(trial->score.value);
+    enum lineage_status status =
+        (int64_t)trial->seq <= p->extent.rows ? mirror_step(p->mirror, p->trials, err) : LINEAGE_ENOTFOUND;
+    if (status != LINEAGE_OK)
+        return status;
+    bool same = !lineage_is_void_row(trial, NULL) && sqlite3_column_count(p->trials) == MIRROR_TRIAL_VALUES;
+    for (int i = 0; same && i < MIRROR_TRIAL_VALUES; i++)
+        same = is_value(p->trials, i, &values[i]);
+    for (size_t i = 0; i < trial->n_params; i++)
+        if (trial->params[i].text || !isnan(trial->params[i].value)) /* param_batch.c leaves the others out, too */
+            p->params += hash_param(trial->params[i].name, trial->params[i].text, trial->params[i].value,
+                                    (int64_t)trial->seq);
+    p->labels[trial->seq] = (unsigned char)trial->status;
+    p->scores[trial->seq] = scored ? trial->score.value : (double)NAN;
+    return unless(!same);
 }
 
 /* Finds the position at which the row with that number ends. */
@@ -123,16 +140,13 @@ static enum lineage_status next_stretch(struct pieces *p, struct verify_stretch 
     return status == LINEAGE_OK ? unless(next->watermark <= from) : status;
 }
 
-/* The rows are inserted without indexes, because they are only compared in order and dropped. */
 static enum lineage_status read_stretch(struct pieces *p, const struct verify_stretch *stretch)
 {
     struct log_state log = p->log;
     log.size = (uint64_t)stretch->watermark;
     enum lineage_status status = mirror_exec(p->apart, "BEGIN", NULL);
     if (status == LINEAGE_OK)
-        status = mirror_ingest(p->apart, &log, NULL);
-    if (status == LINEAGE_OK)
-        status = mirror_drop_indexes(p->apart, NULL);
+        status = mirror_ingest_parts(p->apart, &log, compare_trial, p, NULL);
     if (status == LINEAGE_OK)
         status = mirror_exec(p->apart, "COMMIT", NULL);
     const struct mirror_position *read = mirror_position(p->apart);
@@ -150,15 +164,14 @@ static enum lineage_status compare(struct pieces *p, unsigned kinds, const struc
  * read. */
 static enum lineage_status forget_rows(struct mirror *apart)
 {
-    return mirror_exec(apart, "DELETE FROM param_rows; DELETE FROM param_values; DELETE FROM turn_stats;"
-                       "DELETE FROM voided; DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM metric_rows;"
-                       "DELETE FROM night_rows; DELETE FROM findings; DELETE FROM trials", NULL);
+    return mirror_exec(apart, "DELETE FROM turn_stats; DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM metric_rows;"
+                       "DELETE FROM night_rows; DELETE FROM again_rows; DELETE FROM findings", NULL);
 }
 
 static enum lineage_status compare_pieces(struct pieces *p)
 {
     struct verify_stretch stretch = {0};
-    enum lineage_status status = LINEAGE_OK;
+    enum lineage_status status = mirror_prepare(p->mirror, &p->trials, "SELECT * FROM trials ORDER BY seq", NULL);
     while (status == LINEAGE_OK && stretch.watermark < p->extent.watermark) {
         status = next_stretch(p, &stretch);
         if (status == LINEAGE_OK)
@@ -166,12 +179,12 @@ static enum lineage_status compare_pieces(struct pieces *p)
         if (status == LINEAGE_OK)
             status = compare(p, VERIFY_BY_ROW, &stretch);
         if (status == LINEAGE_OK)
-            status = add_params(p);
-        if (status == LINEAGE_OK)
-            status = keep_scores(p);
-        if (status == LINEAGE_OK)
             status = forget_rows(p->apart);
     }
+    if (status == LINEAGE_OK) /* checks that no row is left over */
+        status = unless(mirror_step(p->mirror, p->trials, NULL) != LINEAGE_ENOTFOUND);
+    if (p->trials)
+        sqlite3_reset(p->trials);
     return status == LINEAGE_OK ? compare(p, VERIFY_SUMS, &stretch) : status;
 }
 
@@ -260,7 +273,7 @@ static enum lineage_status walk_params(struct pieces *p, sqlite3_stmt *rows, sql
     uint64_t params = 0;
     enum lineage_status status;
     while ((status = mirror_step(p->mirror, rows, NULL)) == LINEAGE_OK) {
-        params += hash_param(rows);
+        params += hash_param_row(rows);
         bool same = group->key && same_bytes(sqlite3_column_value(rows, 0), group->key) &&
                     same_setting(sqlite3_column_value(rows, 1), group->value);
         if (!same) {

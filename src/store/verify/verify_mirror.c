@@ -9,39 +9,44 @@
 #include <time.h>
 
 /* One statement per table. Its first columns are line and exp_id. ?1 is the last row of the stretch and ?2 the end of
- * its bytes; ?3 is the row and ?4 the byte where the stretch begins. */
+ * its bytes; ?3 is the row and ?4 the byte where the stretch begins. LEFT, because verify_in_pieces.c compares parts of trials that
+ * it has not inserted. */
 static const struct {
     const char *table, *sql;
     enum verify_kind kind;
 } tables[] = {
     {"trials", "SELECT t.line, t.exp_id, t.* FROM trials t WHERE t.seq <= ?1 AND ?2 AND t.seq > ?3 ORDER BY t.seq",
-     VERIFY_BY_ROW},
+     VERIFY_TRIALS},
     {"params",
      "SELECT t.line, t.exp_id, p.* FROM param_rows p JOIN trials t ON t.seq = p.seq"
      " WHERE p.seq <= ?1 AND ?2 ORDER BY p.key, p.value, p.seq",
      VERIFY_PARAMS},
     {"turn_stats",
-     "SELECT t.line, t.exp_id, s.* FROM turn_stats s JOIN trials t ON t.seq = s.seq"
+     "SELECT t.line, t.exp_id, s.* FROM turn_stats s LEFT JOIN trials t ON t.seq = s.seq"
      " WHERE s.seq <= ?1 AND ?2 AND s.seq > ?3 ORDER BY s.seq, s.turn",
      VERIFY_BY_ROW},
     {"step_metrics",
-     "SELECT t.line, t.exp_id, s.* FROM step_metrics s JOIN trials t ON t.seq = s.seq"
+     "SELECT t.line, t.exp_id, s.* FROM step_metrics s LEFT JOIN trials t ON t.seq = s.seq"
      " WHERE s.seq <= ?1 AND ?2 AND s.seq > ?3 ORDER BY s.seq, s.step, s.key",
      VERIFY_BY_ROW},
     {"extras",
-     "SELECT t.line, t.exp_id, e.* FROM extras e JOIN trials t ON t.seq = e.seq"
+     "SELECT t.line, t.exp_id, e.* FROM extras e LEFT JOIN trials t ON t.seq = e.seq"
      " WHERE e.seq <= ?1 AND ?2 AND e.seq > ?3 ORDER BY e.seq, e.name",
      VERIFY_BY_ROW},
     {"metrics",
-     "SELECT t.line, t.exp_id, m.* FROM metric_rows m JOIN trials t ON t.seq = m.seq"
+     "SELECT t.line, t.exp_id, m.* FROM metric_rows m LEFT JOIN trials t ON t.seq = m.seq"
      " WHERE m.seq <= ?1 AND ?2 AND m.seq > ?3 ORDER BY m.seq, m.name",
      VERIFY_BY_ROW},
     {"night_rows",
-     "SELECT t.line, t.exp_id, n.* FROM night_rows n JOIN trials t ON t.seq = n.seq"
+     "SELECT t.line, t.exp_id, n.* FROM night_rows n LEFT JOIN trials t ON t.seq = n.seq"
      " WHERE n.seq <= ?1 AND ?2 AND n.seq > ?3 ORDER BY n.seq",
      VERIFY_BY_ROW},
+    {"again_rows",
+     "SELECT t.line, t.exp_id, a.* FROM again_rows a LEFT JOIN trials t ON t.seq = a.seq"
+     " WHERE a.seq <= ?1 AND ?2 AND a.seq > ?3 ORDER BY a.seq",
+     VERIFY_BY_ROW},
     {"voided",
-     "SELECT t.line, t.exp_id, v.* FROM voided v JOIN trials t ON t.seq = v.seq"
+     "SELECT t.line, t.exp_id, v.* FROM voided v LEFT JOIN trials t ON t.seq = v.seq"
      " WHERE v.seq <= ?1 AND ?2 AND v.seq > ?3 ORDER BY v.seq",
      VERIFY_BY_ROW},
     {"findings",
@@ -203,7 +208,7 @@ static enum lineage_status compare_tables(struct mirror *mirror, struct mirror *
     struct verify_stretch all = {.rows = extent.rows + (whole ? extent.provisional : 0), .watermark = extent.watermark};
     if (status != LINEAGE_OK || all.rows < 0)
         return status;
-    unsigned kinds = VERIFY_BY_ROW | VERIFY_PARAMS | (whole ? VERIFY_SUMS | VERIFY_VALUES : 0);
+    unsigned kinds = VERIFY_TRIALS | VERIFY_BY_ROW | VERIFY_PARAMS | (whole ? VERIFY_SUMS | VERIFY_VALUES : 0);
     return verify_tables(mirror, truth, kinds, &all, report_one, context, err);
 }
 

@@ -12,6 +12,7 @@ enum verify_kind {
     VERIFY_BY_ROW = 1, /* new rows go to the end: any stretch of rows can be compared */
     VERIFY_PARAMS = 2, /* new rows go anywhere, by value: all rows up to some seq can be compared */
     VERIFY_SUMS = 4,   /* few rows, changed by each trial: compared only if both sides have read the same bytes */
+    VERIFY_TRIALS = 16, /* like VERIFY_BY_ROW, and one row for each row of the log */
     VERIFY_VALUES = 8  /* like VERIFY_SUMS, with one row per value and label */
 };
 
