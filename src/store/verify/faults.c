@@ -34,8 +34,9 @@ enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *r
                        context, err);
 }
 
-/* Each row is looked up in the index on exp_id, so that the cost grows with the number of rows and not with its square,
- * even if all rows have the same id: the first row with an id is the first entry of the index that has it.
+/* Ids and parents are read from their indexes, in order and each value once, because the rows of trials are wide. So the cost
+ * grows with the number of rows and not with its square, even if all rows have the same id: the first row with an id is the
+ * first entry of the index that has it. CROSS keeps SQLite from scanning trials instead.
  * A parent is looked up in both spellings, and reported only if neither exists. The reported line is that of the faulty
  * row, not of the first row with the id. */
 static const struct {
@@ -43,19 +44,20 @@ static const struct {
 } id_faults[] = {
     {"id", "SELECT line, '', 'exp_id is empty' FROM trials WHERE exp_id = '' ORDER BY seq"},
     {"id",
-     "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT line FROM trials f"
-     " WHERE f.exp_id = t.exp_id ORDER BY f.seq LIMIT 1) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1"
-     " FROM trials f WHERE f.exp_id = t.exp_id AND f.seq < t.seq) ORDER BY t.seq"},
-    {"id", /* starts from ids with the prefix: most stores use it in no row or in every row */
+     "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT line FROM trials WHERE seq = f.seq)"
+     " FROM (SELECT exp_id, min(seq) AS seq FROM trials WHERE exp_id > '' GROUP BY exp_id"
+     " HAVING count(*) > 1) f CROSS JOIN trials t ON t.exp_id = f.exp_id AND t.seq > f.seq ORDER BY t.seq"},
+    {"id", /* '`' is the character behind '_': only ids with the prefix are read */
      "SELECT t.line, t.exp_id, 'names the same trial as ''' || f.exp_id || ''' in line ' || f.line FROM trials t, trials f"
-     " WHERE substr(t.exp_id, 1, 4) = 'exp_' AND length(t.exp_id) > 4"
+     " WHERE t.exp_id > 'exp_' AND t.exp_id < 'exp`'"
      " AND f.seq = (SELECT seq FROM trials g WHERE g.exp_id = substr(t.exp_id, 5) ORDER BY seq LIMIT 1) ORDER BY t.seq"},
     {"parent",
-     "SELECT line, exp_id, 'parent_exp ''' || parent_exp || ''' is not in the store' FROM trials t"
-     " WHERE parent_exp <> '' AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = t.parent_exp)"
-     " AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = 'exp_' || t.parent_exp)"
-     " AND NOT (substr(parent_exp, 1, 4) = 'exp_' AND EXISTS (SELECT 1 FROM trials p WHERE"
-     " p.exp_id = substr(t.parent_exp, 5))) ORDER BY seq"},
+     "SELECT t.line, t.exp_id, 'parent_exp ''' || d.id || ''' is not in the store' FROM (SELECT DISTINCT parent_exp AS id"
+     " FROM trials WHERE parent_exp <> '') d CROSS JOIN trials t"
+     " ON t.parent_exp = d.id AND t.parent_exp <> '' WHERE NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = d.id)"
+     " AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = 'exp_' || d.id)"
+     " AND NOT (substr(d.id, 1, 4) = 'exp_' AND EXISTS (SELECT 1 FROM trials p WHERE"
+     " p.exp_id = substr(d.id, 5))) ORDER BY t.seq"},
 };
 
 enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *report, void *context,
