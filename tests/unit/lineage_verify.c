@@ -128,6 +128,9 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
         {"INSERT INTO param_values VALUES ('zeta', 1, 'keep', 1, NULL, NULL)", "mirror:0 "},
         {"DELETE FROM calibration; INSERT INTO calibration VALUES ('s', 1, 1, 1, 1, 1)",
          "mirror:0 "},
+        {"UPDATE ancestors SET depth = depth + 1 WHERE seq = 3", "mirror:4 "},
+        {"DELETE FROM ancestors WHERE seq = 2", "mirror:3 "},
+        {"INSERT INTO ancestors VALUES (4, 0, 0, 0, 0, 0, 0, 4, 0)", "mirror:0 "},
         {"INSERT INTO again_rows VALUES (2, '000')", "mirror:3 "},
         {"INSERT INTO findings VALUES (3, 1, 1, 2, 0, 'short', '', '')", "mirror:2 "},
     };

@@ -11,6 +11,7 @@
 #include "ancestors.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "mirror_internal.h"
 #include "statement.h"
@@ -395,23 +396,54 @@ static enum lineage_status follow_keeps(struct places *places, struct lineage_er
     return status;
 }
 
+enum { N_VALUES = 9 };
+
+/* The row of the table, in the order of its columns. */
+static void row_values(int64_t values[N_VALUES], const struct places *places, const struct place *p)
+{
+    const bool none = places->no_parents;
+    const int64_t row[N_VALUES] = {
+        p->seq,   none ? 0 : p->parent,   p->kept,
+        p->above, p->passed_over,         p->depth,
+        p->jump,  none ? p->seq : p->top, none ? ANCESTORS_NO_PARENTS : p->kind};
+    memcpy(values, row, sizeof row);
+}
+
 static enum lineage_status write_all(const struct places *places, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
         places->mirror, &stmt, "REPLACE INTO ancestors VALUES (?,?,?,?,?,?,?,?,?)", err);
     for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++) {
-        const struct place *p = &places->items[i];
-        const bool none = places->no_parents;
-        const int64_t values[] = {
-            p->seq,   none ? 0 : p->parent,   p->kept,
-            p->above, p->passed_over,         p->depth,
-            p->jump,  none ? p->seq : p->top, none ? ANCESTORS_NO_PARENTS : p->kind};
-        for (int k = 0; k < (int)(sizeof values / sizeof *values); k++)
+        int64_t values[N_VALUES];
+        row_values(values, places, &places->items[i]);
+        for (int k = 0; k < N_VALUES; k++)
             sqlite3_bind_int64(stmt, k + 1, values[k]);
         status = mirror_run(places->mirror, stmt, err);
     }
     return status;
+}
+
+/* *same is whether the table has exactly these rows. */
+static enum lineage_status compare_all(const struct places *places, bool *same,
+                                       struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    size_t i = 0;
+    enum lineage_status status = mirror_prepare(
+        places->mirror, &stmt, "SELECT * FROM ancestors ORDER BY seq", err);
+    *same = true;
+    while (status == LINEAGE_OK && *same &&
+           (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
+        int64_t values[N_VALUES];
+        *same = i < places->n;
+        if (*same)
+            row_values(values, places, &places->items[i++]);
+        for (int k = 0; *same && k < N_VALUES; k++)
+            *same = sqlite3_column_int64(stmt, k) == values[k];
+    }
+    *same = *same && i == places->n;
+    return mirror_end_rows(stmt, status);
 }
 
 static enum lineage_status compute_all(struct places *places, struct lineage_error *err)
@@ -422,7 +454,7 @@ static enum lineage_status compute_all(struct places *places, struct lineage_err
         status = follow_keeps(places, err);
     for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++)
         status = compute_from(places, &places->items[i], err);
-    return status == LINEAGE_OK ? write_all(places, err) : status;
+    return status;
 }
 
 /* ---- the update ---- */
@@ -488,6 +520,13 @@ static enum lineage_status choose(struct places *places, const struct extent *ex
     return ok ? status : store_no_memory(err);
 }
 
+static void release(struct places *places)
+{
+    free(places->items);
+    free(places->slots);
+    free(places->way);
+}
+
 enum lineage_status ancestors_update(struct mirror *mirror, const struct moved_rows *moved,
                                      struct lineage_error *err)
 {
@@ -500,8 +539,26 @@ enum lineage_status ancestors_update(struct mirror *mirror, const struct moved_r
     }
     if (status == LINEAGE_OK)
         status = compute_all(&places, err);
-    free(places.items);
-    free(places.slots);
-    free(places.way);
+    if (status == LINEAGE_OK)
+        status = write_all(&places, err);
+    release(&places);
+    return status;
+}
+
+enum lineage_status ancestors_check(struct mirror *mirror, bool *same, struct lineage_error *err)
+{
+    struct places places = {.mirror = mirror};
+    struct extent extent;
+    *same = false;
+    enum lineage_status status = look_at_extent(&extent, mirror, err);
+    if (status == LINEAGE_OK) {
+        places.no_parents = extent.no_parents;
+        status = take_stretch(&places, 1, extent.rows) ? LINEAGE_OK : store_no_memory(err);
+    }
+    if (status == LINEAGE_OK)
+        status = compute_all(&places, err);
+    if (status == LINEAGE_OK)
+        status = compare_all(&places, same, err);
+    release(&places);
     return status;
 }

@@ -36,4 +36,7 @@ enum lineage_status moved_rows_add_voids(struct moved_rows *rows, struct mirror 
 enum lineage_status ancestors_update(struct mirror *mirror, const struct moved_rows *moved,
                                      struct lineage_error *err);
 
+/* Computes all rows anew from trials and its indexes. *same is whether the table has exactly these rows. Writes nothing. */
+enum lineage_status ancestors_check(struct mirror *mirror, bool *same, struct lineage_error *err);
+
 #endif

@@ -89,12 +89,6 @@ typedef enum lineage_status mirror_parent_fn(void *context, int64_t seq, const c
 enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
                                        struct lineage_error *err);
 
-/* Visits only the trials that lineage_tree_walk reaches from no root: those in a cycle and their descendants. Does not
- * sync. */
-enum lineage_status mirror_each_in_cycle(struct lineage_store *store,
-                                         bool (*visit)(void *context, const struct lineage_tree_node *node),
-                                         void *context, struct lineage_error *err);
-
 /* ---- many trials ---- */
 
 /* A list of seqs, in the order asked for. Zeroed: empty. The caller frees items, also after a failure. */

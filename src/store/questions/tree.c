@@ -22,7 +22,6 @@ struct tree {
     bool (*visit)(void *context, const struct lineage_tree_node *node);
     void *context;
     bool stopped;
-    bool cycles_only; /* load only trials that no root leads to */
     struct waiting *waiting;
 };
 
@@ -95,8 +94,6 @@ static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, b
 {
     struct waiting *w = tree->waiting;
     tree->nodes[seq].seen = true;
-    if (tree->cycles_only && !in_cycle)
-        return LINEAGE_OK;
     w->seqs[w->n] = seq;
     w->depths[w->n] = depth;
     w->in_cycle[w->n++] = in_cycle;
@@ -129,7 +126,7 @@ static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *e
 static enum lineage_status link_all(void *question, struct lineage_error *err)
 {
     struct tree *tree = question;
-    enum lineage_status status = tree->cycles_only ? LINEAGE_OK : mirror_sync(tree->store->mirror, err);
+    enum lineage_status status = mirror_sync(tree->store->mirror, err);
     if (status != LINEAGE_OK)
         return status;
     free(tree->nodes);
@@ -143,11 +140,11 @@ static enum lineage_status link_all(void *question, struct lineage_error *err)
     return status;
 }
 
-static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
-                                bool (*visit)(void *context, const struct lineage_tree_node *node), void *context,
-                                struct lineage_error *err)
+enum lineage_status lineage_tree_walk(struct lineage_store *store,
+                                      bool (*visit)(void *context, const struct lineage_tree_node *node),
+                                      void *context, struct lineage_error *err)
 {
-    struct tree tree = {.store = store, .visit = visit, .context = context, .cycles_only = cycles_only};
+    struct tree tree = {.store = store, .visit = visit, .context = context};
     tree.waiting = calloc(1, sizeof *tree.waiting);
     if (!tree.waiting)
         return store_no_memory(err);
@@ -166,18 +163,4 @@ static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
     free(tree.waiting);
     free(tree.nodes);
     return status;
-}
-
-enum lineage_status lineage_tree_walk(struct lineage_store *store,
-                                      bool (*visit)(void *context, const struct lineage_tree_node *node),
-                                      void *context, struct lineage_error *err)
-{
-    return walk(store, false, visit, context, err);
-}
-
-enum lineage_status mirror_each_in_cycle(struct lineage_store *store,
-                                         bool (*visit)(void *context, const struct lineage_tree_node *node),
-                                         void *context, struct lineage_error *err)
-{
-    return walk(store, true, visit, context, err);
 }

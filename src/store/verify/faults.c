@@ -60,6 +60,15 @@ static const struct {
      " p.exp_id = substr(d.id, 5))) ORDER BY t.seq"},
 };
 
+enum lineage_status mirror_cycles(struct mirror *mirror, lineage_finding_fn *report, void *context,
+                                  struct lineage_error *err)
+{
+    return report_rows(mirror, "cycle",
+                       "SELECT t.line, t.exp_id, 'is its own ancestor, or descends from one' FROM ancestors a CROSS JOIN trials t"
+                       " ON t.seq = a.seq WHERE a.kind = 1 ORDER BY a.seq",
+                       report, context, err);
+}
+
 enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *report, void *context,
                                      struct lineage_error *err)
 {

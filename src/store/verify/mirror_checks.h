@@ -14,6 +14,10 @@ enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *r
 enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *report, void *context,
                                      struct lineage_error *err);
 
+/* Reports the trials whose parents lead into a cycle. */
+enum lineage_status mirror_cycles(struct mirror *mirror, lineage_finding_fn *report, void *context,
+                                  struct lineage_error *err);
+
 /*
  * Checks, using little memory, whether the mirror on disk covers the whole log correctly. `apart` is a mirror in memory
  * that is used for the check and is empty afterwards. If *sound is true, the mirror on disk stays unchanged until

@@ -56,16 +56,6 @@ static void check_tail(struct verifying *v)
     }
 }
 
-/* Cycles are found by the tree walk, because it visits each row once, while walking up from every row would cost the
- * depth of the tree for each row. */
-static bool report_cycle(void *context, const struct lineage_tree_node *node)
-{
-    if (node->in_cycle)
-        found(context, "cycle", node->trial->line, node->trial->exp_id,
-              "is its own ancestor, or descends from one");
-    return true;
-}
-
 static void pass_on(void *context, const struct lineage_finding *finding)
 {
     found(context, finding->kind, finding->line, finding->exp_id, finding->text);
@@ -337,7 +327,7 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
         check_killed_trials(v);
     }
     if (status == LINEAGE_OK)
-        status = mirror_each_in_cycle(v->store, report_cycle, v, err);
+        status = mirror_cycles(v->store->mirror, pass_on, v, err);
     if (status == LINEAGE_OK && on_disk)
         status = check_index(v, on_disk, err);
     if (status == LINEAGE_OK)

@@ -20,6 +20,7 @@
 
 #include <lineage/voids.h>
 
+#include "../mirror/ancestors.h"
 #include "../mirror/connection.h"
 #include "../mirror/ingest.h"
 #include "../mirror/meta.h"
@@ -339,6 +340,14 @@ static enum lineage_status has_no_voids(struct pieces *p)
     return unless(status != LINEAGE_ENOTFOUND);
 }
 
+/* The table of ancestors is computed from other tables, which are sound if this is called. */
+static enum lineage_status compare_ancestors(struct pieces *p)
+{
+    bool same;
+    enum lineage_status status = ancestors_check(p->mirror, &same, NULL);
+    return status == LINEAGE_OK ? unless(!same) : status;
+}
+
 static enum lineage_status check(struct pieces *p)
 {
     size_t n = 0;
@@ -356,7 +365,7 @@ static enum lineage_status check(struct pieces *p)
         status = compare_params(p);
     free(p->scores);
     free(p->labels);
-    return status;
+    return status == LINEAGE_OK ? compare_ancestors(p) : status;
 }
 
 /* The larger cache speeds up look-ups of ids in random order; without it almost every look-up would read a page. */

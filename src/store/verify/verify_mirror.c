@@ -59,6 +59,9 @@ static const struct {
     {"param_values",
      "SELECT 0, '', v.* FROM param_values v WHERE ?1 >= 0 AND ?2 ORDER BY key, value, status",
      VERIFY_VALUES},
+    {"ancestors",
+     "SELECT t.line, t.exp_id, a.* FROM ancestors a LEFT JOIN trials t ON t.seq = a.seq WHERE ?1 >= 0 AND ?2 ORDER BY a.seq",
+     VERIFY_VALUES},
     {"calibration", "SELECT 0, '', c.* FROM calibration c WHERE ?1 >= 0 AND ?2 ORDER BY specialist",
      VERIFY_SUMS},
 };

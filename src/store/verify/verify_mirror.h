@@ -13,7 +13,7 @@ enum verify_kind {
     VERIFY_PARAMS = 2, /* new rows go anywhere, by value: all rows up to some seq can be compared */
     VERIFY_SUMS = 4,   /* few rows, changed by each trial: compared only if both sides have read the same bytes */
     VERIFY_TRIALS = 16, /* like VERIFY_BY_ROW, and one row for each row of the log */
-    VERIFY_VALUES = 8  /* like VERIFY_SUMS, with one row per value and label */
+    VERIFY_VALUES = 8  /* like VERIFY_SUMS, with as many rows as values or trials */
 };
 
 /* A stretch to compare: rows (after_row, rows] and findings from byte `from` up to `watermark`. */
