@@ -34,11 +34,11 @@ enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *r
                        context, err);
 }
 
-/* Ids and parents are read from their indexes, in order and each value once, because the rows of trials are wide. So the cost
- * grows with the number of rows and not with its square, even if all rows have the same id: the first row with an id is the
- * first entry of the index that has it. CROSS keeps SQLite from scanning trials instead.
- * A parent is looked up in both spellings, and reported only if neither exists. The reported line is that of the faulty
- * row, not of the first row with the id. */
+/* Ids are read from their index, in order and each once, because the rows of trials are wide. So the cost grows with the
+ * number of rows and not with its square, even if all rows have the same id: the first row with an id is the first entry of
+ * the index that has it. CROSS keeps SQLite from scanning trials instead. Parents are looked up in the table of ancestors,
+ * where a parent is 0 if it exists in neither spelling. The reported line is that of the faulty row, not of the first row
+ * with the id. */
 static const struct {
     const char *kind, *sql;
 } id_faults[] = {
@@ -52,12 +52,8 @@ static const struct {
      " WHERE t.exp_id > 'exp_' AND t.exp_id < 'exp`'"
      " AND f.seq = (SELECT seq FROM trials g WHERE g.exp_id = substr(t.exp_id, 5) ORDER BY seq LIMIT 1) ORDER BY t.seq"},
     {"parent",
-     "SELECT t.line, t.exp_id, 'parent_exp ''' || d.id || ''' is not in the store' FROM (SELECT DISTINCT parent_exp AS id"
-     " FROM trials WHERE parent_exp <> '') d CROSS JOIN trials t"
-     " ON t.parent_exp = d.id AND t.parent_exp <> '' WHERE NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = d.id)"
-     " AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = 'exp_' || d.id)"
-     " AND NOT (substr(d.id, 1, 4) = 'exp_' AND EXISTS (SELECT 1 FROM trials p WHERE"
-     " p.exp_id = substr(d.id, 5))) ORDER BY t.seq"},
+     "SELECT t.line, t.exp_id, 'parent_exp ''' || t.parent_exp || ''' is not in the store' FROM ancestors a CROSS JOIN trials t"
+     " ON t.seq = a.seq WHERE a.parent = 0 AND a.kind = 0 AND t.parent_exp <> '' ORDER BY a.seq"},
 };
 
 enum lineage_status mirror_cycles(struct mirror *mirror, lineage_finding_fn *report, void *context,
