@@ -84,7 +84,7 @@ while read -r limit command; do
     compare "$limit" deep "$command"
 done <<END
 30 sweep alpha
-120 sweep alpha beta
+60 sweep alpha beta
 150 chain LAST
 150 compare --by beta
 30 suggest --range alpha=0:1

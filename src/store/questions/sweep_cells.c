@@ -47,13 +47,15 @@ enum { ROWS_A_VALUE = 4 }; /* with fewer rows per value, on average, each row is
 enum { FEW_TRIALS = 4 }; /* up to this many trials of a value are as fast to read as the index */
 
 /* For two parameters, the rows of each are read from its index, in the order of the values, and matched by seq in
- * memory, which takes 20 bytes per row. A join would look up each row, and parsing the notes would cost ten times as
- * much. */
+ * memory, which takes at most 16 bytes per row. A join would look up each row, and parsing the notes would cost ten times as
+ * much. Labels and scores come from an index that has nothing else (trials_by_seq). Of the rows themselves, only the one with the
+ * best score of each cell is read. */
 static const char axis_sql[] = "SELECT value, seq FROM param_rows WHERE key = ?1 ORDER BY value, seq";
 static const char axis_metric_sql[] = "SELECT number, seq FROM metric_rows WHERE name = ?1 ORDER BY number, seq";
 static const char axis_extra_sql[] = "SELECT number, seq FROM extras WHERE name = ?1 AND number IS NOT NULL"
                                      " ORDER BY number, seq";
-static const char rows_sql[] = "SELECT seq, status, score, exp_id FROM trials WHERE seq >= ?1 ORDER BY seq";
+static const char outcomes_sql[] = "SELECT seq, status, score FROM trials WHERE seq >= ?1 ORDER BY seq";
+static const char id_sql[] = "SELECT exp_id FROM trials WHERE seq = ?1";
 /* If the first parameter has few rows, the second is read from the notes of these rows (param_function.c), because
  * reading its whole index for a handful of rows would cost more. */
 static const char few_sql[] =
@@ -154,18 +156,24 @@ static bool is_better(const struct lineage_number *best, double score, bool high
     return !best->present || (higher ? score > best->value : score < best->value);
 }
 
-/* Adds a score if it is finite: score - score is 0 only for finite numbers. */
+/* Counts a trial, and returns whether it has the best score so far. A score counts if it is finite: score - score is 0 only for
+ * finite numbers. */
 static bool add_score(struct sweeping *s, struct lineage_sweep_cell *cell, enum lineage_label label, sqlite3_stmt *stmt,
-                      int score_at, int id_at)
+                      int score_at)
 {
     cell->count++;
     cell->labels[label]++;
     double score = sqlite3_column_double(stmt, score_at);
     if (sqlite3_column_type(stmt, score_at) == SQLITE_NULL || !lineage_label_is_measured(label) || score - score != 0 ||
         !is_better(&cell->best, score, s->higher))
-        return true;
-    free(cell->best_id);
+        return false;
     cell->best = (struct lineage_number){true, score};
+    return true;
+}
+
+static bool name_cell(struct lineage_sweep_cell *cell, sqlite3_stmt *stmt, int id_at)
+{
+    free(cell->best_id);
     cell->best_id = strdup(mirror_text(stmt, id_at));
     return cell->best_id != NULL;
 }
@@ -182,7 +190,7 @@ static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, 
         return LINEAGE_OK;
     }
     struct lineage_sweep_cell *cell = cell_for(s, value_at(stmt, 0), value_at(stmt, 1));
-    return cell && add_score(s, cell, label, stmt, 3, 4) ? LINEAGE_OK : store_no_memory(err);
+    return cell && (!add_score(s, cell, label, stmt, 3) || name_cell(cell, stmt, 4)) ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* Lists the distinct values among n values, as numbers and texts. Returns false if memory runs out. */
@@ -350,22 +358,26 @@ static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, c
 
 /* ---- two parameters ------------------------------------------------------------------------------------------------ */
 
-/* The trials that have both parameters, identified by the positions of their values on the two axes. */
-struct pair {
-    uint32_t x, y, seq;
+/* A value, and behind which of the seqs its trials end. */
+struct axis_value {
+    struct value value;
+    size_t end;
 };
 
 struct axis {
-    struct value *values;
+    struct axis_value *values;
     size_t n, capacity;
 };
 
+/* The trials that have both parameters. Arrays by seq have n_by_seq entries, for seqs below it. */
 struct pairing {
     struct axis axes[2];
-    struct pair *pairs;
+    uint32_t *seqs; /* trials that have the first parameter, by its value and seq */
     size_t n, capacity;
-    uint32_t *by_seq; /* position of y + 1; later, cell + 1; 0 for none */
+    uint32_t *y_of_seq;    /* position on the second axis + 1, 0 for none */
+    uint32_t *cell_of_seq; /* cell + 1, 0 for none */
     size_t n_by_seq;
+    int64_t *best; /* [cells] seq of the trial with the best score, 0 for none */
 };
 
 static bool grow(void **array, size_t *capacity, size_t size)
@@ -382,13 +394,13 @@ static bool grow(void **array, size_t *capacity, size_t size)
 /* Values come in order, so this value equals the last one or is new. */
 static bool note_value(struct axis *axis, struct value value)
 {
-    if (axis->n && by_value(&axis->values[axis->n - 1], &value) == 0)
+    if (axis->n && by_value(&axis->values[axis->n - 1].value, &value) == 0)
         return true;
     if (axis->n == axis->capacity && !grow((void **)(void *)&axis->values, &axis->capacity, sizeof *axis->values))
         return false;
     if (value.text && !(value.text = strdup(value.text)))
         return false;
-    axis->values[axis->n++] = value;
+    axis->values[axis->n++] = (struct axis_value){value, 0};
     return true;
 }
 
@@ -401,9 +413,10 @@ static bool is_known(const struct pairing *p, sqlite3_stmt *stmt)
 static bool note_x(struct pairing *p, sqlite3_stmt *stmt)
 {
     if (!note_value(&p->axes[0], value_at(stmt, 0)) ||
-        (p->n == p->capacity && !grow((void **)(void *)&p->pairs, &p->capacity, sizeof *p->pairs)))
+        (p->n == p->capacity && !grow((void **)(void *)&p->seqs, &p->capacity, sizeof *p->seqs)))
         return false;
-    p->pairs[p->n++] = (struct pair){(uint32_t)p->axes[0].n - 1, 0, (uint32_t)sqlite3_column_int64(stmt, 1)};
+    p->seqs[p->n++] = (uint32_t)sqlite3_column_int64(stmt, 1);
+    p->axes[0].values[p->axes[0].n - 1].end = p->n;
     return true;
 }
 
@@ -411,7 +424,7 @@ static bool note_y(struct pairing *p, sqlite3_stmt *stmt)
 {
     if (!note_value(&p->axes[1], value_at(stmt, 0)))
         return false;
-    p->by_seq[sqlite3_column_int64(stmt, 1)] = (uint32_t)p->axes[1].n;
+    p->y_of_seq[sqlite3_column_int64(stmt, 1)] = (uint32_t)p->axes[1].n;
     return true;
 }
 
@@ -432,36 +445,63 @@ static enum lineage_status read_axis(struct mirror *mirror, const struct named *
     return mirror_end_rows(stmt, status);
 }
 
-static int by_cell(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
-    const struct pair *p = a, *q = b;
-    int order = (p->x > q->x) - (p->x < q->x);
-    if (!order)
-        order = (p->y > q->y) - (p->y < q->y);
-    return order ? order : (p->seq > q->seq) - (p->seq < q->seq);
+    const uint32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
 }
 
-/* Makes the cells in sorted order, and notes the cell of each trial. Trials without the second parameter are left
- * out. */
-static bool make_cells(struct sweeping *s, struct pairing *p)
+/* Lists which values of y occurred with the x of seqs[from..to), sorted. cell_of_y is 0 for all, and gets a mark for each that
+ * is listed. */
+static size_t list_ys(const struct pairing *p, size_t from, size_t to, uint32_t *ys, uint32_t *cell_of_y)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < p->n; i++) {
-        struct pair pair = p->pairs[i];
-        uint32_t y = p->by_seq[pair.seq];
-        if (y)
-            p->pairs[kept++] = (struct pair){pair.x, y - 1, pair.seq};
+    size_t n = 0;
+    for (size_t i = from; i < to; i++) {
+        uint32_t y = p->y_of_seq[p->seqs[i]];
+        if (y && !cell_of_y[y - 1]) {
+            cell_of_y[y - 1] = 1;
+            ys[n++] = y - 1;
+        }
     }
-    p->n = kept;
-    if (p->n)
-        qsort(p->pairs, p->n, sizeof *p->pairs, by_cell);
-    memset(p->by_seq, 0, p->n_by_seq * sizeof *p->by_seq);
-    for (size_t i = 0; i < p->n; i++) {
-        if (!cell_for(s, p->axes[0].values[p->pairs[i].x], p->axes[1].values[p->pairs[i].y]))
+    if (n)
+        qsort(ys, n, sizeof *ys, by_position);
+    return n;
+}
+
+/* Makes the cells of the i-th value of x, and notes the cell of each trial. Trials without the second parameter are left out;
+ * *both counts the others. */
+static bool make_cells_of(struct sweeping *s, struct pairing *p, size_t i, uint32_t *ys, uint32_t *cell_of_y, size_t *both)
+{
+    size_t from = i ? p->axes[0].values[i - 1].end : 0, to = p->axes[0].values[i].end;
+    size_t n = list_ys(p, from, to, ys, cell_of_y);
+    for (size_t k = 0; k < n; k++) {
+        if (!cell_for(s, p->axes[0].values[i].value, p->axes[1].values[ys[k]].value))
             return false;
-        p->by_seq[p->pairs[i].seq] = (uint32_t)s->sweep->n_cells;
+        cell_of_y[ys[k]] = (uint32_t)s->sweep->n_cells;
     }
+    for (size_t k = from; k < to; k++) {
+        uint32_t y = p->y_of_seq[p->seqs[k]];
+        if (y) {
+            p->cell_of_seq[p->seqs[k]] = cell_of_y[y - 1];
+            ++*both;
+        }
+    }
+    for (size_t k = 0; k < n; k++)
+        cell_of_y[ys[k]] = 0;
     return true;
+}
+
+/* Makes the cells in sorted order: trials come in the order of x, so only the values of y within one of x are sorted. */
+static bool make_cells(struct sweeping *s, struct pairing *p, size_t *both)
+{
+    uint32_t *ys = calloc(p->axes[1].n + 1, sizeof *ys), *cell_of_y = calloc(p->axes[1].n + 1, sizeof *cell_of_y);
+    p->cell_of_seq = calloc(p->n_by_seq, sizeof *p->cell_of_seq);
+    bool ok = ys && cell_of_y && p->cell_of_seq;
+    for (size_t i = 0; ok && i < p->axes[0].n; i++)
+        ok = make_cells_of(s, p, i, ys, cell_of_y, both);
+    free(ys);
+    free(cell_of_y);
+    return ok && (p->best = calloc(s->sweep->n_cells + 1, sizeof *p->best));
 }
 
 /* Moves the statement to the next trial that is in a cell: by stepping if the trial is near, otherwise by a look-up of
@@ -483,6 +523,13 @@ static enum lineage_status go_to(struct mirror *mirror, sqlite3_stmt *stmt, size
     return status;
 }
 
+/* param_rows or an index refers to a missing row. */
+static enum lineage_status missing_row(struct mirror *mirror, struct lineage_error *err)
+{
+    mirror_note_damage(mirror);
+    return store_fail(err, LINEAGE_EDB, "lineage.db: a parameter is of no row");
+}
+
 static enum lineage_status sign_zeros(struct mirror *mirror, const struct named *x, const struct named *y, size_t seq,
                                       struct lineage_sweep_cell *cell, struct lineage_error *err)
 {
@@ -492,19 +539,19 @@ static enum lineage_status sign_zeros(struct mirror *mirror, const struct named 
 
 /* Trials are read in the order of the log, so that the first of equal scores is named and each page is read once. */
 static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
-                                      const struct pairing *p, struct lineage_error *err)
+                                      struct pairing *p, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_label label;
     size_t at = 0;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, rows_sql, err);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, outcomes_sql, err);
     for (size_t seq = 1; status == LINEAGE_OK && seq < p->n_by_seq; seq++) {
-        if (!p->by_seq[seq])
+        if (!p->cell_of_seq[seq])
             continue;
         status = go_to(mirror, stmt, seq, &at, err);
         if (status != LINEAGE_OK)
             break;
-        struct lineage_sweep_cell *cell = &s->sweep->cells[p->by_seq[seq] - 1];
+        struct lineage_sweep_cell *cell = &s->sweep->cells[p->cell_of_seq[seq] - 1];
         status = mirror_label(mirror, stmt, 1, &label, err);
         if (status == LINEAGE_OK && !lineage_label_is_informational(label)) {
             s->sweep->aborted++;
@@ -512,15 +559,30 @@ static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror,
         }
         if (status == LINEAGE_OK && !cell->count)
             status = sign_zeros(mirror, x, y, seq, cell, err);
-        if (status == LINEAGE_OK && !add_score(s, cell, label, stmt, 2, 3))
-            status = store_no_memory(err);
-    }
-    if (status == LINEAGE_ENOTFOUND) { /* param_rows refers to a missing row */
-        mirror_note_damage(mirror);
-        status = store_fail(err, LINEAGE_EDB, "lineage.db: a parameter is of no row");
+        if (status == LINEAGE_OK && add_score(s, cell, label, stmt, 2))
+            p->best[p->cell_of_seq[seq] - 1] = (int64_t)seq;
     }
     sqlite3_reset(stmt);
-    return status;
+    return status == LINEAGE_ENOTFOUND ? missing_row(mirror, err) : status;
+}
+
+/* Names the best trial of each cell, in the order of the log, so that each page is read once. */
+static enum lineage_status name_cells(struct sweeping *s, struct mirror *mirror, const struct pairing *p,
+                                      struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, id_sql, err);
+    for (size_t seq = 1; status == LINEAGE_OK && seq < p->n_by_seq; seq++) {
+        size_t cell = p->cell_of_seq[seq];
+        if (!cell || p->best[cell - 1] != (int64_t)seq)
+            continue;
+        sqlite3_bind_int64(stmt, 1, (int64_t)seq);
+        status = mirror_step(mirror, stmt, err);
+        if (status == LINEAGE_OK && !name_cell(&s->sweep->cells[cell - 1], stmt, 0))
+            status = store_no_memory(err);
+        sqlite3_reset(stmt);
+    }
+    return status == LINEAGE_ENOTFOUND ? missing_row(mirror, err) : status;
 }
 
 /* Drops the cells whose trials are all harness_abort. */
@@ -539,26 +601,29 @@ static void release_pairing(struct pairing *p)
 {
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < p->axes[k].n; i++)
-            free((void *)(uintptr_t)p->axes[k].values[i].text);
+            free((void *)(uintptr_t)p->axes[k].values[i].value.text);
         free(p->axes[k].values);
     }
-    free(p->pairs);
-    free(p->by_seq);
+    free(p->seqs);
+    free(p->y_of_seq);
+    free(p->cell_of_seq);
+    free(p->best);
 }
 
 static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
                                      struct pairing *p, size_t *n, struct lineage_error *err)
 {
-    p->by_seq = calloc(p->n_by_seq, sizeof *p->by_seq);
-    if (!p->by_seq)
+    p->y_of_seq = calloc(p->n_by_seq, sizeof *p->y_of_seq);
+    if (!p->y_of_seq)
         return store_no_memory(err);
     enum lineage_status status = read_axis(mirror, y, p, note_y, err);
-    if (status == LINEAGE_OK && !make_cells(s, p))
+    if (status == LINEAGE_OK && !make_cells(s, p, n))
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = fill_cells(s, mirror, x, y, p, err);
+    if (status == LINEAGE_OK)
+        status = name_cells(s, mirror, p, err);
     drop_empty_cells(s->sweep);
-    *n = p->n;
     return status;
 }
 
