@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/compare.h>
 #include <lineage/evidence.h>
 #include <lineage/ideas.h>
 #include <lineage/replicas.h>
@@ -211,6 +212,74 @@ static void a_trial_is_described_from_the_trials_near_it(void **state)
     }
 }
 
+/* ---- questions about all trials ---- */
+
+/* A store whose mirror is many times larger than the cache of this test. Values are spread over the whole log. */
+static char *make_settings(void)
+{
+    char *dir = make_dir(), long_text[600];
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    add_rows(dir, &(struct row){.id = NULL});
+    FILE *out = fopen(in_dir(dir, "results.tsv"), "ab");
+    for (size_t i = 0; i < FEW; i++)
+        fprintf(out, "%03zu\t2026-05-01T00:00:00Z\topt\t\t\t\t%s\t\tdiscard\t%g\t\t\t\t\t\t\talpha=%zu; beta=%zu; seed=%zu\n", i,
+                long_text, 1 + (double)(i % 100), i % 10, i % 7, i % 3);
+    assert_int_equal(fclose(out), 0);
+    return dir;
+}
+
+static size_t pragma(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *stmt;
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    size_t n = sqlite3_step(stmt) == SQLITE_ROW ? (size_t)sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_finalize(stmt);
+    return n;
+}
+
+/* Pages that were read from the file since the last call. */
+static size_t pages_read(sqlite3 *db)
+{
+    int misses = 0, most;
+    assert_int_equal(sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_MISS, &misses, &most, 1), SQLITE_OK);
+    return (size_t)misses;
+}
+
+/* The values of a parameter are in the order of its index. Rows that are read in that order are read once for each value. */
+static void questions_about_all_trials_read_each_page_once(void **state)
+{
+    (void)state;
+    char *dir = make_settings();
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    struct lineage_comparison comparison;
+    struct lineage_sweep sweep;
+    assert_int_equal(mirror_sync(store->mirror, &err), LINEAGE_OK);
+    sqlite3 *db = mirror_db(store->mirror);
+    size_t pages = pragma(db, "PRAGMA page_count"), read;
+    (void)pragma(db, "PRAGMA cache_size = 20");
+    assert_true(pages > 400);
+
+    (void)pages_read(db);
+    assert_int_equal(lineage_compare(store, &(struct lineage_compare_options){.by = "alpha"}, &comparison, &err), LINEAGE_OK);
+    assert_int_equal(comparison.n_variants, 10);
+    lineage_comparison_release(&comparison);
+    read = pages_read(db);
+    if (read > pages + pages / 2)
+        fail_msg("a comparison reads %zu of %zu pages", read, pages);
+
+    assert_int_equal(lineage_sweep_load(store, "alpha", "beta", &sweep, &err), LINEAGE_OK);
+    assert_int_equal(sweep.n_cells, 70);
+    assert_string_equal(sweep.cells[0].best_id, "000");
+    assert_true(sweep.cells[0].count == FEW / 70 + 1 && sweep.cells[0].best.value == 1);
+    lineage_sweep_release(&sweep);
+    read = pages_read(db);
+    if (read > pages / 2)
+        fail_msg("a sweep of two parameters reads %zu of %zu pages", read, pages);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 /* ---- runs ---- */
 
 static void a_trial_that_ran_again_is_known(void **state)
@@ -237,6 +306,7 @@ int main(void)
         cmocka_unit_test(queries_take_few_steps),
         cmocka_unit_test(the_way_to_rows_does_not_change_the_answer),
         cmocka_unit_test(a_trial_is_described_from_the_trials_near_it),
+        cmocka_unit_test(questions_about_all_trials_read_each_page_once),
         cmocka_unit_test(a_trial_that_ran_again_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

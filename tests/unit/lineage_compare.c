@@ -213,6 +213,43 @@ static void a_seed_run_twice_counts_once(void **state)
     remove_dir(dir);
 }
 
+/* More trials than are kept at once. Scores of a seed are added up in the order of the log, so the mean has the same last digit. */
+static void many_trials_of_a_seed_have_one_mean(void **state)
+{
+    (void)state;
+    enum { N = 1000, SEEDS = 3 };
+    static char ids[2 * N][8], metrics[2 * N][32], notes[2 * N][16];
+    static struct row rows[2 * N + 1];
+    double sums[2][SEEDS] = {{0}}, difference = 0;
+    char *dir = make_dir();
+    struct lineage_comparison c;
+    for (int i = 0; i < 2 * N; i++) {
+        int variant = i % 2, seed = i * 7 % SEEDS;
+        double score = (variant ? 0.1 : 0.3) * (1 + i % 13) / 7;
+        snprintf(ids[i], sizeof ids[i], "%04d", i);
+        snprintf(metrics[i], sizeof metrics[i], "%.17g", score);
+        snprintf(notes[i], sizeof notes[i], "seed=%d", seed);
+        rows[i] = (struct row){ids[i], variant ? "b" : "a", .status = "keep", .metric = metrics[i], .notes = notes[i]};
+        sums[variant][seed] += score;
+    }
+    add_rows(dir, rows);
+    compare(&c, dir, &(struct lineage_compare_options){.variants = (const char *[]){"a", "b"}, .n_variants = 2});
+    assert_int_equal(c.variants[1].n_trials, N);
+    assert_int_equal(c.variants[1].n_seeds, SEEDS);
+    for (int seed = 0; seed < SEEDS; seed++) {
+        size_t n = 0;
+        for (int i = 0; i < 2 * N; i += 2)
+            n += i * 7 % SEEDS == seed;
+        size_t of_b = 0;
+        for (int i = 1; i < 2 * N; i += 2)
+            of_b += i * 7 % SEEDS == seed;
+        difference += sums[1][seed] / (double)of_b - sums[0][seed] / (double)n;
+    }
+    assert_near(c.variants[1].difference.value, difference / SEEDS, 1e-15);
+    lineage_comparison_release(&c);
+    remove_dir(dir);
+}
+
 /* Four variants on four seeds. Their differences are chosen so that t is 3, 1, 6 and 2. */
 static void holm_steps_down_and_bonferroni_covers_all(void **state)
 {
@@ -462,6 +499,7 @@ int main(void)
         cmocka_unit_test(too_few_or_equal_differences_have_no_interval),
         cmocka_unit_test(what_is_left_out_is_counted),
         cmocka_unit_test(a_seed_run_twice_counts_once),
+        cmocka_unit_test(many_trials_of_a_seed_have_one_mean),
         cmocka_unit_test(holm_steps_down_and_bonferroni_covers_all),
         cmocka_unit_test(variants_are_named_by_text),
         cmocka_unit_test(conditions_choose_the_trials),

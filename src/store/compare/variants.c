@@ -17,6 +17,7 @@
 #include <lineage/text.h>
 
 #include "../internal.h"
+#include "../questions/questions.h"
 
 /* More than anybody types, and well below SQLite's limits for the resulting statement. */
 enum { MAX_CONDITIONS = 64, NAME_SIZE = 128 + LINEAGE_PARAM_QUOTED_MAX };
@@ -114,9 +115,47 @@ static bool note_settings(struct comparing *c, struct group *g, const struct lin
     return true;
 }
 
+static int by_seed(const void *a, const void *b)
+{
+    const struct observation *x = a, *y = b;
+    int order = variants_order(x, y);
+    return order ? order : (x->first > y->first) - (x->first < y->first);
+}
+
+/* Adds up the scores of each seed in the order in which they came, so that the last digit does not depend on when this is called. */
+static void merge_seeds(struct group *g)
+{
+    size_t n = 0;
+    if (g->n_seen)
+        qsort(g->seen, g->n_seen, sizeof *g->seen, by_seed);
+    for (size_t i = 0, j; i < g->n_seen; i = j) {
+        struct observation sum = g->seen[i];
+        for (j = i + 1; j < g->n_seen && variants_order(&sum, &g->seen[j]) == 0; j++) {
+            sum.score += g->seen[j].score;
+            sum.n += g->seen[j].n;
+        }
+        g->seen[n++] = sum;
+    }
+    g->n_seen = n;
+}
+
+/* Scores of one seed become their mean, because repeating a seed adds no information about other seeds. If they were
+ * counted as separate pairs, they would make the interval narrower without a new observation (Hurlbert 1984:
+ * pseudoreplication). */
+static void average_seeds(struct group *g)
+{
+    merge_seeds(g);
+    for (size_t i = 0; i < g->n_seen; i++)
+        g->seen[i].score /= (double)g->seen[i].n;
+}
+
+/* A full array is merged first, so that a million trials of a few seeds need a few entries. */
 static bool note_score(struct group *g, const struct observation *seen)
 {
-    if (g->n_seen == g->capacity) {
+    bool full = g->n_seen == g->capacity;
+    if (full)
+        merge_seeds(g);
+    if (full && g->n_seen >= g->capacity / 2) {
         size_t capacity = g->capacity ? g->capacity * 2 : 32;
         struct observation *grown = realloc(g->seen, capacity * sizeof *grown);
         if (!grown)
@@ -133,7 +172,7 @@ static bool note_score(struct group *g, const struct observation *seen)
 static enum lineage_status add_trial(struct comparing *c, struct group *g, const struct lineage_trial *trial,
                                      struct lineage_error *err)
 {
-    struct observation seen = {.score = trial->score.value};
+    struct observation seen = {.score = trial->score.value + 0.0, .n = 1, .first = g->variant.n_trials}; /* a mean of -0.0 is 0 */
     if (!lineage_label_is_informational(trial->status))
         g->variant.aborted++;
     else if (!is_scored(trial))
@@ -145,24 +184,6 @@ static enum lineage_status add_trial(struct comparing *c, struct group *g, const
     else
         g->variant.n_trials++;
     return LINEAGE_OK;
-}
-
-/* Scores of one seed become their mean, because repeating a seed adds no information about other seeds. If they were
- * counted as separate pairs, they would make the interval narrower without a new observation (Hurlbert 1984:
- * pseudoreplication). */
-static void merge_seeds(struct group *g)
-{
-    size_t n = 0;
-    if (g->n_seen)
-        qsort(g->seen, g->n_seen, sizeof *g->seen, (int (*)(const void *, const void *))variants_order);
-    for (size_t i = 0, j; i < g->n_seen; i = j) {
-        double sum = 0;
-        for (j = i; j < g->n_seen && variants_order(&g->seen[i], &g->seen[j]) == 0; j++)
-            sum += g->seen[j].score;
-        g->seen[n] = g->seen[i];
-        g->seen[n++].score = sum / (double)(j - i);
-    }
-    g->n_seen = n;
 }
 
 /* Unused members are 0 in both observations, so all members are compared. */
@@ -241,6 +262,7 @@ static enum lineage_status add_found(struct comparing *c, const struct lineage_q
     enum lineage_status status = lineage_query_open(&cursor, c->store, query, err);
     if (status != LINEAGE_OK)
         return status;
+    cursor_load_outcomes(cursor);
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
         struct group *g = fixed ? fixed
                           : by  ? group_by_value(c, by, &trial, &why)
@@ -531,7 +553,7 @@ enum lineage_status variants_collect(struct comparing *c, struct lineage_error *
     if (status == LINEAGE_OK)
         status = place_baseline(c, err);
     for (size_t i = 0; status == LINEAGE_OK && i < c->n; i++)
-        merge_seeds(&c->groups[i]);
+        average_seeds(&c->groups[i]);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* variants.h: which trials belong to each variant of a comparison, with one score per seed.
- * The store is read through its public queries only, so this code does not depend on the mirror.
+ * The store is read through its public queries, so this code does not depend on the mirror.
  */
 #ifndef COMPARE_VARIANTS_H
 #define COMPARE_VARIANTS_H
@@ -13,7 +13,9 @@
 /* One score and its seed: the values of the pairing parameters. */
 struct observation {
     double seed[LINEAGE_COMPARE_MAX_OVER];
-    double score;
+    double score; /* while trials are collected: the sum of n scores; then their mean */
+    size_t n;
+    size_t first; /* place of the first of them among the trials of the variant */
 };
 
 struct group {

@@ -35,6 +35,11 @@ enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mir
     return LINEAGE_OK;
 }
 
+void cursor_load_outcomes(struct lineage_cursor *cursor)
+{
+    cursor->rows.outcomes = true;
+}
+
 const struct lineage_config *lineage_cursor_config(const struct lineage_cursor *cursor)
 {
     return &mirror_store(cursor->mirror)->config;

@@ -384,6 +384,16 @@ static enum lineage_status find_narrow(struct builder *b, const struct lineage_q
     return status;
 }
 
+/* Whether the lead answers the query without the rows of trials. Its index is in the order of its values, so reading trials in
+ * that order would read each of their pages once for each value. */
+static bool is_alone(const struct plan *plan, const struct lineage_query *query)
+{
+    const struct order *order = &plan->order;
+    size_t led = plan->lead.at != SIZE_MAX;
+    return plan->lead.found && query->n_conditions == led && !query->labels && !query->specialist && !query->since && !query->until &&
+           (order->by_seq || strncmp(order->value, "l.", 2) == 0);
+}
+
 /* List, count and walk are built from the same parts, so that a count covers exactly the rows that a list would
  * show. */
 static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct plan *plan,
@@ -403,7 +413,7 @@ static enum lineage_status build(struct builder *b, const struct lineage_query *
     else if (plan->narrow.source)
         buf_puts(&b->sql, plan->narrow.source);
     else
-        lead_add_source(b, &plan->lead);
+        lead_add_source(b, &plan->lead, is_alone(plan, query));
     if (status == LINEAGE_OK)
         status = add_conditions(b, plan, query, err);
     if (plan->what != WALK)
@@ -524,7 +534,7 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_p
                 query_add_condition(b, &named, &condition);
         }
         if (!pass)
-            lead_add_source(b, &lead);
+            lead_add_source(b, &lead, false);
     }
     buf_printf(&b->sql, " AND t.status <> 'harness_abort' ORDER BY %s.seq", lead.found ? "l" : "t");
     if (status == LINEAGE_OK && b->sql.failed)

@@ -227,7 +227,7 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
 
 /* Adds the trials that the lead finds, or all trials. CROSS JOIN tells SQLite to begin with the left table; its planner
  * has no statistics here and would guess. */
-void lead_add_source(struct builder *b, const struct lead *lead)
+void lead_add_source(struct builder *b, const struct lead *lead, bool alone)
 {
     const struct named_table *from = lead->found ? name_table(lead->named.kind) : NULL;
     struct lineage_range range = lead->condition.range;
@@ -236,9 +236,9 @@ void lead_add_source(struct builder *b, const struct lead *lead)
         return;
     }
     buf_printf(&b->sql,
-               "SELECT l.seq FROM %s l CROSS JOIN trials t ON t.seq = l.seq WHERE l.%s = ? AND "
+               "SELECT l.seq FROM %s l%s WHERE l.%s = ? AND "
                "l.%s IS NOT NULL",
-               from->table, from->name, from->value);
+               from->table, alone ? "" : " CROSS JOIN trials t ON t.seq = l.seq", from->name, from->value);
     builder_bind_text(b, lead->named.name);
     if (lead->condition.n_texts) {
         buf_puts(&b->sql, " AND l.value");

@@ -43,7 +43,7 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
                                   const struct lineage_condition *condition, size_t at, struct lineage_error *err);
 
 /* Adds "SELECT l.seq FROM .. WHERE ..", which selects the trials t that the lead l finds. Without a lead it adds
- * "SELECT t.seq" of all trials. */
-void lead_add_source(struct builder *b, const struct lead *lead);
+ * "SELECT t.seq" of all trials. `alone`: nothing else in the statement names t, so it is left out. */
+void lead_add_source(struct builder *b, const struct lead *lead, bool alone);
 
 #endif

@@ -111,6 +111,7 @@ struct mirror_rows {
     struct lineage_trial trials[MIRROR_ROWS];
     bool found[MIRROR_ROWS]; /* false: the row was the provisional one and has been read again since */
     size_t n;
+    bool outcomes; /* set by the caller: of trials load only seq, specialist, status, score, and what notes and extra columns say */
     struct arena arena;
 };
 
@@ -123,6 +124,9 @@ enum lineage_status mirror_borrow_rows(struct mirror *mirror, const int64_t *seq
 /* Makes a cursor over these seqs and takes them over, also if it fails. Close it with lineage_cursor_close. */
 enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
                                       struct lineage_error *err);
+
+/* From the next batch on, the trials of the cursor have only the members that mirror_rows.outcomes names; texts are "". */
+void cursor_load_outcomes(struct lineage_cursor *cursor);
 
 /* Finds or counts the trials that meet the conditions (lineage_query_open). For an unknown name it returns
  * LINEAGE_EINVAL, and the message lists the known names. */
