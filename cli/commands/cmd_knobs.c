@@ -9,9 +9,38 @@
 #include "cli.h"
 #include "output/ideas_out.h"
 
+enum { NEWEST = 1000 }; /* tries of a setting that are printed; 0: all */
+
 struct knobs_options {
-    char *min;
+    char *min, *limit;
 };
+
+static int by_trial(const void *a, const void *b)
+{
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Finds the first of the newest trials that changed the setting; *older counts the tries before it. Returns false if memory runs
+ * out. */
+static bool find_newest(size_t *first, size_t *older, const struct lineage_knob *knob, size_t newest)
+{
+    *first = *older = 0;
+    if (!newest || knob->n <= newest)
+        return true;
+    size_t *trials = calloc(knob->n, sizeof *trials);
+    if (!trials)
+        return false;
+    for (size_t i = 0; i < knob->n; i++)
+        trials[i] = knob->tries[i].trial;
+    qsort(trials, knob->n, sizeof *trials, by_trial);
+    *older = knob->n - newest;
+    *first = trials[*older];
+    while (*older && trials[*older - 1] == *first) /* all tries of a trial are printed */
+        --*older;
+    free(trials);
+    return true;
+}
 
 static json_t *text_or_null(const char *text)
 {
@@ -37,9 +66,12 @@ static json_t *try_json(const struct lineage_ideas *ideas, const struct lineage_
     return object;
 }
 
-static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
+static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob, size_t newest)
 {
     json_t *object = json_object(), *tries = json_array();
+    size_t first, older;
+    if (!find_newest(&first, &older, knob, newest))
+        return json_decref(object), json_decref(tries), NULL;
     json_object_set_new(object, "name", cli_json_text(knob->name));
     json_object_set_new(object, "value", text_or_null(knob->value));
     json_object_set_new(object, "set_by", knob->set_by == SIZE_MAX
@@ -49,8 +81,11 @@ static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage
     json_object_set_new(object, "lowered",
                         json_pack("{s:I, s:I}", "trials", (json_int_t)knob->down, "kept", (json_int_t)knob->down_kept));
     for (size_t i = 0; i < knob->n; i++)
-        json_array_append_new(tries, try_json(ideas, &knob->tries[i]));
+        if (knob->tries[i].trial >= first)
+            json_array_append_new(tries, try_json(ideas, &knob->tries[i]));
     json_object_set_new(object, "tries", tries);
+    if (older)
+        json_object_set_new(object, "left_out", json_integer((json_int_t)older));
     return object;
 }
 
@@ -67,15 +102,21 @@ static const char *evidence(char *out, size_t size, const struct lineage_knob *k
 }
 
 /* Formats the values that were tried: "0.78 size_blocked (459) · 0.67 discard +0.0007 (892)" (free). */
-static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob)
+static char *values(const struct lineage_ideas *ideas, const struct lineage_knob *knob, size_t newest)
 {
     char *text = NULL, delta[LINEAGE_NUMBER_MAX];
-    size_t length;
+    size_t length, first, older;
+    if (!find_newest(&first, &older, knob, newest))
+        return NULL;
     FILE *out = open_memstream(&text, &length);
-    for (size_t i = 0; out && i < knob->n; i++) {
+    if (out && older)
+        fprintf(out, "%zu older", older);
+    for (size_t i = 0, shown = older; out && i < knob->n; i++) {
+        if (knob->tries[i].trial < first)
+            continue;
         const struct lineage_idea *idea = lineage_ideas_get(ideas, knob->tries[i].trial);
         bool named = idea->running || !idea->delta_vs_best.present || idea->status != LINEAGE_DISCARD;
-        fprintf(out, "%s%s", i ? cli_sign(" · ", " / ") : "", knob->tries[i].change->to);
+        fprintf(out, "%s%s", shown++ ? cli_sign(" · ", " / ") : "", knob->tries[i].change->to);
         if (named)
             fprintf(out, " %s", idea->running ? "running" : lineage_label_name(idea->status));
         if (idea->delta_vs_best.present && !idea->running)
@@ -89,7 +130,7 @@ static char *values(const struct lineage_ideas *ideas, const struct lineage_knob
 }
 
 static int print_knobs(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knobs *knobs,
-                       size_t least)
+                       size_t least, size_t newest)
 {
     static const char *const columns[] = {"knob", "value", "set_by", "trials", "evidence", "values"};
     static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 3}, {.rank = 6}, {.rank = 2},
@@ -99,14 +140,10 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
     if (!list)
         return cli_no_memory();
     cli_list_fit(list, &session->screen, fit);
-    for (size_t i = 0; i < knobs->n; i++) {
+    for (size_t i = 0; i < knobs->n && knobs->items[i].n >= least; i++) { /* most tries first */
         const struct lineage_knob *knob = &knobs->items[i];
         snprintf(trials, sizeof trials, "%zu", knob->n);
-        char *tried = values(ideas, knob);
-        if (knob->n < least) {
-            free(tried);
-            break; /* knobs are sorted by their number of trials */
-        }
+        char *tried = values(ideas, knob, newest);
         cli_list_text(list, knob->name);
         cli_list_text(list, knob->value);
         cli_list_text(list, knob->set_by == SIZE_MAX ? NULL : lineage_ideas_get(ideas, knob->set_by)->exp_id);
@@ -120,17 +157,22 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
     return cli_list_finish(list);
 }
 
-static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob)
+static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob, size_t newest)
 {
     static const char *const columns[] = {"exp_id", "from", "to", "outcome", "delta_vs_best", "parent_exp", "source", "hypothesis"};
     static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 5}, {.rank = 2}, {.rank = 3}, {.title = "delta", .rank = 4},
                                                 {.title = "parent", .rank = 7}, {.rank = 8}, {.rank = 6, .least = 30}};
+    size_t first, older;
+    if (!find_newest(&first, &older, knob, newest))
+        return cli_no_memory();
     struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     if (!list)
         return cli_no_memory();
     cli_list_fit(list, &session->screen, fit);
     for (size_t i = 0; i < knob->n; i++) {
         const struct lineage_knob_try *attempt = &knob->tries[i];
+        if (attempt->trial < first)
+            continue;
         const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);
         char outcome[80];
         cli_idea_outcome(outcome, sizeof outcome, idea);
@@ -148,6 +190,8 @@ static int print_knob(struct cli_session *session, const struct lineage_ideas *i
     }
     int status = cli_list_finish(list);
     char text[120];
+    if (status == CLI_OK && session->format == CLI_TABLE && older)
+        printf("%zu older lines are left out; --limit 0 prints all\n", older);
     if (status == CLI_OK && session->format == CLI_TABLE) {
         if (knob->value && knob->set_by != SIZE_MAX)
             printf("in force for the best trial: %s, set by %s\n", knob->value, lineage_ideas_get(ideas, knob->set_by)->exp_id);
@@ -190,8 +234,8 @@ static int work(struct cli_session *session, void *context)
     struct lineage_ideas *ideas = NULL;
     struct lineage_knobs knobs = {0};
     struct lineage_error err;
-    size_t least = 1;
-    if (o->min && !cli_count_parse(&least, "min", o->min))
+    size_t least = 1, newest = session->format == CLI_TSV ? 0 : NEWEST; /* TSV has no place to say what is missing */
+    if ((o->min && !cli_count_parse(&least, "min", o->min)) || (o->limit && !cli_count_parse(&newest, "limit", o->limit)))
         return CLI_USAGE;
     int status = cli_ideas_load(&ideas, session->store);
     if (status != CLI_OK)
@@ -205,20 +249,25 @@ static int work(struct cli_session *session, void *context)
         if (!knob) {
             status = no_such_knob(ideas, name);
         } else if (session->format == CLI_JSON) {
-            json_t *object = knob_json(ideas, knob);
-            cli_json_print(stdout, object, true);
+            json_t *object = knob_json(ideas, knob, newest);
+            if (object)
+                cli_json_print(stdout, object, true);
+            else
+                status = cli_no_memory();
             json_decref(object);
         } else {
-            status = print_knob(session, ideas, knob);
+            status = print_knob(session, ideas, knob, newest);
         }
     } else if (session->format == CLI_JSON) {
         json_t *array = json_array();
-        for (size_t i = 0; i < knobs.n && knobs.items[i].n >= least; i++)
-            json_array_append_new(array, knob_json(ideas, &knobs.items[i]));
-        cli_json_print(stdout, array, true);
+        for (size_t i = 0; status == CLI_OK && i < knobs.n && knobs.items[i].n >= least; i++)
+            if (json_array_append_new(array, knob_json(ideas, &knobs.items[i], newest)) != 0)
+                status = cli_no_memory();
+        if (status == CLI_OK)
+            cli_json_print(stdout, array, true);
         json_decref(array);
     } else {
-        status = print_knobs(session, ideas, &knobs, least);
+        status = print_knobs(session, ideas, &knobs, least, newest);
     }
 
 done:
@@ -234,6 +283,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
         {"min", 0, POPT_ARG_STRING, &o.min, 0, "list only settings that at least N trials changed (default: 1)", "N"},
+        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print the newest N tries of each setting (default: 1000, for TSV all; 0: all)", "N"},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
@@ -247,7 +297,9 @@ const struct cli_command cmd_knobs = {
                    "value with its outcome. A change is read from the parameters of a row (declared) or from\n"
                    "the hypothesis (stated: 'lr 3e-4 -> 1e-4').\n\n"
                    "With NAME, prints one setting with a line per trial; upper case, '_' and '-' do not\n"
-                   "matter. Exit status 1 if no trial changed it.",
+                   "matter. Exit status 1 if no trial changed it. The newest 1,000 tries of each setting are\n"
+                   "printed; the others count in the sums, and how many were left out is printed, too\n"
+                   "(`left_out` in JSON). TSV has all, unless --limit is given.",
     .examples = "  lineage knobs --min 2\n"
                 "  lineage knobs warmdown_frac\n"
                 "  lineage knobs weight-decay --format json",

@@ -95,6 +95,21 @@ for name in random_page_cost work_mem 'page cost'; do
 done
 must_run knobs --min 4 --format tsv
 must_equal 'page cost' "$(sed 1d out | cut -f1)"
+# Only the newest tries are printed if there are many, in the same order, and the output says how many are missing.
+must_run knobs 'page cost' --format tsv
+cut -f1,3 out | sed 1d | sort -t "$tab" -k1,1 | tail -n 2 | sort >newest
+must_run knobs 'page cost' --format tsv --limit 2
+sed 1d out | cut -f1,3 | sort | cmp - newest || fail 'knobs --limit 2 does not print the newest tries'
+must_run knobs 'page cost' --format table --limit 2
+must_have out '2 older lines are left out; --limit 0 prints all'
+must_run knobs 'page cost' --format json --limit 2
+must_equal '2 2' "$(json tries.#) $(json left_out)"
+must_run knobs --limit 2 --format tsv
+must_have out '2 older · '
+must_run knobs --limit 0 --format tsv
+must_lack out older
+must_run knobs 'page cost' --format json --limit 4
+must_lack out left_out
 printf '{"direction": "lower", "knobs": {"different": [["random_page_cost", "work_mem"]]}}\n' >lineage.json
 must_run knobs random_page_cost --format json
 must_equal 3 "$(json tries.#)"
