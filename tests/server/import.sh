@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
-# import.sh [ROWS]: a long log moves to a server while others append. The server ends a claim whose holder is silent for half a
-# second here, which is shorter than parsing the log takes: the import must parse before it claims.
+# import.sh [ROWS]: a long log moves to a server while others append. The server ends a claim whose holder is silent for two
+# seconds here, which is shorter than parsing the log takes: the import must parse before it claims.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 server_test 'kill $(jobs -p) 2>/dev/null'
@@ -11,8 +11,8 @@ server_sql postgres 'CREATE DATABASE trials' >/dev/null
 uri=$SERVER/trials/one
 must_run init "$uri" --direction lower
 sed -n '/^CREATE FUNCTION lineage.claim(/,/^END \$\$;/p' "$SOURCE/schema/postgresql/001_log.sql" |
-    sed "s/CREATE FUNCTION lineage.claim(/CREATE OR REPLACE FUNCTION lineage.claim_any(/; s/'10s'/'500ms'/" >short.sql
-must_equal 1 "$(grep -c 500ms short.sql)" 'the limit is shorter'
+    sed "s/CREATE FUNCTION lineage.claim(/CREATE OR REPLACE FUNCTION lineage.claim_any(/; s/'10s'/'2s'/" >short.sql
+must_equal 1 "$(grep -c "'2s'" short.sql)" 'the limit is shorter'
 server_sql trials "$(cat short.sql)" >/dev/null
 
 # source NAME ROWS FIRST: a log with ROWS commits, of which only the first is kept.
