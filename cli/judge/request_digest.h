@@ -9,7 +9,7 @@
 enum { JUDGE_DIGEST_MAX = 33 };
 
 /* Writes the XXH3 128 of the object's compact JSON with sorted keys, and takes over the reference to the object. Returns false if
- * it is NULL or there is no memory. */
+ * the object is NULL or memory runs out. */
 bool judge_digest(char digest[JUDGE_DIGEST_MAX], json_t *object);
 
 #endif

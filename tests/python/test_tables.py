@@ -199,7 +199,7 @@ lineage.Store
 def test_importing_executes_no_program(tmp_path):
     """The same as the kernel sees it, also of the libraries."""
     if not shutil.which("strace"):
-        pytest.skip("there is no strace")
+        pytest.skip("strace is not installed")
     trace = tmp_path / "trace"
     command = ["strace", "-f", "-qq", "-e", "trace=execve,execveat", "-o", trace, sys.executable, "-c", "import lineage.core; lineage.Store"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -201,8 +201,9 @@ static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
 }
 
 /*
- * The smallest and the largest of at most one chunk, without NaN; infinity and -infinity if there is no number. Elements from n
- * on are set to NaN. The lanes are outside for the same reason as in rl_sum.
+ * Computes the smallest and the largest of n numbers, at most one chunk. NaN is skipped; if all are NaN, the results are infinity
+ * and -infinity. Elements from n to the end of the last vector are set to NaN. The loop over the lanes is the outer one for the
+ * same reason as in rl_sum.
  */
 static RL_INLINE void rl_extremes(real *x, size_t n, real *least, real *most)
 {

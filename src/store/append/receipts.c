@@ -172,7 +172,8 @@ static enum lineage_status ask_each(struct lineage_store *store, json_t *all, si
     return status;
 }
 
-/* Keeps the ids of missing rows from being given to others before the rows are delivered. A user who may not append cannot do that. */
+/* Reserves the ids of missing rows on the server, so that no other row gets them before the missing ones are delivered. Does
+ * nothing for a user without the right to append. */
 static void protect_ids(struct lineage_store *store, const json_t *all)
 {
     uint64_t given = 0;

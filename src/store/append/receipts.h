@@ -13,8 +13,8 @@
  * the log. */
 void receipts_note(void *context, const struct log_ack *ack);
 
-/* Counts the receipts of this user whose rows the server no longer has, and keeps the server from giving their ids to others. Receipts
- * that are no longer needed are removed. */
+/* Counts the receipts of this user whose rows the server no longer has, and reserves their ids there. Removes the receipts of rows
+ * that a standby has. */
 enum lineage_status receipts_check(struct lineage_store *store, size_t *n_missing, struct lineage_error *err);
 
 /* Delivers those rows again, with the number of their request, so that none is added twice. A row whose id is taken gets the

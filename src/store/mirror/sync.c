@@ -130,7 +130,8 @@ static enum lineage_status check_past(struct mirror *mirror, const struct log_st
     mirror->set_back = status == LINEAGE_OK && !was;
     if (!mirror->set_back)
         return status;
-    /* A user who may not append cannot keep the lost ids from being given again; the next user can. */
+    /* Reserves the ids of the lost rows. The server refuses this to a user without the right to append; then the command of
+     * another user does it. */
     if (log_is_same(log, &mirror->meta.at.log))
         (void)log_skip_ids(mirror->store->log, mirror->meta.at.next_id, NULL);
     return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read",
