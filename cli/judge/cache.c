@@ -1,8 +1,4 @@
-/*
- * cache.c: a file to which many processes append, any of which may be killed. A killed writer may leave a line without
- * its line end. The next writer adds the line end first, so only that line is lost. Nothing is synced: answers that are
- * lost when the machine crashes are requested again.
- */
+/* cache.c: see cache.h. Nothing is synced: answers that are lost when the machine crashes are requested again. */
 #include "judge/cache.h"
 
 #include <errno.h>
@@ -14,6 +10,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include "judge/cache_lines.h"
 
 #define uthash_fatal(message) ((void)0) /* an entry that could not be added is requested again */
 #define HASH_NONFATAL_OOM 1
@@ -207,42 +205,15 @@ void cache_find_endpoint(const struct cache *cache, const char *digest, struct j
 
 /* ---- writing ---- */
 
-/* Takes the object. Returns its line (free), which begins with a line end that is only written if a killed writer left an
- * incomplete line before it. */
-static char *line_of(json_t *object)
-{
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line = NULL;
-    if (text && asprintf(&line, "\n%s\n", text) < 0)
-        line = NULL;
-    json_decref(object);
-    free(text);
-    return line;
-}
-
-static bool ends_well(int fd)
-{
-    char last = '\n';
-    off_t end = lseek(fd, 0, SEEK_END);
-    return end <= 0 || (pread(fd, &last, 1, end - 1) == 1 && last == '\n');
-}
-
-/* A partial write leaves an incomplete line, just as a killed writer does. */
-static bool write_line(int fd, const char *line)
-{
-    while (flock(fd, LOCK_EX) != 0)
-        if (errno != EINTR)
-            return false;
-    const char *from = line + ends_well(fd);
-    ssize_t length = (ssize_t)strlen(from), n = write(fd, from, (size_t)length);
-    flock(fd, LOCK_UN);
-    return n == length;
-}
-
 /* Takes the object. */
 static bool add_line(struct cache *cache, json_t *object)
 {
-    char *line = line_of(object);
-    bool good = line && write_line(cache->fd, line);
+    off_t at;
+    size_t length;
+    char *line = cache_line(object, 0);
+    bool locked = line && cache_lock(cache->fd), good = locked && cache_line_write(cache->fd, line, &at, &length);
+    if (locked)
+        flock(cache->fd, LOCK_UN);
     free(line);
     return good;
 }

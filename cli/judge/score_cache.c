@@ -16,6 +16,8 @@
 
 #include <jansson.h>
 
+#include "judge/cache_lines.h"
+
 #define uthash_fatal(message) ((void)0) /* an answer that could not be indexed is requested again */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -147,9 +149,8 @@ static bool lock_file(struct score_cache *cache)
 {
     for (int tries = 0; tries < 8; tries++) {
         struct stat file;
-        while (flock(cache->fd[NEW], LOCK_EX) != 0)
-            if (errno != EINTR)
-                return false;
+        if (!cache_lock(cache->fd[NEW]))
+            return false;
         bool current = is_current(cache);
         if (current && fstat(cache->fd[NEW], &file) == 0 &&
             (size_t)file.st_size <= cache->limit / 2)
@@ -194,44 +195,24 @@ bool score_cache_find(struct score_cache *cache, const char *digest, float *valu
     return found;
 }
 
-/* Returns the line (free), which begins with a line end that is only written if a killed writer left an incomplete line. */
 static char *line_of(const char *digest, const float *values, size_t n)
 {
-    char *text = NULL, *line = NULL;
-    json_t *list = json_array(),
-           *object = json_pack("{s:s, s:o}", "request", digest, "log_probs", list);
-    for (size_t i = 0; object && i < n; i++)
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < n; i++)
         json_array_append_new(list, json_real((double)values[i]));
-    text = object ? json_dumps(object, JSON_COMPACT | NUMBERS) : NULL;
-    if (text && asprintf(&line, "\n%s\n", text) < 0)
-        line = NULL;
-    free(text);
-    json_decref(object);
-    return line;
-}
-
-/* A partial write leaves an incomplete line, just as a killed writer does. */
-static bool write_line(struct score_cache *cache, const char *line)
-{
-    char last = '\n';
-    off_t end = lseek(cache->fd[NEW], 0, SEEK_END);
-    bool torn = end > 0 && (pread(cache->fd[NEW], &last, 1, end - 1) != 1 || last != '\n');
-    const char *from = line + !torn;
-    size_t length = strlen(from);
-    bool whole = end >= 0 && write(cache->fd[NEW], from, length) == (ssize_t)length;
-    if (whole)
-        index_line(cache, NEW, line + 1, end + torn, length - torn);
-    return whole;
+    return cache_line(json_pack("{s:s, s:o}", "request", digest, "log_probs", list), NUMBERS);
 }
 
 bool score_cache_add(struct score_cache *cache, const char *digest, const float *values, size_t n)
 {
+    off_t at;
+    size_t length;
     char *line = line_of(digest, values, n);
-    bool added = line && lock_file(cache);
-    if (added) {
-        added = write_line(cache, line);
+    bool locked = line && lock_file(cache), added = locked && cache_line_write(cache->fd[NEW], line, &at, &length);
+    if (added)
+        index_line(cache, NEW, line + 1, at, length);
+    if (locked)
         flock(cache->fd[NEW], LOCK_UN);
-    }
     free(line);
     return added;
 }

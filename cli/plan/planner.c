@@ -1,19 +1,13 @@
 /* planner.c: see planner.h. */
 #include "plan/planner.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
-#include <lineage/render.h>
 #include <lineage/time.h>
 
 #include "plan/planner_answer.h"
@@ -21,6 +15,7 @@
 #include "plan/planner_cost.h"
 #include "plan/planner_request.h"
 #include "plan/proposal_gate.h"
+#include "plan/telemetry_line.h"
 #include "sweep/replicate_trial.h"
 #include "trial/run_and_append.h"
 
@@ -29,31 +24,6 @@
 enum { ASKED_AT_MOST = 2, REFUSED_AT_MOST = 100 };
 
 /* ---- refused proposals ---- */
-
-/*
- * Appends a line to proposals.jsonl by a single write, so that a killed night leaves whole lines. If the write fails,
- * the error is reported and the night continues.
- */
-static void record(struct lineage_store *store, const json_t *refusal)
-{
-    char *dir = NULL, path[PATH_MAX];
-    struct lineage_error err;
-    if (lineage_store_path(&dir, store, LINEAGE_PLACE_TELEMETRY, &err) != LINEAGE_OK)
-        return;
-    mkdir(dir, 0777);
-    int n = snprintf(path, sizeof path, "%s/proposals.jsonl", dir);
-    lineage_free(dir);
-    char *line = json_dumps(refusal, JSON_COMPACT);
-    size_t length = line ? strlen(line) : 0;
-    int fd = line && n < PATH_MAX ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
-    if (line)
-        line[length] = '\n';
-    if (fd < 0 || write(fd, line, length + 1) != (ssize_t)length + 1)
-        cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    free(line);
-}
 
 /* Records a refused proposal. Takes over the reference to the reasons. */
 static void refuse(const struct planning *planning, json_t *refused, const json_t *proposal, json_t *reasons)
@@ -65,7 +35,7 @@ static void refuse(const struct planning *planning, json_t *refused, const json_
     json_array_append(refused, refusal);
     json_object_set_new(refusal, "time", json_string(lineage_time_format(now, (int64_t)time(NULL))));
     json_object_set_new(refusal, "sweep", json_string(planning->list->sweep.name));
-    record(planning->list->store, refusal);
+    (void)telemetry_line_append(planning->list->store, "proposals.jsonl", refusal); /* the night continues without it */
     json_array_foreach(reasons, i, reason)
         cli_say(json_string_value(reason));
     json_decref(refusal);

@@ -1,50 +1,27 @@
 /* spent_tokens.c: see spent_tokens.h. */
 #include "plan/spent_tokens.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
-#include <lineage/render.h>
 #include <lineage/time.h>
 
-#include "cli.h"
+#include "plan/telemetry_line.h"
 
-static bool find_path(char path[PATH_MAX], struct lineage_store *store)
-{
-    struct lineage_error err;
-    char *dir = NULL;
-    if (lineage_store_path(&dir, store, LINEAGE_PLACE_TELEMETRY, &err) != LINEAGE_OK)
-        return false;
-    mkdir(dir, 0777);
-    int n = snprintf(path, PATH_MAX, "%s/planner-tokens.jsonl", dir);
-    lineage_free(dir);
-    return n > 0 && n < PATH_MAX;
-}
+#define FILE_NAME "planner-tokens.jsonl"
 
 bool spent_tokens_add(struct lineage_store *store, const char *sweep, const char *model, uint64_t prompt, uint64_t completion)
 {
-    char path[PATH_MAX] = "", now[LINEAGE_TIME_MAX];
+    char now[LINEAGE_TIME_MAX];
     json_t *line = json_pack("{s:s, s:s, s:s, s:I, s:I}", "time", lineage_time_format(now, (int64_t)time(NULL)), "sweep", sweep,
                              "model", model, "prompt_tokens", (json_int_t)prompt, "completion_tokens", (json_int_t)completion);
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-    size_t length = text ? strlen(text) : 0;
-    int fd = text && find_path(path, store) ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
-    if (text)
-        text[length] = '\n';
-    bool good = fd >= 0 && write(fd, text, length + 1) == (ssize_t)length + 1;
-    if (!good)
-        cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    free(text);
+    bool good = telemetry_line_append(store, FILE_NAME, line);
     json_decref(line);
     return good;
 }
@@ -59,7 +36,7 @@ void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *store, 
 {
     char path[PATH_MAX], *text = NULL;
     size_t capacity = 0;
-    int fd = find_path(path, store) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    int fd = telemetry_path(path, store, FILE_NAME) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
     FILE *in = fd >= 0 && lseek(fd, spent->read, SEEK_SET) >= 0 ? fdopen(fd, "r") : NULL;
     for (ssize_t n; in && (n = getline(&text, &capacity, in)) > 0 && text[n - 1] == '\n'; spent->read += n) {
         json_t *line = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
