@@ -68,10 +68,10 @@ static json_t *try_json(const struct lineage_ideas *ideas, const struct lineage_
 
 static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage_knob *knob, size_t newest)
 {
-    json_t *object = json_object(), *tries = json_array();
     size_t first, older;
     if (!find_newest(&first, &older, knob, newest))
-        return json_decref(object), json_decref(tries), NULL;
+        return NULL;
+    json_t *object = json_object(), *tries = json_array();
     json_object_set_new(object, "name", cli_json_text(knob->name));
     json_object_set_new(object, "value", text_or_null(knob->value));
     json_object_set_new(object, "set_by", knob->set_by == SIZE_MAX

@@ -3,11 +3,12 @@
 
 #include <string.h>
 
+#include "../format/id.h"
 #include "append_state.h"
 
 enum lineage_status append_id_find(struct appending *a, const char *id, const char **there, struct lineage_error *err)
 {
-    const char *spellings[] = {id, append_id_bare(id), NULL};
+    const char *spellings[] = {id, id_bare(id), NULL};
     enum lineage_status status = LINEAGE_OK;
     bool found = false;
     *there = NULL;

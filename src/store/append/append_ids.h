@@ -1,15 +1,8 @@
-/* append_ids.h: ids of rows. exp_014 and 014 name the same trial, and a row without an id gets the next number. */
+/* append_ids.h: ids of rows (format/id.h). A row without an id gets the next number. */
 #ifndef APPEND_APPEND_IDS_H
 #define APPEND_APPEND_IDS_H
 
-#include <string.h>
-
 #include "appending.h"
-
-static inline const char *append_id_bare(const char *id)
-{
-    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
-}
 
 /* Finds out how the store spells the id. Looks for the id unchanged, then without the prefix, then with it. *there is
  * NULL if the store has none of these. An id that is too long for appending_format_text is not looked up with the

@@ -15,6 +15,7 @@
 #include <lineage/text.h>
 #include <lineage/time.h>
 
+#include "../format/id.h"
 #include "../format/row.h"
 #include "../questions/questions.h"
 #include "append_ids.h"
@@ -60,7 +61,7 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
     if (status == LINEAGE_OK)
         status = mirror_is_parent(a->store->mirror, a->trial.exp_id, &awaited, err);
     if (status == LINEAGE_OK && a->missing) { /* the mirror does not have these rows yet */
-        if (!awaited && !id_set_has(a->missing, append_id_bare(a->trial.exp_id)))
+        if (!awaited && !id_set_has(a->missing, id_bare(a->trial.exp_id)))
             return LINEAGE_OK;
         return store_fail(err, LINEAGE_EINVAL, "exp_id '%.80s' has been named as a parent already; append it by itself",
                           a->trial.exp_id);
@@ -86,14 +87,14 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     if (status == LINEAGE_OK && there)
         a->trial.parent_exp = there; /* spelled as in the store, so that every tool finds it */
     if (status == LINEAGE_OK && !there &&
-        strcmp(append_id_bare(a->trial.parent_exp), append_id_bare(a->trial.exp_id)) == 0)
+        strcmp(id_bare(a->trial.parent_exp), id_bare(a->trial.exp_id)) == 0)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
     if (status == LINEAGE_OK && !there && !a->options->allow_missing_parent)
         status = store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s",
                             a->trial.parent_exp, a->store->log->place);
     if (status == LINEAGE_OK)
         status = check_cycle(a, err);
-    if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, append_id_bare(a->trial.parent_exp)))
+    if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, id_bare(a->trial.parent_exp)))
         status = store_no_memory(err);
     return status;
 }
@@ -163,7 +164,7 @@ static enum lineage_status check_keep(struct appending *a, double difference, bo
 {
     char reason[VERDICT_REASON_MAX];
     const struct append_state *state = a->store->append;
-    bool same = state->has_best && strcmp(append_id_bare(state->best_id), append_id_bare(a->options->keep_against)) == 0;
+    bool same = state->has_best && strcmp(id_bare(state->best_id), id_bare(a->options->keep_against)) == 0;
     if (same && verdict_is_keep(difference, 0, higher))
         return LINEAGE_OK;
     a->trial.status = LINEAGE_DISCARD;

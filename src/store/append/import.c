@@ -17,6 +17,7 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
+#include "../format/id.h"
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "append_state.h"
@@ -445,7 +446,7 @@ static enum lineage_status import_under_claim(struct importing *in, struct linea
 static bool is_imported(const struct importing *in, const char *id)
 {
     char prefixed[LINEAGE_CELL_MAX / 64];
-    const char *bare = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+    const char *bare = id_bare(id);
     const bool fits = (size_t)snprintf(prefixed, sizeof prefixed, "exp_%s", bare) < sizeof prefixed;
     return id_set_has(&in->taken, bare) || (fits && id_set_has(&in->taken, prefixed));
 }

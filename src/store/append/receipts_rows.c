@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../format/id.h"
 #include "../format/row.h"
 #include "../format/tsv.h"
 #include "../log/log.h"
@@ -97,7 +98,7 @@ static const char *new_id_of(const struct receipts_renamed *renamed, const char 
     const char *at = renamed->ids.data, *end = at + renamed->ids.length;
     while (id && at && at < end) {
         const char *to = at + strlen(at) + 1;
-        if (strcmp(append_id_bare(at), append_id_bare(id)) == 0)
+        if (strcmp(id_bare(at), id_bare(id)) == 0)
             return to;
         at = to + strlen(to) + 1;
     }
@@ -107,7 +108,7 @@ static const char *new_id_of(const struct receipts_renamed *renamed, const char 
 static enum lineage_status is_taken(struct sending *s, const char *id, bool *taken, struct lineage_error *err)
 {
     char prefixed[LOG_ID_MAX * 4];
-    const char *bare = append_id_bare(id);
+    const char *bare = id_bare(id);
     enum lineage_status status = append_has_id(s->store, bare, taken, err);
     if (status == LINEAGE_OK && !*taken && (size_t)snprintf(prefixed, sizeof prefixed, "exp_%s", bare) < sizeof prefixed)
         status = append_has_id(s->store, prefixed, taken, err);

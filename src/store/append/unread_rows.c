@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../format/id.h"
 #include "../mirror/mirror.h"
 #include "append_state.h"
 #include "tail_reader.h"
@@ -14,7 +15,7 @@ static enum lineage_status awaits_parent(struct tail *tail, const char *parent, 
 {
     bool found = false;
     char prefixed[256];
-    const char *bare = strncmp(parent, "exp_", 4) == 0 ? parent + 4 : parent;
+    const char *bare = id_bare(parent);
     enum lineage_status status = append_has_id(tail->store, bare, &found, err);
     if (status == LINEAGE_OK && !found && (size_t)snprintf(prefixed, sizeof prefixed, "exp_%s", bare) < sizeof prefixed)
         status = append_has_id(tail->store, prefixed, &found, err);

@@ -14,6 +14,7 @@
 
 #include "../fail.h"
 #include "arena.h"
+#include "id.h"
 #include "row.h"
 
 #define TEXT(member) {#member, LINEAGE_COLUMN_TEXT, offsetof(struct lineage_trial, member)}
@@ -105,7 +106,7 @@ bool lineage_trial_metric(double *value, const struct lineage_trial *trial, cons
  */
 void row_note_id(const char *id, uint64_t *next, size_t *width)
 {
-    const char *digits = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+    const char *digits = id_bare(id);
     uint64_t value = 0;
     size_t n = 0;
     for (; n <= 18 && digits[n] >= '0' && digits[n] <= '9'; n++)

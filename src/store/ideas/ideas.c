@@ -9,6 +9,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "../format/id.h"
+
 struct id_place {
     UT_hash_handle hh;
     size_t row;
@@ -49,12 +51,6 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     free(ideas);
 }
 
-/* "exp_014" and "014" are the same id. */
-static const char *bare_id(const char *id)
-{
-    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
-}
-
 static struct id_place *place_of(const struct lineage_ideas *ideas, const char *id, size_t length)
 {
     struct id_place *place = NULL;
@@ -65,7 +61,7 @@ static struct id_place *place_of(const struct lineage_ideas *ideas, const char *
 
 static bool place(struct lineage_ideas *ideas, const char *id, size_t row)
 {
-    id = bare_id(id);
+    id = id_bare(id);
     size_t length = strlen(id);
     struct id_place *there = place_of(ideas, id, length);
     if (there) {
@@ -83,7 +79,7 @@ static bool place(struct lineage_ideas *ideas, const char *id, size_t row)
 
 bool lineage_ideas_find(size_t *index, const struct lineage_ideas *ideas, const char *id)
 {
-    const struct id_place *there = place_of(ideas, bare_id(id), strlen(bare_id(id)));
+    const struct id_place *there = place_of(ideas, id_bare(id), strlen(id_bare(id)));
     if (there)
         *index = there->row;
     return there != NULL;
@@ -94,7 +90,7 @@ static struct id_place *place_of_mention(const struct lineage_ideas *ideas, cons
 {
     struct id_place *there = place_of(ideas, id, length);
     char padded[8];
-    size_t width = ideas->n ? strlen(bare_id(ideas->rows[0].idea.exp_id)) : 0;
+    size_t width = ideas->n ? strlen(id_bare(ideas->rows[0].idea.exp_id)) : 0;
     if (there || width <= length || width >= sizeof padded)
         return there;
     memset(padded, '0', width - length);
@@ -229,7 +225,7 @@ static bool join_citations(struct lineage_ideas *ideas)
 /* Finds the parent, then orders the row's changes by trust. */
 static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row)
 {
-    const char *id = bare_id(row->idea.parent_exp);
+    const char *id = id_bare(row->idea.parent_exp);
     const struct id_place *there = *row->idea.parent_exp ? place_of(ideas, id, strlen(id)) : NULL;
     if (there)
         row->parent = there->row;

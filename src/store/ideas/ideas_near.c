@@ -12,6 +12,7 @@
 
 #include <lineage/query.h>
 
+#include "../format/id.h"
 #include "../internal.h"
 #include "../mirror/statement.h"
 #include "../questions/questions.h"
@@ -87,7 +88,7 @@ static enum lineage_status add_cited(struct near *near, int64_t seq, struct line
         status = store_no_memory(err);
     if (status == LINEAGE_OK) {
         const struct reading *reading = &alone->rows[0].reading;
-        size_t width = strlen(strncmp(first.exp_id, "exp_", 4) == 0 ? first.exp_id + 4 : first.exp_id);
+        size_t width = strlen(id_bare(first.exp_id));
         for (uint32_t i = 0; status == LINEAGE_OK && i < reading->n_cites; i++)
             status = add_mention(near, alone->book.words[reading->cites[i]].text + 1, width, err);
     }

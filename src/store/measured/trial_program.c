@@ -16,6 +16,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "../format/id.h"
 #include "../format/json_text.h"
 #include "../internal.h"
 
@@ -354,17 +355,12 @@ static void compare_diffs(struct collecting *c, const struct program *from, cons
         fs_close(new_files);
 }
 
-static const char *bare_id(const char *id)
-{
-    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
-}
-
 /* Reads the diff between the commits of two trials. Returns false if none was recorded for them. */
 static bool read_parent_diff(struct collecting *c, const struct program *from, const struct program *to)
 {
     const char *change = json_string_value(json_object_get(json_object_get(to->run, "git"), "change"));
     struct buf diff = {0};
-    if (!change || !*from->exp_id || strcmp(bare_id(program_against(to)), bare_id(from->exp_id)) != 0)
+    if (!change || !*from->exp_id || strcmp(id_bare(program_against(to)), id_bare(from->exp_id)) != 0)
         return false;
     bool there = read_file(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
     if (there)

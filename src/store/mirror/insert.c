@@ -12,6 +12,7 @@
 #include <lineage/text.h>
 
 #include "../format/expected.h"
+#include "../format/id.h"
 #include "mirror_internal.h"
 #include "statement.h"
 
@@ -208,7 +209,7 @@ static enum lineage_status insert_again(struct mirror *mirror, const struct line
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
-    bind_text(stmt, 2, strncmp(replicate.exp_id, "exp_", 4) == 0 ? replicate.exp_id + 4 : replicate.exp_id);
+    bind_text(stmt, 2, id_bare(replicate.exp_id));
     return mirror_run(mirror, stmt, err);
 }
 

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "../format/id.h"
 #include "../mirror/statement.h"
 #include "questions.h"
 
@@ -37,7 +38,7 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
 enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, uint64_t *line, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    const char *bare = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+    const char *bare = id_bare(id);
     enum lineage_status status = mirror_prepare(
         mirror, &stmt, "SELECT line FROM findings WHERE is_row = 0 AND exp_id IN (?1, 'exp_' || ?1) LIMIT 1", err);
     if (status != LINEAGE_OK)
@@ -133,7 +134,7 @@ enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool
         err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, strncmp(id, "exp_", 4) == 0 ? id + 4 : id, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 1, id_bare(id), -1, SQLITE_STATIC);
     status = mirror_step(mirror, stmt, err);
     *found = status == LINEAGE_OK;
     return mirror_end_rows(stmt, status);

@@ -7,6 +7,7 @@
 #include <lineage/evidence.h>
 #include <string.h>
 
+#include "../format/id.h"
 #include "../mirror/statement.h"
 #include "questions.h"
 
@@ -121,7 +122,7 @@ static enum lineage_status ask_again(void *question, struct lineage_error *err)
         status = mirror_prepare(q->store->mirror, &stmt, "SELECT 1 FROM again_rows WHERE trial = ? LIMIT 1", err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, strncmp(q->id, "exp_", 4) == 0 ? q->id + 4 : q->id, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 1, id_bare(q->id), -1, SQLITE_STATIC);
     status = mirror_step(q->store->mirror, stmt, err);
     q->again = status == LINEAGE_OK;
     return mirror_end_rows(stmt, status);
