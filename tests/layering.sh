@@ -23,7 +23,7 @@ src/store/format           *                           include/lineage src/store
 src/store/files            fs.h places.h state_dir.h own_record.h trust_record.h user_key.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
 src/store/log              log.h log_file.h digest_chain.h record_walk.h redactions.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
-src/store/mirror           mirror.h statement.h connection.h ingest.h meta.h ancestors.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
+src/store/mirror           mirror.h seqs.h statement.h connection.h ingest.h meta.h ancestors.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
 src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
 src/store/settings         ask_settings.h              include/lineage src/store/internal.h src/store/log src/store/mirror src/store/questions
 src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions src/store/settings

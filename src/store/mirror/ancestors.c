@@ -48,33 +48,13 @@ struct places {
 
 /* ---- moved rows ---- */
 
-bool moved_rows_add(struct moved_rows *rows, int64_t seq)
-{
-    if (rows->n == rows->capacity) {
-        size_t capacity = rows->capacity ? 2 * rows->capacity : 16;
-        int64_t *seqs = realloc(rows->seqs, capacity * sizeof *seqs);
-        if (!seqs)
-            return false;
-        rows->seqs = seqs;
-        rows->capacity = capacity;
-    }
-    rows->seqs[rows->n++] = seq;
-    return true;
-}
-
-void moved_rows_release(struct moved_rows *rows)
-{
-    free(rows->seqs);
-    *rows = (struct moved_rows){0};
-}
-
 /* Adds the seqs that the statement lists. */
-static enum lineage_status add_listed(struct moved_rows *rows, struct mirror *mirror,
+static enum lineage_status add_listed(struct mirror_seqs *rows, struct mirror *mirror,
                                       sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_status status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        if (!moved_rows_add(rows, sqlite3_column_int64(stmt, 0))) {
+        if (!mirror_seqs_add(rows, sqlite3_column_int64(stmt, 0))) {
             status = store_no_memory(err);
             break;
         }
@@ -82,8 +62,8 @@ static enum lineage_status add_listed(struct moved_rows *rows, struct mirror *mi
 }
 
 /* Rows that name the trial in another spelling may mean another row; they are computed again in vain. */
-enum lineage_status moved_rows_add_children(struct moved_rows *rows, struct mirror *mirror,
-                                            int64_t seq, struct lineage_error *err)
+enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirror *mirror,
+                                           int64_t seq, struct lineage_error *err)
 {
     static const char sql[] = "SELECT c.seq FROM trials t CROSS JOIN trials c INDEXED BY "
                               "trials_by_parent ON c.parent_exp IN (t.exp_id,"
@@ -98,8 +78,8 @@ enum lineage_status moved_rows_add_children(struct moved_rows *rows, struct mirr
     return add_listed(rows, mirror, stmt, err);
 }
 
-enum lineage_status moved_rows_add_voids(struct moved_rows *rows, struct mirror *mirror,
-                                         struct lineage_error *err)
+enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror *mirror,
+                                        struct lineage_error *err)
 {
     static const char sql[] =
         "SELECT v.seq FROM void_changes v CROSS JOIN ancestors a ON a.seq = v.seq CROSS JOIN "
@@ -170,18 +150,18 @@ static bool add(struct places *places, uint32_t seq)
 static enum lineage_status add_descendants(struct places *places, size_t most, bool *too_many,
                                            struct lineage_error *err)
 {
-    struct moved_rows children = {0};
+    struct mirror_seqs children = {0};
     enum lineage_status status = LINEAGE_OK;
     *too_many = places->n > most;
     for (size_t i = 0; status == LINEAGE_OK && !*too_many && i < places->n; i++) {
         children.n = 0;
-        status = moved_rows_add_children(&children, places->mirror, places->items[i].seq, err);
+        status = ancestors_add_children(&children, places->mirror, places->items[i].seq, err);
         for (size_t k = 0; status == LINEAGE_OK && k < children.n; k++)
-            if (!add(places, (uint32_t)children.seqs[k]))
+            if (!add(places, (uint32_t)children.items[k]))
                 status = store_no_memory(err);
         *too_many = places->n > most;
     }
-    moved_rows_release(&children);
+    free(children.items);
     return status;
 }
 
@@ -489,18 +469,18 @@ static enum lineage_status look_at_extent(struct extent *extent, struct mirror *
 
 /* Rows from the first new or moved one on. */
 static bool take_rest(struct places *places, const struct extent *extent,
-                      const struct moved_rows *moved)
+                      const struct mirror_seqs *moved)
 {
     uint32_t first = extent->there + 1;
     for (size_t i = 0; i < moved->n; i++)
-        if (moved->seqs[i] < first)
-            first = (uint32_t)moved->seqs[i];
+        if (moved->items[i] < first)
+            first = (uint32_t)moved->items[i];
     return take_stretch(places, first, extent->rows);
 }
 
 /* Chooses the rows to compute. Above a quarter of the log, computing everything costs less than looking for descendants. */
 static enum lineage_status choose(struct places *places, const struct extent *extent,
-                                  const struct moved_rows *moved, struct lineage_error *err)
+                                  const struct mirror_seqs *moved, struct lineage_error *err)
 {
     enum { FEW = 1000 };
     const size_t most = extent->rows / 4 > FEW ? extent->rows / 4 : FEW;
@@ -512,7 +492,7 @@ static enum lineage_status choose(struct places *places, const struct extent *ex
     for (uint32_t seq = extent->there + 1; ok && !too_many && seq <= extent->rows; seq++)
         ok = add(places, seq);
     for (size_t i = 0; ok && !too_many && i < moved->n; i++)
-        ok = moved->seqs[i] > extent->rows || add(places, (uint32_t)moved->seqs[i]);
+        ok = moved->items[i] > extent->rows || add(places, (uint32_t)moved->items[i]);
     if (ok && !too_many)
         status = add_descendants(places, most, &too_many, err);
     if (ok && status == LINEAGE_OK && too_many)
@@ -527,7 +507,7 @@ static void release(struct places *places)
     free(places->way);
 }
 
-enum lineage_status ancestors_update(struct mirror *mirror, const struct moved_rows *moved,
+enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved,
                                      struct lineage_error *err)
 {
     struct places places = {.mirror = mirror};

@@ -3,6 +3,7 @@
 #define MIRROR_ANCESTORS_H
 
 #include "mirror.h"
+#include "seqs.h"
 
 /* Kinds of rows of the table: how the walk from a trial up its parents goes. */
 enum ancestors_kind {
@@ -11,29 +12,23 @@ enum ancestors_kind {
     ANCESTORS_NO_PARENTS /* no row of the log names a parent */
 };
 
-/* Rows whose place may have changed although they are not new. Zeroed: none. */
-struct moved_rows {
-    int64_t *seqs; /* [n] */
-    size_t n, capacity;
-};
-
-bool moved_rows_add(struct moved_rows *rows, int64_t seq);
-void moved_rows_release(struct moved_rows *rows);
-
-/* Adds the rows that name the row `seq` as their parent. Call it before that row is removed. */
-enum lineage_status moved_rows_add_children(struct moved_rows *rows, struct mirror *mirror,
-                                            int64_t seq, struct lineage_error *err);
+/*
+ * A row has moved if its place may have changed although it is not new. This adds the rows that name the row `seq` as their
+ * parent. Call it before that row is removed.
+ */
+enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirror *mirror,
+                                           int64_t seq, struct lineage_error *err);
 
 /* Adds the trials of void_changes that became kept, or are not kept any more. */
-enum lineage_status moved_rows_add_voids(struct moved_rows *rows, struct mirror *mirror,
-                                         struct lineage_error *err);
+enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror *mirror,
+                                        struct lineage_error *err);
 
 /*
  * Computes the rows of `ancestors` that are missing or that depend on a moved row, so that the table is the one that a mirror
  * built at once would have. Needs the indexes. One new row with a known parent takes a few look-ups; a moved row costs as
  * much as it has descendants.
  */
-enum lineage_status ancestors_update(struct mirror *mirror, const struct moved_rows *moved,
+enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved,
                                      struct lineage_error *err);
 
 /* Computes all rows anew from trials and its indexes. *same is whether the table has exactly these rows. Writes nothing. */

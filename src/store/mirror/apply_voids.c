@@ -24,23 +24,12 @@
 
 bool void_rows_note(struct void_rows *rows, const struct lineage_trial *trial)
 {
-    if (!lineage_is_void_row(trial, NULL))
-        return true;
-    if (rows->n == rows->capacity) {
-        size_t capacity = rows->capacity ? 2 * rows->capacity : 16;
-        int64_t *seqs = realloc(rows->seqs, capacity * sizeof *seqs);
-        if (!seqs)
-            return false;
-        rows->seqs = seqs;
-        rows->capacity = capacity;
-    }
-    rows->seqs[rows->n++] = (int64_t)trial->seq;
-    return true;
+    return !lineage_is_void_row(trial, NULL) || mirror_seqs_add(&rows->seqs, (int64_t)trial->seq);
 }
 
 void void_rows_release(struct void_rows *rows)
 {
-    free(rows->seqs);
+    free(rows->seqs.items);
     *rows = (struct void_rows){0};
 }
 
@@ -186,20 +175,20 @@ static enum lineage_status count_params(struct mirror *mirror, struct lineage_er
         " GROUP BY p.key, p.value, t.status", err);
 }
 
-enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct moved_rows *moved,
+enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct mirror_seqs *moved,
                                     struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (!rows->n)
+    if (!rows->seqs.n)
         return status;
-    for (size_t i = 0; status == LINEAGE_OK && i < rows->n; i++)
-        status = apply_row(mirror, rows->seqs[i], err);
-    rows->n = 0;
+    for (size_t i = 0; status == LINEAGE_OK && i < rows->seqs.n; i++)
+        status = apply_row(mirror, rows->seqs.items[i], err);
+    rows->seqs.n = 0;
     if (status == LINEAGE_OK)
         status = count_specialists(mirror, err);
     if (status == LINEAGE_OK)
         status = count_params(mirror, err);
     if (status == LINEAGE_OK)
-        status = moved_rows_add_voids(moved, mirror, err);
+        status = ancestors_add_voids(moved, mirror, err);
     return status == LINEAGE_OK ? mirror_exec(mirror, "DELETE FROM void_changes", err) : status;
 }

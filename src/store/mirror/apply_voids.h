@@ -7,8 +7,7 @@
 
 /* The rows of a sync that void a trial or take it back, in the order of the log. Zeroed: none. */
 struct void_rows {
-    int64_t *seqs; /* [n] */
-    size_t n, capacity;
+    struct mirror_seqs seqs;
 };
 
 /* Notes the row if it voids a trial. Returns false if memory runs out. */
@@ -20,7 +19,7 @@ void void_rows_release(struct void_rows *rows);
  * rows. Everything before must be written: rows, parameters and sums. Adds the trials that became kept or are not kept any
  * more to `moved`.
  */
-enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct moved_rows *moved,
+enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct mirror_seqs *moved,
                                     struct lineage_error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include "ingest.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../files/fs.h"
@@ -47,7 +48,7 @@ struct ingest {
     struct specialist_sums *sums;
     struct param_batch *params;
     struct void_rows voids;
-    struct moved_rows moved;
+    struct mirror_seqs moved;
     ingest_row_fn *row; /* NULL: trials are inserted */
     void *context;
     bool in_bulk; /* there are no indexes meanwhile */
@@ -66,7 +67,7 @@ static enum lineage_status flush(struct ingest *in, struct lineage_error *err)
 static enum lineage_status apply_voids(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (in->voids.n && in->in_bulk)
+    if (in->voids.seqs.n && in->in_bulk)
         status = mirror_make_indexes(in->mirror, err);
     return status == LINEAGE_OK ? void_rows_apply(&in->voids, in->mirror, &in->moved, err) : status;
 }
@@ -250,7 +251,7 @@ static enum lineage_status drop_provisional(struct ingest *in, struct lineage_er
     if (meta->at.log.size == meta->at.watermark)
         return LINEAGE_OK;
     if (meta->provisional)
-        status = moved_rows_add_children(&in->moved, mirror, meta->provisional, err);
+        status = ancestors_add_children(&in->moved, mirror, meta->provisional, err);
     if (meta->provisional && status == LINEAGE_OK)
         status = provisional_undo(mirror, meta->provisional, err);
     if (status == LINEAGE_OK)
@@ -341,7 +342,7 @@ enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_
     if (status == LINEAGE_OK)
         status = mirror_save_meta(mirror, err);
     void_rows_release(&in.voids);
-    moved_rows_release(&in.moved);
+    free(in.moved.items);
     specialist_sums_free(in.sums);
     param_batch_free(in.params);
     row_parser_free(in.parser); /* freed before the batches, one of which it may be reading */

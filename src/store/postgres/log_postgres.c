@@ -103,26 +103,33 @@ static enum lineage_status ask(struct log_postgres *p, struct pg_result *result,
 
 enum { STATEMENT_MAX = 512 };
 
+__attribute__((format(printf, 5, 0)))
+static enum lineage_status ask_formatted(struct log_postgres *p, struct pg_result *result, double seconds,
+                                         struct lineage_error *err, const char *format, va_list args)
+{
+    char sql[STATEMENT_MAX];
+    vsnprintf(sql, sizeof sql, format, args);
+    return ask(p, result, seconds, sql, err);
+}
+
 enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *result,
                                  struct lineage_error *err, const char *format, ...)
 {
-    char sql[STATEMENT_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(sql, sizeof sql, format, args);
+    enum lineage_status status = ask_formatted(p, result, PG_PATIENCE, err, format, args);
     va_end(args);
-    return ask(p, result, PG_PATIENCE, sql, err);
+    return status;
 }
 
 enum lineage_status postgres_ask_flushed(struct log_postgres *p, struct pg_result *result,
                                          struct lineage_error *err, const char *format, ...)
 {
-    char sql[STATEMENT_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(sql, sizeof sql, format, args);
+    enum lineage_status status = ask_formatted(p, result, postgres_flush_seconds(p), err, format, args);
     va_end(args);
-    return ask(p, result, postgres_flush_seconds(p), sql, err);
+    return status;
 }
 
 /* ---- state ------------------------------------------------------------------------------------------------------ */

@@ -16,6 +16,7 @@
 #include <lineage/settings.h>
 
 #include "../mirror/mirror.h"
+#include "../mirror/seqs.h"
 
 /* ---- one trial ---- */
 
@@ -90,19 +91,6 @@ enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *
                                        struct lineage_error *err);
 
 /* ---- many trials ---- */
-
-/* A list of seqs, in the order asked for. Zeroed: empty. The caller frees items, also after a failure. */
-struct mirror_seqs {
-    int64_t *items;
-    size_t n, capacity;
-};
-
-/* Adds a seq at the end. Returns false when out of memory; the list is then unchanged. */
-bool mirror_seqs_add(struct mirror_seqs *found, int64_t seq);
-
-/* Sorts a list, ascending; mirror_seqs_has looks a seq up in a sorted one. */
-void mirror_seqs_sort(struct mirror_seqs *seqs);
-bool mirror_seqs_has(const struct mirror_seqs *sorted, int64_t seq);
 
 /* Rows that are loaded together, because taking the lock of lineage.db costs more than reading a row. The trials are valid
  * until the next load. Zeroed: empty. Release the arena at the end. */

@@ -1,0 +1,22 @@
+/* seqs.h: a list of rows, by their seqs. */
+#ifndef MIRROR_SEQS_H
+#define MIRROR_SEQS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zeroed: empty. The owner frees items, also after a failure. */
+struct mirror_seqs {
+    int64_t *items;
+    size_t n, capacity;
+};
+
+/* Adds a seq at the end. Returns false when out of memory; the list is then unchanged. */
+bool mirror_seqs_add(struct mirror_seqs *found, int64_t seq);
+
+/* Sorts a list, ascending; mirror_seqs_has looks a seq up in a sorted one. */
+void mirror_seqs_sort(struct mirror_seqs *seqs);
+bool mirror_seqs_has(const struct mirror_seqs *sorted, int64_t seq);
+
+#endif
