@@ -62,6 +62,14 @@ bool interrupts_hold(struct interrupts *interrupts)
     return true;
 }
 
+bool interrupts_include(int number)
+{
+    for (int i = 0; i < N_INTERRUPTS; i++)
+        if (signals[i] == number)
+            return true;
+    return false;
+}
+
 bool interrupts_came(const struct interrupts *interrupts)
 {
     struct pollfd fd = {interrupts->fd, POLLIN, 0};

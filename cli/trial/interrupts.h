@@ -22,6 +22,9 @@ struct interrupts {
 /* Starts to catch these signals. Signals that are ignored stay ignored. Returns false after printing the error. */
 bool interrupts_hold(struct interrupts *interrupts);
 
+/* Whether this signal is one of the three. */
+bool interrupts_include(int number);
+
 /* Whether a signal has arrived. */
 bool interrupts_came(const struct interrupts *interrupts);
 

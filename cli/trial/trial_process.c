@@ -221,6 +221,8 @@ static void look_at_child(struct trial_process *p)
     siginfo_t info = {0};
     if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == p->pid)
         p->ended = true;
+    if (info.si_pid == p->pid)
+        p->state = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : W_EXITCODE(0, info.si_status);
 }
 
 static void look_at_guardian(struct trial_process *p)

@@ -49,6 +49,12 @@ enum { EXIT_INTERVAL_MS = 50 };
  */
 enum { PIPE_READS = 16 };
 
+/* How far apart the signals for the processes of one job may arrive on a busy machine. */
+enum { TOGETHER_MS = 1000 };
+
+/* A shell exits with this number plus that of the signal that ended its command. */
+enum { SHELL_SIGNAL = 128 };
+
 struct watch {
     const struct trial_job *job;
     struct trial_outcome *outcome;
@@ -384,6 +390,20 @@ static void be_interrupted(struct watch *w)
     finish(w, TRIAL_INTERRUPTED);
 }
 
+/*
+ * A scheduler that takes a machine back signals all processes of a job, in any order. If a signal that interrupts ended the
+ * command, this process therefore waits a moment for its own signal, because the trial would otherwise count as a crash.
+ */
+static bool interrupt_follows(const struct watch *w)
+{
+    const int state = w->process.state;
+    const int number = WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state) - SHELL_SIGNAL;
+    if (!interrupts_include(number))
+        return false;
+    poll(NULL, 0, TOGETHER_MS); /* the signal itself ends the wait */
+    return interrupts_came(w->job->interrupts);
+}
+
 static void call_turn(const struct watch *w)
 {
     if (w->job->turn)
@@ -414,7 +434,7 @@ static void keep_watch(struct watch *w)
         trial_process_look(&w->process);
         call_turn(w);
         judge_peers(w);
-        if (interrupted && !w->stop)
+        if (!w->stop && (interrupted || (w->process.ended && interrupt_follows(w))))
             be_interrupted(w);
         else if (!w->stop && w->process.ended) {
             judge_cpu(w);

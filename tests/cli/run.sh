@@ -70,6 +70,24 @@ ends()
 ends crash 'left with exit status 3' -- sh -c 'echo METRIC score=1; echo Killed, out of memory; exit 3'
 ends crash 'killed by signal 9' -- sh -c 'kill -9 $$'
 ends crash 'killed by signal 11' -- sh -c 'kill -11 $$'
+# A scheduler signals all processes of a job. Where the trial gets the signal first, its end is still that of the job; a trial that
+# alone gets one has crashed.
+ends crash 'killed by signal 15' -- sh -c 'kill -TERM $$'
+for command in "echo \$\$ >'$PWD/begun'; exec sleep 60" "(echo \$BASHPID >'$PWD/begun'; exec sleep 60); exit \$?"; do
+    rm -f begun
+    "$LINEAGE" run -C e -q -- bash -c "$command" >out 2>err &
+    parent=$!
+    tries=0
+    until [ -s begun ] || [ $tries -gt 600 ]; do
+        tries=$((tries + 1)) && sleep 0.1
+    done
+    kill -TERM "$(cat begun)"
+    sleep 0.2
+    kill -TERM "$parent"
+    wait "$parent"
+    must_equal 130 $? "$command"
+    must_equal 'harness_abort interrupted by the user' "$(field e 9) $(field e 17 | grep -o 'interrupted by the user')" "$command"
+done
 ends harness_abort 'exit 0 without a score: looked for `METRIC score=NUMBER`, nearest line: score 3' -- sh -c 'echo score 3'
 # What real programs print; each form was once recorded as a crash without a score.
 reads()

@@ -28,7 +28,7 @@ must_run init "$db" --direction lower
 cat >train.sh <<'END'
 if [ "$1" = 1 ] && mkdir "$SEEN/first" 2>/dev/null; then
     touch "$SEEN/begun"
-    sleep 300
+    exec sleep 300 # a signal ends it, as it would end a program
 fi
 echo "METRIC loss=$1"
 END
