@@ -239,7 +239,7 @@ void outbox_request_unplace(struct appending *a)
 static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_error *err)
 {
     char path[PLACE_MAX];
-    if (!a->snapshot || !a->snapshot->copied || a->snapshot->path[0])
+    if (!a->snapshot || !a->snapshot->copied)
         return LINEAGE_OK;
     place_snapshot(path, a->request->id, a->checked.specialist ? a->checked.specialist : "");
     enum lineage_status status = snapshot_publish(a->snapshot, a->store->dir_fd, path, !a->options->no_sync, err);

@@ -1,5 +1,5 @@
 /* outbox_sync.c: delivers the requests of the outbox. */
-#include <math.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,19 @@ static void drop_snapshot(struct syncing *s, const struct snapshot *snapshot)
         fs_remove_tree(s->store->dir_fd, snapshot->temporary);
 }
 
+/* Finds the snapshot that waits under this name. One that cannot be looked at now must not be lost, so the request stays. */
+static enum lineage_status find_snapshot(struct syncing *s, struct snapshot *snapshot, const char *waiting,
+                                         struct lineage_error *err)
+{
+    if (!waiting || strlen(waiting) >= sizeof snapshot->temporary)
+        return LINEAGE_OK;
+    snapshot->copied = fs_is_dir_below(s->store->dir_fd, waiting);
+    if (!snapshot->copied && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot look at %s/%s", s->store->dir, waiting);
+    strcpy(snapshot->temporary, waiting);
+    return LINEAGE_OK;
+}
+
 static enum lineage_status deliver(struct syncing *s, struct outbox_request *request,
                                    char id[OUTBOX_ID_MAX], struct lineage_error *err)
 {
@@ -37,11 +50,8 @@ static enum lineage_status deliver(struct syncing *s, struct outbox_request *req
     const char *waiting = json_string_value(json_object_get(request->about, "snapshot"));
     outbox_read_options(&options, request->about);
     enum lineage_status status = outbox_rows_read(request->about, &arena, &trials, &n, err);
-    if (waiting && strlen(waiting) < sizeof snapshot.temporary &&
-        fs_is_dir_below(s->store->dir_fd, waiting)) {
-        strcpy(snapshot.temporary, waiting);
-        snapshot.copied = true;
-    }
+    if (status == LINEAGE_OK)
+        status = find_snapshot(s, &snapshot, waiting, err);
     if (status == LINEAGE_OK && json_is_true(json_object_get(request->about, "many")))
         status = outbox_deliver_many(s->store, request, trials, n, &options, err);
     else if (status == LINEAGE_OK)

@@ -49,7 +49,8 @@ enum lineage_status lineage_blob_put(struct lineage_store *store, const char *na
     if (status != LINEAGE_OK || !log_has_requests(store->log))
         return status;
     if (!is_there(store, name))
-        return store_fail(err, LINEAGE_ENOTFOUND, "%s/%s is not there", store->dir, name);
+        return errno == ENOENT ? store_fail(err, LINEAGE_ENOTFOUND, "%s/%s is not there", store->dir, name)
+                               : store_fail_errno(err, LINEAGE_EIO, "cannot look at %s/%s", store->dir, name);
     return blobs_send(store, name, name, err);
 }
 

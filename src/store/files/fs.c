@@ -272,7 +272,10 @@ bool fs_is_dir_below(int dir_fd, const char *path)
 {
     char name[NAME_MAX + 1];
     int fd = -1;
-    if (faulted("open") || path[0] == '/')
+    if (faulted("open"))
+        return false;
+    errno = ENOENT;
+    if (path[0] == '/')
         return false;
     for (const char *at = path + strspn(path, "/"); *at; at += strspn(at, "/")) {
         size_t length = strcspn(at, "/");

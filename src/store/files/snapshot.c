@@ -234,12 +234,15 @@ static int make_room(const struct snapshot *snapshot, int dir_fd, const char *pa
 enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, const char *path, bool sync,
                                      struct lineage_error *err)
 {
-    char old[PLACE_MAX];
-    if (make_room(snapshot, dir_fd, path, old) != 0 || fs_rename(dir_fd, snapshot->temporary, dir_fd, path) != 0)
+    char old[PLACE_MAX] = "";
+    const char *now = snapshot->path[0] ? snapshot->path : snapshot->temporary;
+    const bool stays = strcmp(now, path) == 0;
+    if (!stays && (make_room(snapshot, dir_fd, path, old) != 0 || fs_rename(dir_fd, now, dir_fd, path) != 0))
         return store_fail_errno(err, LINEAGE_EIO, "snapshot: cannot rename the copy to %s", path);
     if (old[0])
         fs_remove_tree(dir_fd, old);
-    strcpy(snapshot->path, path);
+    if (!stays)
+        strcpy(snapshot->path, path);
     int parent = sync ? fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY, 0) : -1;
     bool synced = !sync || (parent >= 0 && fs_sync_dir(parent) == 0);
     if (parent >= 0)

@@ -19,7 +19,8 @@ struct snapshot {
 enum lineage_status snapshot_copy(struct snapshot *snapshot, int dir_fd, const char *source, bool sync,
                                   struct lineage_error *err);
 
-/* Renames the copy to its final name, replacing a directory that no row names. */
+/* Renames the copy to its final name, replacing a directory that no row names. May be called again with another name, if an
+ * earlier attempt could not take the first name back. */
 enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, const char *path, bool sync,
                                      struct lineage_error *err);
 
