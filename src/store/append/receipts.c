@@ -190,15 +190,34 @@ static void protect_ids(struct lineage_store *store, const json_t *all)
 
 #define GONE "gone" /* a member of receipts that are not written again */
 
-/* Replaces the file by these receipts. What another process wrote behind the first read_until bytes since stays, because the lock is
- * held and the rest of the file is copied. */
-static void write_receipts(struct lineage_store *store, const json_t *all, size_t read_until)
+/* Locks the file and reads it. Returns its descriptor, which holds the lock, or -1. */
+static int open_locked(const struct lineage_store *store, struct buf *bytes)
 {
-    struct buf text = {0}, now = {0};
+    int fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDWR | O_NOFOLLOW, 0);
+    if (fd >= 0 && fs_lock(fd, true) == 0 && fs_read_file(store->dir_fd, PLACE_RECEIPTS, bytes, NULL) == LINEAGE_OK)
+        return fd;
+    if (fd >= 0)
+        fs_close(fd);
+    return -1;
+}
+
+static void replace(int fd, const char *data, size_t length)
+{
+    if (fs_write_at(fd, data, length, 0) == 0)
+        (void)!fs_truncate(fd, length);
+}
+
+/* Replaces the first `length` bytes of the file, of which this is the digest, by these receipts. Lines that other processes have
+ * added stay. If another process has delivered and replaced the same receipts, other bytes are there, and nothing is replaced. */
+static void write_receipts(struct lineage_store *store, const json_t *all, size_t length, const struct buf *digest)
+{
+    struct buf text = {0}, now = {0}, found = {0};
     const json_t *one;
     size_t i;
-    int fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDWR | O_NOFOLLOW, 0);
-    if (fd < 0 || fs_lock(fd, true) != 0)
+    int fd = open_locked(store, &now);
+    if (fd >= 0 && now.length >= length)
+        receipts_digest(&found, now.data ? now.data : "", length);
+    if (found.length != digest->length || !found.length || memcmp(found.data, digest->data, found.length) != 0)
         goto done;
     json_array_foreach(all, i, one)
     {
@@ -211,15 +230,15 @@ static void write_receipts(struct lineage_store *store, const json_t *all, size_
         lineage_free(line);
         json_decref(copy);
     }
-    if (fs_read_file(store->dir_fd, PLACE_RECEIPTS, &now, NULL) == LINEAGE_OK && now.length > read_until)
-        buf_add(&text, now.data + read_until, now.length - read_until);
-    if (!text.failed && fs_write_at(fd, text.data ? text.data : "", text.length, 0) == 0)
-        (void)!fs_truncate(fd, text.length);
+    buf_add(&text, now.data + length, now.length - length);
+    if (!text.failed)
+        replace(fd, text.data ? text.data : "", text.length);
 done:
     if (fd >= 0)
         fs_close(fd);
     buf_release(&text);
     buf_release(&now);
+    buf_release(&found);
 }
 
 /* Removes the file beside the receipt in a line, if it has one. */
@@ -237,14 +256,12 @@ static void drop_first(struct lineage_store *store, size_t drop, size_t n, const
 {
     struct buf now = {0};
     size_t cut = 0;
-    int fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDWR | O_NOFOLLOW, 0);
-    if (fd < 0 || fs_lock(fd, true) != 0 || fs_read_file(store->dir_fd, PLACE_RECEIPTS, &now, NULL) != LINEAGE_OK || now.length < n ||
-        memcmp(now.data + n - end->length, end->data, end->length) != 0)
+    int fd = open_locked(store, &now);
+    if (fd < 0 || now.length < n || memcmp(now.data + n - end->length, end->data, end->length) != 0)
         goto done;
     for (const char *at; (at = memchr(now.data + cut, '\n', drop - cut)); cut = (size_t)(at - now.data) + 1)
         drop_beside(store, now.data + cut, (size_t)(at - now.data) - cut);
-    if (fs_write_at(fd, now.data + cut, now.length - cut, 0) == 0)
-        (void)!fs_truncate(fd, now.length - cut);
+    replace(fd, now.data + cut, now.length - cut);
 done:
     if (fd >= 0)
         fs_close(fd);
@@ -274,11 +291,12 @@ static bool read_end(const struct lineage_store *store, size_t most, struct buf 
     return done;
 }
 
-/* Reads the receipts in the first `size` bytes, oldest first. What was written behind them since was not asked about. */
-static json_t *read_all(struct lineage_store *store, const struct log_state *now, size_t size)
+/* Reads the receipts in the first *size bytes, oldest first. What was written behind them since was not asked about. */
+static json_t *read_all(struct lineage_store *store, const struct log_state *now, size_t *size, struct buf *digest)
 {
     struct buf bytes = {0};
-    json_t *all = read_end(store, SIZE_MAX, &bytes, &size) ? read_receipts(store, now, &bytes, SIZE_MAX) : json_array();
+    json_t *all = read_end(store, SIZE_MAX, &bytes, size) ? read_receipts(store, now, &bytes, SIZE_MAX) : json_array();
+    receipts_digest(digest, bytes.length ? bytes.data : "", bytes.length);
     buf_release(&bytes);
     return all;
 }
@@ -292,34 +310,44 @@ static void thin_out(struct lineage_store *store, bool witnessed, size_t n, cons
                      "so those rows are not delivered again if the server loses them", store->dir, FILE_BYTES_MAX >> 20);
 }
 
-/* Reads the receipts, and asks the server about each only if it lacks the last one. *all is what the caller may deliver if
- * *n_missing is above 0. */
-static enum lineage_status look(struct lineage_store *store, json_t **all, size_t *n_missing, size_t *read_until,
-                                struct lineage_error *err)
+/* What was found in the file and on the server. Release it with forget. */
+struct look {
+    json_t *all;        /* the receipts; what the caller may deliver if n_missing is above 0 */
+    size_t n_missing;
+    size_t read_until;  /* they were in the first bytes of the file; SIZE_MAX before that is known */
+    struct buf digest;  /* of these bytes; only if each receipt was asked about */
+};
+
+static void forget(struct look *look)
+{
+    json_decref(look->all);
+    buf_release(&look->digest);
+}
+
+/* Reads the receipts, and asks the server about each only if it lacks the last one. */
+static enum lineage_status look_at(struct look *look, struct lineage_store *store, struct lineage_error *err)
 {
     struct buf bytes = {0};
     struct log_state now;
     bool there = false, witnessed = false;
-    *n_missing = 0;
-    *read_until = SIZE_MAX;
-    *all = NULL;
-    if (!log_has_requests(store->log) || !read_end(store, END_BYTES, &bytes, read_until)) {
+    *look = (struct look){.read_until = SIZE_MAX};
+    if (!log_has_requests(store->log) || !read_end(store, END_BYTES, &bytes, &look->read_until)) {
         buf_release(&bytes);
         return LINEAGE_OK;
     }
     enum lineage_status status = log_look(store->log, &now, err);
     if (status == LINEAGE_OK) {
-        *all = read_receipts(store, &now, &bytes, LAST_LINES);
-        status = ask_last(store, *all, &there, &witnessed, err);
+        look->all = read_receipts(store, &now, &bytes, LAST_LINES);
+        status = ask_last(store, look->all, &there, &witnessed, err);
     }
-    if (status == LINEAGE_OK && there && (witnessed || *read_until > FILE_BYTES_MAX))
-        thin_out(store, witnessed, *read_until, &bytes);
+    if (status == LINEAGE_OK && there && (witnessed || look->read_until > FILE_BYTES_MAX))
+        thin_out(store, witnessed, look->read_until, &bytes);
     if (status == LINEAGE_OK && !there) {
-        json_decref(*all);
-        *all = read_all(store, &now, *read_until);
-        status = ask_each(store, *all, n_missing, err);
-        if (status == LINEAGE_OK && *n_missing)
-            protect_ids(store, *all);
+        json_decref(look->all);
+        look->all = read_all(store, &now, &look->read_until, &look->digest);
+        status = ask_each(store, look->all, &look->n_missing, err);
+        if (status == LINEAGE_OK && look->n_missing)
+            protect_ids(store, look->all);
     }
     buf_release(&bytes);
     return status;
@@ -327,10 +355,10 @@ static enum lineage_status look(struct lineage_store *store, json_t **all, size_
 
 enum lineage_status receipts_check(struct lineage_store *store, size_t *n_missing, struct lineage_error *err)
 {
-    json_t *all;
-    size_t read_until;
-    enum lineage_status status = look(store, &all, n_missing, &read_until, err);
-    json_decref(all);
+    struct look look;
+    enum lineage_status status = look_at(&look, store, err);
+    *n_missing = look.n_missing;
+    forget(&look);
     return status;
 }
 
@@ -348,12 +376,13 @@ static bool is_unreadable(struct lineage_store *store, json_t *about)
 enum lineage_status receipts_deliver(struct lineage_store *store, size_t *n, struct lineage_error *err)
 {
     struct receipts_renamed renamed = {0};
-    json_t *all, *one;
-    size_t i, n_missing, read_until;
+    struct look look;
+    json_t *one;
+    size_t i;
     *n = 0;
-    enum lineage_status status = look(store, &all, &n_missing, &read_until, err);
-    const size_t n_before = n_missing;
-    json_array_foreach(all, i, one)
+    enum lineage_status status = look_at(&look, store, err);
+    const size_t n_missing = look.n_missing;
+    json_array_foreach(look.all, i, one)
     {
         unsigned char request[16];
         if (status != LINEAGE_OK || !n_missing || number_of(one, "seq") || !read_request(request, one) || is_unreadable(store, one))
@@ -362,10 +391,10 @@ enum lineage_status receipts_deliver(struct lineage_store *store, size_t *n, str
         *n += status == LINEAGE_OK;
     }
     if (status == LINEAGE_OK && n_missing)
-        status = ask_each(store, all, &n_missing, err);
-    if (status == LINEAGE_OK && n_before)
-        write_receipts(store, all, read_until);
+        status = ask_each(store, look.all, &look.n_missing, err);
+    if (status == LINEAGE_OK && n_missing)
+        write_receipts(store, look.all, look.read_until, &look.digest);
     receipts_forget(&renamed);
-    json_decref(all);
+    forget(&look);
     return status;
 }
