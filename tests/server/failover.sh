@@ -79,8 +79,22 @@ must_equal 0 "$(rows c-1-end)" 'the standby lacks it'
 on c append --status discard --core-metric 1 --hypothesis c-new
 must_exit 0
 must_equal 2000000 "$(cat out)"
+# Three processes find the same rows missing and deliver them, while a fourth appends: each row once, and no receipt is lost or cut.
+cp "$(find a -name receipts)" earlier-receipts
+syncs=
+for k in 1 2 3; do
+    XDG_STATE_HOME=$PWD/a "$LINEAGE" -C "$uri" sync >/dev/null 2>&1 &
+    syncs="$syncs $!"
+done
 on a append --status discard --core-metric 1 --hypothesis after-2
 must_equal 2000001 "$(cat out)"
+# shellcheck disable=SC2086
+wait $syncs
+python3 -c '
+import json, sys
+requests = [{json.loads(line)["request"] for line in open(name) if line.strip()} for name in sys.argv[1:]]
+print(len(requests[0] - requests[1]))' earlier-receipts "$(find a -name receipts)" >out 2>err
+must_equal 0 "$(cat out)" "receipts after deliveries at once: $(tail -n 1 err)"
 must_equal 1 "$(rows c-1-end)" c-1
 must_equal 1 "$(rows c-2-end)" c-2
 
