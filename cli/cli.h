@@ -216,6 +216,8 @@ struct cli_session {
                            * directory without a store */
     bool may_create;      /* the command has the option --create, which the refusal then names */
     bool wait_for_server; /* wait while the store's server is away, instead of going on without it; before_open may set it */
+    const uint64_t *night_keys; /* [n_night_keys] see lineage_store_follow_night; NULL: all rows are read. before_open may set it */
+    size_t n_night_keys;
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
     void *cancel_context;
     struct cli_store_options where;

@@ -1,6 +1,7 @@
 /* after_trial.c: see after_trial.h. */
 #include "night/after_trial.h"
 
+#include <lineage/query.h>
 #include <lineage/render.h>
 
 #include "night/rerun.h"
@@ -8,8 +9,15 @@
 #include "sweep/forecast.h"
 #include "trial/run_and_append.h"
 
-int night_write_knowledge(const struct night *night)
+int night_write_knowledge(struct night *night)
 {
+    if (lineage_store_follows_night(night->list.store)) {
+        if (!night->told_part)
+            cli_say("this worker reads only the rows that its trials need, so it does not write "
+                    "KNOWLEDGE.md; `lineage render` does");
+        night->told_part = true;
+        return CLI_GO_ON;
+    }
     char *path;
     struct lineage_render_options options;
     struct lineage_error err;

@@ -4,8 +4,9 @@
 
 #include "night/night.h"
 
-/* Rewrites KNOWLEDGE.md, and also report.html if night->report is set. Returns CLI_GO_ON or an exit status. */
-int night_write_knowledge(const struct night *night);
+/* Rewrites KNOWLEDGE.md, and also report.html if night->report is set. A store that follows only the night cannot be
+ * rendered; the user is told once. Returns CLI_GO_ON or an exit status. */
+int night_write_knowledge(struct night *night);
 
 /*
  * Processes the status and the ending of trial i: rewrites KNOWLEDGE.md, updates the measured pace, and counts

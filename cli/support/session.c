@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/query.h>
 #include <lineage/queue.h>
 
 #include "cli.h"
@@ -252,6 +253,14 @@ static int open_patiently(struct cli_session *session)
     }
 }
 
+static int follow_night(const struct cli_session *session)
+{
+    struct lineage_error err;
+    enum lineage_status status = lineage_store_follow_night(session->store, session->night_keys,
+                                                            session->n_night_keys, &err);
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
 void cli_deliver_waiting(struct lineage_store *store)
 {
     (void)!lineage_sync(store, NULL, NULL);
@@ -283,7 +292,10 @@ int cli_on_store(struct cli_session *session, const struct cli_command *command,
     }
     if (session->before_open && (status = session->before_open(session, context)) != CLI_GO_ON)
         goto done;
-    if ((status = open_patiently(session)) == CLI_GO_ON)
+    status = open_patiently(session);
+    if (status == CLI_GO_ON && session->night_keys)
+        status = follow_night(session);
+    if (status == CLI_GO_ON)
         status = work(session, context);
 done:
     cli_screen_close(&session->screen);

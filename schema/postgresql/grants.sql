@@ -26,7 +26,7 @@ BEGIN
             lineage.chunk, lineage.member, lineage.setting, lineage.gap TO lineage_writer;
         GRANT EXECUTE ON FUNCTION lineage.flush(), lineage.is_copied(), lineage.may, lineage.readable, lineage.let, lineage.let_all,
             lineage.claim(integer, uuid, bigint),
-            lineage.append, lineage.append_next, lineage.skip_ids,
+            lineage.append, lineage.append_next, lineage.skip_ids, lineage.history,
             lineage.mend(integer, bigint, bigint), lineage.set_settings(integer, text, text),
             lineage.claim_trial, lineage.renew_trial, lineage.release_trial,
             lineage.has_chunk, lineage.put_chunk, lineage.name_blob, lineage.clean_blobs TO lineage_writer;

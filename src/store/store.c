@@ -6,7 +6,7 @@
  * lineage.json names the server, or, if the server was named directly, one in the user's state directory
  * (server_name.h).
  */
-#include <lineage/store.h>
+#include <lineage/query.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -337,6 +337,18 @@ static void tell_missing(struct lineage_store *store)
                      store->log->place, n_missing);
 }
 
+enum lineage_status lineage_store_follow_night(struct lineage_store *store, const uint64_t *keys, size_t n,
+                                               struct lineage_error *err)
+{
+    enum lineage_status status = store_check_owner(store, err);
+    return status == LINEAGE_OK ? mirror_follow_night(store->mirror, keys, n, err) : status;
+}
+
+bool lineage_store_follows_night(const struct lineage_store *store)
+{
+    return mirror_is_part(store->mirror);
+}
+
 static enum lineage_status open_log(struct lineage_store *store, const char *server, struct lineage_error *err)
 {
     enum lineage_status status = server ? log_postgres_open(&store->log, store->dir_fd, server, err)
@@ -446,8 +458,12 @@ const char *lineage_store_dir(const struct lineage_store *store)
 const char *lineage_store_metric(const struct lineage_store *store)
 {
     const struct row_layout *layout = mirror_layout(store->mirror);
-    if (!layout && mirror_sync(store->mirror, NULL) == LINEAGE_OK) /* nothing was read yet */
-        layout = mirror_layout(store->mirror);
+    if (!layout) { /* nothing was read yet */
+        mirror_part_begin(store->mirror);
+        if (mirror_sync(store->mirror, NULL) == LINEAGE_OK)
+            layout = mirror_layout(store->mirror);
+        mirror_part_end(store->mirror);
+    }
     if (layout)
         return layout->metric;
     return store->config.metric[0] ? store->config.metric : "core_metric";

@@ -22,6 +22,7 @@
 #include "../code/code_offer.h"
 #include "../format/row.h"
 #include "../mirror/mirror.h"
+#include "append_part.h"
 #include "outbox.h"
 
 /* Completes the row. Starts from the trial as the caller gave it, because this function is called again if the mirror
@@ -126,13 +127,18 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
     return status;
 }
 
-/* Leftover snapshots are removed once per handle: listing snapshots/ for each row would cost more than the row. */
+/* Leftover snapshots are removed once per handle: listing snapshots/ for each row would cost more than the row. Only an
+ * append that is checked before (append_part.h) may ask a mirror that lacks rows. */
 enum lineage_status appending_begin(struct appending *a, struct lineage_error *err)
 {
     struct lineage_store *store = a->store;
     if (!store->append)
         snapshot_clean_up(store->dir_fd);
     enum lineage_status status = append_state_make(store, err);
+    if (status == LINEAGE_OK && !mirror_part_answers(store->mirror))
+        status = mirror_complete(store->mirror, err);
+    if (status == LINEAGE_OK)
+        append_meet_mirror(store);
     if (status == LINEAGE_OK)
         a->arena = &store->append->arena;
     return status;
@@ -177,8 +183,10 @@ enum lineage_status lineage_store_append_check(struct lineage_store *store, cons
         a.options = &defaults;
     }
     enum lineage_status status = store_check_owner(store, err);
+    mirror_part_begin(store->mirror);
     if (status == LINEAGE_OK)
         status = appending_begin(&a, err);
+    mirror_part_end(store->mirror);
     if (status != LINEAGE_OK)
         return status;
     status = appending_check(&a, trial, err);
@@ -207,10 +215,13 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
     if (row)
         *row = (struct lineage_trial){0};
     enum lineage_status status = store_check_owner(store, err);
+    mirror_part_begin(store->mirror);
     if (status == LINEAGE_OK)
         status = appending_begin(&a, err);
-    if (status != LINEAGE_OK)
+    if (status != LINEAGE_OK) {
+        mirror_part_end(store->mirror);
         return status;
+    }
 
     status = appending_check(&a, trial, err);
     if (status == LINEAGE_OK)
@@ -218,7 +229,9 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
     if (status != LINEAGE_OK)
         goto done;
     if (log_has_requests(store->log)) {
-        status = outbox_append(&a, err);
+        status = append_part_check(&a, err);
+        if (status == LINEAGE_OK)
+            status = outbox_append(&a, err);
     } else if ((status = appending_claim(&a, err)) == LINEAGE_OK) {
         status = appending_locked(&a, err);
         log_release(store->log);
@@ -230,6 +243,7 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
         status = appending_give_row(row, &a, err);
 
 done:
+    mirror_part_end(store->mirror);
     if (a.snapshot)
         snapshot_release(a.snapshot, store->dir_fd);
     arena_reset(a.arena);

@@ -143,6 +143,10 @@ static enum lineage_status know_end(struct lineage_store *store, struct log_stat
 {
     enum lineage_status status = append_state_make(store, err);
     struct append_state *state = store->append;
+    if (status == LINEAGE_OK && !mirror_part_answers(store->mirror))
+        status = mirror_complete(store->mirror, err);
+    if (status == LINEAGE_OK)
+        append_meet_mirror(store);
     if (status == LINEAGE_OK && state->end.session != end->session)
         append_forget(state);
     if (status != LINEAGE_OK ||

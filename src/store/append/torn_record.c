@@ -113,6 +113,18 @@ static bool find_open_record(struct tail *tail, uint64_t *line, struct tsv_recor
     return false;
 }
 
+/* Whether a row behind a torn record is a row of its own depends on the ids of all rows. */
+static enum lineage_status need_all_rows(struct lineage_store *store, uint64_t *from,
+                                         uint64_t *line, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_complete(store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_sync(store->mirror, err);
+    *from = mirror_position(store->mirror)->watermark;
+    *line = mirror_position(store->mirror)->line;
+    return status;
+}
+
 /* This is a loop, because another unterminated record may follow the one that was moved. */
 enum lineage_status torn_record_mend(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
@@ -122,6 +134,12 @@ enum lineage_status torn_record_mend(struct lineage_store *store, struct log_sta
     bool open = false, whole_header = false;
     enum lineage_status status;
     while ((status = tail_open(&tail, from, err)) == LINEAGE_OK && find_open_record(&tail, &line, &record)) {
+        if (mirror_is_part(store->mirror)) {
+            status = need_all_rows(store, &from, &line, err);
+            if (status != LINEAGE_OK)
+                break;
+            continue;
+        }
         if (record.offset == 0)
             status = is_whole_header(&tail, &record, &whole_header, err);
         if (status != LINEAGE_OK || whole_header)

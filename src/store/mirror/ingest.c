@@ -51,7 +51,8 @@ struct ingest {
     struct mirror_seqs moved;
     ingest_row_fn *row; /* NULL: trials are inserted */
     void *context;
-    bool in_bulk; /* there are no indexes meanwhile */
+    size_t n_past; /* records of the history */
+    bool in_bulk;  /* there are no indexes meanwhile */
     bool much;
     bool telemetry; /* the store has, or may have, a telemetry directory */
 };
@@ -101,7 +102,8 @@ static enum lineage_status insert(struct ingest *in, const struct parsed_record 
     return status == LINEAGE_OK ? mirror_insert_parts(in->mirror, &parsed->trial, err) : status;
 }
 
-/* The row is inserted before the rows that refer to it, and the sums are updated last. */
+/* The row is inserted before the rows that refer to it, and the sums are updated last. The server has checked the ids of a
+ * part when it was made (log_history); later rows must have larger ones. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
@@ -122,7 +124,13 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
         status = specialist_sums_add(in->sums, trial, err);
     if (status == LINEAGE_OK && terminated && !void_rows_note(&in->voids, trial))
         status = store_no_memory(err);
+    const uint64_t before = mirror->meta.at.next_id;
     row_note_id(trial->exp_id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
+    if (status == LINEAGE_OK && mirror->part && mirror->meta.at.log.size &&
+        mirror->meta.at.next_id == before)
+        status =
+            store_fail(err, LINEAGE_EREFUSED,
+                       "the id '%.80s' may be that of a row which is not mirrored", trial->exp_id);
     return status;
 }
 
@@ -265,11 +273,91 @@ static enum lineage_status drop_provisional(struct ingest *in, struct lineage_er
     return status;
 }
 
-static enum lineage_status ingest_bytes(struct ingest *in, struct lineage_error *err)
+/* ---- the history of a night ---- */
+
+static enum lineage_status not_apart(const struct ingest *in, const struct log_past *past,
+                                     struct lineage_error *err)
+{
+    return store_fail(err, LINEAGE_EREFUSED,
+                      "record %llu of %s cannot be read without those before it",
+                      (unsigned long long)past->seq, in->mirror->store->log->place);
+}
+
+/* Cuts the record out of its bytes. Only a canonical header says which cells the server has looked at. */
+static enum lineage_status cut_past(struct ingest *in, const struct log_past *past,
+                                    struct row_batch *batch, struct lineage_error *err)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    const bool is_header = past->seq == 1;
+    row_batch_clear(batch);
+    batch->status = LINEAGE_OK;
+    buf_add(&batch->bytes, past->bytes, past->length);
+    if (batch->bytes.failed)
+        return store_no_memory(err);
+    tsv_scanner_init(&scanner, batch->bytes.data, batch->bytes.length, past->position, past->seq);
+    if (!tsv_scan(&scanner, &record) || !record.terminated || record.length != past->length ||
+        (is_header && !record.content))
+        return not_apart(in, past, err);
+    enum lineage_status status = is_header ? start_parser(in, &record, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && (!in->parser || !in->mirror->layout.identical))
+        status = not_apart(in, past, err);
+    if (status == LINEAGE_OK && !row_batch_add(batch, &record, scanner.line, is_header))
+        status = store_no_memory(err);
+    return status;
+}
+
+/* The seq is the one that the row would have if every record but the header were a row, so later rows have larger seqs. */
+static enum lineage_status take_past(void *context, const struct log_past *past,
+                                     struct lineage_error *err)
+{
+    struct ingest *in = context;
+    struct row_batch *batch = &in->batches[0];
+    struct mirror_position *at = &in->mirror->meta.at;
+    if (++in->n_past > MIRROR_PART_MAX)
+        return store_fail(err, LINEAGE_EREFUSED, "%s has too many rows that matter",
+                          in->mirror->store->log->place);
+    enum lineage_status status = cut_past(in, past, batch, err);
+    if (status != LINEAGE_OK)
+        return status;
+    row_parser_give(in->parser, batch);
+    status = row_parser_take(in->parser, batch, err);
+    if (past->seq > 1)
+        at->rows = past->seq - 2;
+    if (status == LINEAGE_OK)
+        status = take_record(in, &batch->records[0], err);
+    at->rows = past->seq - 1;
+    if (at->next_id < past->next_id)
+        at->next_id = past->next_id;
+    if (at->id_width < past->id_width)
+        at->id_width = past->id_width;
+    return status;
+}
+
+/* Reads the history up to the last MIRROR_PART_TAIL records. The other records follow as in every sync. */
+static enum lineage_status ingest_history(struct ingest *in, uint64_t records,
+                                          struct lineage_error *err)
+{
+    struct mirror *mirror = in->mirror;
+    const struct mirror_part *part = mirror->part;
+    if (!part || mirror->meta.at.watermark)
+        return LINEAGE_OK;
+    if (records <= MIRROR_PART_TAIL)
+        return store_fail(err, LINEAGE_EREFUSED, "%s has few records", mirror->store->log->place);
+    enum lineage_status status = log_history(mirror->store->log, part->keys, part->n,
+                                             records - MIRROR_PART_TAIL, take_past, in, err);
+    row_batch_clear(&in->batches[0]);
+    return status;
+}
+
+static enum lineage_status ingest_bytes(struct ingest *in, uint64_t records,
+                                        struct lineage_error *err)
 {
     enum lineage_status status = drop_provisional(in, err);
-    in->reading = (struct reading){.offset = in->mirror->meta.at.watermark, .line = in->mirror->meta.at.line, .want = CHUNK};
     if (status == LINEAGE_OK)
+        status = ingest_history(in, records, err);
+    in->reading = (struct reading){.offset = in->mirror->meta.at.watermark, .line = in->mirror->meta.at.line, .want = CHUNK};
+    if (status == LINEAGE_OK && !in->parser)
         status = start_parser(in, NULL, err);
     return status == LINEAGE_OK ? take_batches(in, err) : status;
 }
@@ -317,7 +405,7 @@ enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_
     struct mirror_meta *meta = &mirror->meta;
     const uint64_t there = meta->at.watermark, coming = log->size - there;
     struct ingest in = {.mirror = mirror, .size = log->size, .row = row, .context = context,
-                        .much = coming > (row ? CHUNK : MUCH)};
+                        .much = coming > (row ? CHUNK : MUCH) && !mirror->part};
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
     in.in_bulk = there == 0 || (in.much && coming > there);
@@ -331,7 +419,7 @@ enum lineage_status mirror_ingest_parts(struct mirror *mirror, const struct log_
     if (status == LINEAGE_OK && in.in_bulk)
         status = mirror_drop_indexes(mirror, err);
     if (status == LINEAGE_OK)
-        status = ingest_bytes(&in, err);
+        status = ingest_bytes(&in, log->records, err);
     if (status == LINEAGE_OK)
         status = finish(&in, err);
     meta->at.log = *log;

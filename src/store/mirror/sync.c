@@ -22,6 +22,7 @@
 #include "mirror_file.h"
 #include "mirror_internal.h"
 #include "mirror_place.h"
+#include "part.h"
 #include "statement.h"
 
 bool mirror_on_disk(const struct mirror *mirror)
@@ -56,6 +57,7 @@ void mirror_close(struct mirror *mirror)
         return;
     mirror_disconnect(mirror);
     mirror_place_release(mirror);
+    mirror_part_free(mirror);
     tsv_reader_free(mirror->reader);
     buf_release(&mirror->header);
     arena_release(&mirror->notes_arena);
@@ -378,6 +380,10 @@ bool mirror_mended(struct mirror *mirror)
     bool damaged = mirror->damaged;
     if (!damaged && !mirror->unusable)
         return false;
+    if (mirror->part) { /* it has no file */
+        mirror_forget_damage(mirror);
+        return false;
+    }
     if (mirror->frozen && is_read_again(mirror))
         return true;
     damaged = damaged && mirror->db && !mirror->frozen;
@@ -433,14 +439,45 @@ enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, v
     return status;
 }
 
-/* If the server cannot be reached, a mirror on disk still answers as of its last sync, with one notice that states the
- * age of the answers. The age is known because the file with the server's settings is touched whenever the mirror is up
- * to date. */
+/* The layout stays, because callers keep the name of the score column until the store is closed. */
+enum lineage_status mirror_complete(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    struct buf header = mirror->header;
+    struct row_layout layout = mirror->layout;
+    const bool has_layout = mirror->has_layout;
+    if (!mirror->part)
+        return LINEAGE_OK;
+    store_notice(mirror->store, 0, "this worker needs all rows of %s now; it reads them once",
+                 mirror->store->log->place);
+    mirror_part_free(mirror);
+    mirror->set_back = false; /* found out again for the new mirror */
+    mirror->generation++;
+    mirror->header = (struct buf){0};
+    mirror->layout = (struct row_layout){0};
+    mirror->has_layout = false;
+    enum lineage_status status = mirror_connect(mirror, !mirror->store->options.no_mirror, &why);
+    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
+        status = use_memory(mirror, &why, err);
+    else if (status != LINEAGE_OK)
+        store_give(err, &why);
+    buf_release(&mirror->header); /* nothing was read yet */
+    row_layout_release(&mirror->layout);
+    mirror->header = header;
+    mirror->layout = layout;
+    mirror->has_layout = has_layout;
+    return status;
+}
+
+/* If the server cannot be reached, a mirror on disk or of a night still answers as of its last sync, with one notice that
+ * states the age of the answers. The age is known because the file with the server's settings is touched whenever the
+ * mirror is up to date. */
 static bool answer_from_before(struct mirror *mirror, const struct lineage_error *why)
 {
     struct stat seen;
     char when[LINEAGE_TIME_MAX] = "an unknown time";
-    if (!mirror->on_disk || (!mirror->loaded && load_meta(mirror, NULL) != LINEAGE_OK) || !mirror->meta.at.watermark)
+    if ((!mirror->on_disk && !mirror->part) || (!mirror->loaded && load_meta(mirror, NULL) != LINEAGE_OK) ||
+        !mirror->meta.at.watermark)
         return false;
     mirror->loaded = true;
     if (fs_stat(mirror->store->dir_fd, PLACE_SERVER, 0, &seen) == 0)
@@ -466,6 +503,30 @@ static enum lineage_status sync_with_server(struct mirror *mirror, struct lineag
     return status;
 }
 
+/*
+ * The one place that decides whether a part may answer. A caller that did not say so gets the complete mirror. So does
+ * every caller if something is wrong with the part: the log was set back, its bytes changed, or its history cannot be read
+ * in part. The mirror may be complete afterwards, and then it must be synced.
+ */
+static enum lineage_status sync_part(struct mirror *mirror, bool may_be_old,
+                                     struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    if (!mirror_part_answers(mirror))
+        return mirror_complete(mirror, err);
+    enum lineage_status status = sync_connection(mirror, &why);
+    if (status == LINEAGE_OK) {
+        fs_touch(mirror->store->dir_fd, PLACE_SERVER);
+        mirror->said_away = false;
+        return status;
+    }
+    if (status == LINEAGE_EAWAY && may_be_old && answer_from_before(mirror, &why))
+        return LINEAGE_OK;
+    if (status == LINEAGE_EAWAY || status == LINEAGE_ENOMEM)
+        return store_give(err, &why);
+    return mirror_complete(mirror, err);
+}
+
 /* A caller that does not ask again needs a connection that reads one state of the file, whatever others write. If the file cannot
  * be opened, the sync that follows finds out and uses memory. */
 static void thaw_for_caller(struct mirror *mirror)
@@ -479,7 +540,9 @@ static void thaw_for_caller(struct mirror *mirror)
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = store_check_owner(mirror->store, err);
-    if (status != LINEAGE_OK)
+    if (status == LINEAGE_OK && mirror->part)
+        status = sync_part(mirror, true, err);
+    if (status != LINEAGE_OK || mirror->part)
         return status;
     thaw_for_caller(mirror);
     status = log_has_requests(mirror->store->log) ? sync_with_server(mirror, err) : sync_anywhere(mirror, err);
@@ -493,7 +556,9 @@ enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error 
 {
     struct lineage_error why = {0};
     enum lineage_status status = store_check_owner(mirror->store, err);
-    if (status != LINEAGE_OK)
+    if (status == LINEAGE_OK && mirror->part)
+        status = sync_part(mirror, false, err);
+    if (status != LINEAGE_OK || mirror->part)
         return status;
     thaw_for_caller(mirror);
     mirror_wait_no_more(mirror, true);
@@ -516,7 +581,8 @@ void mirror_follow(struct mirror *mirror)
     mirror_wait_no_more(mirror, true);
     enum lineage_status status = sync_connection(mirror, &why);
     mirror_wait_no_more(mirror, false);
-    if (status != LINEAGE_OK && status != LINEAGE_ELOCKED)
+    if (status != LINEAGE_OK && status != LINEAGE_ELOCKED &&
+        !mirror->part) /* a part is completed by the next sync */
         store_notice(mirror->store, why.line,
                      "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
@@ -525,7 +591,9 @@ void mirror_follow(struct mirror *mirror)
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    enum lineage_status status = make_anew(mirror, &why);
+    enum lineage_status status = mirror_complete(mirror, &why);
+    if (status == LINEAGE_OK)
+        status = make_anew(mirror, &why);
     if (status == LINEAGE_OK)
         return status;
     store_give(err, &why);
@@ -539,8 +607,8 @@ enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *
 
 enum lineage_status mirror_replace(struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    if (!mirror->store->options.no_mirror) {
+    enum lineage_status status = mirror_complete(mirror, err);
+    if (status == LINEAGE_OK && !mirror->store->options.no_mirror) {
         mirror_disconnect(mirror);
         status = mirror_place_take_over(mirror, err);
     }
