@@ -605,9 +605,11 @@ const struct cli_command cmd_night = {
         "With --worker, any number of processes on any number of machines (on one\n"
         "machine if the store is a directory) share one list, and each exits when all trials have\n"
         "their rows. If a worker is killed or silent for longer than --lease, another worker runs\n"
-        "its trial; the first row of a trial counts. --submit gives workers to Slurm, Kubernetes or\n"
-        "ssh, which put an ended worker back into their queue. The night stops with exit status 3 if 5\n"
-        "trials in a row fail with the same evidence.",
+        "its trial; the first row of a trial counts. In a store on a server with more than 10,000\n"
+        "trials, a worker of a list or grid of commands reads only the rows that it needs, and does\n"
+        "not write KNOWLEDGE.md. --submit gives workers to Slurm, Kubernetes or ssh, which put an\n"
+        "ended worker back into their queue. The night stops with exit status 3 if 5 trials in a row\n"
+        "fail with the same evidence.",
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
                 "  lineage night ladder.json -C runs/hop --list\n"
                 "  lineage night ladder.json -C runs/hop --worker\n"

@@ -5,7 +5,7 @@
 #include "night/night.h"
 
 /* Rewrites KNOWLEDGE.md, and also report.html if night->report is set. A store that follows only the night cannot be
- * rendered; the user is told once. Returns CLI_GO_ON or an exit status. */
+ * rendered; then nothing is written, with one notice. Returns CLI_GO_ON or an exit status. */
 int night_write_knowledge(struct night *night);
 
 /*

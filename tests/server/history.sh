@@ -165,6 +165,42 @@ must_equal 1 "$(grep -c 'needs all rows of' few_rows.err)" 'an id in another spe
 must_equal '12000:30.0:keep 12001::harness_abort 12002:29.0:keep 12003:28.5:discard 0012100:1:discard 0012101:29.5:keep 0012102:29.25:discard exp_00777:1:discard 0012103:31.0:keep 0012104:30.5:discard 0012105:30.0:discard' \
     "$(awk -F '\t' '{ printf "%s%s:%s:%s", (NR > 1 ? " " : ""), $1, $9, $8 }' few_rows.tsv)" 'rows'
 
+# The server breaks the connections while one trial runs, and loses the last row while another one runs.
+cat >storm.sh <<'E'
+ask() { "$PSQL" -h "$HOST" -p "$PORT" -U lineage -X -q -A -t -v ON_ERROR_STOP=1 -d trials -c "$1" >/dev/null; }
+case $1 in
+2) ask 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = $$client backend$$' ;;
+4) ask "ALTER TABLE lineage.record DISABLE TRIGGER append_only; ALTER TABLE lineage.store DISABLE TRIGGER check_head;
+    DELETE FROM lineage.record r USING lineage.store s WHERE s.name = '$STORE' AND r.store = s.id AND r.seq = s.seq;
+    UPDATE lineage.store s SET seq = r.seq, size = r.position + octet_length(r.bytes), digest = r.digest FROM lineage.record r
+     WHERE s.name = '$STORE' AND r.store = s.id AND r.seq = s.seq - 1;
+    ALTER TABLE lineage.record ENABLE ALWAYS TRIGGER append_only; ALTER TABLE lineage.store ENABLE ALWAYS TRIGGER check_head" ;;
+esac
+[ "$1" = 3 ] || echo METRIC "score=3$1"
+[ "$1" != 3 ] || echo METRIC score=3
+E
+cat >storm.json <<E
+{"name": "storm", "direction": "higher", "parent": "best", "command": ["sh", "$PWD/storm.sh", "{x}"], "grid": {"x": [1, 2, 3, 4, 5]}}
+E
+PSQL=$pg_bin/psql HOST=$server/s PORT=$server_port
+export PSQL HOST PORT
+for STORE in all_storm few_storm; do
+    store $STORE
+    URI=$SERVER/trials/$STORE
+    [ $STORE = few_storm ] || { on $STORE -C "$URI" best; must_exit 0; }
+    on $STORE night storm.json -C "$URI" --worker --quiet
+    must_exit 0
+    cp err $STORE.err
+    new_rows $STORE >$STORE.tsv
+    run -C "$URI" verify
+    must_exit 0
+done
+must_match_file all_storm.tsv few_storm.tsv
+must_have few_storm.err "$is_partial"
+must_have few_storm.err 'has lost rows'
+must_have few_storm.err 'needs all rows of'
+must_equal '12000 12001 12003 12004' "$(cut -f 1 few_storm.tsv | tr '\n' ' ' | sed 's/ $//')" 'the id of the lost row is not given again'
+
 # ---- two workers ----
 store pair
 for who in a b; do

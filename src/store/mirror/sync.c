@@ -524,6 +524,7 @@ static enum lineage_status sync_part(struct mirror *mirror, bool may_be_old,
         return LINEAGE_OK;
     if (status == LINEAGE_EAWAY || status == LINEAGE_ENOMEM)
         return store_give(err, &why);
+    store_notice(mirror->store, why.line, "%s", why.text);
     return mirror_complete(mirror, err);
 }
 
