@@ -228,6 +228,17 @@ must_equal $((ROWS + 12)) "$(mirrored parent)" 'the mirror is complete'
 # A void of another worker while the night runs.
 must_equal 0 "$(grep -c 'no trial' err)" 'the parent was found'
 
+# The best trial continues from one that continues from a trial that was not kept, so an append cannot exclude a cycle.
+cp log.tsv whole.tsv
+awk -F '\t' -v OFS='\t' '$1 == "10800" { $4 = "10799" } { print }' whole.tsv >log.tsv
+must_equal 1 "$(diff whole.tsv log.tsv | grep -c '^>')" 'another parent'
+store deep
+mv whole.tsv log.tsv
+on deep night wide.json -C "$SERVER/trials/deep" --worker --quiet
+must_exit 0
+must_have err 'needs all rows of'
+must_equal 10 "$(new_rows deep | wc -l)" 'rows of the night'
+
 # ---- stores whose rows cannot be read one by one, or have an id twice ----
 store twice
 second=$(printf '04000\t2026-05-12T20:30:00Z\topt\t\t\t\tagain\t\tdiscard\t1\t\t\t\t\t\t\t\n' | od -An -v -tx1 | tr -d ' \n')
