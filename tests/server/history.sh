@@ -77,7 +77,7 @@ on()
     last="lineage $* on $machine"
 }
 # new_rows STORE: what the rows behind the log say, without times.
-new_rows() { on reader -C "$SERVER/trials/$1" export; sed "1,$((ROWS + 1))d" out | cut -f 1,3-12,16- | sed 's/wall[^;]*;//; s/, [0-9.]* s//'; }
+new_rows() { on reader -C "$SERVER/trials/$1" export; sed "1,$((ROWS + 1))d" out | cut -f 1,3-12,16- | sed 's/metrics peak_memory_mb=[0-9.]*; //; s/wall[^;]*;//; s/, [0-9.]* s//'; }
 # mirrored MACHINE: how many rows the file of the mirror on that machine has.
 mirrored()
 {
