@@ -52,7 +52,7 @@ struct ingest {
     ingest_row_fn *row; /* NULL: trials are inserted */
     void *context;
     size_t n_past; /* records of the history */
-    bool in_bulk;  /* there are no indexes meanwhile */
+    bool in_bulk;  /* the indexes are dropped, and made again when all rows are inserted */
     bool much;
     bool telemetry; /* the store has, or may have, a telemetry directory */
 };

@@ -252,13 +252,24 @@ static bool memory_would_help(const struct mirror *mirror, const struct lineage_
             (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
 }
 
+/* Connects to lineage.db, or to memory if the file cannot be used. */
+static enum lineage_status connect_anywhere(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    enum lineage_status status = mirror_connect(mirror, !mirror->store->options.no_mirror, &why);
+    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
+        return use_memory(mirror, &why, err);
+    if (status != LINEAGE_OK)
+        store_give(err, &why);
+    return status;
+}
+
 /* This does not sync yet, because a command that fails because of its arguments should not read a million rows
  * first. */
 enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store,
                                 struct lineage_error *err)
 {
     struct mirror *mirror = calloc(1, sizeof *mirror);
-    struct lineage_error why = {0};
     enum lineage_status status;
     *out = NULL;
     if (!mirror || !(mirror->reader = tsv_reader_new())) {
@@ -267,11 +278,7 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
     }
     mirror->store = store;
     mirror->place.fd = -1;
-    status = mirror_connect(mirror, !store->options.no_mirror, &why);
-    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
-        status = use_memory(mirror, &why, err);
-    else if (status != LINEAGE_OK)
-        store_give(err, &why);
+    status = connect_anywhere(mirror, err);
     if (status != LINEAGE_OK)
         mirror_close(mirror);
     else
@@ -442,7 +449,6 @@ enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, v
 /* The layout stays, because callers keep the name of the score column until the store is closed. */
 enum lineage_status mirror_complete(struct mirror *mirror, struct lineage_error *err)
 {
-    struct lineage_error why = {0};
     struct buf header = mirror->header;
     struct row_layout layout = mirror->layout;
     const bool has_layout = mirror->has_layout;
@@ -456,11 +462,7 @@ enum lineage_status mirror_complete(struct mirror *mirror, struct lineage_error 
     mirror->header = (struct buf){0};
     mirror->layout = (struct row_layout){0};
     mirror->has_layout = false;
-    enum lineage_status status = mirror_connect(mirror, !mirror->store->options.no_mirror, &why);
-    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
-        status = use_memory(mirror, &why, err);
-    else if (status != LINEAGE_OK)
-        store_give(err, &why);
+    enum lineage_status status = connect_anywhere(mirror, err);
     buf_release(&mirror->header); /* nothing was read yet */
     row_layout_release(&mirror->layout);
     mirror->header = header;

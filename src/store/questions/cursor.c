@@ -63,22 +63,32 @@ static enum lineage_status ask_new(void *question, struct lineage_error *err)
     return status == LINEAGE_OK ? mirror_query(q->store->mirror, &query, &q->found, err) : status;
 }
 
+static enum lineage_status find_new(struct mirror_seqs *found, struct lineage_store *store, uint64_t after,
+                                    struct lineage_error *err)
+{
+    struct new_question q = {store, after, {0}};
+    enum lineage_status status = mirror_ask(store->mirror, ask_new, &q, err);
+    if (status == LINEAGE_OK)
+        *found = q.found;
+    else
+        free(q.found.items);
+    return status;
+}
+
 /* If the last trial comes from a record that has no line end yet, it is left out. */
 enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after,
                                        uint64_t *rows, struct lineage_error *err)
 {
-    struct new_question q = {store, after, {0}};
+    struct mirror_seqs found;
     *rows = 0;
     *cursor = NULL;
-    enum lineage_status status = mirror_ask(store->mirror, ask_new, &q, err);
-    if (status != LINEAGE_OK) {
-        free(q.found.items);
+    enum lineage_status status = find_new(&found, store, after, err);
+    if (status != LINEAGE_OK)
         return status;
-    }
     *rows = mirror_position(store->mirror)->rows;
-    while (q.found.n && (uint64_t)q.found.items[q.found.n - 1] > *rows)
-        q.found.n--;
-    return mirror_cursor_new(cursor, store->mirror, &q.found, err);
+    while (found.n && (uint64_t)found.items[found.n - 1] > *rows)
+        found.n--;
+    return mirror_cursor_new(cursor, store->mirror, &found, err);
 }
 
 /* A part has all rows of the night and all voids. */
@@ -86,15 +96,12 @@ enum lineage_status lineage_night_trials(struct lineage_cursor **cursor,
                                          struct lineage_store *store, uint64_t after,
                                          struct lineage_error *err)
 {
-    struct new_question q = {store, after, {0}};
+    struct mirror_seqs found;
     *cursor = NULL;
     mirror_part_begin(store->mirror);
-    enum lineage_status status = mirror_ask(store->mirror, ask_new, &q, err);
+    enum lineage_status status = find_new(&found, store, after, err);
     mirror_part_end(store->mirror);
-    if (status == LINEAGE_OK)
-        return mirror_cursor_new(cursor, store->mirror, &q.found, err);
-    free(q.found.items);
-    return status;
+    return status == LINEAGE_OK ? mirror_cursor_new(cursor, store->mirror, &found, err) : status;
 }
 
 static enum lineage_status load_batch(struct lineage_cursor *cursor, struct lineage_error *err)
